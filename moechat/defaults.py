@@ -27,7 +27,7 @@ def defaults_folder() -> Path:
 
 
 def ensure(data: Path, config: Path) -> list[Path]:
-    """Copy the defaults where there are none and return what was made: ``config``, and ``data``/agents with the samples.
+    """Copy the defaults where there are none and return what was made: ``config``, ``data``/agents with the samples.
 
     Nothing that exists is touched: a user who deleted a sample does not get it back.
     """

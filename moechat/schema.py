@@ -44,9 +44,9 @@ class AgentSettings(Section):
     """MoeChat's own section: its keys keep their names and meaning."""
 
     char: str = setting(
-        "",
-        "默认打开的角色（data/agents 下的文件夹名）；留空则按名称取第一个",
-        "The character to open (a folder of data/agents); empty: the first by name",
+        "青禾",
+        "默认打开的角色（data/agents 下的文件夹名）；没有它时按名称取第一个",
+        "The character to open (a folder of data/agents); where it is not there: the first by name",
     )
     user: str = setting(
         "",

@@ -16,11 +16,9 @@ from moechat.errors import DataError
 Stamp = tuple[int, int, int]
 
 
-class TextLoader(yaml.CSafeLoader):
-    """A safe loader to which every plain scalar is text."""
-
-
-TextLoader.yaml_implicit_resolvers = {}
+# PyYAML may have been built without its C part. The base loader builds text, lists and mappings only.
+_PLAIN = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TEXT = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def stamp(path: Path) -> Stamp | None:
@@ -32,22 +30,26 @@ def stamp(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def read(path: Path, *, as_text: bool = False) -> Any:
-    """The document in ``path``; an empty file is None. Raises DataError with the line where it does not parse."""
+def text(path: Path) -> str:
+    """The whole of a UTF-8 file, without a byte order mark. Raises DataError where it is not there or not UTF-8."""
     try:
-        source = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise DataError(path, "this is not UTF-8 text; save the file as UTF-8", line=line) from error
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from error
-    return parse(source, path, as_text=as_text)
+
+
+def read(path: Path, *, as_text: bool = False) -> Any:
+    """The document in ``path``; an empty file is None. Raises DataError with the line where it does not parse."""
+    return parse(text(path), path, as_text=as_text)
 
 
 def parse(source: str, path: Path, *, as_text: bool = False) -> Any:
     """The document in ``source``, which came from ``path``."""
     try:
-        return yaml.load(source, TextLoader if as_text else yaml.CSafeLoader)
+        return yaml.load(source, _TEXT if as_text else _PLAIN)
     except yaml.reader.ReaderError as error:
         line = source[: error.position].count("\n") + 1
         raise DataError(path, f"a character that YAML does not allow: {error.reason}", line=line) from error
