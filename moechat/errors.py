@@ -1,0 +1,60 @@
+"""Every error that MoeChat raises on purpose.
+
+    MoeChatError
+    ├── ConfigError      a setting, by file, key, value and remedy
+    ├── DataError        a memory, character or prompt file, by file and line
+    ├── PathError        a name or path that would leave the data folder
+    ├── ModelError       a chat model: what happened, in words (``kind``)
+    ├── EmbeddingError   an embedding model that cannot be loaded or used
+    └── NotFound         a character, an exchange or a memory that is not there
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class MoeChatError(Exception):
+    """Root of all errors raised on purpose; its text is one line that a user can act on."""
+
+
+class ConfigError(MoeChatError):
+    """A setting is unknown or has a bad value."""
+
+    def __init__(self, file: Path | str, key: str, value: object, remedy: str) -> None:
+        self.file, self.key, self.value, self.remedy = str(file), key, value, remedy
+        shown = "" if value is None else f" = {value!r}"
+        super().__init__(f"{file}: {key}{shown}: {remedy}")
+
+
+class DataError(MoeChatError):
+    """A file of the data folder cannot be read; it is named and left as it is."""
+
+    def __init__(self, file: Path | str, reason: str, *, line: int | None = None) -> None:
+        self.file, self.reason, self.line = str(file), reason, line
+        place = f"{file}, line {line}" if line else str(file)
+        super().__init__(f"{place}: {reason}")
+
+
+class PathError(MoeChatError):
+    """A name or a path from outside the data folder."""
+
+
+class ModelError(MoeChatError):
+    """A chat model did not answer as it should.
+
+    ``kind`` is one of ``no_route``, ``bad_key``, ``unknown_model``, ``no_streaming``, ``timeout``, ``rate_limit``,
+    ``broken_off`` (ended midway), ``nonsense`` (not the asked-for form) or ``other``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class EmbeddingError(MoeChatError):
+    """An embedding model cannot be loaded or used."""
+
+
+class NotFound(MoeChatError):
+    """A character, an exchange or a memory that is not there."""

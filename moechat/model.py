@@ -1,0 +1,191 @@
+"""The nouns of the house: plain frozen records that every layer and every face shares.
+
+Times are aware datetimes. A score has no unit; two scores compare only inside one recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Layer = Literal["context", "diary", "core", "lore"]
+Role = Literal["system", "user", "assistant"]
+Status = Literal["streaming", "done", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as a chat model sees it."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time that a phrase names.
+
+    ``start`` and ``end`` are aware, local and both inclusive (``end`` is the last second). ``at`` is the phrase's place
+    in the text as character offsets [from, to). ``granularity`` is the unit that the phrase speaks in: ``second``,
+    ``minute``, ``hour``, ``part`` (of a day), ``day``, ``weekend``, ``week``, ``month``, ``season``, ``year`` or ``range``.
+    """
+
+    phrase: str
+    start: datetime
+    end: datetime
+    granularity: str = "day"
+    at: tuple[int, int] = (0, 0)
+
+    def covers(self, moment: datetime) -> bool:
+        return self.start <= moment <= self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One user message and the reply to it: the unit that is recorded, word for word."""
+
+    id: str
+    at: datetime
+    user: str
+    char: str
+    status: Status = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, as understood from one or more exchanges (an episode before it has an id).
+
+    ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time.
+    ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids.
+    """
+
+    text: str
+    sources: tuple[str, ...]
+    subject: str = ""
+    predicate: str = ""
+    object: str = ""
+    importance: float = 0.5
+    keywords: tuple[str, ...] = ()
+    place: str = ""
+    topic: str = ""
+    happened: tuple[datetime, datetime] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An event or a reflection in the diary; ``at`` is when it was told."""
+
+    id: str
+    at: datetime
+    event: Event
+    kind: Literal["event", "reflection"] = "event"
+    by: Literal["rules", "model", "owner"] = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class FactDraft:
+    """Something known about the user, the character or their world, before it has an id.
+
+    ``entity`` is whose fact it is: ``user``, ``character`` or a name. ``keyword`` is the attribute or relation (住址, 喜好,
+    name), ``target`` what it is about (香菜). ``polarity`` is +1, or -1 for a negated or disliked target. ``single`` says that
+    the keyword holds one value at a time, so that a new value replaces the old.
+    """
+
+    text: str
+    sources: tuple[str, ...]
+    kind: Literal["attribute", "relation"] = "attribute"
+    entity: str = "user"
+    keyword: str = ""
+    target: str = ""
+    polarity: int = 1
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact in core memory; ``supersedes`` names the facts that it replaces (resolved when read)."""
+
+    id: str
+    at: datetime
+    draft: FactDraft
+    supersedes: tuple[str, ...] = ()
+    by: Literal["rules", "model", "owner"] = "model"
+
+    @property
+    def text(self) -> str:
+        return self.draft.text
+
+
+@dataclass(frozen=True, slots=True)
+class Lore:
+    """An entry of the world book. ``keys`` are matched literally, ``keyword`` by meaning too."""
+
+    id: str
+    keyword: str
+    text: str
+    file: str
+    keys: tuple[str, ...] = ()
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What one extraction call (or the rules) made of a batch of exchanges.
+
+    ``tags`` gives each exchange its one-sentence tag; ``by`` says who understood.
+    """
+
+    tags: Mapping[str, str] = field(default_factory=dict)
+    keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    facts: tuple[FactDraft, ...] = ()
+    events: tuple[Event, ...] = ()
+    scene_changed: bool = False
+    by: Literal["rules", "model"] = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One recalled memory and why it was recalled.
+
+    ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``features`` are the
+    parts of the score, ``words`` what matched literally, ``span`` the time that was asked for.
+    """
+
+    layer: Layer
+    recipe: str
+    id: str
+    text: str
+    score: float
+    time: datetime | None = None
+    sources: tuple[str, ...] = ()
+    features: Mapping[str, float] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    span: Span | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A hit that did not enter the prompt. ``why`` is ``in_context``, ``outside_span``, ``below_threshold``, ``merged``,
+    ``limit`` or ``budget``."""
+
+    hit: Hit
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The outcome of one recall: what enters the prompt, what does not and why.
+
+    ``empty_spans`` are spans that were asked for and hold no record. ``notices`` tell of recipes that failed or were late.
+    ``timing_ms`` is per stage and per recipe.
+    """
+
+    spans: Sequence[Span] = ()
+    hits: Sequence[Hit] = ()
+    dropped: Sequence[Dropped] = ()
+    empty_spans: Sequence[Span] = ()
+    notices: Sequence[str] = ()
+    timing_ms: Mapping[str, float] = field(default_factory=dict)

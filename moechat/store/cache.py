@@ -1,0 +1,328 @@
+"""What the files of an owner hold, parsed: a disposable SQLite database in ``.index/``.
+
+It only saves time. Deleted or damaged, it is made anew from the files. Rows are append-only: a changed record becomes a
+new row and the old one dies, so that the indexes over them (document number = row) grow at their ends. ``gen`` is the
+generation in which a row was written or died; a process asks for what came after the generation it knows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from moechat.errors import DataError
+from moechat.model import Episode, Event, Exchange, Fact, FactDraft
+from moechat.store.records import Signature
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
+CREATE TABLE exchanges (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, at TEXT, user TEXT, char TEXT, status TEXT,
+    tag TEXT, sha TEXT, gen INTEGER, alive INTEGER);
+CREATE INDEX exchanges_id ON exchanges (id);
+CREATE INDEX exchanges_file ON exchanges (file);
+CREATE INDEX exchanges_gen ON exchanges (gen);
+CREATE TABLE notes (id TEXT PRIMARY KEY, file TEXT, tag TEXT, keywords TEXT, by TEXT) WITHOUT ROWID;
+CREATE INDEX notes_file ON notes (file);
+CREATE TABLE episodes (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, start REAL, end REAL, kind TEXT, data TEXT,
+    gen INTEGER, alive INTEGER);
+CREATE INDEX episodes_id ON episodes (id);
+CREATE INDEX episodes_file ON episodes (file);
+CREATE INDEX episodes_gen ON episodes (gen);
+CREATE TABLE episode_sources (source TEXT, row INTEGER, PRIMARY KEY (source, row)) WITHOUT ROWID;
+CREATE TABLE facts (id TEXT PRIMARY KEY, file TEXT, data TEXT) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A recorded exchange with its row number and its tag."""
+
+    row: int
+    exchange: Exchange
+    tag: str
+    file: str
+    sha: str
+
+
+class Cache:
+    """One connection behind one lock; every method is atomic."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._gen: int | None = None
+        try:
+            self._db = self._open()
+        except sqlite3.DatabaseError:
+            self.delete()
+            self._db = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=30)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=OFF")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, SCHEMA_VERSION):
+                raise sqlite3.DatabaseError("another version's cache")
+            if version == 0:
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def delete(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{self.path}{suffix}").unlink()
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing; what is written in it carries a new generation."""
+        with self._lock:
+            if self._db.in_transaction:
+                yield self._db
+                return
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._gen = None
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._gen = None
+
+    def all(self, sql: str, values: Sequence[object] = ()) -> list[tuple]:
+        with self._lock:
+            return self._db.execute(sql, values).fetchall()
+
+    def generation(self) -> int:
+        rows = self.all("SELECT value FROM meta WHERE key = 'gen'")
+        return rows[0][0] if rows else 0
+
+    def next_generation(self, db: sqlite3.Connection) -> int:
+        """The generation of the running transaction."""
+        if self._gen is None:
+            self._gen = self.generation() + 1
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('gen', ?)", (self._gen,))
+        return self._gen
+
+    # files
+
+    def signatures(self) -> dict[str, Signature]:
+        return {name: Signature(*rest) for name, *rest in self.all("SELECT name, size, mtime_ns, inode FROM files")}
+
+    def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
+        told = json.dumps([[p.reason, p.line] for p in problems]) if problems else ""
+        with self.transaction() as db:
+            if signature == Signature():
+                db.execute("DELETE FROM files WHERE name = ?", (name,))
+            else:
+                values = (name, signature.size, signature.mtime_ns, signature.inode, told)
+                db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", values)
+
+    def problems(self, folder: Path) -> list[DataError]:
+        rows = self.all("SELECT name, problems FROM files WHERE problems != '' ORDER BY name")
+        return [DataError(folder / name, reason, line=line) for name, told in rows for reason, line in json.loads(told)]
+
+    def problems_of(self, name: str) -> bool:
+        return bool(self.all("SELECT 1 FROM files WHERE name = ? AND problems != ''", (name,)))
+
+    # exchanges
+
+    def add_exchanges(self, file: str, records: Iterable[tuple[Exchange, str, str]]) -> None:
+        """``records`` are (exchange, inline tag, text hash)."""
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.executemany(
+                "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, gen, alive)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                [
+                    (e.id, file, e.at.timestamp(), e.at.isoformat(), e.user, e.char, e.status, tag, sha, gen)
+                    for e, tag, sha in records
+                ],
+            )
+
+    def kill_exchanges(self, file: str, ids: Iterable[str]) -> None:
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.executemany(
+                "UPDATE exchanges SET alive = 0, gen = ? WHERE file = ? AND id = ? AND alive = 1",
+                [(gen, file, id_) for id_ in ids],
+            )
+
+    def times(self) -> list[tuple[int, float]]:
+        """(row, epoch seconds) of all live exchanges in order of time."""
+        return self.all("SELECT row, t FROM exchanges WHERE alive = 1 ORDER BY t, row")
+
+    def changed_exchanges(self, after: int) -> list[tuple[int, float, int]]:
+        """(row, epoch seconds, alive) of what came or died after a generation."""
+        return self.all("SELECT row, t, alive FROM exchanges WHERE gen > ? ORDER BY row", (after,))
+
+    _COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha"
+    _FROM = "FROM exchanges e LEFT JOIN notes n ON n.id = e.id WHERE e.alive = 1"
+
+    def rows(self, rows: Sequence[int]) -> list[Row]:
+        """Live exchanges by row number, in the order asked for."""
+        found = {r[0]: _row(r) for part in _parts(rows) for r in self._select("e.row", part)}
+        return [found[row] for row in rows if row in found]
+
+    def by_ids(self, ids: Sequence[str]) -> dict[str, Row]:
+        return {r[1]: _row(r) for part in _parts(ids) for r in self._select("e.id", part)}
+
+    def of_file(self, file: str) -> dict[str, Row]:
+        return {r[1]: _row(r) for r in self._select("e.file", [file])}
+
+    def _select(self, column: str, values: Sequence[object]) -> list[tuple]:
+        marks = ",".join("?" * len(values))
+        return self.all(f"SELECT {self._COLUMNS} {self._FROM} AND {column} IN ({marks})", values)
+
+    def sides(self, after: int = -1) -> Iterator[tuple[int, float, str, str]]:
+        """(row, epoch seconds, user, char) of live exchanges with a higher row number, in row order, in batches."""
+        while batch := self.all(
+            "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row > ? ORDER BY row LIMIT 2000", (after,)
+        ):
+            yield from batch
+            after = batch[-1][0]
+
+    def max_row(self) -> int:
+        return self.all("SELECT coalesce(max(row), 0) FROM exchanges")[0][0]
+
+    # notes, episodes, facts
+
+    def set_notes(self, file: str, notes: Iterable[tuple[str, str, Sequence[str], str]], episodes: Iterable[Episode]) -> None:
+        """Replace all that a notes file told: (exchange id, tag, keywords, by) and its episodes."""
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.execute("DELETE FROM notes WHERE file = ?", (file,))
+            db.executemany(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)",
+                [(id_, file, tag, json.dumps(words, ensure_ascii=False), by) for id_, tag, words, by in notes],
+            )
+            known = {id_: (row, data) for row, id_, data in
+                     db.execute("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))}
+            for episode in episodes:
+                data = json.dumps(episode_data(episode), ensure_ascii=False)
+                if known.get(episode.id, (0, ""))[1] == data:
+                    del known[episode.id]
+                    continue
+                self._insert_episode(db, file, episode, data, gen)
+            db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row, _ in known.values()])
+            db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row, _ in known.values()])
+
+    def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
+        start, end = episode.event.happened or (None, None)
+        row = db.execute(
+            "INSERT INTO episodes (id, file, t, start, end, kind, data, gen, alive) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
+            (episode.id, file, episode.at.timestamp(), start and start.timestamp(), end and end.timestamp(),
+             episode.kind, data, gen),
+        ).lastrowid
+        sources = [(source, row) for source in episode.event.sources]
+        db.executemany("INSERT OR IGNORE INTO episode_sources VALUES (?, ?)", sources)
+
+    def notes_of(self, ids: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...], str]]:
+        """Exchange id → (tag, keywords, by)."""
+        found = {}
+        for part in _parts(ids):
+            marks = ",".join("?" * len(part))
+            for id_, tag, words, by in self.all(f"SELECT id, tag, keywords, by FROM notes WHERE id IN ({marks})", part):
+                found[id_] = (tag, tuple(json.loads(words)), by)
+        return found
+
+    def happened(self) -> list[tuple[int, float, float]]:
+        """(episode row, start, end) of live episodes whose time is known, by start."""
+        return self.all("SELECT row, start, end FROM episodes WHERE alive = 1 AND start IS NOT NULL ORDER BY start, row")
+
+    def episodes(self, rows: Sequence[int]) -> list[Episode]:
+        found = {}
+        for part in _parts(rows):
+            marks = ",".join("?" * len(part))
+            for row, id_, data in self.all(f"SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN ({marks})", part):
+                found[row] = episode_from(id_, json.loads(data))
+        return [found[row] for row in rows if row in found]
+
+    def episodes_citing(self, ids: Sequence[str]) -> list[tuple[str, Episode]]:
+        """(notes file, episode) of every live episode that cites one of these exchanges."""
+        found = {}
+        for part in _parts(ids):
+            marks = ",".join("?" * len(part))
+            sql = (f"SELECT DISTINCT e.row, e.file, e.id, e.data FROM episode_sources s JOIN episodes e ON e.row = s.row"
+                   f" WHERE e.alive = 1 AND s.source IN ({marks})")
+            for row, file, id_, data in self.all(sql, part):
+                found[row] = (file, episode_from(id_, json.loads(data)))
+        return [found[row] for row in sorted(found)]
+
+    def set_facts(self, file: str, facts: Iterable[Fact]) -> None:
+        with self.transaction() as db:
+            self.next_generation(db)
+            db.execute("DELETE FROM facts WHERE file = ?", (file,))
+            rows = [(f.id, file, json.dumps(fact_data(f), ensure_ascii=False)) for f in facts]
+            db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
+
+    def facts(self) -> list[Fact]:
+        """All facts, oldest first."""
+        facts = [fact_from(id_, json.loads(data)) for id_, data in self.all("SELECT id, data FROM facts")]
+        return sorted(facts, key=lambda fact: (fact.at, fact.id))
+
+
+def _parts(values: Sequence) -> Iterator[Sequence]:
+    """SQLite takes a bounded number of parameters."""
+    for i in range(0, len(values), 500):
+        yield [int(v) if hasattr(v, "item") else v for v in values[i : i + 500]]
+
+
+def _row(r: tuple) -> Row:
+    return Row(r[0], Exchange(r[1], datetime.fromisoformat(r[2]), r[3], r[4], r[5]), r[6], r[7], r[8])
+
+
+def episode_data(episode: Episode) -> dict[str, object]:
+    event = episode.event
+    return {
+        "at": episode.at.isoformat(), "kind": episode.kind, "by": episode.by, "text": event.text,
+        "spo": [event.subject, event.predicate, event.object], "importance": event.importance,
+        "keywords": list(event.keywords), "place": event.place, "topic": event.topic, "sources": list(event.sources),
+        "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
+    }  # fmt: skip
+
+
+def episode_from(id_: str, data: dict) -> Episode:
+    happened = data["happened"]
+    event = Event(
+        data["text"], tuple(data["sources"]), *data["spo"], importance=data["importance"],
+        keywords=tuple(data["keywords"]), place=data["place"], topic=data["topic"],
+        happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
+    )  # fmt: skip
+    return Episode(id_, datetime.fromisoformat(data["at"]), event, data["kind"], data["by"])
+
+
+def fact_data(fact: Fact) -> dict[str, object]:
+    d = fact.draft
+    return {
+        "at": fact.at.isoformat(), "by": fact.by, "supersedes": list(fact.supersedes), "text": d.text,
+        "sources": list(d.sources), "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
+        "polarity": d.polarity, "single": d.single,
+    }  # fmt: skip
+
+
+def fact_from(id_: str, data: dict) -> Fact:
+    draft = FactDraft(
+        data["text"], tuple(data["sources"]), data["kind"], data["entity"], data["keyword"], data["target"],
+        data["polarity"], data["single"],
+    )  # fmt: skip
+    return Fact(id_, datetime.fromisoformat(data["at"]), draft, tuple(data["supersedes"]), data["by"])

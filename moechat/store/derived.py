@@ -1,0 +1,215 @@
+"""What was understood, on disk: a notes file beside each day file, and core memory.
+
+Every derived record names the exchanges it rests on. When one of those is corrected or taken back, what cites it goes and
+its other sources are queued anew; what the owner wrote or edited stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moechat.errors import DataError
+from moechat.model import Episode, Fact, Understanding
+from moechat.store import formats, records
+from moechat.store.records import Parsed, Record, Signature
+
+if TYPE_CHECKING:
+    from moechat.store.files import FileStore
+
+log = logging.getLogger(__name__)
+
+
+class Derived:
+    """Notes files and ``core_mem.yml`` of one owner; the store's lock guards every write."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    # ---- reading
+
+    def reread(self, name: str) -> None:
+        """Read a changed notes or facts file anew. A record that cannot be read is reported; the others serve."""
+        path = self._store.folder / name
+        signature = Signature.of(path)
+        _, parsed = records.read(path)
+        problems = list(parsed.problems)
+        if name == formats.CORE:
+            self._store.cache.set_facts(name, self._facts(parsed, path, problems))
+        else:
+            notes, episodes = self._notes(parsed, path, problems)
+            self._store.cache.set_notes(name, notes, episodes)
+        self._store.sign(name, signature, problems)
+        for problem in problems:
+            log.warning("%s", problem)
+
+    def _facts(self, parsed: Parsed, path: Path, problems: list[DataError]) -> list[Fact]:
+        facts = []
+        for record in parsed.records:
+            try:
+                facts.append(formats.fact_from(record, path, self._store.zone))
+            except DataError as problem:
+                problems.append(problem)
+        return facts
+
+    def _notes(
+        self, parsed: Parsed, path: Path, problems: list[DataError]
+    ) -> tuple[list[tuple[str, str, tuple[str, ...], str]], list[Episode]]:
+        notes, episodes = [], []
+        for record in parsed.records:
+            try:
+                note, told = formats.notes_from(record, path, self._store.zone)
+            except DataError as problem:
+                problems.append(problem)
+                continue
+            notes.append(note)
+            episodes += told
+        return notes, episodes
+
+    def _current(self, name: str) -> Signature:
+        """The file as it is now, read anew if it changed. Raises DataError where it is broken: it is left alone."""
+        signature = Signature.of(self._store.folder / name)
+        if signature != self._store.signature(name):
+            self.reread(name)
+        if self._store.cache.problems_of(name):
+            problem = next(p for p in self._store.problems if p.file == str(self._store.folder / name))
+            raise problem
+        return signature
+
+    # ---- writing
+
+    def put(
+        self, ids: Sequence[str], understanding: Understanding, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Replace all that was derived from these exchanges by a new understanding of them.
+
+        ``facts`` are the new ones, resolved against the known; ``restated`` gives known facts further sources.
+        """
+        store = self._store
+        with store.writing():
+            keep = {fact.id for fact in facts} | restated.keys()
+            self._drop_facts(ids, keep=keep, requeue=False)
+            self._add_facts(facts, restated)
+            self._put_notes(ids, understanding)
+            store.mark_understood(ids, understanding.by)
+
+    def _put_notes(self, ids: Sequence[str], understanding: Understanding) -> None:
+        rows = self._store.cache.by_ids(ids)
+        files: dict[str, dict[str, bytes | None]] = {}
+        exchanges = {id_: row.exchange for id_, row in rows.items()}
+        told: dict[str, list[Episode]] = {id_: [] for id_ in ids}
+        for event in understanding.events:
+            first = next((source for source in event.sources if source in rows), None)
+            if first is not None:
+                id_ = formats.derived_id(event.text, event.sources)
+                told[first].append(Episode(id_, exchanges[first].at, event, "event", understanding.by))
+        owned = self._owned_episodes(ids)
+        for id_, row in rows.items():
+            words, tag = understanding.keywords.get(id_, ()), understanding.tags.get(id_, "")
+            episodes = [*owned.get(id_, []), *told[id_]]
+            block = formats.notes_entry(id_, tag, words, understanding.by, episodes)
+            files.setdefault(notes_file(row.file), {})[id_] = block
+        self._drop_episodes(ids, spare=set(files))
+        for name, changes in files.items():
+            self._write(name, changes)
+
+    def _owned_episodes(self, ids: Sequence[str]) -> dict[str, list[Episode]]:
+        owned: dict[str, list[Episode]] = {}
+        for _, episode in self._store.cache.episodes_citing(ids):
+            if episode.by == "owner":
+                owned.setdefault(episode.event.sources[0], []).append(episode)
+        return owned
+
+    def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]]) -> None:
+        changes: dict[str, bytes | None] = {fact.id: formats.fact_entry(fact) for fact in facts}
+        for fact in self._store.cache.facts():
+            if more := [s for s in restated.get(fact.id, ()) if s not in fact.draft.sources]:
+                draft = replace(fact.draft, sources=(*fact.draft.sources, *more))
+                changes[fact.id] = formats.fact_entry(replace(fact, draft=draft))
+        self._write(formats.CORE, changes)
+
+    def put_facts(self, facts: Sequence[Fact]) -> None:
+        """Add or replace facts, as they are."""
+        with self._store.writing():
+            self._write(formats.CORE, {fact.id: formats.fact_entry(fact) for fact in facts})
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
+        if not ids:
+            return
+        with self._store.writing():
+            others = self._drop_facts(ids) | self._drop_episodes(ids) | set(ids)
+            self._drop_notes(ids)
+            self._store.requeue(sorted(others - self._store.tree.retracted))
+
+    def _drop_facts(self, ids: Iterable[str], keep: Iterable[str] = (), requeue: bool = True) -> set[str]:
+        cited, kept = set(ids), set(keep)
+        gone = [
+            fact for fact in self._store.cache.facts()
+            if fact.by != "owner" and fact.id not in kept and cited.intersection(fact.draft.sources)
+        ]  # fmt: skip
+        self._write(formats.CORE, {fact.id: None for fact in gone})
+        return {source for fact in gone for source in fact.draft.sources} if requeue else set()
+
+    def _drop_episodes(self, ids: Sequence[str], spare: Iterable[str] = ()) -> set[str]:
+        """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
+        gone = [(file, e) for file, e in self._store.cache.episodes_citing(ids) if e.by != "owner"]
+        affected: dict[str, set[str]] = {}
+        for file, episode in gone:
+            affected.setdefault(file, set()).add(episode.event.sources[0])
+        dropped = {episode.id for _, episode in gone}
+        for file, holders in affected.items():
+            self._rewrite_without(file, holders, dropped)
+        return {source for _, episode in gone for source in episode.event.sources}
+
+    def _rewrite_without(self, file: str, holders: set[str], dropped: set[str]) -> None:
+        path = self._store.folder / file
+        _, parsed = records.read(path)
+        changes: dict[str, bytes | None] = {}
+        for record in parsed.records:
+            if record.key in holders:
+                (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
+                left = [episode for episode in episodes if episode.id not in dropped]
+                changes[id_] = formats.notes_entry(id_, tag, words, by, left)
+        self._write(file, changes)
+
+    def _drop_notes(self, ids: Sequence[str]) -> None:
+        files: dict[str, dict[str, bytes | None]] = {}
+        owned = self._owned_episodes(ids)
+        for id_, row in self._store.cache.by_ids(ids).items():
+            if id_ not in owned:
+                files.setdefault(notes_file(row.file), {})[id_] = None
+        for name, changes in files.items():
+            self._write(name, changes)
+
+    def _write(self, name: str, changes: Mapping[str, bytes | None]) -> None:
+        """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
+        path = self._store.folder / name
+        self._current(name)
+        data, parsed = records.read(path)
+        known = {record.key: record for record in parsed.records}
+        same = {key for key, block in changes.items() if _unchanged(data, known.get(key), block)}
+        replaced = {key: block for key, block in changes.items() if key in known and key not in same}
+        added = [block for key, block in changes.items() if key not in known and block is not None]
+        if replaced:
+            data = records.spliced(data, parsed, replaced)
+            if data and not data.endswith(b"\n"):
+                data += b"\n"
+            records.replace(path, data + b"".join(added))
+        elif added:
+            records.append(path, b"".join(added))
+        if replaced or added:
+            self.reread(name)
+
+
+def _unchanged(data: bytes, record: Record | None, block: bytes | None) -> bool:
+    if record is None:
+        return block is None
+    return block is not None and data[record.start : record.end] == block
+
+
+def notes_file(day_file: str) -> str:
+    return day_file.removesuffix(".yaml") + formats.NOTES

@@ -1,0 +1,487 @@
+"""One owner's memory as plain files: the log, the day files beside it, notes, core memory and state.
+
+The files are the truth. Writers hold the owner's lock for one write, not for the life of the process; every write first
+follows what other processes and hands have changed. Readers take no lock: they work from ``Tree`` and ``Cache``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from moechat.clock import Clock
+from moechat.errors import DataError, NotFound
+from moechat.model import Exchange, Status
+from moechat.store import formats, records
+from moechat.store.cache import Cache, Row
+from moechat.store.derived import Derived
+from moechat.store.log import Entry, JsonLines
+from moechat.store.records import Signature
+from moechat.store.state import State
+from moechat.store.tree import Node, Tree
+
+log = logging.getLogger(__name__)
+LOCK_TIMEOUT_S = 30
+
+
+class FileStore:
+    """The files of one owner, opened. ``folder`` is made when something is first written."""
+
+    def __init__(self, folder: Path, *, clock: Clock, zone: tzinfo | None = None) -> None:
+        self.folder, self.clock, self.zone = folder, clock, zone
+        self._threads = threading.RLock()
+        self._file_lock = FileLock(folder / ".lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
+        self._held = 0
+        self._log = JsonLines(folder / "log.jsonl")
+        self._streams: dict[str, FileLock] = {}
+        self.tree = Tree()
+        self.state = State(folder / "state.jsonl")
+        self.cache = Cache(folder / ".index" / "cache.db")
+        self._signatures = self.cache.signatures()
+        self._generation = self.cache.generation()
+        self.derived = Derived(self)
+        self.follow()
+
+    def close(self) -> None:
+        for id_ in list(self._streams):
+            self._end_stream(id_)
+        self.cache.close()
+
+    # ---- following what others changed
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """The owner's lock, with everything that others wrote read first. Reentrant."""
+        with self._threads:
+            if not self._held:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                try:
+                    self._file_lock.acquire()
+                except Timeout:
+                    remedy = "another process holds it; close that one or try again"
+                    raise DataError(self.folder / ".lock", f"no lock within {LOCK_TIMEOUT_S} s: {remedy}") from None
+            self._held += 1
+            try:
+                if self._held == 1:
+                    self._follow_log()
+                yield
+            finally:
+                self._held -= 1
+                if not self._held:
+                    self._file_lock.release()
+
+    def follow(self) -> None:
+        """Take in what other processes and hands have changed since the last call."""
+        with self._threads:
+            self._follow_log()
+            if (generation := self.cache.generation()) != self._generation:
+                self._generation, self._signatures = generation, self.cache.signatures()
+            changed = self._changed_files()
+        if changed:
+            with self.writing():
+                self._signatures = self.cache.signatures()
+                for name in self._changed_files():
+                    self._reread(name)
+                self._generation = self.cache.generation()
+
+    def _follow_log(self) -> None:
+        anew, entries = self._log.unread()
+        if anew:
+            self.tree = Tree()
+        self.tree.apply(entries)
+        self.state.follow()
+
+    def _changed_files(self) -> list[str]:
+        found = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / "memorys") as entries:
+            for item in entries:
+                if item.name.endswith((".yaml", ".yml")) and not item.name.startswith("."):
+                    found[f"memorys/{item.name}"] = Signature.of(item)
+        if (core := Signature.of(self.folder / formats.CORE)) != Signature():
+            found[formats.CORE] = core
+        if found == self._signatures:
+            return []
+        return sorted(n for n in found.keys() | self._signatures.keys() if found.get(n) != self._signatures.get(n))
+
+    def _reread(self, name: str) -> None:
+        """Read a changed file anew: what differs from what we knew was changed by hand, or by a crash of ours."""
+        path = self.folder / name
+        if name.endswith(formats.NOTES) or name == formats.CORE:
+            self.derived.reread(name)
+            return
+        self._mend_torn_tail(path)
+        signature = Signature.of(path)
+        _, parsed = records.read(path)
+        problems = list(parsed.problems)
+        found: dict[str, tuple[Exchange, str]] = {}
+        for record in parsed.records:
+            try:
+                exchange, tag = formats.exchange_from(record, path, self.zone)
+                found[exchange.id] = (exchange, tag)
+            except DataError as problem:
+                problems.append(problem)
+        self._compare(name, found, broken=bool(problems))
+        self.sign(name, signature, problems)
+        for problem in problems:
+            log.warning("%s", problem)
+
+    def _compare(self, name: str, found: Mapping[str, tuple[Exchange, str]], *, broken: bool) -> None:
+        known = self.cache.of_file(name)
+        fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in found.values()]
+        changed = [r for r in fresh if r[0].id not in known or not _same(known[r[0].id], r)]
+        corrected = [r for r in changed if self._by_hand(r[0].id, r[2])]
+        missing = [] if broken else [id_ for id_ in known if id_ not in found]
+        with self.cache.transaction():
+            self.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + missing)
+            self.cache.add_exchanges(name, changed)
+        back = [e.id for e, _, _ in fresh if e.id in self.state.missing]
+        if missing or back:
+            now = self.clock.now()
+            self.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
+            self.state.write([{"op": "found", "ids": back}] if back else [])
+        for exchange, _, sha in corrected:
+            self._append([_edit(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
+        self.derived.drop([e.id for e, _, _ in corrected])
+
+    def _by_hand(self, id_: str, sha: str) -> bool:
+        """Whether a record's text is not the one that we filed."""
+        if id_ not in self.tree:
+            return False
+        node = self.tree.nodes.get(id_)
+        filed = node.filed if node else self.tree.past_sha.get(id_, "")
+        return bool(filed) and filed != sha
+
+    def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
+        """Remember that the file, as it is now, is known."""
+        self.cache.sign(name, signature, problems)
+        if signature == Signature():
+            self._signatures.pop(name, None)
+        else:
+            self._signatures[name] = signature
+
+    def signature(self, name: str) -> Signature:
+        """The file as we know it."""
+        return self._signatures.get(name, Signature())
+
+    @property
+    def problems(self) -> list[DataError]:
+        """Everything that could not be read, by file and line."""
+        return [*self.cache.problems(self.folder), *self._log.problems, *self.state.problems]
+
+    # ---- the conversation
+
+    def begin(self, text: str, at: datetime) -> str:
+        """A message enters: what came before settles, the message is durable. Returns the new exchange's id."""
+        with self.writing():
+            settled = self._settle_entries()
+            id_ = self._new_id(at)
+            entry = {"op": "exchange", "id": id_, "parent": self.tree.leaf, "at": at.isoformat(), "user": text}
+            self._start_stream(id_)
+            self._append([*settled, entry])
+            self.file_settled()
+        return id_
+
+    def finish(
+        self, id_: str, char: str, status: Status, *, error: str = "", hits: Sequence[Mapping[str, object]] = ()
+    ) -> None:
+        """A reply ended; it is durable when this returns."""
+        with self.writing():
+            entry = {"op": "variant", "id": id_, "char": char, "status": status, "hits": list(hits)}
+            node = self.tree.node(id_)
+            if node.settled and node.filed:
+                entries: list[Entry] = [_edit(Exchange(id_, self.get(id_).at, self.get(id_).user, char))]
+                self._append(entries)
+                self.derived.drop([id_])
+                self.file_settled()
+            else:
+                self._append([entry | {"error": error} if error else entry])
+        self._end_stream(id_)
+
+    def _start_stream(self, id_: str) -> None:
+        """A lock that the system releases if this process dies: so others see whether a reply is still on the way."""
+        lock = FileLock(self.folder / ".index" / f"stream-{id_}.lock", thread_local=False)
+        lock.acquire(timeout=0)
+        self._streams[id_] = lock
+
+    def _end_stream(self, id_: str) -> None:
+        if lock := self._streams.pop(id_, None):
+            lock.release()
+            with contextlib.suppress(OSError):
+                os.unlink(lock.lock_file)
+
+    def restart_stream(self, id_: str) -> None:
+        """Another reply to the same message is on the way (regenerate)."""
+        with self.writing():
+            self._start_stream(id_)
+
+    def is_streaming(self, id_: str) -> bool:
+        """Whether some living process is writing the reply to this exchange."""
+        if id_ in self._streams:
+            return True
+        path = self.folder / ".index" / f"stream-{id_}.lock"
+        if not path.exists():
+            return False
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        lock.release()
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return False
+
+    def _settle_entries(self) -> list[Entry]:
+        """Open exchanges settle; one whose process died before its reply ended is marked so."""
+        entries: list[Entry] = []
+        for node in self.tree.open():
+            if self.is_streaming(node.id):
+                continue
+            if not node.variants:
+                told = {"char": "", "status": "failed", "error": "broken off: the program ended before the reply did"}
+                entries.append({"op": "variant", "id": node.id, **told})
+            entries.append({"op": "settle", "id": node.id})
+        return entries
+
+    def settle(self) -> list[str]:
+        """All answers that have ended stand now. Returns the ids that settled."""
+        with self.writing():
+            entries = self._settle_entries()
+            if entries:
+                self._append(entries)
+            self.file_settled()
+        return [entry["id"] for entry in entries if entry["op"] == "settle"]
+
+    def select(self, id_: str, variant: int | None = None) -> None:
+        """Make this exchange the leaf (branch here, or go back to a branch), or choose another of its replies."""
+        with self.writing():
+            self._require(id_)
+            entry: dict[str, object] = {"op": "select", "id": id_}
+            if variant is not None:
+                node = self.tree.node(id_)
+                if not 0 <= variant < len(node.variants):
+                    raise NotFound(f"exchange {id_} has {len(node.variants)} replies; variant {variant} is not there")
+                entry["variant"] = variant
+            self._append([entry])
+
+    def correct(self, id_: str, *, user: str | None = None, char: str | None = None) -> None:
+        """Change the words of a message or a reply; what follows stays, what was derived is dropped and queued anew."""
+        with self.writing():
+            old = self.get(id_)
+            new = Exchange(id_, old.at, old.user if user is None else user, old.char if char is None else char, old.status)
+            if id_ in self.tree:
+                self._append([_edit(new)])
+            self.derived.drop([id_])
+            if id_ in self.tree:
+                self.file_settled()
+            else:
+                self._write_record(self._file_of(id_), new)
+
+    def retract(self, id_: str) -> None:
+        """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""
+        with self.writing():
+            self._require(id_)
+            self._append([{"op": "retract", "id": id_}])
+            self.derived.drop([id_])
+
+    def restore(self, id_: str) -> None:
+        with self.writing():
+            self._require(id_)
+            self._append([{"op": "restore", "id": id_}])
+
+    def cut(self, id_: str, at: datetime) -> None:
+        """The context begins anew after this exchange."""
+        with self.writing():
+            if id_ not in self.tree.cuts:
+                self._append([{"op": "cut", "id": id_, "at": at.isoformat()}])
+
+    def mark_understood(self, ids: Sequence[str], by: str) -> None:
+        with self.writing():
+            self._append([{"op": "understood", "ids": list(ids), "by": by}])
+
+    def requeue(self, ids: Sequence[str]) -> None:
+        with self.writing():
+            if known := [id_ for id_ in ids if id_ in self.tree]:
+                self._append([{"op": "requeue", "ids": known}])
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        self._log.append(entries)
+        self.tree.apply(entries)
+
+    def _require(self, id_: str) -> None:
+        if id_ not in self.tree and not self.cache.by_ids([id_]):
+            raise NotFound(f"there is no exchange {id_!r}; `moechat log list` shows them")
+        if id_ not in self.tree:
+            raise NotFound(f"exchange {id_!r} stands in a day file without a log entry; edit the day file instead")
+
+    def _new_id(self, at: datetime) -> str:
+        base = formats.local(at, self.zone).strftime("%Y%m%d-%H%M%S")
+        id_, n = base, 1
+        while id_ in self.tree or self.cache.by_ids([id_]):
+            n += 1
+            id_ = f"{base}-{n}"
+        return id_
+
+    # ---- day files
+
+    def get(self, id_: str) -> Exchange:
+        """An exchange by id, from its day file or, before it is filed, from the log."""
+        return self.exchanges([id_])[id_] if id_ else self._missing(id_)
+
+    def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
+        """Exchanges by id. Raises NotFound for one that is nowhere."""
+        found: dict[str, Exchange] = {}
+        for id_ in ids:
+            node = self.tree.nodes.get(id_)
+            if node and not node.filed:
+                found[id_] = node.exchange()
+        rows = self.cache.by_ids([id_ for id_ in ids if id_ not in found])
+        for id_ in ids:
+            if id_ in rows:
+                found[id_] = rows[id_].exchange
+            elif id_ not in found:
+                node = self.tree.nodes.get(id_)
+                found[id_] = node.exchange() if node and not node.folded else self._missing(id_)
+        return {id_: found[id_] for id_ in ids}
+
+    def _missing(self, id_: str) -> Exchange:
+        raise NotFound(f"there is no exchange {id_!r}")
+
+    def _file_of(self, id_: str) -> str:
+        return self.cache.by_ids([id_])[id_].file
+
+    def file_settled(self) -> None:
+        """Append every settled exchange that stands in the log alone to its day file."""
+        with self.writing():
+            nodes = self.tree.unfiled()
+            if not nodes:
+                return
+            known = self.cache.by_ids([node.id for node in nodes])
+            for node in nodes:
+                exchange = node.exchange()
+                if node.id in known:
+                    done = self._write_record(known[node.id].file, exchange)
+                else:
+                    done = self._add_record(exchange)
+                if done:
+                    sha = formats.text_hash(exchange.user, exchange.char)
+                    self._append([{"op": "filed", "id": node.id, "sha": sha}])
+
+    def _add_record(self, exchange: Exchange) -> bool:
+        name = self._day_file(exchange.at)
+        if not self._current(name):
+            return False
+        path = self.folder / name
+        if exchange.id not in self.cache.of_file(name):
+            records.append(path, formats.exchange_entry(exchange))
+            with self.cache.transaction():
+                self.cache.add_exchanges(name, [(exchange, "", formats.text_hash(exchange.user, exchange.char))])
+                self.sign(name, Signature.of(path))
+        return True
+
+    def _write_record(self, name: str, exchange: Exchange) -> bool:
+        """Replace one record of a day file; every other byte stays."""
+        if not self._current(name):
+            return False
+        path = self.folder / name
+        sha = formats.text_hash(exchange.user, exchange.char)
+        row = self.cache.of_file(name).get(exchange.id)
+        if row and row.sha == sha and row.exchange.status == exchange.status:
+            return True
+        data, parsed = records.read(path)
+        old = next((r for r in parsed.records if r.key == exchange.id), None)
+        if old is not None and formats.is_moechat(old):
+            remedy = "this day file was written by MoeChat and is never written by us; edit it by hand"
+            raise DataError(path, f"record {exchange.id!r}: {remedy}")
+        records.replace(path, records.spliced(data, parsed, {exchange.id: formats.exchange_entry(exchange)}))
+        with self.cache.transaction():
+            self.cache.kill_exchanges(name, [exchange.id])
+            self.cache.add_exchanges(name, [(exchange, row.tag if row else "", sha)])
+            self.sign(name, Signature.of(path))
+        return True
+
+    def _day_file(self, at: datetime) -> str:
+        """Our file of that day; a file of the same name that MoeChat wrote is left alone."""
+        name = formats.day_file(at, self.zone)
+        if name in self._signatures and self._is_moechats(name):
+            return name.removesuffix(".yaml") + ".2.yaml"
+        return name
+
+    def _is_moechats(self, name: str) -> bool:
+        rows = self.cache.of_file(name)
+        if not rows or any(id_ in self.tree for id_ in rows):
+            return False
+        _, parsed = records.read(self.folder / name)
+        return any(formats.is_moechat(record) for record in parsed.records)
+
+    def _current(self, name: str) -> bool:
+        """Look at the file again before writing to it; False where it is broken and must be left alone."""
+        if Signature.of(self.folder / name) != self.signature(name):
+            self._reread(name)
+        return not self.cache.problems_of(name)
+
+    def _mend_torn_tail(self, path: Path) -> None:
+        """An append of ours that a crash cut short is taken away: the log has the whole of it and appends it again."""
+        unfiled = [node for node in self.tree.unfiled() if self.folder / self._day_file_name(node) == path]
+        if not unfiled or not path.exists():
+            return
+        data = path.read_bytes()
+        starts = [match.start() for match in records.KEY_LINE.finditer(data)]
+        tail = data[starts[-1] :] if starts else b""
+        for node in unfiled:
+            block = formats.exchange_entry(node.exchange())
+            if tail and tail != block and block.startswith(tail):
+                records.replace(path, data[: starts[-1]])
+                return
+
+    def _day_file_name(self, node: Node) -> str:
+        return formats.day_file(datetime.fromisoformat(node.at), self.zone)
+
+    # ---- masks and upkeep
+
+    def hidden(self) -> set[str]:
+        """Exchanges that no recipe may see: other branches, retracted, archived, deleted by hand."""
+        return self.tree.hidden() | self.state.archived | self.state.missing.keys()
+
+    def compact(self) -> bool:
+        """Drop from the log what it need not keep (once in a while, at a start)."""
+        with self.writing():
+            entries = self.tree.folded(self.clock.now())
+            if entries is None:
+                return False
+            self._log.rewrite(entries)
+            self.tree = Tree()
+            self.tree.apply(entries)
+        return True
+
+    def import_exchanges(self, exchanges: Iterable[Exchange]) -> None:
+        """Write settled exchanges straight to their day files, without log entries: they are on every path."""
+        by_file: dict[str, list[Exchange]] = {}
+        with self.writing():
+            for exchange in exchanges:
+                by_file.setdefault(self._day_file(exchange.at), []).append(exchange)
+            for name, day in by_file.items():
+                if not self._current(name):
+                    raise DataError(self.folder / name, "cannot be read; mend it, then import again")
+                known = self.cache.of_file(name)
+                new = [e for e in day if e.id not in known]
+                records.append(self.folder / name, b"".join(map(formats.exchange_entry, new)))
+                with self.cache.transaction():
+                    self.cache.add_exchanges(name, [(e, "", formats.text_hash(e.user, e.char)) for e in new])
+                    self.sign(name, Signature.of(self.folder / name))
+
+
+def _same(row: Row, fresh: tuple[Exchange, str, str]) -> bool:
+    exchange, tag, sha = fresh
+    return row.sha == sha and row.exchange.at == exchange.at and (not tag or row.tag == tag)
+
+
+def _edit(exchange: Exchange) -> Entry:
+    return {"op": "edit", "id": exchange.id, "at": exchange.at.isoformat(), "user": exchange.user, "char": exchange.char}

@@ -1,0 +1,196 @@
+"""How exchanges, notes and facts are written in the YAML files of an owner, ours and MoeChat's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, tzinfo
+from pathlib import Path
+
+from moechat.errors import DataError
+from moechat.model import Episode, Event, Exchange, Fact, FactDraft
+from moechat.store.records import Block, Record, entry
+
+NOTES = ".notes.yaml"
+CORE = "core_mem.yml"
+_MOECHAT_MSG = re.compile(r"时间：(?P<at>[^\n]*)\n\{\{user\}\}：(?P<user>.*?)\n\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL)
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+
+
+def local(moment: datetime, zone: tzinfo | None) -> datetime:
+    """An aware datetime in ``zone`` (None: the system's); a naive one is taken as being in it."""
+    if moment.tzinfo is None and zone is not None:
+        return moment.replace(tzinfo=zone)
+    return moment.astimezone(zone)
+
+
+def text_hash(user: str, char: str) -> str:
+    """The hash by which a hand edit is noticed."""
+    return hashlib.blake2b(f"{user}\0{char}".encode(), digest_size=6).hexdigest()
+
+
+def derived_id(text: str, sources: Sequence[str]) -> str:
+    """The id of a fact or an episode. It follows from the words, so a record whose id does not fit was edited by hand."""
+    first = sources[0] if sources else ""
+    return hashlib.blake2b(f"{text}\0{first}".encode(), digest_size=5).hexdigest()
+
+
+def day_file(at: datetime, zone: tzinfo | None) -> str:
+    return f"memorys/{local(at, zone).date().isoformat()}.yaml"
+
+
+def day_of(name: str) -> date | None:
+    match = _DATE.search(name)
+    try:
+        return date(*map(int, match.groups())) if match else None
+    except ValueError:
+        return None
+
+
+def exchange_entry(exchange: Exchange) -> bytes:
+    value: dict[str, object] = {"time": exchange.at.isoformat()}
+    if exchange.status != "done":
+        value["status"] = exchange.status
+    value["msg"] = {"user": Block(exchange.user), "char": Block(exchange.char)}
+    return entry(exchange.id, value)
+
+
+def exchange_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[Exchange, str]:
+    """(exchange, inline tag). Raises DataError where the record is not one of ours nor of MoeChat's."""
+    value = record.value
+    if not isinstance(value, Mapping) or "msg" not in value:
+        raise DataError(file, f"record {record.key!r} has no `msg`", line=record.line or None)
+    msg, tag = value["msg"], str(value.get("text_tag", ""))
+    if isinstance(msg, str):
+        return _from_moechat(record, msg, file, zone), tag
+    if not isinstance(msg, Mapping):
+        raise DataError(file, f"record {record.key!r}: `msg` needs `user:` and `char:`", line=record.line or None)
+    at = _moment(value.get("time"), record, file, zone)
+    status = value.get("status", "done")
+    user, char = str(msg.get("user", "") or ""), str(msg.get("char", "") or "")
+    return Exchange(record.key, at, user, char, status if status in ("stopped", "failed") else "done"), tag
+
+
+def is_moechat(record: Record) -> bool:
+    return isinstance(record.value, Mapping) and isinstance(record.value.get("msg"), str)
+
+
+def _from_moechat(record: Record, msg: str, file: Path, zone: tzinfo | None) -> Exchange:
+    match = _MOECHAT_MSG.match(msg.strip("\n"))
+    try:
+        at = local(datetime.fromtimestamp(float(record.key), UTC), zone)
+    except (ValueError, OverflowError, OSError):
+        at = _moment(match["at"] if match else None, record, file, zone)
+    if match is None:
+        return Exchange(record.key, at, msg, "")
+    return Exchange(record.key, at, match["user"], match["char"])
+
+
+def _moment(text: object, record: Record, file: Path, zone: tzinfo | None) -> datetime:
+    """A record without a time, added by hand, happened at noon of its file's day."""
+    if text is None and (day := day_of(file.name)):
+        return local(datetime.combine(day, time(12)), zone)
+    try:
+        return local(datetime.fromisoformat(str(text).strip()), zone)
+    except ValueError:
+        remedy = "write it as 2025-05-20T15:03:12+08:00"
+        raise DataError(file, f"record {record.key!r}: time {text!r} is not a time; {remedy}", line=record.line) from None
+
+
+def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: Sequence[Episode]) -> bytes:
+    value: dict[str, object] = {"text_tag": tag}
+    if keywords:
+        value["keywords"] = list(keywords)
+    value["by"] = by
+    for kind in ("event", "reflection"):
+        if told := [_episode_value(e) for e in episodes if e.kind == kind]:
+            value[f"{kind}s"] = told
+    return entry(id_, value)
+
+
+def _episode_value(episode: Episode) -> dict[str, object]:
+    event = episode.event
+    value: dict[str, object] = {"id": episode.id, "text": event.text, "told": episode.at.isoformat()}
+    if event.happened:
+        value["happened"] = "/".join(moment.isoformat() for moment in event.happened)
+    optional = {
+        "subject": event.subject, "predicate": event.predicate, "object": event.object, "place": event.place,
+        "topic": event.topic, "keywords": list(event.keywords),
+    }  # fmt: skip
+    value |= {key: content for key, content in optional.items() if content}
+    return value | {"importance": f"{event.importance:g}", "sources": list(event.sources), "by": episode.by}
+
+
+def notes_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[tuple[str, str, tuple[str, ...], str], list[Episode]]:
+    """((exchange id, tag, keywords, by), episodes)."""
+    value = record.value
+    if not isinstance(value, Mapping):
+        raise DataError(file, f"notes of {record.key!r} need `text_tag:`", line=record.line or None)
+    note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), str(value.get("by", "owner")))
+    episodes = [
+        _episode_from(told, kind, record, file, zone)
+        for kind in ("event", "reflection")
+        for told in value.get(f"{kind}s") or []
+    ]
+    return note, episodes
+
+
+def _episode_from(told: object, kind: str, record: Record, file: Path, zone: tzinfo | None) -> Episode:
+    if not isinstance(told, Mapping) or not told.get("text"):
+        raise DataError(file, f"an event of {record.key!r} has no `text`", line=record.line or None)
+    sources = _texts(told.get("sources")) or (record.key,)
+    happened = None
+    if span := told.get("happened"):
+        ends = str(span).split("/")
+        happened = (_moment(ends[0], record, file, zone), _moment(ends[-1], record, file, zone))
+    event = Event(
+        str(told["text"]), sources, str(told.get("subject", "")), str(told.get("predicate", "")),
+        str(told.get("object", "")), _fraction(told.get("importance")), _texts(told.get("keywords")),
+        str(told.get("place", "")), str(told.get("topic", "")), happened,
+    )  # fmt: skip
+    id_ = str(told.get("id") or derived_id(event.text, sources))
+    by = str(told.get("by", "owner")) if id_ == derived_id(event.text, sources) else "owner"
+    return Episode(id_, _moment(told.get("told"), record, file, zone), event, kind, by)  # type: ignore[arg-type]
+
+
+def fact_entry(fact: Fact) -> bytes:
+    d = fact.draft
+    value: dict[str, object] = {"text": d.text, "time": fact.at.isoformat(), "kind": d.kind, "entity": d.entity}
+    optional = {"keyword": d.keyword, "target": d.target, "source": list(d.sources), "supersedes": list(fact.supersedes)}
+    value |= {key: content for key, content in optional.items() if content}
+    if d.polarity < 0:
+        value["polarity"] = "-1"
+    if d.single:
+        value["single"] = "true"
+    return entry(fact.id, value | {"by": fact.by})
+
+
+def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
+    """A fact of ours, of MoeChat's ({text, time}), or one written by hand as `id: text`."""
+    value = record.value if isinstance(record.value, Mapping) else {"text": record.value}
+    text = str(value.get("text") or "").strip()
+    if not text:
+        raise DataError(file, f"fact {record.key!r} has no `text`", line=record.line or None)
+    sources = _texts(value.get("source"))
+    draft = FactDraft(
+        text, sources, "relation" if value.get("kind") == "relation" else "attribute", str(value.get("entity", "user")),
+        str(value.get("keyword", "")), str(value.get("target", "")), -1 if value.get("polarity") == "-1" else 1,
+        value.get("single") == "true",
+    )  # fmt: skip
+    at = _moment(value["time"], record, file, zone) if value.get("time") else datetime.fromtimestamp(0, UTC)
+    by = str(value.get("by", "owner")) if record.key == derived_id(text, sources) else "owner"
+    return Fact(record.key, at, draft, _texts(value.get("supersedes")), by)  # type: ignore[arg-type]
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    return tuple(str(item) for item in value) if isinstance(value, Sequence) else ()
+
+
+def _fraction(value: object) -> float:
+    try:
+        return min(1.0, max(0.0, float(str(value))))
+    except ValueError:
+        return 0.5

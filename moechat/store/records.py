@@ -1,0 +1,232 @@
+"""YAML files of records that people may edit: day files, notes and core memory.
+
+A file is one mapping. It is split at its top-level keys, so that a torn or broken record costs itself alone, and so that
+one record can be replaced while every other byte of the file, comments included, stays as its owner left it. All scalars
+are read as text (YAML 1.1 would make 12:30 a number and ``no`` a boolean).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from moechat.errors import DataError
+
+Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+KEY_LINE = re.compile(rb"^(?![ \t\r\n#%]|---|\.\.\.)[^\n]+", re.MULTILINE)
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+_PLAIN_VALUE = re.compile(r"[\w.+][\w.+:/()，。、！？；：（）「」 -]*\Z")
+_UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One top-level entry; ``start`` and ``end`` are the byte offsets of its lines in the file."""
+
+    key: str
+    value: object
+    start: int
+    end: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a file holds: its good records in file order, and what could not be read."""
+
+    records: Sequence[Record] = ()
+    problems: Sequence[DataError] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Size, mtime and inode: a file that has the same three is taken as unchanged."""
+
+    size: int = -1
+    mtime_ns: int = 0
+    inode: int = 0
+
+    @classmethod
+    def of(cls, path: Path | os.DirEntry[str]) -> Signature:
+        try:
+            stat = path.stat()
+        except FileNotFoundError:
+            return cls()
+        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+def parse(data: bytes, file: Path | str) -> Parsed:
+    """Read a whole file. Never raises: what is wrong is in ``problems``, by line."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        return Parsed(problems=[DataError(file, "not UTF-8 text; save the file with encoding UTF-8", line=line)])
+    offset = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    starts = [match.start() for match in KEY_LINE.finditer(data, offset)]
+    bounds = list(itertools.pairwise([*starts, len(data)]))
+    try:
+        whole = yaml.load(data[offset:], Loader)  # noqa: S506 - a base loader: text only
+    except yaml.YAMLError:
+        whole = None
+    if isinstance(whole, dict) and len(whole) == len(bounds):
+        return Parsed([Record(k, v, s, e, 0) for (k, v), (s, e) in zip(whole.items(), bounds, strict=True)])
+    return _parse_each(data, bounds, file)
+
+
+def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str) -> Parsed:
+    records: dict[str, Record] = {}
+    problems: list[DataError] = []
+    for start, end in bounds:
+        line = data[:start].count(b"\n") + 1
+        try:
+            value = yaml.load(data[start:end], Loader)  # noqa: S506
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            reason = getattr(error, "problem", None) or str(error).splitlines()[0]
+            problems.append(DataError(file, f"not YAML: {reason}", line=line + (mark.line if mark else 0)))
+            continue
+        if not isinstance(value, dict) or len(value) != 1:
+            problems.append(DataError(file, "not a record; expected `id: …` at the start of the line", line=line))
+            continue
+        ((key, content),) = value.items()
+        if key in records:
+            problems.append(DataError(file, f"the id {key!r} is there twice; the first one is used", line=line))
+            continue
+        records[key] = Record(key, content, start, end, line)
+    return Parsed(list(records.values()), problems)
+
+
+def read(path: Path) -> tuple[bytes, Parsed]:
+    """The bytes of a file and what they hold; a missing file is an empty one."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return b"", Parsed()
+    return data, parse(data, path)
+
+
+def key_text(key: str) -> str:
+    return key if _PLAIN_KEY.match(key) else quoted(key)
+
+
+def quoted(text: str) -> str:
+    """A YAML double-quoted scalar on one line."""
+    return _UNPRINTABLE.sub(lambda m: f"\\U{ord(m.group()):08x}", json.dumps(text, ensure_ascii=False))
+
+
+def scalar(text: str, indent: int) -> str:
+    """A scalar as people like to read it: plain, a literal block, or quoted where nothing else is exact."""
+    if _PLAIN_VALUE.match(text) and not text.endswith((" ", ":")) and ": " not in text:
+        return text
+    if not text or "\n" not in text:
+        return quoted(text)
+    return block(text, indent)
+
+
+def block(text: str, indent: int) -> str:
+    """A literal block of ``text`` (`|-`), or a quoted scalar where a block would not give the same text back."""
+    if not text or text[0] in " \t\n" or text[-1] == "\n" or _UNPRINTABLE.search(text):
+        return quoted(text)
+    pad = " " * indent
+    return "|-\n" + "\n".join(pad + line if line else "" for line in text.split("\n"))
+
+
+def entry(key: str, value: Mapping[str, object]) -> bytes:
+    """One record as the bytes that are appended to its file. Nested mappings, lists of mappings and of text are fine."""
+    return (key_text(key) + ":" + _mapping(value, 2) + "\n").encode("utf-8")
+
+
+def _mapping(value: Mapping[str, object], indent: int) -> str:
+    pad = " " * indent
+    return "".join(f"\n{pad}{key_text(k)}:{_node(v, indent)}" for k, v in value.items())
+
+
+def _node(value: object, indent: int) -> str:
+    if isinstance(value, Mapping):
+        return _mapping(value, indent + 2) if value else " {}"
+    if isinstance(value, str):
+        return " " + scalar(value, indent + 2)
+    if isinstance(value, Block):
+        return " " + block(value.text, indent + 2)
+    if isinstance(value, Sequence):
+        if all(isinstance(item, str) for item in value):
+            return " [" + ", ".join(quoted(str(item)) for item in value) + "]"
+        return "".join(_list_item(item, indent) for item in value)
+    return f" {json.dumps(value)}"
+
+
+def _list_item(item: object, indent: int) -> str:
+    if not isinstance(item, Mapping):
+        raise TypeError(f"a list holds text or mappings, not {type(item).__name__}")
+    pad = " " * (indent + 2)
+    return f"\n{' ' * indent}- {_mapping(item, indent + 2).removeprefix(chr(10) + pad)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Text that is always written as a literal block where that is exact."""
+
+    text: str
+
+
+def spliced(data: bytes, parsed: Parsed, changes: Mapping[str, bytes | None]) -> bytes:
+    """The file with the named records replaced, or removed where the change is None."""
+    pieces, position = [], 0
+    for record in sorted(parsed.records, key=lambda record: record.start):
+        if record.key in changes:
+            pieces += [data[position : record.start], changes[record.key] or b""]
+            position = record.end
+    return b"".join([*pieces, data[position:]])
+
+
+def append(path: Path, blocks: bytes) -> None:
+    """Append and fsync. A last line without its newline is ended first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    created = not path.exists()
+    with open(path, "ab+") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                blocks = b"\n" + blocks
+        file.write(blocks)
+        file.flush()
+        os.fsync(file.fileno())
+    if created:
+        sync_folder(path.parent)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a whole file: temporary file, fsync, ``os.replace``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new name durable; Windows has no such call and needs none."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
