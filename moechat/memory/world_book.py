@@ -1,0 +1,266 @@
+"""The world book: what the author of a character wrote about its world, found by meaning and by name.
+
+``data_base/*.yaml`` holds ``keyword: description``, or the fuller form::
+
+    keyword:
+      text: description
+      keys: [other name, another]     # found literally, beside the keyword itself
+      constant: true                  # always there
+      enabled: false                  # never there
+
+Keywords are embedded; descriptions are not (CONTRACTS: A, world book). Conversation never writes these files. People do:
+a changed file is read again at ``refresh``, a deleted one is forgotten, and one that does not parse keeps the entries
+that it last had until it parses again. A faulty entry costs itself alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moechat import yaml_file
+from moechat.errors import DataError, EmbeddingError, MoeChatError
+from moechat.index.vector import FlatIndex, flat_index, meets
+from moechat.model import Hit, Lore
+
+Embed = Callable[[Sequence[str], str], np.ndarray]
+
+_YES = frozenset({"true", "yes", "on", "1"})
+_NO = frozenset({"false", "no", "off", "0"})
+_ENTRY_KEYS = ("text", "keys", "constant", "enabled")
+_LETTER = re.compile(r"[a-z0-9_]")
+
+
+@dataclass(frozen=True)
+class _File:
+    stamp: yaml_file.Stamp
+    entries: tuple[Lore, ...]
+    problems: tuple[DataError, ...]
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """One state of the book, never changed after it is made: a search sees all of it or none.
+
+    ``names`` are (name folded, name, row in ``entries``). ``rows`` maps a row of ``index`` to one of ``entries``.
+    """
+
+    entries: tuple[Lore, ...] = ()
+    names: tuple[tuple[str, str, int], ...] = ()
+    rows: tuple[int, ...] = ()
+    index: FlatIndex | None = None
+
+
+class WorldBook:
+    """The entries of one ``data_base`` folder. ``embed`` None: found literally only.
+
+    ``embed(texts, "passage")`` gives (n, dim) float32 of unit length; it is asked once for each new keyword, so give one
+    that keeps what it computed between runs. ``problems`` are the files and entries that are left out, and why.
+    """
+
+    def __init__(self, folder: Path, embed: Embed | None = None) -> None:
+        self.folder, self._embed = folder, embed
+        self.problems: tuple[MoeChatError, ...] = ()
+        self._files: dict[str, _File] = {}
+        self._vectors: dict[str, np.ndarray] = {}
+        self._now = _Snapshot()
+        self._complete = False
+        self._writing = threading.Lock()
+        self.refresh()
+
+    @property
+    def entries(self) -> tuple[Lore, ...]:
+        return self._now.entries
+
+    def refresh(self) -> bool:
+        """Look at the files again; True if entries changed. Cheap where nothing did: one stat a file."""
+        with self._writing:
+            files = {path.name: self._looked_at(path) for path in self._paths()}
+            if files == self._files and self._complete:
+                return False
+            changed = _all_entries(files) != self.entries
+            self._files = files
+            self._rebuild()
+            return changed
+
+    def search(
+        self,
+        clauses: Sequence[str],
+        clause_vectors: np.ndarray | None,
+        *,
+        scan_depth: int = 4,
+        threshold: float = 0.5,
+        text: str | None = None,
+    ) -> list[Hit]:
+        """The union of what the clauses find, each entry once with its best score, best first, else in order of the book.
+
+        ``clause_vectors`` is (len(clauses), dim) float32 of unit length, None without an embedding. Each clause takes its
+        ``scan_depth`` nearest keywords with a score of at least ``threshold``; an entry whose keyword or key stands in
+        ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
+        """
+        book = self._now
+        best = _nearest(book, clause_vectors, scan_depth, threshold)
+        words = _named(book, "\n".join(clauses) if text is None else text)
+        hits = []
+        for row, entry in enumerate(book.entries):
+            if row in words or entry.constant:
+                hits.append(
+                    _hit(entry, 1.0, {"literal": 1.0} if row in words else {"constant": 1.0}, words.get(row, ()))
+                )
+            elif row in best:
+                hits.append(_hit(entry, best[row], {"relevance": best[row]}, ()))
+        return sorted(hits, key=lambda hit: -hit.score)
+
+    def _paths(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        found = (path for path in self.folder.iterdir() if path.suffix in (".yaml", ".yml"))
+        return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+
+    def _looked_at(self, path: Path) -> _File:
+        """The file as known, or read anew where it has changed."""
+        known, stamp = self._files.get(path.name), yaml_file.stamp(path) or (0, 0, 0)
+        if known is not None and known.stamp == stamp:
+            return known
+        try:
+            entries, problems = _read(path)
+        except DataError as error:
+            return _File(stamp, known.entries if known else (), (error,))
+        return _File(stamp, tuple(entries), tuple(problems))
+
+    def _rebuild(self) -> None:
+        entries = _all_entries(self._files)
+        self.problems = tuple(problem for file in self._files.values() for problem in file.problems)
+        self._complete = True
+        try:
+            self._embed_new(entries)
+        except EmbeddingError as error:  # names still serve; the next refresh tries again
+            self.problems += (error,)
+            self._complete = False
+        rows = tuple(row for row, entry in enumerate(entries) if entry.keyword in self._vectors)
+        names = tuple(
+            (folded, name, row)
+            for row, entry in enumerate(entries)
+            for name in (entry.keyword, *entry.keys)
+            if (folded := name.casefold())
+        )
+        vectors = [self._vectors[entries[row].keyword] for row in rows]
+        index = flat_index(np.stack(vectors)) if vectors else None
+        self._now = _Snapshot(entries, names, rows, index)
+
+    def _embed_new(self, entries: tuple[Lore, ...]) -> None:
+        """Vectors of all keywords; those of entries that are gone are let go."""
+        if self._embed is None:
+            return
+        keywords = {entry.keyword for entry in entries}
+        new = sorted(keywords - self._vectors.keys())
+        fresh = dict(zip(new, self._embed(new, "passage"), strict=True)) if new else {}
+        self._vectors = {key: vector for key, vector in (self._vectors | fresh).items() if key in keywords}
+
+
+def _all_entries(files: dict[str, _File]) -> tuple[Lore, ...]:
+    return tuple(entry for file in files.values() for entry in file.entries)
+
+
+# --- searching -------------------------------------------------------------------------------------------------------
+
+
+def _nearest(book: _Snapshot, vectors: np.ndarray | None, scan_depth: int, threshold: float) -> dict[int, float]:
+    """{row: best score} of the entries whose keyword is near enough to a clause."""
+    best: dict[int, float] = {}
+    if book.index is None or vectors is None or not len(vectors):
+        return best
+    spoken = vectors[np.any(vectors != 0, axis=1)]  # the vector of no text is near to nothing
+    for rows, scores in book.index.search_many(spoken, scan_depth):
+        for row, score in zip(rows, scores, strict=True):
+            if meets(float(score), threshold):
+                best[book.rows[row]] = max(float(score), best.get(book.rows[row], -1.0))
+    return best
+
+
+def _named(book: _Snapshot, text: str) -> dict[int, tuple[str, ...]]:
+    """{row: the names of that entry which stand in a clause}; letters must not go on beside a name (no in know)."""
+    text = "\n".join(clauses).casefold()
+    found: dict[int, tuple[str, ...]] = {}
+    for folded, name, row in book.names:
+        if folded in text and _stands_alone(folded, text):
+            found[row] = (*found.get(row, ()), name)
+    return found
+
+
+def _stands_alone(name: str, text: str) -> bool:
+    left = r"(?<![a-z0-9_])" if _LETTER.match(name[0]) else ""
+    right = r"(?![a-z0-9_])" if _LETTER.match(name[-1]) else ""
+    return not (left or right) or re.search(left + re.escape(name) + right, text) is not None
+
+
+def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...]) -> Hit:
+    """A description seldom repeats what it describes, so the keyword stands before it where it does not occur in it."""
+    named = entry.keyword.casefold() in entry.text.casefold()
+    text = entry.text if named else f"{entry.keyword}：{entry.text}"
+    return Hit("lore", "lore", entry.id, text, score, features=features, words=words)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> tuple[list[Lore], list[DataError]]:
+    """Entries of one file and what is wrong with others of it. Raises DataError where the file does not parse."""
+    source = yaml_file.text(path)
+    data = yaml_file.parse(source, path, as_text=True)
+    if data in (None, ""):
+        return [], []
+    if not isinstance(data, dict):
+        raise DataError(path, "expects `keyword: description` lines")
+    entries, problems = [], []
+    for keyword, value in data.items():
+        try:
+            entry = _entry(str(keyword).strip(), value, path)
+        except ValueError as error:
+            problems.append(DataError(path, f"{keyword}: {error}", line=_line_of(str(keyword), source)))
+        else:
+            entries += [entry] if entry else []
+    return entries, problems
+
+
+def _entry(keyword: str, value: Any, path: Path) -> Lore | None:
+    """One entry, None where it is switched off. Raises ValueError saying what is wrong with it."""
+    given = value if isinstance(value, dict) else {"text": value}
+    for key in given:
+        if key not in _ENTRY_KEYS:
+            near = difflib.get_close_matches(str(key), _ENTRY_KEYS, n=1)
+            raise ValueError(
+                f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(_ENTRY_KEYS)}")
+            )
+    text, keys = given.get("text", ""), given.get("keys", [])
+    if not keyword or not isinstance(text, str) or not text.strip():
+        raise ValueError("expects a keyword and a description in words")
+    if isinstance(keys, str):
+        keys = re.split(r"[,，、]", keys)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise ValueError("keys expects a list of names, such as [one, two]")
+    if not _switch(given, "enabled", "true"):
+        return None
+    names = tuple(key.strip() for key in keys if key.strip())
+    return Lore(f"{path.name}#{keyword}", keyword, text.strip(), path.name, names, _switch(given, "constant", "false"))
+
+
+def _switch(given: dict[str, Any], key: str, default: str) -> bool:
+    value = given.get(key, default)
+    if not isinstance(value, str) or value.lower() not in _YES | _NO:
+        raise ValueError(f"{key} expects true or false")
+    return value.lower() in _YES
+
+
+def _line_of(keyword: str, source: str) -> int | None:
+    for number, line in enumerate(source.splitlines(), start=1):
+        if line.lstrip("\"'").startswith(keyword):
+            return number
+    return None
