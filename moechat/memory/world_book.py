@@ -8,9 +8,9 @@
       constant: true                  # always there
       enabled: false                  # never there
 
-Keywords are embedded; descriptions are not (CONTRACTS: A, world book). Conversation never writes these files. People do:
-a changed file is read again at ``refresh``, a deleted one is forgotten, and one that does not parse keeps the entries
-that it last had until it parses again. A faulty entry costs itself alone.
+Keywords are embedded; descriptions are not (CONTRACTS: A, world book). Conversation never writes these files; people do. A
+changed file is read again at ``refresh``, a deleted one is forgotten, and one that does not parse keeps the entries that
+it last had until it parses again. A faulty entry costs itself alone.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class _Snapshot:
 class WorldBook:
     """The entries of one ``data_base`` folder. ``embed`` None: found literally only.
 
-    ``embed(texts, "passage")`` gives (n, dim) float32 of unit length; it is asked once for each new keyword, so give one
-    that keeps what it computed between runs. ``problems`` are the files and entries that are left out, and why.
+    ``embed(texts, "passage")`` gives (n, dim) float32 of unit length; asked once for each new keyword, so give one that
+    keeps what it computed between runs. ``problems`` are the files and entries that are left out, and why.
     """
 
     def __init__(self, folder: Path, embed: Embed | None = None) -> None:
@@ -99,10 +99,10 @@ class WorldBook:
         threshold: float = 0.5,
         text: str | None = None,
     ) -> list[Hit]:
-        """The union of what the clauses find, each entry once with its best score, best first, else in order of the book.
+        """The union of what the clauses find, each entry once with its best score, best first.
 
-        ``clause_vectors`` is (len(clauses), dim) float32 of unit length, None without an embedding. Each clause takes its
-        ``scan_depth`` nearest keywords with a score of at least ``threshold``; an entry whose keyword or key stands in
+        ``clause_vectors`` is (len(clauses), dim) float32 of unit length, None without an embedding. Each clause takes
+        its ``scan_depth`` nearest keywords with a score of at least ``threshold``; an entry whose keyword or key stands in
         ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
         """
         book = self._now
@@ -187,10 +187,10 @@ def _nearest(book: _Snapshot, vectors: np.ndarray | None, scan_depth: int, thres
 
 def _named(book: _Snapshot, text: str) -> dict[int, tuple[str, ...]]:
     """{row: the names of that entry which stand in a clause}; letters must not go on beside a name (no in know)."""
-    text = "\n".join(clauses).casefold()
+    folded_text = text.casefold()
     found: dict[int, tuple[str, ...]] = {}
     for folded, name, row in book.names:
-        if folded in text and _stands_alone(folded, text):
+        if folded in folded_text and _stands_alone(folded, folded_text):
             found[row] = (*found.get(row, ()), name)
     return found
 
