@@ -1,0 +1,665 @@
+"""Vectors of one layer in one folder: disposable, rebuildable, and the embedding cache.
+
+``VectorTable`` is positioned: position i, a number that the caller owns (of a document, say), holds the vector of
+document i and the key of the text that was embedded. What is missing is what has another key, so a fill interrupted
+anywhere goes on from there, and two processes that write one position write the same. Searches are exact up to
+``FLAT_FLOATS``; beyond, inverted lists that a thread of the table trains in the background find candidates, and these
+are scored exactly.
+
+On disk, in ``<owner>/.index/vectors-<fingerprint>/<layer>/`` (little endian; no pickle, nothing for FAISS to parse):
+
+    vectors.f32      rows of ``dim`` float32, position i at byte i * dim * 4
+    keys.bin         16 bytes of header (b"MOEVEC1\\0", dim as uint32, 0 as uint32), then position i at byte
+                     16 + i * 16: blake2b-128 of the text, all zero where nothing is stored
+    centroids.npy    (lists, dim) float32: the trained centres, where there are inverted lists
+    lists.npy        (1 + n, 2) uint32: a check of the centres, then of each position its list + 1 (0: none) and the
+                     first 4 bytes of the key that it was put there for
+    lock             taken while the files grow, append.lock while ``embed_cached`` appends
+
+The first two grow in chunks of zeros and are mapped into memory. A vector is written before its key, and a key is
+zeroed before its vector changes, so a process killed at any moment leaves rows that are right or missing. After a power
+failure only what was flushed is certain (``flush``, ``close``): nothing is synced per row. ``unsound`` finds garbage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import mmap
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import faiss
+import numpy as np
+from filelock import FileLock
+
+from moechat.ai.embedding import Embedder, Kind
+
+TOLERANCE = 1e-6  # a float32 .38 is not >= .38 otherwise (golden of seed 003)
+MISSING = -1.0  # the score of a position that holds no vector
+FLAT_FLOATS = 16 << 20  # rows * dim up to which a flat scan is quick enough: 2 ms
+PENDING_ROWS = 2048  # rows beside the lists that are scanned before they are put in
+PROBED = 1 / 16  # share of the lists that a search looks at
+BLOCK_ROWS = 4096
+
+_HEADER = struct.Struct("<8sII")
+_MAGIC = b"MOEVEC1\0"
+_KEY_BYTES = 16
+
+Keys = Sequence[bytes] | np.ndarray
+
+log = logging.getLogger(__name__)
+
+
+def text_key(text: str, kind: Kind = "passage") -> bytes:
+    """16 bytes that stand for this text embedded as this kind (some models read a query differently)."""
+    person = b"" if kind == "passage" else kind.encode()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES, person=person).digest()
+
+
+def pack_keys(keys: Keys) -> np.ndarray:
+    """``(n, 2)`` uint64 from keys as bytes; what is packed already is passed through."""
+    if isinstance(keys, np.ndarray):
+        return keys
+    return np.frombuffer(b"".join(keys), dtype="<u8").reshape(-1, 2)
+
+
+def meets(score: float | np.ndarray, threshold: float) -> bool | np.ndarray:
+    """``score >= threshold`` with a tolerance of 1e-6 for scores that were float32."""
+    return score >= threshold - TOLERANCE
+
+
+def inner_products(query: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``(n,)`` float32 of contiguous ``rows`` (n, dim) with ``query`` (dim,), in the calling thread alone.
+
+    Not ``rows @ query``: a second BLAS thread costs up to 8 ms on a busy machine, and here equal rows get equal scores
+    wherever they stand.
+    """
+    scores = np.empty(len(rows), dtype=np.float32)
+    if len(rows):
+        faiss.fvec_inner_products_ny(
+            faiss.swig_ptr(scores), faiss.swig_ptr(query), faiss.swig_ptr(rows), rows.shape[1], len(rows)
+        )
+    return scores
+
+
+def best(positions: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ``k`` best of ascending ``positions``, best first, ties by position."""
+    if 0 < k < len(scores):
+        keep = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+        positions, scores = positions[keep], scores[keep]
+    order = np.argsort(-scores, kind="stable")[: max(k, 0)]
+    return positions[order], scores[order]
+
+
+class VectorTable:
+    """The vectors of one layer; see the module for the format. ``folder`` None keeps all in memory.
+
+    Positions, keys and vectors are parallel arrays. Vectors are expected at unit length, so that an inner product is a
+    cosine. Safe to use from several threads and processes. Raises OSError where the disk is full or not writable.
+    """
+
+    def __init__(self, folder: Path | None, dim: int, *, flat_floats: int = FLAT_FLOATS) -> None:
+        self.folder, self.dim, self.flat_floats = folder, dim, flat_floats
+        self._lock = threading.RLock()
+        self._identity: tuple[tuple[int, int], ...] = ()
+        self._maps: tuple[mmap.mmap, ...] = ()
+        self._by_key: _KeyOrder | None = None
+        self._lists: _Lists | None = None
+        self._pending: set[int] = set()
+        self._worker: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._filled, self._count = np.zeros(0, dtype=bool), 0
+        self._unmap()
+        self.refresh()
+
+    def _unmap(self) -> None:
+        self._vectors = np.zeros((0, self.dim), dtype=np.float32)
+        self._keys, self._maps = np.zeros((0, 2), dtype=np.uint64), ()
+
+    def __len__(self) -> int:
+        """One more than the last position that holds a vector."""
+        return self._count
+
+    # ---- files
+
+    @property
+    def _paths(self) -> tuple[Path, Path]:
+        assert self.folder is not None
+        return self.folder / "vectors.f32", self.folder / "keys.bin"
+
+    def refresh(self) -> None:
+        """Notice what another process wrote, or that somebody deleted or cut the files. Cheap when nothing happened."""
+        with self._lock:
+            if self.folder is not None and self._look() != self._identity:
+                self._open()
+            self._recount()
+
+    def _look(self) -> tuple[tuple[int, int], ...]:
+        try:
+            return tuple((stat.st_ino, stat.st_size) for stat in map(os.stat, self._paths))
+        except OSError:
+            return ()
+
+    def _open(self) -> None:
+        """Map the rows that both files hold; a wrong header or size makes rows missing, never an error."""
+        before, self._identity = self._identity, self._look()
+        self._unmap()
+        grown = [now[0] == then[0] and now[1] >= then[1] for now, then in zip(self._identity, before, strict=False)]
+        if len(grown) < 2 or not all(grown):
+            self._by_key, self._lists, self._pending = None, None, set()
+        if not self._identity or not self._is_ours():
+            return
+        (_, vector_bytes), (_, key_bytes) = self._identity
+        key_rows = (key_bytes - _HEADER.size) // _KEY_BYTES
+        rows = min(vector_bytes // (self.dim * 4), key_rows)
+        if rows <= 0:
+            return
+        sizes = (rows * self.dim * 4, _HEADER.size + key_rows * _KEY_BYTES)
+        self._maps = tuple(_mapped(path, size) for path, size in zip(self._paths, sizes, strict=True))
+        self._vectors = np.frombuffer(self._maps[0], dtype="<f4").reshape(rows, self.dim)
+        keys = np.frombuffer(self._maps[1], dtype="<u8").reshape(-1, 2)[1:]
+        if key_rows > rows:
+            keys[rows:] = 0  # their vectors were cut off: they would come back as zeros with the next growth
+        self._keys = keys[:rows]
+
+    def _is_ours(self) -> bool:
+        try:
+            with self._paths[1].open("rb") as file:
+                return file.read(_HEADER.size) == _HEADER.pack(_MAGIC, self.dim, 0)
+        except OSError:
+            return False
+
+    def _recount(self) -> None:
+        """Bring what is derived from the keys up to date with them."""
+        known, self._filled = self._filled, _filled(self._keys)
+        last = np.flatnonzero(self._filled)[-1:]
+        self._count = int(last[0]) + 1 if len(last) else 0
+        if self._count > len(known) or not np.array_equal(self._filled[: len(known)], known):
+            self._by_key = None
+            if self._lists is not None:
+                self._pending = set(self._lists.absent(self._keys[: self._count]).tolist())
+
+    def _grow(self, rows: int) -> None:
+        """Room for ``rows`` positions and a quarter more, in chunks of 256 rows."""
+        room = -(-max(rows, len(self._keys) * 5 // 4) // 256) * 256
+        if self.folder is None:
+            more = room - len(self._keys)
+            self._vectors = np.concatenate([self._vectors, np.zeros((more, self.dim), np.float32)])
+            self._keys = np.concatenate([self._keys, np.zeros((more, 2), np.uint64)])
+        else:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.folder / "lock"):
+                if not self._look() or not self._is_ours():
+                    for path in self._paths:  # another process may have them mapped: new files, not cut ones
+                        path.unlink(missing_ok=True)
+                _extend(self._paths[0], b"", room * self.dim * 4, self.dim * 4)
+                header = _HEADER.pack(_MAGIC, self.dim, 0)
+                _extend(self._paths[1], header, len(header) + room * _KEY_BYTES, _KEY_BYTES)
+            self._open()
+        self._recount()
+
+    def flush(self) -> None:
+        """Wait until all is on the disk, vectors before keys."""
+        for mapped in self._maps:
+            mapped.flush()
+
+    def close(self) -> None:
+        """Stop the background thread, wait for it, and let go of the files."""
+        self._stop.set()
+        worker = self._worker
+        if worker is not None:
+            worker.join()
+        self.flush()
+        with self._lock:
+            self._unmap()
+            self._identity, self._lists = (), None
+            self._recount()
+
+    # ---- rows
+
+    def put(self, positions: np.ndarray, keys: Keys, vectors: np.ndarray) -> None:
+        """Store ``vectors`` (n, dim) of the texts with these ``keys`` at ``positions``, replacing what was there."""
+        positions, packed = np.asarray(positions, dtype=np.int64), pack_keys(keys)
+        if not len(positions):
+            return
+        if vectors.shape != (len(positions), self.dim) or len(packed) != len(positions) or positions.min() < 0:
+            raise ValueError(f"{len(positions)} positions, {len(packed)} keys, vectors of shape {vectors.shape}")
+        with self._lock:
+            if positions.max() >= len(self._keys):
+                self._grow(int(positions.max()) + 1)
+            if self._filled[positions].any():
+                self._keys[positions] = 0
+            self._vectors[positions] = vectors
+            self._keys[positions] = packed
+            self._filled[positions] = True
+            self._count = max(self._count, int(positions.max()) + 1)
+            if self._by_key is not None:
+                self._by_key.add(packed, positions)
+            if self._lists is not None:
+                self._pending.update(positions.tolist())
+
+    def erase(self, positions: np.ndarray) -> None:
+        """Remove the bytes at ``positions``; what does not exist is passed over."""
+        with self._lock:
+            positions = np.asarray(positions, dtype=np.int64)
+            positions = positions[(positions >= 0) & (positions < len(self._keys))]
+            self._keys[positions] = 0
+            self._vectors[positions] = 0
+            self._recount()
+
+    def missing(self, positions: np.ndarray, keys: Keys) -> np.ndarray:
+        """Those of ``positions`` that do not hold the vector of the text with this key, in the order given."""
+        positions, packed = np.asarray(positions, dtype=np.int64), pack_keys(keys)
+        with self._lock:
+            inside = (positions >= 0) & (positions < len(self._keys))
+            same = np.zeros(len(positions), dtype=bool)
+            same[inside] = (self._keys[positions[inside]] == packed[inside]).all(axis=1)
+        return positions[~same]
+
+    def lookup(self, keys: Keys) -> np.ndarray:
+        """``(n,)`` int64: a position that holds the vector of this key, -1 where there is none."""
+        with self._lock:
+            if self._by_key is None:
+                self._by_key = _KeyOrder(self._keys[: self._count])
+            return self._by_key.find(pack_keys(keys), self._keys)
+
+    def get(self, positions: np.ndarray) -> np.ndarray:
+        """``(n, dim)`` float32, a copy; rows of zeros where there is nothing."""
+        positions = np.asarray(positions, dtype=np.int64)
+        rows = np.zeros((len(positions), self.dim), dtype=np.float32)
+        with self._lock:
+            held = self._held(positions)
+            rows[held] = self._vectors[positions[held]]
+        return rows
+
+    def _held(self, positions: np.ndarray) -> np.ndarray:
+        held = (positions >= 0) & (positions < len(self._filled))
+        held[held] = self._filled[positions[held]]
+        return held
+
+    def unsound(self) -> np.ndarray:
+        """Positions whose vector is neither of unit length nor zero: damage that no key shows. Reads all."""
+        found = []
+        for start in range(0, self._count, BLOCK_ROWS):
+            lengths = np.linalg.norm(self._vectors[start : start + BLOCK_ROWS], axis=1)
+            odd = ~((np.abs(lengths - 1) < 1e-3) | (lengths == 0))
+            found.append(start + np.flatnonzero(odd & self._filled[start : start + len(odd)]))
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+    # ---- search
+
+    def dot(self, positions: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """``(n,)`` float32: the exact cosine of each position with ``query`` (dim,), MISSING where there is no vector.
+
+        One pass over the mapped rows where ``positions`` are mostly a run (a year of talk), in whatever order.
+        """
+        positions = np.asarray(positions, dtype=np.int64)
+        scores = np.full(len(positions), MISSING, dtype=np.float32)
+        with self._lock:
+            vectors, held = self._vectors, self._held(positions)
+        if held.any():
+            wanted = positions if held.all() else positions[held]
+            scores[held] = _scores(vectors, wanted, _as_query(query, self.dim))
+        return scores
+
+    def top(self, query: np.ndarray, k: int, allowed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The ``k`` positions nearest to ``query`` (dim,) and their cosines, best first, ties by position.
+
+        ``allowed`` is a mask by position; positions beyond its end are not allowed. Exact while the allowed rows are
+        few; beyond ``flat_floats`` candidates come from the inverted lists as soon as these are trained.
+        """
+        query = _as_query(query, self.dim)
+        with self._lock:
+            vectors, mask, count, lists = self._vectors, self._filled[: self._count], self._count, self._lists
+            pending = np.fromiter(self._pending, dtype=np.int64) if lists is not None else np.zeros(0, np.int64)
+        if allowed is not None:
+            mask = mask[: len(allowed)] & np.asarray(allowed[:count], dtype=bool)
+        number = int(np.count_nonzero(mask))
+        if number * self.dim > self.flat_floats:
+            self._tend()
+            if lists is not None:
+                found = np.union1d(lists.candidates(query, 2 * k, None if number == count else mask), pending)
+                found = found[(found < len(mask)) & (found >= 0)]
+                found = found[mask[found]]
+                if len(found) >= min(k, number):
+                    return best(found, _scores(vectors, found, query), k)
+        if number == len(mask):
+            return best(np.arange(number), _finite(inner_products(query, vectors[:number])), k)
+        found = np.flatnonzero(mask)
+        return best(found, _scores(vectors, found, query), k)
+
+    # ---- the thread that keeps the inverted lists
+
+    def _tend(self) -> None:
+        """Start the thread where there is something to train or to put in, one at a time."""
+        with self._lock:
+            lists = self._lists
+            due = lists is None or len(self._pending) >= PENDING_ROWS or self._count > 4 * lists.trained_on
+            if due and self._worker is None and not self._stop.is_set():
+                self._worker = threading.Thread(target=self._work, name="moechat-vectors", daemon=True)
+                self._worker.start()
+
+    def settle(self) -> None:
+        """Wait for the inverted lists, where there are enough rows to want them (``rebuild``, benchmarks, tests)."""
+        if np.count_nonzero(self._filled) * self.dim > self.flat_floats:
+            self._tend()
+            worker = self._worker
+            if worker is not None:
+                worker.join()
+
+    def _work(self) -> None:
+        faiss.omp_set_num_threads(1)
+        try:
+            self._tend_lists()
+        except Exception:  # the border of the thread: recall goes on without lists, and does not try for ever
+            log.exception("vectors in %s: no index beyond the flat one", self.folder or "memory")
+            self._stop.set()
+        finally:
+            with self._lock:
+                self._worker = None
+
+    def _tend_lists(self) -> None:
+        with self._lock:
+            vectors, lists, keys = self._vectors, self._lists, self._keys[: self._count].copy()
+        if lists is None:
+            lists = _Lists.load(self.folder, keys, vectors, self._stop)
+        if lists is None or len(keys) > 4 * lists.trained_on:
+            lists = _Lists.train(vectors, np.flatnonzero(_filled(keys)), self._stop)
+        if lists is None:
+            return
+        lists.absorb(vectors, keys, self._stop)
+        with self._lock:
+            if self._stop.is_set():
+                return
+            self._lists = lists
+            self._pending = set(lists.absent(self._keys[: self._count]).tolist())
+            if self._maps and hasattr(mmap, "MADV_DONTNEED"):
+                self._maps[0].madvise(mmap.MADV_DONTNEED)  # all rows were walked over; they need not stay resident
+        lists.save(self.folder)
+
+
+def _as_query(query: np.ndarray, dim: int) -> np.ndarray:
+    query = np.ascontiguousarray(query, dtype=np.float32)
+    if query.shape != (dim,):
+        raise ValueError(f"a query of shape {query.shape}, not ({dim},)")
+    return query
+
+
+def _finite(scores: np.ndarray) -> np.ndarray:
+    """Scores of damaged rows as MISSING."""
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        scores[bad] = MISSING
+    return scores
+
+
+def _scores(vectors: np.ndarray, positions: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """Cosines at existing ``positions``: over the whole stretch where they fill half of it, else block by block."""
+    if not len(positions):
+        return np.zeros(0, dtype=np.float32)
+    first, last = int(positions.min()), int(positions.max())
+    if last - first < 2 * len(positions):
+        stretch = inner_products(query, vectors[first : last + 1])
+        whole = len(stretch) == len(positions) and bool((positions[1:] > positions[:-1]).all())
+        return _finite(stretch if whole else stretch[positions - first])
+    blocks = range(0, len(positions), BLOCK_ROWS)
+    return _finite(np.concatenate([inner_products(query, vectors[positions[b : b + BLOCK_ROWS]]) for b in blocks]))
+
+
+def _filled(keys: np.ndarray) -> np.ndarray:
+    return (keys[:, 0] | keys[:, 1]) != 0
+
+
+def _mapped(path: Path, size: int) -> mmap.mmap:
+    with path.open("rb+") as file:
+        return mmap.mmap(file.fileno(), size)
+
+
+def _extend(path: Path, header: bytes, size: int, row: int) -> None:
+    """Fill the file with zeros from its last whole row to ``size``.
+
+    Written, not skipped over: a hole that a full disk cannot fill kills the process that maps it.
+    """
+    path.touch()
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end < len(header):
+            file.seek(0)
+            file.write(header)
+            end = len(header)
+        end = file.seek(len(header) + (end - len(header)) // row * row)
+        while end < size:
+            end += file.write(bytes(min(size - end, 1 << 20)))
+
+
+class _KeyOrder:
+    """Positions by key: a sorted array of first halves, and a dict of what came since."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        self._order = np.argsort(keys[:, 0], kind="stable")
+        self._sorted = keys[self._order, 0]
+        self._since: dict[bytes, int] = {}
+
+    def add(self, keys: np.ndarray, positions: np.ndarray) -> None:
+        self._since.update((key.tobytes(), int(position)) for key, position in zip(keys, positions, strict=True))
+
+    def find(self, wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """A hit counts only if the row still has the key now."""
+        found = np.full(len(wanted), -1, dtype=np.int64)
+        for row, (place, key) in enumerate(zip(np.searchsorted(self._sorted, wanted[:, 0]), wanted, strict=True)):
+            recent = self._since.get(key.tobytes(), -1)
+            if 0 <= recent < len(keys) and (keys[recent] == key).all():
+                found[row] = recent
+                continue
+            while place < len(self._sorted) and self._sorted[place] == key[0]:
+                position = int(self._order[place])
+                if position < len(keys) and (keys[position] == key).all():
+                    found[row] = position
+                    break
+                place += 1
+        return found
+
+
+class _Lists:
+    """Inverted lists over a FAISS index with 8-bit codes; they give candidates, never scores.
+
+    A row whose text changed is simply added again: its old code can only bring up a candidate, which is then scored by
+    what the table holds.
+    """
+
+    def __init__(self, centroids: np.ndarray, sample: np.ndarray, trained_on: int) -> None:
+        self.centroids, self.trained_on = np.ascontiguousarray(centroids, dtype=np.float32), trained_on
+        self._places = np.zeros((0, 2), dtype=np.uint32)  # by position: list + 1, first bytes of the key
+        self._lock = threading.Lock()
+        dim = centroids.shape[1]
+        self._quantizer = faiss.IndexFlatIP(dim)
+        self._quantizer.add(self.centroids)
+        self._index = faiss.IndexIVFScalarQuantizer(
+            self._quantizer, dim, len(centroids), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, False
+        )
+        self._index.train(sample)
+
+    @classmethod
+    def train(cls, vectors: np.ndarray, filled: np.ndarray, stop: threading.Event) -> _Lists | None:
+        """Spherical k-means over a seeded sample, in blocks so that it stops at once; None when stopped."""
+        number = 1 << round(np.log2(2 * np.sqrt(len(filled))))
+        rng = np.random.default_rng(20)
+        sample = vectors[np.sort(rng.choice(filled, min(len(filled), 48 * number), replace=False))]
+        sample = np.nan_to_num(sample, posinf=0, neginf=0)
+        centroids = sample[rng.choice(len(sample), number, replace=False)]
+        for _ in range(8):
+            nearest = _nearest(sample, centroids, stop)
+            if nearest is None:
+                return None
+            order = np.argsort(nearest, kind="stable")
+            present, starts = np.unique(nearest[order], return_index=True)
+            means = sample[rng.choice(len(sample), number, replace=False)]  # for lists that nobody is nearest to
+            means[present] = np.add.reduceat(sample[order], starts, axis=0)
+            lengths = np.linalg.norm(means, axis=1, keepdims=True)
+            centroids = means / np.where(lengths > 0, lengths, 1)
+        return cls(centroids, sample[:16384], len(filled))
+
+    @classmethod
+    def load(cls, folder: Path | None, keys: np.ndarray, vectors: np.ndarray, stop: threading.Event) -> _Lists | None:
+        """What an earlier run trained; None where it is absent, damaged or outgrown. Its rows are added again."""
+        if folder is None:
+            return None
+        try:
+            # Mapped first, since a header may promise more than the file holds.
+            centroids = np.array(np.load(folder / "centroids.npy", mmap_mode="r", allow_pickle=False))
+            places = np.array(np.load(folder / "lists.npy", mmap_mode="r", allow_pickle=False))
+        except (OSError, ValueError, EOFError):
+            return None
+        filled = np.flatnonzero(_filled(keys))
+        shapes = (centroids.ndim, places.ndim, centroids.shape[1:], places.shape[1:])
+        sound = (
+            (centroids.dtype, places.dtype) == (np.float32, np.uint32)
+            and shapes == (2, 2, vectors.shape[1:], (2,))
+            and min(len(centroids), len(places) - 1) > 0
+            and bool(np.isfinite(centroids).all())
+            and places[0, 0] == zlib.crc32(centroids.tobytes())
+            and places[1:, 0].max() <= len(centroids)
+            and len(keys) <= 4 * int(places[0, 1])
+        )
+        if not sound:
+            return None
+        step = max(1, len(filled) // 16384)
+        lists = cls(centroids, np.nan_to_num(vectors[filled[::step]], posinf=0, neginf=0), int(places[0, 1]))
+        places = places[1 : 1 + len(keys)]
+        good = np.flatnonzero((places[:, 0] > 0) & (places[:, 1] == _marks(keys[: len(places)])))
+        for start in range(0, len(good), BLOCK_ROWS):
+            if stop.is_set():
+                return None
+            block = good[start : start + BLOCK_ROWS]
+            lists._add(block, vectors[block], places[block, 0].astype(np.int64) - 1, keys[block])
+        return lists
+
+    def save(self, folder: Path | None) -> None:
+        if folder is None:
+            return
+        check = np.array([[zlib.crc32(self.centroids.tobytes()), self.trained_on]], dtype=np.uint32)
+        for name, array in (("centroids", self.centroids), ("lists", np.concatenate([check, self._places]))):
+            fresh = folder / f"{name}.{os.getpid()}.tmp"
+            with fresh.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+            fresh.replace(folder / f"{name}.npy")
+
+    def absent(self, keys: np.ndarray) -> np.ndarray:
+        """Filled positions that are not in the lists as what they are now."""
+        known = np.zeros(len(keys), dtype=bool)
+        rows = min(len(keys), len(self._places))
+        known[:rows] = (self._places[:rows, 0] > 0) & (self._places[:rows, 1] == _marks(keys[:rows]))
+        return np.flatnonzero(_filled(keys) & ~known)
+
+    def absorb(self, vectors: np.ndarray, keys: np.ndarray, stop: threading.Event) -> None:
+        """Put all that is absent into the lists."""
+        absent = self.absent(keys)
+        for start in range(0, len(absent), BLOCK_ROWS):
+            block = absent[start : start + BLOCK_ROWS]
+            rows = np.nan_to_num(vectors[block], posinf=0, neginf=0)
+            nearest = _nearest(rows, self.centroids, stop)
+            if nearest is None:
+                return
+            self._add(block, rows, nearest, keys[block])
+
+    def _add(self, positions: np.ndarray, rows: np.ndarray, lists: np.ndarray, keys: np.ndarray) -> None:
+        rows, lists = np.ascontiguousarray(rows), np.ascontiguousarray(lists, dtype=np.int64)
+        with self._lock:
+            self._index.add_core(
+                len(rows), faiss.swig_ptr(rows), faiss.swig_ptr(np.ascontiguousarray(positions)), faiss.swig_ptr(lists)
+            )
+        more = int(positions.max()) + 1 - len(self._places)
+        if more > 0:
+            self._places = np.concatenate([self._places, np.zeros((more, 2), dtype=np.uint32)])
+        self._places[positions, 0] = lists + 1
+        self._places[positions, 1] = _marks(keys)
+
+    def candidates(self, query: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray:
+        """About ``k`` positions near ``query``, of those allowed by ``mask``; unordered, -1 among them where few."""
+        faiss.omp_set_num_threads(1)
+        bits = np.packbits(mask, bitorder="little") if mask is not None else None
+        selector = faiss.IDSelectorBitmap(bits) if bits is not None else None
+        probe = max(8, int(len(self.centroids) * PROBED))
+        with self._lock:
+            _, found = self._index.search(query[None], k, params=faiss.SearchParametersIVF(nprobe=probe, sel=selector))
+        return found[0]
+
+
+def _marks(keys: np.ndarray) -> np.ndarray:
+    return (keys[:, 0] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+
+
+def _nearest(rows: np.ndarray, centroids: np.ndarray, stop: threading.Event) -> np.ndarray | None:
+    """``(n,)`` int64: the nearest centroid of each row; None when stopped."""
+    parts = []
+    for start in range(0, len(rows), BLOCK_ROWS):
+        if stop.is_set():
+            return None
+        _, found = faiss.knn(rows[start : start + BLOCK_ROWS], centroids, 1, faiss.METRIC_INNER_PRODUCT)
+        parts.append(found[:, 0])
+    return np.concatenate(parts)
+
+
+class FlatIndex:
+    """A small set of vectors (facts, keywords), searched exactly with FAISS."""
+
+    def __init__(self, vectors: np.ndarray) -> None:
+        self._index = faiss.IndexFlatIP(vectors.shape[1])
+        if len(vectors):
+            self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def __len__(self) -> int:
+        return self._index.ntotal
+
+    def search(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """``(ids, scores)`` of the at most ``k`` rows nearest to ``query`` (dim,), best first, ties by id."""
+        return self.search_many(np.asarray(query)[None], k)[0]
+
+    def search_many(self, queries: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """``search`` for each row of ``queries`` (m, dim)."""
+        size = min(max(k, 0) + 16, len(self))  # more than asked for, so that equal scores at the end keep their order
+        if not size or not len(queries) or k <= 0:
+            return [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in queries]
+        faiss.omp_set_num_threads(1)
+        scores, ids = self._index.search(np.ascontiguousarray(queries, dtype=np.float32), size)
+        orders = [np.lexsort((row_ids, -row)) for row_ids, row in zip(ids, scores, strict=True)]
+        return [(ids[row][order[:k]], scores[row][order[:k]]) for row, order in enumerate(orders)]
+
+
+def flat_index(vectors: np.ndarray) -> FlatIndex:
+    """An exact index over ``vectors`` (n, dim), unit length; ids are the row numbers."""
+    return FlatIndex(vectors)
+
+
+def embed_cached(embedder: Embedder, table: VectorTable, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
+    """``(n, dim)`` vectors of ``texts``; only those that ``table`` does not hold are embedded, and appended to it."""
+    keys = pack_keys([text_key(text, kind) for text in texts])
+    places = table.lookup(keys)
+    vectors = table.get(places)
+    fresh = {texts[row]: row for row in np.flatnonzero(places < 0)}
+    if fresh:
+        rows = list(fresh.values())
+        made = dict(zip(fresh, embedder.embed(list(fresh), kind), strict=True))
+        for row in np.flatnonzero(places < 0):
+            vectors[row] = made[texts[row]]
+        with _appending(table) as end:
+            table.put(end + np.arange(len(rows)), keys[rows], vectors[rows])
+    return vectors
+
+
+@contextmanager
+def _appending(table: VectorTable) -> Iterator[int]:
+    """The end of the table, kept from other processes that append."""
+    if table.folder is None:
+        yield len(table)
+        return
+    table.folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(table.folder / "append.lock"):
+        table.refresh()
+        yield len(table)
