@@ -1,0 +1,149 @@
+"""What can go wrong between us and a chat model, and the words for it.
+
+One table of sentences for people; one function that tells the kind of failure from an endpoint's answer. No sentence
+ever holds a key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from moechat.errors import ModelError
+
+Language = Literal["zh", "en"]
+
+NAMES_SHOWN = 5
+DETAIL_CHARS = 200
+
+SAYINGS: Mapping[str, Mapping[Language, str]] = {
+    "ok": {
+        "zh": "连接正常：{model} 在 {latency_ms} 毫秒后开始回答。",
+        "en": "Connected: {model} began to answer after {latency_ms} ms.",
+    },
+    "no_route": {
+        "zh": "连不上 {base_url}：请检查地址（通常以 /v1 结尾）和网络，并确认模型服务已经启动。",
+        "en": "No chat service answers at {base_url}: check the address (it usually ends in /v1) and the network, and "
+        "that the service is running.",
+    },
+    "bad_key": {
+        "zh": "{base_url} 不接受这个密钥：请检查环境变量 MOECHAT_API_KEY，或在「连接」面板重新填写。",
+        "en": "{base_url} does not accept the key: check the environment variable MOECHAT_API_KEY, or enter the key "
+        "again in the connection panel.",
+    },
+    "unknown_model": {
+        "zh": "{base_url} 没有名为「{model}」的模型：请检查 chat.model。{known}",
+        "en": "{base_url} has no model named “{model}”: check chat.model.{known}",
+    },
+    "no_streaming": {
+        "zh": "{base_url} 可以用，但不支持流式输出：回复会在写完之后一次显示。",
+        "en": "{base_url} works but does not stream: a reply appears all at once when it is finished.",
+    },
+    "timeout": {
+        "zh": "{model} 等了 {timeout_s:.3g} 秒没有任何输出：请稍后再试，或换一个更快的模型。",
+        "en": "{model} sent nothing for {timeout_s:.3g} seconds: try again later or choose a faster model.",
+    },
+    "rate_limit": {
+        "zh": "{base_url} 暂时拒绝了请求（太频繁或额度用完）：请稍等再试，或检查账户余额。",
+        "en": "{base_url} turned the request down for now (too many requests, or no credit left): wait a little, or "
+        "check the account.",
+    },
+    "broken_off": {
+        "zh": "与 {model} 的连接中途断开，回复没有说完：可以重新生成。",
+        "en": "The connection to {model} broke off before the reply was complete: regenerate it.",
+    },
+    "nonsense": {
+        "zh": "{base_url} 的回答不是聊天接口的格式：请检查地址（通常以 /v1 结尾）。",
+        "en": "{base_url} answered with something that is not a chat reply: check the address, which usually ends in "
+        "/v1.",
+    },
+    "empty": {
+        "zh": "{model} 结束了，却没有写出任何回复：请再试一次，或换一个模型。",
+        "en": "{model} finished without writing a reply: try again or choose another model.",
+    },
+    "no_package": {
+        "zh": "在本机运行 GGUF 文件需要另外安装一个包：pip install 'moechat[local]'",
+        "en": "Running a GGUF file needs one more package: pip install 'moechat[local]'",
+    },
+    "no_file": {
+        "zh": "没有找到可用的模型文件 {detail}：请检查路径，它应当是一个 GGUF 文件。",
+        "en": "There is no usable model file at {detail}: check the path, it should be a GGUF file.",
+    },
+    "other": {
+        "zh": "{model} 报告了错误：{detail}",
+        "en": "{model} reported an error: {detail}",
+    },
+}
+KINDS: Mapping[str, str] = {"empty": "nonsense", "no_package": "other", "no_file": "unknown_model"}
+KNOWN: Mapping[Language, str] = {"zh": "可用的有：{names}。", "en": " It has: {names}."}
+
+BY_STATUS: Mapping[int, str] = {401: "bad_key", 402: "rate_limit", 403: "bad_key", 408: "timeout", 429: "rate_limit"}
+NO_SUCH_MODEL = re.compile(
+    r"model_not_found|model.{0,80}?(?:not[ _]exist|not[ _]found|unknown|does not exist|not available)"
+    r"|(?:unknown|invalid|no such).{0,20}model|模型.{0,40}(?:不存在|未找到)",
+    re.IGNORECASE | re.DOTALL,
+)
+KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai)-[\w*.-]{4,}|\bBearer\s+\S+", re.IGNORECASE)
+
+
+def kind_of(status: int, detail: str) -> str:
+    """The kind of ModelError that an HTTP status and the endpoint's words stand for."""
+    if status in BY_STATUS:
+        return BY_STATUS[status]
+    if status < 500 and NO_SUCH_MODEL.search(detail):
+        return "unknown_model"
+    return "no_route" if status in (404, 405) else "other"
+
+
+def sentence(
+    kind: str,
+    language: Language,
+    *,
+    base_url: str = "",
+    model: str = "",
+    detail: str = "",
+    timeout_s: float = 0.0,
+    latency_ms: int = 0,
+    names: Sequence[str] = (),
+) -> str:
+    """One plain sentence: what is wrong and what to do. ``names`` are models that exist."""
+    known = KNOWN[language].format(names=", ".join(names[:NAMES_SHOWN])) if names else ""
+    return SAYINGS[kind][language].format(
+        base_url=shown_url(base_url),
+        model=model or "?",
+        detail=detail or "?",
+        timeout_s=timeout_s,
+        latency_ms=latency_ms,
+        known=known,
+    )
+
+
+class Failure(ModelError):
+    """A ModelError that can be told in either language; its text is in the language it was made with.
+
+    ``saying`` is the row of SAYINGS: a kind of ModelError, or one of KINDS, which has finer words for a kind.
+    """
+
+    def __init__(self, saying: str, language: Language, **values: Any) -> None:
+        self.saying, self.values = saying, values
+        super().__init__(KINDS.get(saying, saying), self.in_words(language))
+
+    def in_words(self, language: Language) -> str:
+        return sentence(self.saying, language, **self.values)
+
+
+def shown_url(base_url: str) -> str:
+    """The address without a name, a password or a query, which may hold a secret."""
+    parts = urlsplit(base_url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else base_url.partition("?")[0] or "?"
+
+
+def cleaned(detail: str, key: str | None) -> str:
+    """An endpoint's own words on one line, short, without the key or anything that looks like one."""
+    detail = " ".join(detail.split())
+    if key:
+        detail = detail.replace(key, "***")
+    return KEY_LIKE.sub("***", detail)[:DETAIL_CHARS]

@@ -1,0 +1,110 @@
+"""What travels between us and an OpenAI-compatible endpoint: server-sent events, whole replies, errors, sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from moechat.ai import failure
+
+
+def words_of(body: object) -> str:
+    """The endpoint's own words in the body of an error, whatever its form."""
+    while isinstance(body, dict):
+        inner = body.get("error") or body.get("message") or body.get("detail") or ""
+        if isinstance(inner, dict):
+            code = inner.get("code") or inner.get("type") or ""
+            return f"{inner.get('message', '')} ({code})" if code else str(inner.get("message", ""))
+        body = inner
+    return str(body or "")
+
+
+class Unfit(Exception):
+    """Something that cannot be a chat reply, by the kind of its saying."""
+
+    def __init__(self, kind: str, detail: str = "") -> None:
+        super().__init__(kind)
+        self.kind, self.detail = kind, detail
+
+
+class Line:
+    """The sockets of one call, so that another thread can hang up at any moment, even before an answer began."""
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+        self._cut = False
+
+    def watch(self, request: Any) -> None:
+        """A hook of the HTTP client, called before every attempt."""
+        if self._cut:
+            raise Unfit("broken_off")
+        request.extensions["trace"] = self._note
+
+    def hang_up(self) -> None:
+        self._cut = True
+        for line in self._sockets:
+            _shut(line)
+
+    def _note(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            line = info["return_value"].get_extra_info("socket")
+            self._sockets.append(line)
+            if self._cut:
+                _shut(line)
+
+
+def _shut(line: socket.socket) -> None:
+    with suppress(OSError):  # already closed
+        socket.socket.shutdown(line, socket.SHUT_RDWR)  # not TLS's own shutdown, which would wait for the other side
+
+
+def events(lines: Iterable[str]) -> Iterator[str]:
+    """The text of a stream of server-sent events; "" for a thought. Comments are no sign of life and are skipped."""
+    begun = ended = False
+    for line in lines:
+        if not line.startswith("data:"):
+            continue
+        begun, data = True, line[5:].strip()
+        if data == "[DONE]":
+            return
+        chunk = json.loads(data)
+        if not isinstance(chunk, dict) or chunk.get("error"):
+            raise _reported(chunk)
+        for choice in chunk.get("choices") or ():
+            delta = choice.get("delta") or {}
+            text = _plain(delta.get("content"))
+            if text or delta.get("reasoning_content") or delta.get("reasoning"):
+                yield text
+            ended = ended or bool(choice.get("finish_reason"))
+    if not ended:
+        raise Unfit("broken_off" if begun else "nonsense")
+
+
+def text_of(body: object) -> str:
+    """The text of a reply that came whole."""
+    if isinstance(body, dict) and body.get("error"):
+        raise _reported(body)
+    try:
+        return _plain(body["choices"][0]["message"]["content"])  # type: ignore[index]
+    except (LookupError, TypeError):
+        raise Unfit("nonsense") from None
+
+
+def _reported(chunk: object) -> Unfit:
+    """An error that the endpoint reports inside an answer that began well."""
+    if not isinstance(chunk, dict):
+        return Unfit("nonsense")
+    error = chunk["error"]
+    code = str(error.get("code") or "") if isinstance(error, dict) else ""
+    words = words_of(chunk)
+    return Unfit(failure.kind_of(int(code) if code.isdigit() else 400, words), words)
+
+
+def _plain(content: object) -> str:
+    """Content as text: some endpoints send it in typed parts."""
+    if isinstance(content, list):
+        return "".join(str(p.get("text") or "") for p in content if isinstance(p, dict) and p.get("type") == "text")
+    return str(content or "")

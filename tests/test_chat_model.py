@@ -1,0 +1,378 @@
+"""A chat over HTTP: what streams, what goes wrong and in which words, how it is stopped."""
+
+import subprocess
+import sys
+import time
+from contextlib import closing
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.ai.chat_model import ChatRequest, OpenAIChatModel, diagnose, one_leading_system
+from moechat.ai.failure import SAYINGS, sentence
+from moechat.ai.reply_stream import ReplyStream, ThoughtFilter, without_thoughts
+from moechat.errors import ModelError
+from moechat.model import Message
+from tests.model_server import (
+    GARBAGE,
+    RATE_LIMIT,
+    WEB_PAGE,
+    BreakOff,
+    Hang,
+    ModelServer,
+    Raw,
+    Refuse,
+    Say,
+    closed_port,
+)
+
+KEY = "sk-very-secret-0123456789"
+ASKED = ChatRequest([Message("system", "你是青禾。"), Message("user", "你好")])
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+
+
+def model_of(server: ModelServer, *, model: str = "tiny", key: str | None = KEY, **options) -> OpenAIChatModel:
+    return OpenAIChatModel(server.url, model, key, **{"max_retries": 0, "timeout_s": 5.0, **options})
+
+
+def reply(server: ModelServer, **options) -> str:
+    return "".join(model_of(server, **options).stream(ASKED))
+
+
+def failure(server: ModelServer, **options) -> tuple[str, ModelError]:
+    """What was streamed before it failed, and how it failed."""
+    pieces: list[str] = []
+    stream = model_of(server, **options).stream(ASKED)
+    with pytest.raises(ModelError) as failed:
+        pieces.extend(iter(stream.__next__, None))
+    assert KEY not in str(failed.value)
+    assert failed.value.__cause__ is None
+    return "".join(pieces), failed.value
+
+
+# a reply
+
+
+def test_a_reply_streams_in_the_pieces_that_the_endpoint_sends():
+    with ModelServer([Say("你好呀，很高兴见到你。", piece_chars=4)]) as server:
+        assert list(model_of(server).stream(ASKED)) == ["你好呀，", "很高兴见", "到你。"]
+
+
+def test_the_request_carries_messages_model_key_and_extra_settings():
+    with ModelServer() as server:
+        reply(server, temperature=0.5, extra={"top_p": 0.9})
+        sent = server.requests[-1]
+    assert sent.headers["authorization"] == f"Bearer {KEY}"
+    assert sent.body["messages"] == [{"role": "system", "content": "你是青禾。"}, {"role": "user", "content": "你好"}]
+    assert (sent.body["model"], sent.body["temperature"], sent.body["top_p"]) == ("tiny", 0.5, 0.9)
+
+
+def test_without_a_key_none_is_taken_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-someone-else")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-for-someone-else")
+    with ModelServer() as server:
+        reply(server, key=None)
+        assert "someone-else" not in str(server.requests[-1].headers)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch):
+    with closed_port() as proxy, ModelServer(["在。"]) as server:
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+        assert reply(server) == "在。"
+
+
+def test_system_messages_are_merged_for_models_that_take_one():
+    later = ChatRequest(
+        [Message("system", "甲"), Message("user", "一"), Message("system", "乙"), Message("user", "二")]
+    )
+    with ModelServer() as server:
+        list(model_of(server, single_system=True).stream(later))
+        assert [m["role"] for m in server.chats[-1]["messages"]] == ["system", "user", "user"]
+        assert server.chats[-1]["messages"][0]["content"] == "甲\n\n乙"
+
+
+messages = st.lists(
+    st.builds(Message, st.sampled_from(["system", "user", "assistant"]), st.text(min_size=1, max_size=5))
+)
+
+
+@given(messages)
+def test_merging_system_messages_loses_nothing_and_moves_nothing_else(given_messages):
+    merged = one_leading_system(given_messages)
+    assert [m for m in merged if m.role != "system"] == [m for m in given_messages if m.role != "system"]
+    assert [m.role for m in merged].count("system") == min(1, [m.role for m in given_messages].count("system"))
+    assert all(m.role != "system" for m in merged[1:])
+    assert all(m.content in merged[0].content for m in given_messages if m.role == "system")
+
+
+# thoughts
+
+
+def test_thoughts_are_never_part_of_the_reply():
+    with ModelServer([Say("<think>他在问好\n</think>\n\n你好。", thoughts="先想一想"), "<think>想不完"]) as server:
+        assert reply(server) == "你好。"
+        assert failure(server)[1].kind == "nonsense"
+
+
+@given(st.data(), st.lists(st.sampled_from(["好", "<", "think", ">", "</", "<think>", "</think>", " "]), max_size=12))
+def test_thoughts_are_cut_alike_however_the_text_is_split(data, parts):
+    text = "".join(parts)
+    at = data.draw(st.lists(st.integers(0, len(text)), max_size=6).map(sorted))
+    whole, split = ThoughtFilter(), ThoughtFilter()
+    shown = whole.feed(text) + whole.rest()
+    pieces = [text[i:j] for i, j in zip([0, *at], [*at, len(text)], strict=True)]
+    assert "".join(map(split.feed, pieces)) + split.rest() == shown
+    assert "<think>" not in shown
+
+
+def test_a_thought_that_the_template_opened_is_cut_from_a_whole_text():
+    assert without_thoughts('他想要 JSON</think>\n{"a": 1}') == '{"a": 1}'
+
+
+# failures
+
+
+@pytest.mark.parametrize(
+    ("act", "streamed", "kind", "words"),
+    [
+        (BreakOff("说到一"), "说到一", "broken_off", "regenerate"),
+        (Say("没有结尾", finish=False), "没有结尾", "broken_off", "regenerate"),
+        (RATE_LIMIT, "", "rate_limit", "wait"),
+        (Refuse(402, "Insufficient Balance"), "", "rate_limit", "credit"),
+        (GARBAGE, "", "nonsense", "/v1"),
+        (WEB_PAGE, "", "nonsense", "/v1"),
+        (Raw("[]", "application/json"), "", "nonsense", "/v1"),
+        (Raw("{broken", "application/json"), "", "nonsense", "/v1"),
+        (Raw('data: {"error": {"message": "overloaded", "code": 503}}\n\n'), "", "other", "overloaded"),
+        (Raw('data: {"error": {"message": "slow down", "code": 429}}\n\n'), "", "rate_limit", "wait"),
+        (Refuse(400, "Model Not Exist"), "", "unknown_model", "chat.model"),
+        (Refuse(404, body="404 page not found"), "", "no_route", "/v1"),
+        (Refuse(403, "forbidden"), "", "bad_key", "MOECHAT_API_KEY"),
+        (Refuse(500, f"worker died, key was {KEY}"), "", "other", "worker died"),
+    ],
+    ids=lambda value: getattr(value, "message", None) if isinstance(value, Refuse) else None,
+)
+def test_every_failure_has_a_kind_and_one_sentence_that_says_what_to_do(act, streamed, kind, words):
+    with ModelServer([act]) as server:
+        said, error = failure(server)
+    assert (said, error.kind) == (streamed, kind)
+    assert words in str(error)
+    assert "\n" not in str(error)
+
+
+def test_a_wrong_key_an_unknown_model_and_a_dead_address_are_told_apart():
+    with ModelServer(key="right", models=("tiny",)) as server:
+        assert failure(server)[1].kind == "bad_key"
+        assert failure(server, key="right", model="huge")[1].kind == "unknown_model"
+        assert failure(server, key="密钥")[1].kind == "bad_key"
+    with closed_port() as url:
+        with pytest.raises(ModelError, match="check the address") as failed:
+            next(OpenAIChatModel(url, "tiny", None, max_retries=0).stream(ASKED))
+        assert failed.value.kind == "no_route"
+
+
+@pytest.mark.parametrize("address", ["", "localhost:8000/v1", "http://", "http://localhost:port/v1", "ftp://a/v1"])
+def test_an_address_that_is_none_is_told_as_such(address):
+    with pytest.raises(ModelError) as failed:
+        next(OpenAIChatModel(address, "tiny", None, max_retries=0).stream(ASKED))
+    assert failed.value.kind == "no_route"
+
+
+def test_a_password_in_the_address_is_not_repeated():
+    told = sentence("no_route", "zh", base_url="https://me:hush@example.org/v1?token=hush")
+    assert "https://example.org/v1" in told
+    assert "hush" not in told
+
+
+@pytest.mark.parametrize("act", [Hang(), Hang("开头"), Hang(headers=False), Hang(comments=True)])
+def test_silence_ends_after_the_time_allowed_and_hangs_up(act):
+    with ModelServer([act]) as server:
+        said, error = failure(server, timeout_s=0.3)
+        assert server.hung_up.wait(5)
+    assert (said, error.kind) == (act.text, "timeout")
+
+
+def test_a_passing_refusal_is_tried_once_more():
+    with ModelServer([Refuse(429, "slow", headers={"retry-after-ms": "1"}), "好了。"]) as server:
+        assert reply(server, max_retries=1) == "好了。"
+
+
+def test_sentences_exist_in_both_languages_and_speak_the_models_language():
+    assert all(set(rows) == {"zh", "en"} for rows in SAYINGS.values())
+    with ModelServer([RATE_LIMIT]) as server:
+        error = failure(server, language="zh")[1]
+    assert "请稍等" in str(error)
+    assert "wait" in error.in_words("en")
+
+
+# stopping
+
+
+@pytest.mark.parametrize("act", [Hang("开头"), Hang("开头", comments=True)])
+def test_closing_a_reply_hangs_up_at_once(act):
+    with ModelServer([act]) as server:
+        stream = model_of(server).stream(ASKED)
+        assert next(stream) == "开头"
+        stream.close()
+        assert server.hung_up.wait(5)
+        assert list(stream) == []
+
+
+@pytest.mark.parametrize("act", [Hang(), Hang(headers=False)])
+def test_a_reply_is_stopped_from_another_thread_before_its_first_word(act):
+    with ModelServer([act]) as server:
+        stream = model_of(server, timeout_s=60).stream(ASKED)
+        said: list[str] = []
+        reader = Thread(target=lambda: said.extend(stream))
+        reader.start()
+        assert server.arrived.wait(5)
+        begun = time.monotonic()
+        stream.close()
+        reader.join(5)
+        assert server.hung_up.wait(5)
+    assert not reader.is_alive()
+    assert said == []
+    assert time.monotonic() - begun < 2
+
+
+def test_a_reply_that_nobody_reads_any_more_is_hung_up():
+    with ModelServer([Hang("开头")]) as server:
+        stream = model_of(server).stream(ASKED)
+        next(stream)
+        del stream
+        assert server.hung_up.wait(5)
+
+
+def test_a_reply_that_was_never_read_asks_nothing():
+    with ModelServer() as server:
+        with closing(model_of(server).stream(ASKED)) as stream:
+            pass
+        assert list(stream) == []
+        assert server.requests == []
+
+
+def test_pieces_before_a_failure_are_read_before_it_is_raised():
+    def produce(put):
+        put("一")
+        put("二")
+        raise ZeroDivisionError
+
+    stream, said = ReplyStream(produce, late=ModelError("timeout", "late")), []
+    with pytest.raises(ZeroDivisionError):
+        said.extend(iter(stream.__next__, None))
+    assert list(stream) == []
+
+
+# endpoints without streaming
+
+
+@pytest.mark.parametrize("endpoint", [{"streams": False}, {"refuses_streams": True}])
+def test_an_endpoint_without_streaming_gives_the_reply_whole_and_that_is_remembered(endpoint):
+    with ModelServer(["第一句。", "第二句。"], **endpoint) as server:
+        model = model_of(server)
+        assert list(model.stream(ASKED)) == ["第一句。"]
+        assert list(model.stream(ASKED)) == ["第二句。"]
+        assert not server.chats[-1].get("stream")
+
+
+# answers in a form
+
+
+@pytest.mark.parametrize(
+    ("formats", "tried"),
+    [
+        (("json_schema", "json_object"), ["json_schema"]),
+        (("json_object",), ["json_schema", "json_object"]),
+        ((), ["json_schema", "json_object", None]),
+    ],
+)
+def test_an_answer_is_asked_for_in_the_best_form_that_the_endpoint_supports(formats, tried):
+    with ModelServer(otherwise='{"a": "b"}', formats=formats) as server:
+        model = model_of(server)
+        answers = [model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5) for _ in range(2)]
+        asked = [chat.get("response_format", {}).get("type") for chat in server.chats]
+    assert answers == ['{"a": "b"}'] * 2
+    assert asked == [*tried, tried[-1]]  # the second time it is known
+
+
+def test_a_request_that_fails_in_every_form_teaches_nothing_about_forms():
+    too_long = Refuse(400, "context length exceeded")
+    with ModelServer([too_long, too_long, too_long, '{"a": "b"}']) as server:
+        model = model_of(server)
+        with pytest.raises(ModelError, match="context length exceeded"):
+            model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5)
+        model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5)
+        assert server.chats[-1]["response_format"]["type"] == "json_schema"
+
+
+def test_an_answer_without_a_schema_is_plain_text_without_thoughts():
+    with ModelServer([Say("<think>想</think> 一句话。")]) as server:
+        assert model_of(server).complete(ASKED.messages, timeout_s=5) == "一句话。"
+        assert "response_format" not in server.chats[-1]
+
+
+def test_an_answer_keeps_its_time():
+    with ModelServer([Hang(headers=False)]) as server:
+        with pytest.raises(ModelError, match=r"sent nothing for 0\.2 seconds") as failed:
+            model_of(server).complete(ASKED.messages, schema=SCHEMA, timeout_s=0.2)
+        assert failed.value.kind == "timeout"
+
+
+# the connection test
+
+
+def test_a_good_connection_is_told_with_its_latency():
+    with ModelServer(models=("tiny", "large"), key=KEY) as server:
+        found = diagnose(server.url, "tiny", KEY, 5)
+    assert (found.ok, found.kind, found.streams) == (True, "ok", True)
+    assert found.models == ["tiny", "large"]
+    assert 0 < found.latency_ms < 5000
+    assert "毫秒" in found.message_zh
+    assert "ms" in found.message_en
+
+
+def test_a_model_that_only_thinks_at_first_is_a_good_connection():
+    with ModelServer([Say("", thoughts="让我想想")]) as server:
+        assert diagnose(server.url, "tiny", None, 5).kind == "ok"
+
+
+def test_an_unknown_model_is_told_with_the_nearest_that_exist():
+    with ModelServer(models=("alpha", "beta", "tiny-chat")) as server:
+        found = diagnose(server.url, "tiny-cat", None, 5)
+    assert (found.ok, found.kind) == (False, "unknown_model")
+    assert found.models[0] == "tiny-chat"
+    assert "tiny-chat" in found.message_zh
+    assert "tiny-chat" in found.message_en
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "key", "kind", "ok"),
+    [
+        ({"key": "right"}, KEY, "bad_key", False),
+        ({"streams": False}, None, "no_streaming", True),
+        ({"refuses_streams": True}, None, "no_streaming", True),
+        ({"lists_models": False}, None, "ok", True),
+        ({"script": [Hang()]}, None, "timeout", False),
+        ({"script": [WEB_PAGE]}, None, "nonsense", False),
+        ({"script": [RATE_LIMIT]}, None, "rate_limit", False),
+    ],
+)
+def test_the_connection_test_tells_what_is_wrong(endpoint, key, kind, ok):
+    with ModelServer(**endpoint) as server:
+        found = diagnose(server.url, "tiny", key, 0.5)
+    assert (found.kind, found.ok) == (kind, ok)
+    assert KEY not in found.message_zh + found.message_en
+
+
+def test_the_connection_test_of_a_dead_address_does_not_raise():
+    with closed_port() as url:
+        found = diagnose(url, "tiny", None, 5)
+    assert (found.ok, found.kind, found.models) == (False, "no_route", [])
+    assert "连不上" in found.message_zh
+
+
+def test_importing_chat_models_does_not_import_the_client_library():
+    told = "import sys, moechat.ai.chat_model, moechat.ai.local, moechat.ai.scripted; print('openai' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout == "False\n"
