@@ -8,9 +8,9 @@
       constant: true                  # always there
       enabled: false                  # never there
 
-Keywords are embedded; descriptions are not (CONTRACTS: A, world book). Conversation never writes these files; people do. A
-changed file is read again at ``refresh``, a deleted one is forgotten, and one that does not parse keeps the entries that
-it last had until it parses again. A faulty entry costs itself alone.
+Keywords are embedded; descriptions are not (CONTRACTS: A, world book). Conversation never writes these files; people
+do. A changed file is read again at ``refresh``, a deleted one is forgotten, and one that does not parse keeps the
+entries it last had until it parses again. A faulty entry costs itself alone.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class WorldBook:
         """The union of what the clauses find, each entry once with its best score, best first.
 
         ``clause_vectors`` is (len(clauses), dim) float32 of unit length, None without an embedding. Each clause takes
-        its ``scan_depth`` nearest keywords with a score of at least ``threshold``; an entry whose keyword or key stands in
-        ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
+        its ``scan_depth`` nearest keywords with a score of at least ``threshold``; an entry whose keyword or key stands
+        in ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
         """
         book = self._now
         best = _nearest(book, clause_vectors, scan_depth, threshold)

@@ -1,0 +1,38 @@
+"""What several tests share: an empty data folder and where the shared goldens lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads BLAS: one thread is fastest on busy machines
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+for variable in [name for name in os.environ if name.upper().startswith("MOECHAT_") and "__" in name]:
+    del os.environ[variable]  # the developer's own settings are not the tests'
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """An empty data folder."""
+    folder = tmp_path / "data"
+    (folder / "agents").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with goldens and public data, which lies beside the repository; tests that need it skip without it."""
+    folder = Path(os.environ.get("MOECHAT_SHARED", ROOT.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"no shared folder at {folder}; set MOECHAT_SHARED")
+    return folder
