@@ -149,8 +149,9 @@ class Understanding:
 class Hit:
     """One recalled memory and why it was recalled.
 
-    ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``features`` are the
-    parts of the score, ``words`` what matched literally, ``span`` the time that was asked for.
+    ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side
+    of an exchange matched. ``features`` are the parts of the score, ``words`` what matched literally, ``span`` the time
+    that was asked for.
     """
 
     layer: Layer
@@ -164,6 +165,7 @@ class Hit:
     words: tuple[str, ...] = ()
     span: Span | None = None
     tokens: int = 0
+    side: Literal["", "user", "char"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,8 @@ class Recollection:
     """The outcome of one recall: what enters the prompt, what does not and why.
 
     ``empty_spans`` are spans that were asked for and hold no record. ``notices`` tell of recipes that failed or were late.
-    ``timing_ms`` is per stage and per recipe.
+    ``timing_ms`` is per stage and per recipe. ``ranked`` is everything in the fused order, one side of an exchange at a time,
+    before anything was merged, dropped or limited.
     """
 
     spans: Sequence[Span] = ()
@@ -189,3 +192,4 @@ class Recollection:
     empty_spans: Sequence[Span] = ()
     notices: Sequence[str] = ()
     timing_ms: Mapping[str, float] = field(default_factory=dict)
+    ranked: Sequence[Hit] = ()

@@ -11,6 +11,7 @@ import contextlib
 import json
 import sqlite3
 import threading
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,7 +76,8 @@ class Cache:
             if version not in (0, SCHEMA_VERSION):
                 raise sqlite3.DatabaseError("another version's cache")
             if version == 0:
-                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;")
+                identity = f"INSERT INTO meta VALUES ('identity', '{uuid.uuid4().hex}');"
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {identity} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;")
         except BaseException:
             db.close()
             raise
@@ -111,6 +113,10 @@ class Cache:
     def all(self, sql: str, values: Sequence[object] = ()) -> list[tuple]:
         with self._lock:
             return self._db.execute(sql, values).fetchall()
+
+    def identity(self) -> str:
+        """Changes when the cache is made anew, and with it all row numbers: indexes by row belong to one identity."""
+        return str(self.all("SELECT value FROM meta WHERE key = 'identity'")[0][0])
 
     def generation(self) -> int:
         rows = self.all("SELECT value FROM meta WHERE key = 'gen'")

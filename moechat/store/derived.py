@@ -82,11 +82,18 @@ class Derived:
     # ---- writing
 
     def put(
-        self, ids: Sequence[str], understanding: Understanding, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]]
+        self,
+        ids: Sequence[str],
+        understanding: Understanding,
+        facts: Sequence[Fact],
+        restated: Mapping[str, Sequence[str]],
+        *,
+        understood: bool = True,
     ) -> None:
         """Replace all that was derived from these exchanges by a new understanding of them.
 
         ``facts`` are the new ones, resolved against the known; ``restated`` gives known facts further sources.
+        ``understood`` False leaves the exchanges queued (the rules were first, the model is to follow).
         """
         store = self._store
         with store.writing():
@@ -94,7 +101,8 @@ class Derived:
             self._drop_facts(ids, keep=keep, requeue=False)
             self._add_facts(facts, restated)
             self._put_notes(ids, understanding)
-            store.mark_understood(ids, understanding.by)
+            if understood:
+                store.mark_understood(ids, understanding.by)
 
     def _put_notes(self, ids: Sequence[str], understanding: Understanding) -> None:
         rows = self._store.cache.by_ids(ids)

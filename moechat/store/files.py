@@ -185,6 +185,7 @@ class FileStore:
             entry = {"op": "exchange", "id": id_, "parent": self.tree.leaf, "at": at.isoformat(), "user": text}
             self._start_stream(id_)
             self._append([*settled, entry])
+            self._touch(settled)
             self.file_settled()
         return id_
 
@@ -256,8 +257,19 @@ class FileStore:
             entries = self._settle_entries()
             if entries:
                 self._append(entries)
+                self._touch(entries)
             self.file_settled()
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
+
+    def _touch(self, entries: Sequence[Entry]) -> None:
+        """What the standing answers rested on was used: every memory that entered the prompt, once an exchange."""
+        used: dict[str, None] = {}
+        for entry in entries:
+            variant = self.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
+            for hit in variant.hits if variant else ():
+                if "dropped" not in hit:
+                    used.update(dict.fromkeys([hit["id"]]))
+        self.state.touch(list(used), self.clock.now())
 
     def select(self, id_: str, variant: int | None = None) -> None:
         """Make this exchange the leaf (branch here, or go back to a branch), or choose another of its replies."""

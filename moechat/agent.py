@@ -1,0 +1,461 @@
+"""An agent: one character with one user. The turn, told in numbered steps, and what happens around it.
+
+Faces (web, commands, server) speak to an agent and never touch a file or an index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from moechat import assembly
+from moechat.ai.chat_model import ChatModel, ChatRequest
+from moechat.ai.embedding import Embedder
+from moechat.background import Worker
+from moechat.character import Character, CharacterFile
+from moechat.clock import Clock
+from moechat.config import Config
+from moechat.cue import Cue
+from moechat.errors import ModelError, MoeChatError, NotFound
+from moechat.index.dense import Dense
+from moechat.index.vector import VectorTable, embed_cached
+from moechat.memory import context
+from moechat.memory.anchors import Anchors
+from moechat.memory.core import CoreMemory
+from moechat.memory.diary import Diary
+from moechat.memory.roll import Due, Roller, due
+from moechat.memory.world_book import WorldBook
+from moechat.model import Dropped, Exchange, Hit, Recollection, Status
+from moechat.prompts import Prompts
+from moechat.recall import Budget, Candidates, Recipe, recall
+from moechat.store.files import FileStore
+
+TICK_S = 5.0
+SHOWN_TEXT = 400
+DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The reply is about to begin; this is what it rests on. ``seen`` are exchanges still in the context."""
+
+    exchange_id: str
+    recollection: Recollection
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of the reply, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The reply is stored, durably. ``error`` says in words what went wrong, "" where nothing did."""
+
+    exchange: Exchange
+    error: str = ""
+
+
+TurnEvent = Recalled | Delta | Ended
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An exchange as a face shows it: ``grounds`` is what its reply rested on, ``variants`` how many replies there are."""
+
+    exchange: Exchange
+    grounds: Sequence[dict[str, object]]
+    error: str = ""
+    variants: int = 1
+    chosen: int = 0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an agent shares with others: the pool, the models, the clock and where the prompts are.
+
+    ``model`` and ``understanding`` are asked anew each time, so that a connection made in the page holds from the next turn.
+    """
+
+    clock: Clock
+    pool: Executor
+    embedder: Embedder | None
+    embedding_settings: dict[str, str]
+    load_embedder: Callable[..., Embedder | None]
+    model: Callable[[], ChatModel]
+    understanding: Callable[[], ChatModel]
+    prompt_folders: Sequence[Path]
+
+
+class Agent:
+    """One character with one user, opened. ``folder`` is the owner's; the character's own folder is in ``character``."""
+
+    def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
+        self._file, self._around = file, around
+        self._turn, self._lock = threading.Lock(), threading.RLock()
+        self._stop = threading.Event()
+        self._stream: Iterator[str] | None = None
+        character = file.character
+        self.store = FileStore(folder, clock=around.clock, zone=self.config.time.tzinfo)
+        self.dense = Dense(
+            folder / ".index", around.embedder, settings=around.embedding_settings, load=around.load_embedder
+        )
+        self.diary = Diary(
+            self.store, self.dense, user_name=character.user_name, character_name=character.name
+        )
+        self.core = CoreMemory(self.store, self.dense)
+        self._lore_tables: dict[str, VectorTable] = {}
+        self._book: tuple[str, WorldBook] | None = None
+        self._prompts = Prompts(around.prompt_folders, character.language)
+        self._roller = Roller(
+            self.store, self.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
+            retry_s=self.config.roll.retry_s, character=lambda: self.character, model=around.understanding,
+            dedupe_window=self.config.Agent.core_dedupe_window,
+        )  # fmt: skip
+        self._anchors = Anchors(self.core, self.diary, self.store)
+        self._worker = Worker(f"memory of {character.name}", self.tick, TICK_S)
+        self.store.compact()
+        self._worker.submit(self._catch_up)
+
+    # ---- what it is
+
+    @property
+    def character(self) -> Character:
+        return self._file.character
+
+    @property
+    def config(self) -> Config:
+        """The settings with the character's overrides in place."""
+        return self._file.config
+
+    def now(self) -> datetime:
+        return self._around.clock.now()
+
+    def problems(self) -> list[str]:
+        """What is wrong with files and models, in words, each with its file."""
+        found = [str(problem) for problem in self.store.problems]
+        found += [str(self._file.problem)] if self._file.problem else []
+        found += [str(problem) for problem in self.book.problems]
+        found += [text for text in (self.dense.notice, self._roller.problem) if text]
+        return found
+
+    @property
+    def book(self) -> WorldBook:
+        """The world book under the embedding model that serves."""
+        serving = self.dense.serving
+        name = serving.fingerprint if serving else ""
+        with self._lock:
+            if self._book is None or self._book[0] != name:
+                embed = self._lore_embedder(serving) if serving else None
+                self._book = (name, WorldBook(self.character.folder / "data_base", embed))
+            return self._book[1]
+
+    def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
+        table = self._lore_tables.get(embedder.fingerprint)
+        if table is None:
+            folder = self.character.folder / ".index" / f"vectors-{embedder.fingerprint}" / "lore"
+            table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
+        return lambda texts, _kind: embed_cached(embedder, table, texts)
+
+    # ---- one turn
+
+    def talk(self, text: str) -> Iterator[TurnEvent]:
+        """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
+        text = clean(text)
+        if not text.strip():
+            raise MoeChatError("the message is empty; write something first")
+        with self._turn:
+            self._follow()
+            now = self.now()
+            self._cut_if_idle(now)
+            id_ = self.store.begin(text, now)  # 1. the message is in the log; what came before has settled
+            self._roller.by_rules()
+            yield from self._reply(id_, text, now)
+
+    def regenerate(self) -> Iterator[TurnEvent]:
+        """Another reply to the last message. Raises NotFound where there is none."""
+        with self._turn:
+            self._follow()
+            leaf = self.store.tree.leaf
+            if leaf is None or leaf in self.store.tree.retracted:
+                raise NotFound("there is no message to answer again")
+            if self.store.is_streaming(leaf):
+                raise MoeChatError("the last message is being answered right now")
+            exchange = self.store.get(leaf)
+            self.store.restart_stream(leaf)
+            yield from self._reply(leaf, exchange.user, self.now())
+
+    def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
+        said, status, error = [], "stopped", ""
+        grounds: list[dict[str, object]] = []
+        self._stop.clear()
+        try:
+            self.diary.sync()
+            before = [e for e in self._context(now) if e.id != id_]
+            previous = before[-1].char if before else ""
+            cue = self._cue(text, now, previous)  # 2. the cue, and all recipes side by side
+            found = self._recall(cue, before)  # 3. merged, fused, within the budget
+            grounds = [_ground(hit) for hit in found.hits] + [
+                _ground(d.hit) | {"dropped": d.why} for d in found.dropped if d.why == "in_context"
+            ][:3]
+            yield Recalled(id_, found)
+            request = self._request(text, now, before, found)  # 4. the prompt
+            for piece in self._pieces(request):  # 5. the reply streams
+                said.append(piece)
+                yield Delta(piece)
+            status = "stopped" if self._stop.is_set() else "done"
+        except ModelError as failure:
+            status, error = "failed", str(failure)
+        finally:
+            self._end(id_, "".join(said), status, error, grounds)
+        yield Ended(self.store.get(id_), error)
+
+    def _end(self, id_: str, char: str, status: Status, error: str, grounds: Sequence[dict[str, object]]) -> None:
+        self._stream = None
+        self.store.finish(id_, clean(char), status, error=error, hits=grounds)  # 6. stored; it settles later
+        self._worker.submit(self._after_turn)  # 7. the roll, in the background
+
+    def _request(self, text: str, now: datetime, before: Sequence[Exchange], found: Recollection) -> ChatRequest:
+        character, chat = self.character, self.config.chat
+        kept = context.newest(before, length=max(0, self.config.Agent.context_length), tokens=chat.context_tokens)
+        start = self._sees_the_start(kept)
+        talk = assembly.history(kept, character.greeting, from_the_start=start)
+        messages = assembly.assemble(
+            character, self._prompts, talk, found, text, now, recalled_position=chat.recalled_position
+        )
+        hits = [*found.hits, *(d.hit for d in found.dropped if d.why == "in_context")]
+        return ChatRequest(messages, character, text, now, found.spans, found.empty_spans, hits, kept)
+
+    def _sees_the_start(self, kept: Sequence[Exchange]) -> bool:
+        if not kept:
+            return self.store.tree.leaf is None or self.store.tree.parents.get(self.store.tree.leaf) is None
+        return kept[0].id in self.store.tree and self.store.tree.parents[kept[0].id] is None
+
+    def _pieces(self, request: ChatRequest) -> Iterator[str]:
+        stream = self._stream = self._around.model().stream(request)
+        try:
+            for piece in stream:
+                if self._stop.is_set():
+                    return
+                yield piece
+        finally:
+            _close(stream)
+
+    def stop(self) -> None:
+        """End the reply that is streaming, from any thread."""
+        self._stop.set()
+        if self._stream is not None:
+            _close(self._stream)
+
+    # ---- recall
+
+    def recall(self, text: str) -> Recollection:
+        """What would be recalled for this message, and why. Writes and touches nothing."""
+        self._follow()
+        now = self.now()
+        before = self._context(now)
+        return self._recall(self._cue(clean(text), now, before[-1].char if before else ""), before)
+
+    def _cue(self, text: str, now: datetime, previous: str) -> Cue:
+        embed = self.dense.query if self.dense.serving else None
+        return Cue(text, now, previous, embed, self.config.time.widths, self._anchors.resolve)
+
+    def _recall(self, cue: Cue, before: Sequence[Exchange]) -> Recollection:
+        settings = self.config.recall
+        kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
+        return recall(
+            cue, self._recipes(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
+            budget=Budget(settings.token_budget, settings.min_share.model_dump()),
+            widen=self.diary.widen, in_context={e.id for e in kept}, empty_spans=self._empty_spans,
+        )  # fmt: skip
+
+    def _empty_spans(self, cue: Cue):  # noqa: ANN202
+        return self.diary.empty_spans(cue) if self.config.Agent.long_memory else []
+
+    def _recipes(self) -> list[Recipe]:
+        agent = self.config.Agent
+        runs: dict[str, tuple[bool, str, Callable[[Cue], Candidates]]] = {
+            "by_time": (agent.long_memory, "diary", self._by_time),
+            "events": (agent.long_memory, "diary", self._events),
+            "profile": (agent.is_core_mem, "core", self._profile),
+            "lore": (agent.lore_books, "lore", self._lore),
+        }
+        recipes = []
+        for name, settings in self.config.recall.recipes.items():
+            on, layer, run = runs[name]
+            if on and settings.enabled:
+                recipes.append(Recipe(name, layer, run, settings.weight, settings.limit))  # type: ignore[arg-type]
+        return recipes
+
+    def threshold(self, recipe: str) -> float:
+        """The floor of a recipe: as configured, else that of the embedding model that serves."""
+        if (configured := self.config.threshold(recipe)) is not None:
+            return configured
+        layer = {"by_time": "diary", "events": "diary", "profile": "core", "lore": "lore"}[recipe]
+        own = self.dense.thresholds
+        return getattr(own, layer) if own else DEFAULT_THRESHOLDS[layer]
+
+    def _by_time(self, cue: Cue) -> Candidates:
+        check = self.threshold("by_time") if self.config.Agent.is_check_memorys else None
+        return self.diary.by_time(cue, threshold=check)
+
+    def _events(self, cue: Cue) -> Candidates:
+        return self.diary.events(cue, threshold=self.threshold("events"))
+
+    def _profile(self, cue: Cue) -> Candidates:
+        top_k = self.config.Agent.core_top_k
+        return [(hit, "") for hit in self.core.search(cue, top_k=top_k, threshold=self.threshold("profile"))]
+
+    def _lore(self, cue: Cue) -> Candidates:
+        depth = self.config.Agent.scan_depth
+        hits = self.book.search(cue.clauses, cue.clause_vectors, scan_depth=depth, threshold=self.threshold("lore"))
+        return [(hit, "") for hit in hits]
+
+    # ---- the context and what follows it
+
+    def _context(self, now: datetime) -> list[Exchange]:
+        """The talk in the context at ``now``: none after the idle hours, whether or not that cut is written already."""
+        exchanges = context.path(self.store)
+        return [] if exchanges and self._idle_h(exchanges, now) >= self.config.roll.idle_cut_h else exchanges
+
+    @staticmethod
+    def _idle_h(exchanges: Sequence[Exchange], now: datetime) -> float:
+        return (now - exchanges[-1].at).total_seconds() / 3600 if exchanges else 0.0
+
+    def _cut_if_idle(self, now: datetime) -> None:
+        exchanges = context.path(self.store)
+        if exchanges and self._idle_h(exchanges, now) >= self.config.roll.idle_cut_h:
+            self.store.settle()
+            self.store.cut(exchanges[-1].id, now)
+
+    def _follow(self) -> None:
+        """Take in what hands and other processes changed."""
+        self._file.refresh()
+        self.store.follow()
+        self._roller.by_rules()
+        self.diary.sync()
+        self.book.refresh()
+
+    def _after_turn(self) -> None:
+        self.diary.embed_missing(self._worker.stopping)
+        self._roll(self._due())
+
+    def _due(self, *, closing: bool = False) -> Due:
+        now = self.now()
+        exchanges = context.path(self.store)
+        rounds = [e.id for e in exchanges if e.id in self.store.tree and self.store.tree.node(e.id).settled]
+        return due(
+            rounds, self.store.tree.pending(), self.config.roll, idle_h=self._idle_h(exchanges, now),
+            scene_changed=self._roller.scene_changed(rounds), closing=closing,
+            batch_size=self.config.understanding.batch_size,
+        )  # fmt: skip
+
+    def _roll(self, work: Due) -> None:
+        if self._roller.run(work, self.now()):
+            self.store.follow()
+            self.diary.sync()
+
+    def _catch_up(self) -> None:
+        """At the start: vectors that are missing, and work that was left."""
+        self.diary.embed_missing(self._worker.stopping)
+        if (space := self.dense.changing()) and not self.diary.missing(space):
+            self.switch_embedding()
+        self._roller.by_rules()
+        self._roll(self._due())
+
+    def switch_embedding(self) -> None:
+        """The new embedding model's vectors are complete: it serves from now on."""
+        self.dense.switch()
+        self.diary.reopen_vectors()
+
+    def tick(self) -> None:
+        """Now and then, in the background: a pause settles, an idle hour understands."""
+        with self._turn:
+            self.store.follow()
+            opened = self.store.tree.open()
+            pause = self.config.roll.pause_s
+            if opened and all((self.now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
+                self.settle()
+        self._roll(self._due())
+
+    def settle(self) -> None:
+        """What was answered stands; the plain facts in it are found at once."""
+        self.store.settle()
+        self._roller.by_rules()
+        self.diary.sync()
+
+    def finish(self) -> None:
+        """A command's end: settled, understood and embedded before this returns."""
+        self.settle()
+        self._worker.submit(lambda: self._roll(self._due(closing=True)))
+        self._worker.submit(lambda: self.diary.embed_missing(self._worker.stopping))
+        self._worker.wait()
+
+    def close(self) -> None:
+        """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
+        self.stop()
+        with self._turn:
+            self.settle()
+        self._worker.close()
+        for table in self._lore_tables.values():
+            table.close()
+        self.diary.close()
+        self.dense.close()
+        self.store.close()
+
+    # ---- what faces show
+
+    def recent(self, count: int, before: str | None = None) -> list[Shown]:
+        """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
+        tree = self.store.tree
+        start = tree.leaf if before is None else tree.parents.get(before)
+        ids = []
+        for id_ in tree.ancestors(start):
+            if len(ids) >= count:
+                break
+            if id_ not in tree.retracted and id_ not in self.store.state.missing:
+                ids.append(id_)
+        ids.reverse()
+        shown = [self._shown(exchange) for exchange in self.store.exchanges(ids).values()]
+        if len(shown) < count:
+            first = shown[0].exchange.at if shown else (self.store.get(before).at if before else None)
+            shown = [Shown(e, ()) for e in self.diary.unlogged(first, count - len(shown))] + shown
+        return shown
+
+    def _shown(self, exchange: Exchange) -> Shown:
+        node = self.store.tree.nodes.get(exchange.id)
+        if node is None or node.variant is None:
+            return Shown(exchange, ())
+        return Shown(exchange, node.variant.hits, node.variant.error, len(node.variants), node.chosen)
+
+
+def clean(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD. Nothing else of what was said is changed."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _close(stream: Iterator[str]) -> None:
+    """Hang up. A plain generator that is running in another thread ends at its next piece instead."""
+    close = getattr(stream, "close", None)
+    if close is not None:
+        with contextlib.suppress(ValueError):
+            close()
+
+
+def _ground(hit: Hit) -> dict[str, object]:
+    """A hit as the log and the faces keep it."""
+    return {
+        "layer": hit.layer, "recipe": hit.recipe, "id": hit.id, "time": hit.time.isoformat() if hit.time else "",
+        "text": hit.text[:SHOWN_TEXT], "score": round(hit.score, 4), "words": list(hit.words),
+        "features": {name: round(float(value), 4) for name, value in hit.features.items()},
+        "span": hit.span.phrase if hit.span else "", "sources": list(hit.sources),
+    }  # fmt: skip

@@ -1,0 +1,78 @@
+"""The cue: what recall works from. Everything that costs something is computed once, lazily, and shared by all recipes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from moechat.language import when, words
+from moechat.model import Span
+
+T = TypeVar("T")
+Anchors = Callable[[str], tuple[datetime, datetime] | None]
+
+
+@dataclass(frozen=True)
+class Cue:
+    """``embed`` gives the (n, dim) unit vectors of queries, None where no embedding model serves."""
+
+    text: str
+    now: datetime
+    previous_reply: str = ""
+    embed: Callable[[Sequence[str]], np.ndarray] | None = None
+    widths: Mapping[str, float] = field(default_factory=dict)
+    anchors: Anchors | None = None
+    _memo: dict[str, Any] = field(default_factory=dict, repr=False)
+    _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """``make()``, called by the first recipe that asks; the others wait for it. An error is not kept."""
+        lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            if name not in self._memo:
+                self._memo[name] = make()
+            return cast(T, self._memo[name])
+
+    @property
+    def vector(self) -> np.ndarray | None:
+        """(dim,) float32, unit length; None without an embedding model."""
+        embed = self.embed
+        if embed is None:
+            return None
+        return self.once("vector", lambda: embed([self.text])[0])
+
+    @property
+    def spans(self) -> list[Span]:
+        """The times that the text names, looking back."""
+        return self.once("spans", self._resolve)
+
+    def _resolve(self) -> list[Span]:
+        return when.resolve(self.text, self.now, widths={**when.WIDTHS, **self.widths}, anchors=self.anchors)
+
+    @property
+    def asks_time(self) -> bool:
+        """Whether the text asks about the time it names; else the time only dates a remark."""
+        return self.once("asks", lambda: bool(self.spans) and when.asks(self.text, self.spans))
+
+    @property
+    def words(self) -> list[str]:
+        return self.once("words", lambda: words.tokens(self.text))
+
+    @property
+    def clauses(self) -> list[str]:
+        return self.once("clauses", lambda: words.clauses(self.text) or [self.text])
+
+    @property
+    def clause_vectors(self) -> np.ndarray | None:
+        """(clauses, dim) float32; a text of one clause shares its vector."""
+        embed = self.embed
+        if embed is None:
+            return None
+        if self.clauses == [self.text]:
+            return cast(np.ndarray, self.vector)[None]
+        return self.once("clause_vectors", lambda: embed(self.clauses))

@@ -1,0 +1,155 @@
+"""The house: every open agent, and what they share. The one object that a face makes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+from moechat import config as settings
+from moechat.agent import Agent, Surroundings
+from moechat.ai.chat_model import ChatModel, OpenAIChatModel
+from moechat.ai.embedding import Embedder, make_embedder
+from moechat.ai.offline import OfflineModel
+from moechat.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
+from moechat.clock import Clock, SetClock, SystemClock
+from moechat.config import Config
+from moechat.defaults import defaults_folder, ensure
+from moechat.errors import NotFound
+from moechat.store.formats import local
+
+EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
+
+
+class House:
+    """``data`` and ``config`` are made from the packaged defaults where they are not there.
+
+    ``model`` and ``embedder`` stand in for those of the configuration (tests, demos). ``now`` holds the clock (``--now``).
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        config_path: Path,
+        *,
+        clock: Clock | None = None,
+        now: str | None = None,
+        model: ChatModel | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        ensure(data, config_path)
+        self.data, self.config_path = data.resolve(), config_path
+        self.config = settings.load(config_path)
+        zone = self.config.time.tzinfo
+        if now is not None:
+            clock = SetClock(local(datetime.fromisoformat(now), zone))
+        self.clock = clock or SystemClock(zone)
+        self.key: str | None = None
+        self._given_model, self._lock = model, threading.RLock()
+        self._made: dict[str, tuple[object, ChatModel]] = {}
+        self._agents: dict[tuple[str, str], Agent] = {}
+        self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
+        self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
+
+    # ---- characters and agents
+
+    def characters(self) -> list[str]:
+        return list_characters(self.data)
+
+    def agent(self, character: str | None = None, user: str | None = None) -> Agent:
+        """The agent of a character (default: the configured one) and a user (default: the owner of the folder)."""
+        name = character or default_character(self.data, self.config)
+        with self._lock:
+            if (name, user or "") not in self._agents:
+                self._agents[name, user or ""] = self._open(name, user)
+            return self._agents[name, user or ""]
+
+    def _open(self, name: str, user: str | None) -> Agent:
+        folder = safe_folder(self.data, name)
+        if not folder.is_dir():
+            raise NotFound(f"there is no character {name!r} in {folder.parent}; there are: {', '.join(self.characters())}")
+        owner = folder / "users" / encode_user(user) if user else folder
+        return Agent(CharacterFile(folder, self.config), owner, self._around())
+
+    def _around(self) -> Surroundings:
+        return Surroundings(
+            clock=self.clock,
+            pool=self._pool,
+            embedder=self._embedder,
+            embedding_settings={key: str(getattr(self.config.embedding, key)) for key in EMBEDDING_KEYS},
+            load_embedder=lambda told: make_embedder(self._embedding_settings(told)),
+            model=lambda: self._model("chat"),
+            understanding=lambda: self._model("understanding"),
+            prompt_folders=[self.config_path.parent / "prompts", defaults_folder() / "prompts"],
+        )
+
+    @staticmethod
+    def _embedding_settings(told: Mapping[str, str]) -> SimpleNamespace:
+        values = {key: told.get(key, "") for key in EMBEDDING_KEYS}
+        return SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None)
+
+    # ---- models
+
+    def _model(self, use: str) -> ChatModel:
+        """The chat model as configured at this moment; made anew when the configuration changes."""
+        if self._given_model is not None:
+            return self._given_model
+        with self._lock:
+            wanted = self._wanted(use)
+            made = self._made.get(use)
+            if made is None or made[0] != wanted:
+                made = self._made[use] = (wanted, self._make(*wanted))
+            return made[1]
+
+    def _wanted(self, use: str) -> tuple[str, str, str | None, str]:
+        """(gguf, base_url, key, model)."""
+        chat, own = self.config.chat, self.config.understanding
+        if use == "understanding" and own.base_url:
+            return "", own.base_url, os.environ.get(own.key_env), own.model or chat.model
+        model = own.model if use == "understanding" and own.model else chat.model
+        return chat.local_gguf, chat.base_url, self.key or os.environ.get(chat.key_env), model
+
+    def _make(self, gguf: str, base_url: str, key: str | None, model: str) -> ChatModel:
+        chat = self.config.chat
+        if gguf:
+            from moechat.ai.local import LocalChatModel
+
+            return LocalChatModel(Path(gguf))
+        if not base_url:
+            return OfflineModel()
+        return OpenAIChatModel(
+            base_url, model, key, timeout_s=chat.timeout_s, extra=chat.extra, single_system=chat.single_system,
+            temperature=chat.temperature,
+        )  # fmt: skip
+
+    @property
+    def connected(self) -> bool:
+        """Whether a language model is configured (else the offline model replies)."""
+        return self._given_model is not None or bool(self.config.chat.base_url or self.config.chat.local_gguf)
+
+    def connect(self, base_url: str, model: str, key: str | None = None) -> None:
+        """Save the connection; a key is kept for this run alone, never in a file."""
+        settings.save_setting(self.config_path, "chat", "base_url", base_url)
+        self.config = settings.save_setting(self.config_path, "chat", "model", model)
+        if key:
+            self.key = key
+
+    def close(self) -> None:
+        """Close every agent: what was answered stands, every thread stops."""
+        with self._lock:
+            agents, self._agents = list(self._agents.values()), {}
+        for agent in agents:
+            agent.close()
+        self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> House:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+

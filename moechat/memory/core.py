@@ -1,0 +1,154 @@
+"""Core memory: what is known about the user, the character and their world; searched with FAISS.
+
+A fact that contradicts a known one supersedes it: a link on the new fact, resolved when read, so that taking the new one
+back brings the old one up again. A fact is visible where any exchange that states it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from moechat.cue import Cue
+from moechat.index.dense import Dense
+from moechat.index.vector import FlatIndex, meets
+from moechat.language import words
+from moechat.memory.contradiction import relation
+from moechat.model import Fact, FactDraft, Hit
+from moechat.store.files import FileStore
+from moechat.store.formats import derived_id
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a batch of drafts amounts to: new facts, and known ones that were stated again (id → further sources)."""
+
+    facts: Sequence[Fact] = ()
+    restated: Mapping[str, Sequence[str]] | None = None
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """The current facts under one mask, their index and their words."""
+
+    key: tuple[object, ...]
+    facts: Sequence[Fact]
+    index: FlatIndex | None
+    tokens: Sequence[frozenset[str]]
+
+
+class CoreMemory:
+    """The facts of one owner. Reads are lock-free on a snapshot; a change of facts, mask or model makes a new one."""
+
+    def __init__(self, store: FileStore, dense: Dense) -> None:
+        self._store, self._dense = store, dense
+        self._lock = threading.Lock()
+        self._snapshot: _Snapshot | None = None
+
+    def current(self) -> list[Fact]:
+        """Visible facts that nothing visible supersedes, oldest first."""
+        return list(self._now().facts)
+
+    def history(self) -> list[Fact]:
+        """All facts, superseded ones too, oldest first."""
+        return self._store.cache.facts()
+
+    def search(self, cue: Cue, *, top_k: int, threshold: float) -> list[Hit]:
+        """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
+        share a content word with it, the same number at most. Best first."""
+        now = self._now()
+        if not now.facts:
+            return []
+        scores = np.zeros(len(now.facts), dtype=np.float32)
+        near: set[int] = set()
+        if now.index is not None and (vector := cue.vector) is not None:
+            places, found = now.index.search(vector, len(now.facts))
+            scores[places] = found
+            near = {int(i) for i, score in zip(places[:top_k], found[:top_k], strict=True) if meets(score, threshold)}
+        shared = self._sharing(now, cue)
+        literal = sorted(shared, key=lambda i: (-len(shared[i]), -scores[i], i))[:top_k]
+        chosen = sorted(near | set(literal), key=lambda i: (-(scores[i] + 0.2 * len(shared.get(i, ()))), i))
+        return [_hit(now.facts[i], float(scores[i]), shared.get(i, ())) for i in chosen]
+
+    def _sharing(self, now: _Snapshot, cue: Cue) -> dict[int, tuple[str, ...]]:
+        asked = frozenset(cue.once("keywords", lambda: words.keywords(cue.text, top_k=20)))
+        return {i: tuple(sorted(asked & tokens)) for i, tokens in enumerate(now.tokens) if asked & tokens}
+
+    def _now(self) -> _Snapshot:
+        hidden = self._store.hidden()
+        serving = self._dense.serving
+        key = (self._store.cache.generation(), frozenset(hidden), serving and serving.fingerprint)
+        with self._lock:
+            if self._snapshot is None or self._snapshot.key != key:
+                facts = visible(self._store.cache.facts(), hidden)
+                if self._snapshot is not None and list(self._snapshot.facts) == facts and self._snapshot.key[2] == key[2]:
+                    self._snapshot = replace(self._snapshot, key=key)
+                else:
+                    self._snapshot = self._indexed(key, facts)
+            return self._snapshot
+
+    def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact]) -> _Snapshot:
+        vectors = self._dense.cached("core", [fact.text for fact in facts]) if facts else None
+        tokens = [frozenset(words.keywords(fact.text, top_k=20)) for fact in facts]
+        return _Snapshot(key, facts, FlatIndex(vectors) if vectors is not None else None, tokens)
+
+    def near(self, text: str, count: int) -> list[Fact]:
+        """The current facts nearest to a text (what the extraction is shown beside the newest)."""
+        now = self._now()
+        vectors = self._dense.query([text]) if now.index is not None else None
+        if now.index is None or vectors is None:
+            return []
+        places, _ = now.index.search(vectors[0], count)
+        return [now.facts[int(i)] for i in places]
+
+    def learn(self, drafts: Sequence[FactDraft], at: Mapping[str, datetime], by: str, replacing: Collection[str]) -> Learned:
+        """Hold new drafts against what is known. ``at`` gives each source exchange its time; what rests only on the
+        exchanges in ``replacing`` is being understood anew and does not count as known."""
+        again = set(replacing)
+        known = [f for f in self.current() if f.by == "owner" or not f.draft.sources or set(f.draft.sources) - again]
+        facts: dict[str, Fact] = {}
+        restated: dict[str, list[str]] = {}
+        for draft in drafts:
+            old, new = _judged(draft, [*known, *facts.values()])
+            if new is None:
+                if old and old[0].id not in facts:
+                    restated.setdefault(old[0].id, []).extend(draft.sources)
+                continue
+            told = max((at[s] for s in draft.sources if s in at), default=None)
+            if told is None:
+                continue
+            id_ = derived_id(draft.text, draft.sources)
+            facts[id_] = Fact(id_, told, draft, tuple(f.id for f in old if f.at <= told), by)  # type: ignore[arg-type]
+        return Learned(list(facts.values()), restated)
+
+
+def _judged(draft: FactDraft, known: Sequence[Fact]) -> tuple[list[Fact], FactDraft | None]:
+    """([the fact it restates], None), or (the facts it supersedes, the draft)."""
+    superseded = []
+    for fact in reversed(known):
+        match relation(draft, fact.draft, None):
+            case "same":
+                return [fact], None
+            case "supersedes":
+                superseded.append(fact)
+    return superseded, draft
+
+
+def visible(facts: Sequence[Fact], hidden: Collection[str]) -> list[Fact]:
+    """Facts that some visible exchange states (or none is named) and that no visible fact supersedes."""
+    seen = [
+        fact for fact in facts
+        if fact.id not in hidden and (not fact.draft.sources or any(s not in hidden for s in fact.draft.sources))
+    ]  # fmt: skip
+    replaced = {id_ for fact in seen for id_ in fact.supersedes}
+    return [fact for fact in seen if fact.id not in replaced]
+
+
+def _hit(fact: Fact, score: float, shared: Sequence[str]) -> Hit:
+    return Hit(
+        "core", "profile", fact.id, fact.text, score, fact.at, fact.draft.sources, {"relevance": score}, tuple(shared)
+    )

@@ -1,0 +1,173 @@
+"""Rolling: what leaves the context is understood, by one model call for all layers.
+
+Understanding and leaving are separate. ``due`` decides, from counts alone; ``Roller`` does the work. Work that failed stays
+queued in the log, and a crash resumes there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from moechat.ai import extraction, rules
+from moechat.ai.chat_model import ChatModel
+from moechat.character import Character
+from moechat.errors import ModelError
+from moechat.memory.core import CoreMemory
+from moechat.model import Event, Exchange, FactDraft, Understanding
+from moechat.prompts import Prompts
+from moechat.schema import RollSettings
+from moechat.store.files import FileStore
+from moechat.store.formats import text_hash
+
+log = logging.getLogger(__name__)
+LARGEST_BATCH = 20
+
+
+@dataclass(frozen=True)
+class Due:
+    """What is to be understood now, oldest first, and after which exchange the context is cut. ``must_cut``: the cut is made
+    even if the understanding fails."""
+
+    understand: tuple[str, ...] = ()
+    cut_after: str | None = None
+    must_cut: bool = False
+
+
+def due(
+    rounds: Sequence[str],
+    pending: Sequence[str],
+    settings: RollSettings,
+    *,
+    idle_h: float = 0.0,
+    scene_changed: bool = False,
+    closing: bool = False,
+    batch_size: int = 0,
+) -> Due:
+    """``rounds`` are the settled exchanges of the context, ``pending`` those that nobody has understood.
+
+    Idle hours are judged at now. Golden ``rolling`` of seed 004: 19 rounds → nothing; 20 → 1–10; a change of scene → all.
+    """
+    if rounds and (scene_changed or idle_h >= settings.idle_cut_h):
+        return Due(tuple(pending), rounds[-1], must_cut=idle_h >= settings.idle_cut_h)
+    if len(rounds) >= settings.understand_at_rounds:
+        leaving = rounds[: settings.oldest]
+        waiting = set(pending)
+        work = tuple(id_ for id_ in leaving if id_ in waiting)
+        return Due(work, leaving[-1], must_cut=len(rounds) >= settings.cut_at_rounds)
+    if pending and (closing or idle_h >= settings.idle_understand_h or (batch_size and len(pending) >= batch_size)):
+        return Due(tuple(pending))
+    return Due()
+
+
+@dataclass
+class Roller:
+    """Understands and cuts for one owner. ``model`` None, or one that does not understand: the rules stand in."""
+
+    store: FileStore
+    core: CoreMemory
+    prompts: Prompts
+    timeout_s: float
+    retry_s: float
+    character: Callable[[], Character]
+    model: Callable[[], ChatModel]
+    dedupe_window: int = 100
+    failures: int = 0
+    not_before: datetime | None = None
+    problem: str = ""
+
+    def by_rules(self) -> list[str]:
+        """Find the plain facts of settled exchanges at once. Returns the exchanges that were read."""
+        pending = self.store.tree.pending()
+        noted = self.store.cache.notes_of(pending)
+        found = [id_ for id_ in pending if id_ not in noted]
+        for exchange in self._filed(found):
+            self._put([exchange], self._rules(exchange), understood=False)
+        return found
+
+    def _rules(self, exchange: Exchange) -> Understanding:
+        character = self.character()
+        return rules.find(
+            exchange, language=None, user_name=character.user_name, character_name=character.name
+        )
+
+    def _filed(self, ids: Sequence[str]) -> list[Exchange]:
+        """Those that stand in their day files (a broken file keeps the others waiting)."""
+        rows = self.store.cache.by_ids(ids)
+        return [rows[id_].exchange for id_ in ids if id_ in rows]
+
+    def run(self, work: Due, now: datetime) -> bool:
+        """Understand, then cut. False where understanding failed: it stays queued, and is tried again later."""
+        done = True
+        for start in range(0, len(work.understand), LARGEST_BATCH):
+            done = done and self._understand(work.understand[start : start + LARGEST_BATCH], now)
+        if work.cut_after and (done or work.must_cut):
+            self.store.cut(work.cut_after, now)
+        return done
+
+    def _understand(self, ids: Sequence[str], now: datetime) -> bool:
+        exchanges = self._filed(ids)
+        if not exchanges:
+            return True
+        model = self.model()
+        if not model.understands:
+            self.store.mark_understood([e.id for e in exchanges], "rules")
+            return True
+        if self.not_before and now < self.not_before:
+            return False
+        try:
+            understanding = self._extract(model, exchanges, now)
+        except ModelError as error:
+            self.failures += 1
+            self.not_before = now + timedelta(seconds=self.retry_s * 2 ** min(self.failures - 1, 8))
+            self.problem = str(error)
+            log.warning("understanding failed, tried again after %s: %s", self.not_before, error)
+            return False
+        self.failures, self.not_before, self.problem = 0, None, ""
+        self._put(exchanges, understanding, understood=True)
+        return True
+
+    def _extract(self, model: ChatModel, exchanges: Sequence[Exchange], now: datetime) -> Understanding:
+        known = self.core.current()[-self.dedupe_window :] if self.dedupe_window else []
+        near = self.core.near("\n".join(e.user for e in exchanges), 20)
+        known = list({fact.id: fact for fact in [*near, *known]}.values())
+        character = self.character()
+        return extraction.understand(
+            model, exchanges, known_facts=known, character_name=character.name, user_name=character.user_name,
+            now=now, language=character.language, prompts=self.prompts, timeout_s=self.timeout_s,
+        )  # fmt: skip
+
+    def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> None:
+        """Store it, unless an exchange was corrected or taken back while the model was thinking: that one stays queued."""
+        with self.store.writing():
+            rows = self.store.cache.by_ids([e.id for e in exchanges])
+            same = {
+                e.id: e for e in exchanges
+                if e.id in rows and rows[e.id].sha == text_hash(e.user, e.char) and e.id not in self.store.tree.retracted
+            }  # fmt: skip
+            if not same:
+                return
+            told = _without(understanding, {e.id for e in exchanges} - same.keys())
+            at = {e.id: e.at for e in exchanges}
+            learned = self.core.learn(told.facts, at, told.by, same)
+            self.store.derived.put(list(same), told, learned.facts, learned.restated or {}, understood=understood)
+
+
+def _without(understanding: Understanding, gone: set[str]) -> Understanding:
+    """What is left when some exchanges no longer say what was understood: nothing may cite them."""
+    if not gone:
+        return understanding
+
+    def rests(item: FactDraft | Event) -> bool:
+        return not gone.intersection(item.sources)
+
+    return Understanding(
+        {id_: tag for id_, tag in understanding.tags.items() if id_ not in gone},
+        {id_: found for id_, found in understanding.keywords.items() if id_ not in gone},
+        tuple(filter(rests, understanding.facts)),
+        tuple(filter(rests, understanding.events)),
+        understanding.scene_changed,
+        understanding.by,
+    )

@@ -1,0 +1,211 @@
+"""Recall: one pipeline for all layers. Cue → recipes side by side → fused → merged → within a token budget.
+
+A recipe is data: which layer, which search, which weight, limit and threshold. It gives candidates, best first, each with a
+reason where it may not enter the prompt; nothing is lost on the way that is not listed as dropped, with its reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass, replace
+
+from moechat.cue import Cue
+from moechat.language.words import count_tokens
+from moechat.model import Dropped, Exchange, Hit, Layer, Recollection, Span
+
+log = logging.getLogger(__name__)
+RRF_K = 60  # Cormack et al. 2009; the rank from which a list's weight falls to half
+
+Candidates = list[tuple[Hit, str]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``run`` gives (hit, why it is dropped or ""), best first. ``limit`` 0: as many as the search itself gives."""
+
+    name: str
+    layer: Layer
+    run: Callable[[Cue], Candidates]
+    weight: float = 1.0
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Tokens that recalled memory may take, and the share of them that each layer can count on."""
+
+    tokens: int = 1500
+    shares: Mapping[Layer, float] = ()  # type: ignore[assignment]
+    longest: float = 0.4  # of the budget: a longer memory is shown shortened
+
+
+def recall(
+    cue: Cue,
+    recipes: Sequence[Recipe],
+    *,
+    pool: Executor,
+    deadline_s: float,
+    budget: Budget,
+    widen: Callable[[Sequence[Hit]], Sequence[Hit]],
+    in_context: Collection[str] = (),
+    empty_spans: Callable[[Cue], Sequence[Span]] = lambda _: (),
+) -> Recollection:
+    """Run the recipes and decide what enters the prompt.
+
+    ``widen`` gives diary hits the text of their whole exchange. ``in_context`` are exchanges that the model sees anyway.
+    """
+    clock = _Stopwatch()
+    lists, notices = _run(cue, recipes, pool, deadline_s, clock)
+    ranked = fused(recipes, lists)
+    clock.lap("fuse")
+    dropped = [Dropped(hit, why) for hits in lists.values() for hit, why in hits if why]
+    passed = _limited(recipes, lists, dropped)
+    merged = _merged([hit for hit in ranked if _key(hit) in passed], in_context, dropped)
+    wide = [_sized(hit, budget) for hit in widen(merged)]
+    clock.lap("merge")
+    kept = _within(wide, budget, dropped)
+    spans = list(cue.spans)
+    return Recollection(spans, kept, dropped, list(empty_spans(cue)), notices, clock.total(), ranked)
+
+
+class _Stopwatch:
+    """Milliseconds by stage."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.perf_counter()
+        self.ms: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.ms[name] = round((now - self._last) * 1000, 3)
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        return self.ms | {"total": round((time.perf_counter() - self._start) * 1000, 3)}
+
+
+def _run(
+    cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, clock: _Stopwatch
+) -> tuple[dict[str, Candidates], list[str]]:
+    """All recipes side by side; one that fails or is late is reported and left out."""
+
+    def timed(recipe: Recipe) -> Candidates:
+        start = time.perf_counter()
+        try:
+            return recipe.run(cue)
+        finally:
+            clock.ms[recipe.name] = round((time.perf_counter() - start) * 1000, 3)
+
+    futures: dict[Future[Candidates], Recipe] = {pool.submit(timed, recipe): recipe for recipe in recipes}
+    wait(futures, timeout=deadline_s)
+    lists: dict[str, Candidates] = {}
+    notices: list[str] = []
+    for future, recipe in futures.items():
+        if not future.done():
+            future.cancel()
+            notices.append(f"{recipe.name}: later than {deadline_s * 1000:.0f} ms, left out")
+        elif (error := future.exception()) is not None:
+            log.error("recipe %s failed", recipe.name, exc_info=error)
+            notices.append(f"{recipe.name}: failed ({error}), left out")
+        else:
+            lists[recipe.name] = future.result()
+    clock.lap("recipes")
+    return lists, notices
+
+
+def _key(hit: Hit) -> tuple[str, str, str]:
+    return hit.layer, hit.id, hit.side
+
+
+def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Hit]:
+    """One order by weighted reciprocal rank. A memory that several recipes found keeps the first recipe's hit, with the
+    features of all."""
+    scores: dict[tuple[str, str, str], float] = {}
+    hits: dict[tuple[str, str, str], Hit] = {}
+    for recipe in recipes:
+        for rank, (hit, _) in enumerate(lists.get(recipe.name, ()), 1):
+            key = _key(hit)
+            scores[key] = scores.get(key, 0.0) + recipe.weight / (RRF_K + rank)
+            known = hits.get(key)
+            hits[key] = hit if known is None else replace(
+                known, features={**hit.features, **known.features}, words=known.words or hit.words, span=known.span or hit.span
+            )  # fmt: skip
+    order = sorted(hits, key=lambda key: -scores[key])
+    return [hits[key] for key in order]
+
+
+def _limited(
+    recipes: Sequence[Recipe], lists: Mapping[str, Candidates], dropped: list[Dropped]
+) -> set[tuple[str, str, str]]:
+    """What passed some recipe's own decision, each recipe handing over ``limit`` memories at most."""
+    passed: set[tuple[str, str, str]] = set()
+    refused: dict[tuple[str, str, str], Hit] = {}
+    for recipe in recipes:
+        taken: set[str] = set()
+        for hit, why in lists.get(recipe.name, ()):
+            if why:
+                continue
+            if recipe.limit and hit.id not in taken and len(taken) >= recipe.limit:
+                refused[_key(hit)] = hit
+                continue
+            taken.add(hit.id)
+            passed.add(_key(hit))
+    dropped[:] = [d for d in dropped if _key(d.hit) not in passed]
+    dropped += [Dropped(hit, "limit") for key, hit in refused.items() if key not in passed]
+    return passed
+
+
+def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Dropped]) -> list[Hit]:
+    """Diary hits once per exchange, and none whose exchange the model sees anyway. Facts and lore stay as they are."""
+    shown: set[str] = set()
+    order: list[Hit] = []
+    for hit in hits:
+        if hit.layer != "diary":
+            order.append(hit)
+        elif hit.id in in_context:
+            dropped.append(Dropped(hit, "in_context"))
+        elif hit.id in shown:
+            dropped.append(Dropped(hit, "merged"))
+        else:
+            shown.add(hit.id)
+            order.append(hit)
+    return order
+
+
+def _sized(hit: Hit, budget: Budget) -> Hit:
+    """The hit with its tokens counted, shortened where it alone would fill the budget."""
+    tokens = count_tokens(hit.text)
+    longest = int(budget.tokens * budget.longest)
+    if tokens <= longest or not longest:
+        return replace(hit, tokens=tokens)
+    text = hit.text[: max(1, len(hit.text) * longest // tokens - 1)] + "…"
+    return replace(hit, text=text, tokens=count_tokens(text))
+
+
+def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list[Hit]:
+    """The best that fit: first each layer its share, then whatever is left in the fused order."""
+    shares = dict(budget.shares)
+    chosen: set[int] = set()
+    used = 0
+    for layer, share in shares.items():
+        left = int(budget.tokens * share)
+        for i, hit in enumerate(hits):
+            if hit.layer == layer and hit.tokens <= left:
+                chosen.add(i)
+                left -= hit.tokens
+                used += hit.tokens
+    for i, hit in enumerate(hits):
+        if i not in chosen and used + hit.tokens <= budget.tokens:
+            chosen.add(i)
+            used += hit.tokens
+    dropped += [Dropped(hit, "budget") for i, hit in enumerate(hits) if i not in chosen]
+    return [hit for i, hit in enumerate(hits) if i in chosen]
+
+
+def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
+    """An exchange as a block shows it."""
+    lines = [f"{user_name}：{exchange.user}"] if exchange.user else []
+    return "\n".join([*lines, f"{character_name}：{exchange.char}"] if exchange.char else lines)
