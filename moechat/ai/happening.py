@@ -1,0 +1,161 @@
+"""What happened, as the user told it: events with their day, by rules.
+
+Importance (0..1) is fixed at birth, by this table: a plain remark of something that happened is .4, and each row that its
+words meet adds or takes once; the sum is held to .1 … 1.
+
+    marker                                              adds
+    a turn of life (death, wedding, birth, job, exam)   +.4
+    loss (lost, broken, stolen, quarrel)                +.2
+    a promise (答应, 约定, promise)                     +.2
+    a first time, an end long awaited                   +.2
+    strong feeling                                      +.2
+    a plan with a day                                   +.1
+    everyday (meals, sleep, commuting, weather)         −.1
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from moechat.ai.clause import Clause
+from moechat.model import Event, Exchange, Span
+
+Language = Literal["zh", "en"]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A marker of importance: what it adds where ``words`` is found."""
+
+    adds: float
+    words: re.Pattern[str]
+
+
+BASE = 0.4
+WEIGHTS: tuple[Weight, ...] = tuple(
+    Weight(adds, re.compile(pattern, re.I))
+    for adds, pattern in (
+        (0.4, r"去世|过世|走了.*葬礼|葬礼|结婚|求婚|订婚|离婚|分手|怀孕|出生|生了(?:个|一个)?(?:儿子|女儿|宝宝|孩子)|毕业|录取|考上|拿到.*offer|升职|失业|被裁|裁员|辞职|手术|住院|车祸|确诊|癌|搬家|移民|"
+              r"\bdied\b|passed away|funeral|\bmarried\b|engaged|divorced?|broke up|pregnant|\bborn\b|graduat|got (?:in|into|accepted)|promoted|laid off|\bfired\b|lost my job|quit my job|surgery|hospital|accident|diagnosed|cancer|new job"),
+        (0.2, r"丢了|弄丢|不见了|被偷|坏了|摔|吵架|失去|错过|失败|没考|挂科|\blost\b|stolen|\bbroke\b|broken|missed|failed|quarrel|argument|fought"),
+        (0.2, r"答应|约定|约好|说好|保证|承诺|发誓|一言为定|\bpromis|\bswear\b|\bswore\b|agreed to"),
+        (0.2, r"第一次|首次|终于|从来没有过|从未|居然|没想到|first time|for the first|finally|at last|never before"),
+        (0.2, r"太?(?:开心|高兴|难过|伤心|激动|生气|害怕|崩溃|绝望|幸福|感动|后悔|委屈|痛苦|兴奋|焦虑|哭|气死)|\b(?:so happy|overjoyed|heartbroken|devastated|furious|terrified|thrilled|excited|cried|crying|depressed|anxious|ashamed|proud)\b"),
+        (-0.1, r"吃了|喝了|睡|起床|上班|下班|下雨|天气|洗澡|做饭|\b(?:ate|breakfast|lunch|dinner|slept|woke|commut|weather|shower|coffee)\b"),
+    )
+)  # fmt: skip
+PLAN_ADDS = 0.1
+
+_DONE_ZH = re.compile(r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|考|刚(?:从|到|回)|结婚|分手|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|做了|梦见|梦到")
+_NOT_ZH = re.compile(r"^(?:好|对|行|可以|知道|明白|算|太|真|好久|辛苦|来|是)+(?:了|啦)|(?:喜欢|讨厌|爱|是|叫|岁|知道|习惯|忘|烦|累|困|饿|渴|无聊|够|行|好)了$|了解|为了|除了|受不了|了吗")
+_VERBS_ZH = re.compile(
+    r"(去世|结婚|分手|离婚|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|面试|考试|出差|搬家|搬到|搬去|旅游|旅行|约会|聚餐|跑步|爬山|游泳|答应|收到|遇到|碰到|见到|参加|拿到|通过|完成|开始|"
+    r"吃|喝|看|听|买|卖|丢|找|见|学|写|画|做|玩|打|拍|读|送|借|还|修|养|换|考|拿|跑|爬|洗|煮|逛|坐|飞|聊|陪|带|接|搬|去|来|回|到|过|给|被)(?:了|过|完|到)?(.*)"
+)
+_DONE_EN = re.compile(
+    r"^(?:have |had |just |finally |already |really )*(?:went|had|ate|drank|saw|met|bought|got|lost|found|made|took|gave|came|left|watched|visited|finished|started|played|cooked|called|talked|broke|failed|passed|won|quit|moved|adopted|"
+    r"spent|slept|read|wrote|ran|drove|flew|cried|fought|argued|married|graduated|promised|received|sold|built|fell|felt|caught|forgot|heard|learned|learnt|missed|ordered|stayed|walked|worked|cleaned|tried|hurt|told|sent|"
+    r"been to|gone|seen|eaten|done|bought|was (?:fired|promoted|hired|invited|late|sick|ill|robbed|in)|\w{3,}ed)\b(.*)", re.I
+)
+_SUBJECT_EN = re.compile(r"^my [a-z-]+(?: [a-z]+)? (?:died|passed away|got|had|was|lost|moved|left|came|visited|gave|broke|won|graduated|married)\b", re.I)
+
+
+def events(clauses: Sequence[Clause], told: Sequence[Clause], exchange: Exchange, language: Language) -> tuple[Event, ...]:
+    """What the user told of happening to them, each with the absolute days that its words meant.
+
+    A clause that states a fact is an event too where it names a day or tells of something done (搬到北京了).
+    """
+    from moechat.language import when
+
+    spans: list[Span] = when.resolve(exchange.user, exchange.at, use="writing") if clauses else []
+    found: list[Event] = []
+    for clause in clauses:
+        if clause.mood not in ("said", "plan", "past"):
+            continue
+        span = next((span for span in spans if span.phrase and span.phrase in clause.text), None)
+        if not _happens(clause, span, clause in told, language):
+            continue
+        subject, predicate, thing = _triple(clause, language)
+        text = _dated(_sentence(clause, language), span, language)
+        found.append(
+            Event(
+                text=text,
+                sources=(exchange.id,),
+                subject=subject,
+                predicate=predicate,
+                object=thing,
+                importance=importance(clause.text, planned=clause.mood == "plan" and span is not None),
+                happened=(span.start, span.end) if span else None,
+            )
+        )
+    return tuple(found)
+
+
+def importance(text: str, *, planned: bool = False) -> float:
+    """The importance (.1 … 1) of what ``text`` tells, by the table above."""
+    total = BASE + sum(weight.adds for weight in WEIGHTS if weight.words.search(text)) + (PLAN_ADDS if planned else 0)
+    return round(min(1.0, max(0.1, total)), 2)
+
+
+def days(start: str, end: str, language: Language) -> str:
+    """A span of ISO days for people: one day, or both ends."""
+    return start if start == end else f"{start}至{end}" if language == "zh" else f"{start} to {end}"
+
+
+def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Language) -> bool:
+    if language == "zh":
+        text = clause.text
+        mine = clause.whose != "" or re.match(r"(?:我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟)", text) is not None
+        if not mine or len(text) < 4:
+            return False
+        done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
+        if states_fact:
+            return span is not None and done or bool(re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text))
+        return done or (span is not None and clause.mood in ("said", "plan") and bool(_VERBS_ZH.search(text)))
+    mine = clause.whose != ""
+    if not mine and not _SUBJECT_EN.match(clause.text):
+        return False
+    if clause.mood == "plan":
+        return span is not None and len(clause.body.split()) > 2
+    done = bool(_DONE_EN.match(clause.body)) or bool(_SUBJECT_EN.match(clause.text))
+    return done and (not states_fact or span is not None or bool(re.match(r"(?:have )?(?:just )?(?:moved|got|adopted|quit|started)", clause.body)))
+
+
+def _sentence(clause: Clause, language: Language) -> str:
+    if language == "zh":
+        text = re.sub(r"^(?:对了|其实|话说|另外|然后|而且|所以|因为|但是?|嗯+|啊+|哎呀?|唉)[，, ]*", "", clause.text)
+        text = re.sub(r"我(?=的|家|妈|爸|们)", "用户", text, count=1) if re.match(r".{0,6}?我(?:的|家|妈|爸|们)", text) else re.sub(r"我", "", text, count=1)
+        text = text.replace("用户们", "和别人一起").replace("我", "自己")
+        return text if text.startswith("用户") else f"用户{text}" if clause.whose in ("user", "") else f"用户的{text}"
+    text = clause.text
+    for pattern, instead in ((r"^I\b", "the user"), (r"\bI am\b", "the user is"), (r"\bI\b", "the user"), (r"\b[Mm]y\b", "the user's"), (r"\bme\b", "them"), (r"\bmyself\b", "themselves"), (r"\bthe user (?:am|have)\b", "the user has")):
+        text = re.sub(pattern, instead, text)
+    text = text if "the user" in text else f"the user {text}"
+    return text[0].upper() + text[1:]
+
+
+def _dated(text: str, span: Span | None, language: Language) -> str:
+    """``text`` with the day that its time words meant after them: 昨天（2025-05-20）."""
+    if span is None or span.phrase not in text:
+        return text
+    day = days(span.start.date().isoformat(), span.end.date().isoformat(), language)
+    open_, close = ("（", "）") if language == "zh" else (" (", ")")
+    return text.replace(span.phrase, f"{span.phrase}{open_}{day}{close}", 1)
+
+
+def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
+    """Subject, predicate and object, simple: who, the verb, the rest."""
+    user = "用户" if language == "zh" else "user"
+    subject = user if clause.whose in ("user", "") else clause.whose
+    if language == "zh":
+        body = re.sub(r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|分手|结婚|约|搬|做|买|学)", "", clause.body)
+        match = _VERBS_ZH.search(body)
+        return (subject, match[1], match[2].strip("了过的 ")) if match else (subject, body, "")
+    match = re.match(r"(?:am going to |will |have |had |just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |in |on )?(.*)", clause.body)
+    if not match:
+        return subject, clause.body, ""
+    rest = re.split(r"\s+(?:with|yesterday|last|this|today|tomorrow|next|on|at|in|for)\b", match[2])[0]
+    return subject, match[1].lower(), re.sub(r"^(?:a|an|the|my|some)\s+", "", rest.strip())

@@ -1,0 +1,203 @@
+"""What a new fact does to an old one: the same, a replacement, or neither.
+
+Decided by whose fact it is, by the class of its keyword, by target and by polarity. Cosine alone never merges:
+喜欢香菜 and 不喜欢香菜 are at .971.
+
+    new                        old                      relation
+    likes 香菜 −               likes 香菜 +             supersedes
+    likes 香菜 −               likes 香菜 − (讨厌)      same
+    lives in 北京              lives in 杭州            supersedes (single)
+    a cat 豆豆                 a cat 咪咪               other
+    likes tea                  likes coffee             other
+    favourite colour green     favourite colour blue    supersedes
+    favourite colour green     favourite fruit mango    other
+    likes mango −              favourite fruit mango    supersedes
+    a friend likes 香菜        the user likes 香菜      other
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from moechat.model import FactDraft
+
+Relation = Literal["same", "supersedes", "other"]
+
+MERGE_SIMILARITY = 0.9  # texts this close, of one class and polarity and with one target inside the other, are one
+
+
+@dataclass(frozen=True)
+class KeywordClass:
+    """Keywords that mean one thing; ``single`` classes hold one value at a time."""
+
+    name: str
+    single: bool
+    words: str
+
+
+CLASSES: tuple[KeywordClass, ...] = (
+    KeywordClass("name", True, "名字 姓名 名称 称呼 本名 全名 name full_name first_name real_name called is_called"),
+    KeywordClass("age", True, "年龄 岁数 年纪 age years_old"),
+    KeywordClass("birthday", True, "生日 出生日期 出生日 诞生日 birthday birth_date date_of_birth born_on"),
+    KeywordClass(
+        "home", True,
+        "住址 居住地 现居地 住处 居住 居住地点 所在地 所在城市 居住城市 现住址 地址 住所 住在 家 城市 家庭住址 "
+        "home lives_in live_in lives residence address city location home_address place_of_residence current_city living_in moved_to residence_city lives_at",
+    ),
+    KeywordClass("hometown", True, "家乡 老家 故乡 籍贯 出生地 来自 hometown home_town from origin birthplace place_of_birth is_from comes_from grew_up_in born_in"),
+    KeywordClass("job", True, "职业 工作 岗位 职位 身份职业 工种 职务 job occupation profession works_as work career job_title position"),
+    KeywordClass("employer", True, "工作单位 公司 单位 雇主 就职 任职 任职公司 就职公司 供职 工作地点 employer company workplace works_at works_for work_at works_in place_of_work"),
+    KeywordClass("school", True, "学校 大学 院校 就读学校 就读 毕业院校 school university college studies_at attends education"),
+    KeywordClass("major", True, "专业 所学专业 学科 major field_of_study studies subject degree"),
+    KeywordClass("grade", True, "年级 grade year_of_study school_year"),
+    KeywordClass("status", True, "感情状况 婚姻状况 婚姻 感情状态 恋爱状态 婚恋 婚恋状态 单身 relationship_status marital_status status marriage"),
+    KeywordClass("sign", True, "星座 sign zodiac_sign star_sign zodiac horoscope"),
+    KeywordClass("height", True, "身高 height tall"),
+    KeywordClass("weight", True, "体重 weight"),
+    KeywordClass("blood", True, "血型 blood_type"),
+    KeywordClass("phone", True, "电话 手机号 手机号码 电话号码 phone phone_number"),
+    KeywordClass("email", True, "邮箱 邮件 email e-mail email_address"),
+    KeywordClass("nickname", True, "昵称 网名 小名 外号 nickname"),
+    KeywordClass("gender", True, "性别 gender sex"),
+    KeywordClass("dream", True, "梦想 dream"),
+    KeywordClass("nationality", False, "国籍 nationality citizenship"),
+    KeywordClass("language", False, "语言 母语 languages language mother_tongue native_language"),
+    KeywordClass(
+        "taste", False,
+        "喜好 爱好 喜欢 讨厌 厌恶 不喜欢 偏好 饮食 口味 兴趣 兴趣爱好 热爱 爱吃 爱喝 不吃 不喝 吃 喝 饮食偏好 饮食习惯 食物偏好 食物 音乐 忌口 害怕 恐惧 "
+        "最爱 反感 喜恶 好恶 喜爱 likes like dislikes dislike loves love hates hate taste preference preferences food_preference interest interests hobby hobbies enjoys "
+        "fear fears prefers eats drinks diet food music interested_in fond_of detests afraid_of",
+    ),
+    KeywordClass("habit", False, "习惯 作息 生活习惯 日常 日常习惯 运动 habit habits routine smoking drinking exercise daily_routine"),
+    KeywordClass("allergy", False, "过敏 过敏原 过敏源 食物过敏 allergy allergies allergic allergic_to allergen"),
+    KeywordClass("health", False, "健康 疾病 病史 身体 身体状况 健康状况 health illness disease condition medical_condition diagnosis"),
+    KeywordClass("family", False, "家人 家庭 亲人 家庭成员 family relative relatives sibling family_member"),
+    KeywordClass("partner", True, "伴侣 对象 女朋友 男朋友 女友 男友 老婆 老公 妻子 丈夫 未婚妻 未婚夫 爱人 媳妇 partner spouse wife husband girlfriend boyfriend fiance fiancee"),
+    KeywordClass("friend", False, "朋友 好友 闺蜜 闺密 死党 发小 室友 舍友 同学 同桌 同事 老板 领导 上司 老师 导师 邻居 好朋友 最好的朋友 网友 friend friends best_friend roommate flatmate classmate colleague coworker boss teacher neighbour neighbor buddy"),
+    KeywordClass("pet", False, "宠物 猫 狗 猫咪 小狗 小猫 狗狗 pet pets cat dog"),
+    KeywordClass("possession", False, "拥有 物品 财产 所有物 有 possession possessions owns has belongings car"),
+    KeywordClass("skill", False, "技能 会 特长 能力 擅长 skill skills ability can speaks talent"),
+    KeywordClass("learning", False, "在学 学习 正在学 learning is_learning studying"),
+    KeywordClass("trait", False, "身份 性格 特点 个性 特征 trait traits personality character_trait identity"),
+)  # fmt: skip
+
+_CLASS_OF = {word.replace("_", " "): entry for entry in CLASSES for word in entry.words.split()}
+_FAMILY = re.compile(
+    r"爸|妈|父|母|爷|奶奶|外公|外婆|姥|哥|姐|弟|妹|儿子|女儿|孩子|叔|姨|姑|舅|伯|侄|甥|孙|婆婆|公公|岳|"
+    r"\b(?:mother|father|mom|mum|dad|parents?|sisters?|brothers?|sons?|daughters?|grand\w+|aunt|uncle|cousin|niece|nephew|child|children|kids?|siblings?|twin|step\w+)\b"
+)
+_FAVOURITE = re.compile(r"^(?:最(?:喜欢|爱)的?|最爱的?|favou?rite(?: |$))(?P<thing>.*)$")
+_FAVOURITE_TEXT = re.compile(r"最(?:喜欢|爱)(?:吃|喝|看|听|玩)?的(?P<zh>[\u4e00-\u9fff]{1,6}?)(?:是|变|就|为|叫)|favou?rite (?P<en>[a-z ]{2,20}?) (?:is|are)\b|as (?:\w+ )?favou?rite (?P<as>[a-z ]{2,20})$")
+_COLOUR = re.compile(r"^(?:[\u4e00-\u9fff]{1,3}色|red|blue|green|yellow|black|white|purple|violet|pink|orange|brown|gr[ae]y|turquoise|teal|beige|gold|silver)$")
+_SAME_THING = {"color": "colour", "colors": "colour", "colours": "colour", "颜色": "colour", "movie": "film", "电影": "film", "食物": "food", "dish": "food", "吃的": "food", "菜": "food", "song": "song", "歌": "song", "歌曲": "song"}
+_NEGATED_WORDS = frozenset("讨厌 厌恶 不喜欢 不吃 不喝 忌口 害怕 恐惧 反感 dislikes dislike hates hate fear fears detests".split()) | {"afraid of"}
+_NOT_NEGATED = re.compile(r"不讨厌|不(?:再)?(?:害)?怕|不反感|不恨|(?:not|n't|never|no longer)(?: \w+)? (?:dislike|hate|mind|fear|afraid)|不是不")
+_USER = frozenset("user 用户 我 主人 the user me i {{user}}".split(" ")) | {"the user"}
+_CHARACTER = frozenset({"character", "角色", "char", "the character", "{{char}}", "assistant", "你"})
+_VERB = re.compile(r"^(?:吃|喝|玩|看|听|抽|去|打|住在?|在|养|叫|是|对|eating |drinking |playing |watching |the |an? |to |in |at |my |his |her |their )+(?=.)")
+_NUMBER_IN = re.compile(r"\d+")
+
+
+def relation(new: FactDraft, old: FactDraft, similarity: float | None) -> Relation:
+    """What ``new`` does to ``old``. ``similarity`` is the cosine of the two texts, None where there is none.
+
+    ``same``: nothing new, the two may be merged; ``supersedes``: the old no longer holds; ``other``: both stand.
+    """
+    if entity(new) != entity(old):
+        return "other"
+    first, second = keyword_class(new), keyword_class(old)
+    if first != second:
+        return "supersedes" if _crosses(new, first, old, second) else "other"
+    same_target = _same_target(new, old, first, similarity)
+    if same_target:
+        return "same" if polarity(new) == polarity(old) else "supersedes"
+    single = is_single(first) or (first not in _KNOWN and new.single and old.single)
+    return "supersedes" if single and polarity(new) > 0 else "other"
+
+
+def entity(draft: FactDraft) -> str:
+    """Whose fact it is, folded: ``user``, ``character`` or a name."""
+    folded = _fold(draft.entity)
+    return "user" if folded in _USER or not folded else "character" if folded in _CHARACTER else folded
+
+
+def keyword_class(draft: FactDraft) -> str:
+    """The class that a free keyword belongs to (喜好, 爱好, likes → taste); ``favourite:<thing>`` for favourites; an unknown
+    keyword is its own class."""
+    word = re.sub(r"^(?:用户的?|the user'?s? |user'?s? |current |目前的?|现在的?|当前的?)", "", _fold(draft.keyword)).replace("_", " ").strip()
+    if favourite := _FAVOURITE.match(word):
+        return _favourite(favourite["thing"], draft)
+    if (entry := _CLASS_OF.get(word)) is not None:
+        in_text = _FAVOURITE_TEXT.search(_fold(draft.text)) if entry.name == "taste" else None
+        return _favourite(in_text["zh"] or in_text["en"] or in_text["as"], draft) if in_text else entry.name
+    if _FAMILY.search(word):
+        return "family"
+    return word
+
+
+def is_single(name: str) -> bool:
+    """Whether a class holds one value at a time."""
+    return name.startswith("favourite:") or name in _SINGLE
+
+
+def polarity(draft: FactDraft) -> int:
+    """+1, or −1 where the fact denies or dislikes its target; a keyword such as 讨厌 says so where the sign does not."""
+    if _NOT_NEGATED.search(_fold(draft.text)) and keyword_class(draft) == "taste":
+        return 1
+    if _fold(draft.keyword).replace("_", " ") in _NEGATED_WORDS:
+        return -1
+    return -1 if draft.polarity < 0 else 1
+
+
+@lru_cache(maxsize=4096)
+def target(text: str) -> str:
+    """A target, folded and without the verb, article and particles around it (吃香菜 → 香菜, the cats → cat)."""
+    folded = re.sub(r"[\s,.!?，。！？、《》“”\"'()（）]+", " ", _fold(text)).strip()
+    folded = re.sub(r"(?:了|的|啊|呀|市|省)+$", "", folded) or folded
+    if len(shorter := _VERB.sub("", folded)) >= 1:
+        folded = shorter
+    if folded.isascii() and len(folded) > 3 and folded.endswith("s") and not folded.endswith(("ss", "us", "is")):
+        folded = folded[:-3] + "y" if folded.endswith("ies") else folded[:-1]
+    return folded
+
+
+def _favourite(thing: str, draft: FactDraft) -> str:
+    thing = thing.strip()
+    if not thing and _COLOUR.match(target(draft.target)):
+        thing = "colour"
+    return f"favourite:{_SAME_THING.get(thing, thing)}"
+
+
+def _crosses(new: FactDraft, first: str, old: FactDraft, second: str) -> bool:
+    """Whether classes that differ still meet: a thing no longer liked is no favourite, a favourite is not disliked."""
+    if {first.partition(":")[0], second.partition(":")[0]} == {"taste", "favourite"}:
+        return target(new.target) == target(old.target) and polarity(new) != polarity(old)
+    if {first, second} == {"status", "partner"} and first == "status":
+        return target(new.target) in ("分手", "离婚", "单身", "single", "divorced")
+    return False
+
+
+def _same_target(new: FactDraft, old: FactDraft, name: str, similarity: float | None) -> bool:
+    first, second = target(new.target or new.text), target(old.target or old.text)
+    if first == second:
+        return True
+    if name == "age":
+        return _NUMBER_IN.findall(first) == _NUMBER_IN.findall(second) != []
+    if is_single(name):  # the nearer word wins: 杭州 → 杭州西湖区
+        return False
+    inside = first in second or second in first
+    close = similarity is not None and similarity >= MERGE_SIMILARITY
+    return bool(first and second) and inside and close and polarity(new) == polarity(old)
+
+
+@lru_cache(maxsize=4096)
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip().casefold()
+
+
+_SINGLE = frozenset(entry.name for entry in CLASSES if entry.single)
+_KNOWN = frozenset(entry.name for entry in CLASSES)
