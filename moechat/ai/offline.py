@@ -1,0 +1,309 @@
+"""The model that serves when none is connected: it answers from what memory recalled and pretends nothing.
+
+It understands no language. It finds, in what the user said before, in facts and in the world book, the clause that
+shares most with a question, and says it back; its lines are in ``offline_lines``. The same request gives the same reply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from moechat.ai.chat_model import ChatRequest
+from moechat.ai.offline_lines import EARS, LINES, NOTICES, Ears
+from moechat.ai.retelling import ENDS, fact_to_user, retold, said_by_user, second_person
+from moechat.errors import ModelError
+from moechat.model import Hit, Layer, Message, Span
+
+if TYPE_CHECKING:
+    from moechat.ai.clause import Clause
+
+ENOUGH = 2.0  # the least that a memory must share with a question to be its answer
+LISTED = 3  # memories in an enumeration
+REMARK_WORDS = 6  # a longer greeting is more than a greeting
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
+_EARNEST = ("said", "past", "plan", "wish", "uncertain")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One clause that may answer: who keeps it and when it was told. ``dated`` says how it belongs to the time that was
+    asked for: 2 it happened then, 1 it was told then, 0 neither."""
+
+    layer: Layer
+    text: str
+    at: datetime | None = None
+    dated: int = 0
+
+
+class OfflineModel:
+    """A chat model without a language model. ``notices`` say once per conversation, by language, how to connect one."""
+
+    name = "offline"
+    understands = False
+
+    def __init__(self, notices: Mapping[str, str] | None = None) -> None:
+        self._notices = {**NOTICES, **(notices or {})}
+
+    def stream(self, request: ChatRequest) -> Iterator[str]:
+        """The reply in small pieces; never raises."""
+        talk = _Talk(request)
+        reply = talk.reply()
+        notice = self._notices[talk.language].strip()
+        if notice and not any(notice in exchange.char for exchange in request.context):
+            reply = f"{reply}\n\n{notice}"
+        yield from _PIECES.findall(reply)
+
+    def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
+        """Always raises ModelError: it understands nothing."""
+        raise ModelError("other", "No language model is connected: set chat.base_url and chat.model in config.yaml.")
+
+
+class _Talk:
+    """One request being answered."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self.request, self.text = request, request.text.strip()
+        character = request.character
+        self.language = character.language if character else "zh" if _HAN.search(self.text) else "en"
+        self.name = character.name if character else "MoeChat"
+        self.user_name = character.user_name if character else ""
+        self.ears: Ears = EARS[self.language]
+        self.clauses = _read(self.text)
+        self.context = [e for e in request.context if e.char or e.user.strip() != self.text]
+
+    def reply(self) -> str:
+        if not self.text.strip(ENDS + "?？"):
+            return self._line("empty")
+        told = [c.text for c in self.clauses if c.mood in _EARNEST and (c.whose or c.mood == "plan")]
+        asked = self._question()
+        if asked and not (told and not self._content(asked) and not self.request.spans):
+            return self._answer(asked)
+        return self._remark(told)
+
+    def _question(self) -> str:
+        """The part of the message that asks, "" where nothing does."""
+        asked = [c.text for c in self.clauses if c.mood == "question"]
+        if asked and len(asked) < len(self.clauses):
+            return " ".join(asked)
+        return self.text if asked or self.ears.asks.search(self.text) else ""
+
+    # ---- answers
+
+    def _answer(self, asked: str) -> str:
+        ears, request = self.ears, self.request
+        if ears.who.search(asked):
+            return self._line("who")
+        if ears.clock.search(asked) and request.now:
+            return self._line("clock", clock=f"{request.now:%H:%M}", date=self._day(request.now, full=True))
+        memories = self._memories()
+        if ears.about_me.search(asked) and not request.spans:
+            return self._about_user(memories)
+        if ears.advice.search(asked):
+            return self._line("advice")
+        ranked = self._ranked(asked, memories)
+        if request.spans:
+            return self._answer_about_time(ranked, memories)
+        if ranked:
+            return self._tell(ranked[0])
+        if not ears.mine.search(asked):
+            return self._line("not_known")
+        vague = next((m for m in memories if m.layer in ("core", "diary")), None)
+        return self._line("unsure", said=self._quoted(vague)) if vague else self._line("not_told")
+
+    def _answer_about_time(self, ranked: Sequence[Memory], memories: Sequence[Memory]) -> str:
+        """Of the time that was asked for: what fits best, else all that was said, else that there is no record."""
+        fitting = [m for m in ranked if m.dated]
+        if fitting:
+            return self._tell(fitting[0])
+        of_that_time = [m for m in memories if m.dated and m.layer != "lore"]
+        if of_that_time and not self._content(self.text):
+            return self._enumerate(of_that_time)
+        spans = self.request.empty_spans or self.request.spans
+        gap = self._line("no_record", phrase=spans[0].phrase)
+        if of_that_time:
+            return self._enumerate(of_that_time)
+        return f"{gap}{self.ears.glue}{self._line('but_then', said=self._tell(ranked[0]))}" if ranked else gap
+
+    def _about_user(self, memories: Sequence[Memory]) -> str:
+        known = [m for m in memories if m.layer == "core"] or [m for m in memories if m.layer == "context"]
+        if not known:
+            return self._line("not_told")
+        return self._line("about_you", said=self._joined(known))
+
+    def _tell(self, memory: Memory) -> str:
+        if memory.layer == "lore":
+            return self._line("lore", said=self._retold(memory.text))
+        you = self._second_person(memory)
+        if memory.layer == "core" or (you and not self._times(memory)):
+            return self._line("known", said=self._sentence(you or memory.text))
+        day = self._day(memory.at)
+        if not day:
+            return self._line("told_now", said=you or memory.text)
+        that_day = any(span.covers(memory.at) for span in self.request.spans) if memory.at else False
+        return self._line(
+            "told_that_day" if that_day else "told_then", said=memory.text, day=self._day(memory.at, full=that_day)
+        )
+
+    def _enumerate(self, memories: Sequence[Memory]) -> str:
+        day = self._day(memories[0].at)
+        same_day = [m for m in memories if self._day(m.at) == day]
+        said = self._joined(same_day)
+        return self._line("told_list_then", said=said, day=day) if day else self._line("told_list", said=said)
+
+    # ---- remarks
+
+    def _remark(self, told: Sequence[str]) -> str:
+        short = len(_PIECES.findall(self.text)) <= (2 * REMARK_WORDS if self.language == "zh" else REMARK_WORDS)
+        for key, pattern in self.ears.remarks:
+            if short and pattern.search(self.text):
+                return self._line(key)
+        for key, pattern in self.ears.feelings:
+            if pattern.search(self.text):
+                return self._line(key)
+        said = [you for text in told if (you := second_person(text, self.language))]
+        if said:
+            return self._line("noted", said=self.ears.separator.join(said[: LISTED + 1]))
+        lore = next((hit for hit in self.request.hits if hit.layer == "lore" and hit.words), None)
+        return self._line("lore", said=self._retold(lore.text)) if lore else self._line("heard")
+
+    # ---- memories
+
+    def _memories(self) -> list[Memory]:
+        """What may answer, the newest of the talk first, then what was recalled, best first."""
+        found = [
+            Memory("context", clause.text, exchange.at, self._belongs(clause.text, exchange.at))
+            for exchange in reversed(self.context)
+            for clause in _read(exchange.user)
+            if clause.mood in _EARNEST
+        ]
+        for hit in self.request.hits:
+            found += self._of_hit(hit)
+        return found
+
+    def _of_hit(self, hit: Hit) -> list[Memory]:
+        if hit.layer in ("core", "lore"):
+            return [Memory(hit.layer, hit.text, hit.time)]
+        found_by_time = hit.span is not None or hit.recipe == "by_time"
+        said = said_by_user(hit.text, self.user_name, self.name)
+        return [
+            Memory(
+                "diary", self._spoken(clause.text), hit.time, self._belongs(clause.text, hit.time) or int(found_by_time)
+            )
+            for clause in _read(said)
+            if clause.mood in _EARNEST
+        ]
+
+    def _spoken(self, text: str) -> str:
+        """An understood event speaks of the user in the third person: it is told to the user."""
+        return text if "我" in text else fact_to_user(text, self.user_name, self.language) or text
+
+    def _belongs(self, text: str, told: datetime | None) -> int:
+        """How what was told then belongs to the time that was asked for (see Memory)."""
+        asked = self.request.spans
+        if not asked or told is None:
+            return 0
+        own = _own_times(text, told)
+        if any(a.start <= b.end and b.start <= a.end for a in own for b in asked):
+            return 2
+        told_then = any(span.covers(told) for span in asked)
+        return told_then * (1 if own else 2)
+
+    def _ranked(self, asked: str, memories: Sequence[Memory]) -> list[Memory]:
+        """Memories that share enough with the question, best first; the first of equals wins."""
+        scores = [self._score(asked, memory) for memory in memories]
+        order = sorted(range(len(memories)), key=lambda i: -scores[i])
+        return [memories[i] for i in order if scores[i] >= ENOUGH]
+
+    def _score(self, asked: str, memory: Memory) -> float:
+        from moechat.language.words import tokens
+
+        ears, text = self.ears, memory.text
+        there = set(tokens(text))
+        score = sum(weight for word, weight in self._content(asked).items() if word in there)
+        score += sum(3.0 for subject in ears.subjects if subject.search(asked) and subject.search(text))
+        for this, other in ((ears.likes, ears.dislikes), (ears.dislikes, ears.likes)):
+            if this.search(asked) and not other.search(asked):
+                score += 3.0 if this.search(text) else -6.0 if other.search(text) else -4.0
+        if score and memory.dated == 2:
+            score += 1.0
+        if memory.layer == "lore" and ears.mine.search(asked):
+            score -= 1.0
+        return score
+
+    def _content(self, text: str) -> dict[str, float]:
+        """The words of a question that say what it is about, with their weight; times are matched as times."""
+        from moechat.language.words import is_stop_word, tokens
+
+        for span in self.request.spans:
+            text = text.replace(span.phrase, " ")
+        kept = [
+            w for w in tokens(text, bigrams=False) if not is_stop_word(w) and not self.ears.empty_words.fullmatch(w)
+        ]
+        return {word: 1.0 if len(word) == 1 else 2.0 for word in kept}
+
+    # ---- wording
+
+    def _line(self, key: str, **values: str) -> str:
+        lines = LINES[self.language][key]
+        line = lines[crc32(self.text.encode()) % len(lines)]
+        known = self.user_name and self.user_name not in ("用户", "User", "user", "你")
+        user = f"{self.ears.separator}{self.user_name}" if known else ""
+        return line.format_map({"name": self.name, "user": user, **values})
+
+    def _joined(self, memories: Sequence[Memory]) -> str:
+        return self.ears.separator.join(dict.fromkeys(self._quoted(m) for m in memories[:LISTED]))
+
+    def _quoted(self, memory: Memory) -> str:
+        """A memory inside a sentence: to "you" where that is safe, else in quotation marks."""
+        you = self._second_person(memory)
+        if you or memory.layer in ("core", "lore"):
+            return you or memory.text.strip(ENDS)
+        return f"「{memory.text}」" if self.language == "zh" else f"“{memory.text}”"
+
+    def _second_person(self, memory: Memory) -> str:
+        if memory.layer == "core":
+            return fact_to_user(memory.text.strip(ENDS), self.user_name, self.language)
+        return second_person(memory.text, self.language)
+
+    def _times(self, memory: Memory) -> bool:
+        return bool(memory.at and _own_times(memory.text, memory.at))
+
+    def _day(self, at: datetime | None, *, full: bool = False) -> str:
+        """The day when something was told, "" for today: 昨天, 5月20日, with the year where it is another."""
+        now = self.request.now
+        if at is None or now is None:
+            return ""
+        days = (now.date() - at.date()).days
+        if not full and days <= 0:
+            return ""
+        if not full and days == 1:
+            return self.ears.yesterday
+        return (self.ears.day if at.year == now.year else self.ears.day_of_year).format(at=at)
+
+    def _retold(self, lore: str) -> str:
+        return retold(lore, set(self._content(self.text)), self.name, self.user_name, self.language)
+
+    @staticmethod
+    def _sentence(text: str) -> str:
+        return text[:1].upper() + text[1:]
+
+
+def _read(text: str) -> list[Clause]:
+    """The clauses of a message of the user's, read in the language that it is written in."""
+    from moechat.ai import clauses_en, clauses_zh
+
+    return clauses_zh.read(text) if _HAN.search(text) else clauses_en.read(text)
+
+
+def _own_times(text: str, told: datetime) -> list[Span]:
+    """The times that a remembered text names, as it meant them."""
+    from moechat.language.when import resolve
+
+    return resolve(text, told, use="writing")
