@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moechat.ai.embedding import BuiltinEmbedder
 from moechat.errors import DataError, EmbeddingError
 from moechat.memory.world_book import WorldBook
 
@@ -58,7 +59,7 @@ def test_each_clause_takes_its_nearest_and_the_union_comes_best_first(folder: Pa
     """golden seed003_worked.json, world_book: A, C, B."""
     write(folder, "a.yaml", "A: first\nB: second\nC: third\n")
     embed = OneHot()
-    book = WorldBook(folder, embed)
+    book = WorldBook(folder, embed, embeds="keyword")
     clauses = np.stack([embed.towards(A=0.9, B=0.6, C=0.55), embed.towards(A=0.7, B=0.2, C=0.8)])
     hits = book.search(["x", "y"], clauses, scan_depth=2, threshold=0.5)
     assert [hit.id for hit in hits] == ["a.yaml#A", "a.yaml#C", "a.yaml#B"]
@@ -66,10 +67,17 @@ def test_each_clause_takes_its_nearest_and_the_union_comes_best_first(folder: Pa
     assert {(hit.layer, hit.recipe) for hit in hits} == {("lore", "lore")}
 
 
+def test_what_an_entry_says_is_searched_and_not_its_keyword_alone(folder: Path) -> None:
+    write(folder, "a.yaml", "渡口: {text: 在河的东岸, keys: [老码头]}\n")
+    embed = OneHot()
+    WorldBook(folder, embed)
+    assert embed.seen == ["渡口、老码头：在河的东岸"]
+
+
 def test_a_score_that_meets_the_threshold_counts(folder: Path) -> None:
     write(folder, "a.yaml", "A: first\nB: second\n")
     embed = OneHot()
-    book = WorldBook(folder, embed)
+    book = WorldBook(folder, embed, embeds="keyword")
     hits = book.search(["x"], embed.towards(A=0.38, B=0.3799)[None], threshold=0.38)
     assert [hit.text for hit in hits] == ["A：first"]
 
@@ -100,7 +108,7 @@ def test_a_name_that_a_clause_break_would_split_is_found_in_the_whole_text(folde
 def test_what_is_named_stands_before_what_is_near(folder: Path) -> None:
     write(folder, "a.yaml", "A: {text: one, constant: true}\nB: two\nC: three\n")
     embed = OneHot()
-    book = WorldBook(folder, embed)
+    book = WorldBook(folder, embed, embeds="keyword")
     hits = book.search(["tell me of C"], embed.towards(B=0.9, C=0.6)[None])
     assert [(hit.text, dict(hit.features)) for hit in hits] == [
         ("A：one", {"constant": 1.0}),
@@ -127,10 +135,10 @@ def test_nothing_to_search_for_finds_nothing(folder: Path) -> None:
     assert WorldBook(folder / "nowhere", OneHot()).search(["A"], np.ones((1, 8), np.float32)) == []
 
 
-def test_edits_show_at_the_next_refresh_and_only_new_keywords_are_embedded(folder: Path) -> None:
+def test_edits_show_at_the_next_refresh_and_only_new_ones_are_embedded(folder: Path) -> None:
     first, second = write(folder, "a.yaml", "A: one\nB: two\n"), write(folder, "b.yml", "C: three\n")
     embed = OneHot()
-    book = WorldBook(folder, embed)
+    book = WorldBook(folder, embed, embeds="keyword")
     assert (keywords(book), embed.seen) == (["A", "B", "C"], ["A", "B", "C"])
     assert not book.refresh()
     write(folder, "a.yaml", "A: one and more\nD: four\n")
@@ -202,7 +210,7 @@ def test_names_serve_while_the_embedding_is_away(folder: Path) -> None:
     write(folder, "a.yaml", "A: one\n")
     embed = OneHot()
     embed.fails = True
-    book = WorldBook(folder, embed)
+    book = WorldBook(folder, embed, embeds="keyword")
     assert found(book, "A") == ["A"]
     assert "away" in str(book.problems[0])
     embed.fails = False
@@ -219,3 +227,31 @@ def test_the_sample_world_books_are_whole(root: Path, name: str) -> None:
     assert len({entry.file for entry in book.entries}) >= 2
     assert len(set(keywords(book))) == len(book.entries)
     assert any(entry.keys for entry in book.entries)
+
+
+ASKED_IN_OTHER_WORDS = [
+    ("青禾", "晚上放灯的节日是什么时候", "河灯节"),
+    ("青禾", "有什么好喝的酒吗", "青梅酒"),
+    ("青禾", "下雨的时候有优惠吗", "雨天半价"),
+    ("青禾", "谁教你补破掉的旧书", "修书"),
+    ("青禾", "有卖二手书的地方吗", "蠹鱼堂"),
+    ("青禾", "想喝当地的绿茶", "云脚茶"),
+    ("Wren", "What is the name of your old collie?", "Button"),
+    ("Wren", "Where do people go for scones?", "The Kettle and Anchor"),
+    ("Wren", "Is there anything to read on the island, books perhaps?", "Peat Library"),
+    ("Wren", "Who commands the yellow ship?", "Captain Osei"),
+    ("Wren", "What do you do on the longest night of the year?", "Lantern Row"),
+]
+
+
+def test_the_samples_are_found_in_other_words_and_leave_alone_what_is_not_theirs(root: Path) -> None:
+    embedder = BuiltinEmbedder()
+    books = {name: WorldBook(root / "data/agents" / name / "data_base", embedder.embed) for name in ("青禾", "Wren")}
+
+    def ask(name: str, text: str) -> list[str]:
+        hits = books[name].search([text], embedder.embed([text], "query"), threshold=0.2)
+        return [hit.id.partition("#")[2] for hit in hits]
+
+    assert [asked for asked in ASKED_IN_OTHER_WORDS if asked[2] not in ask(*asked[:2])] == []
+    for name, remark in [("青禾", "今天好累"), ("青禾", "昨天我们吃了什么"), ("Wren", "I hate coriander")]:
+        assert ask(name, remark) == []

@@ -8,9 +8,11 @@
       constant: true                  # always there
       enabled: false                  # never there
 
-Keywords are embedded; descriptions are not (CONTRACTS: A, world book). Conversation never writes these files; people
-do. A changed file is read again at ``refresh``, a deleted one is forgotten, and one that does not parse keeps the
-entries it last had until it parses again. A faulty entry costs itself alone.
+What is embedded is the whole entry, names and description as one passage; the original's keyword alone (CONTRACTS: A,
+world book) is the compat ``embeds="keyword"``.
+
+Conversation never writes these files; people do. A changed file is read again at ``refresh``, a deleted one is
+forgotten, and one that does not parse keeps the entries it last had until it parses again. A faulty entry costs itself.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from __future__ import annotations
 import difflib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,6 +33,13 @@ from moechat.index.vector import FlatIndex, flat_index, meets
 from moechat.model import Hit, Lore
 
 Embed = Callable[[Sequence[str], str], np.ndarray]
+
+# What of an entry is embedded. A short keyword lies near to any short sentence: of 44 questions about our two samples
+# the built-in embedding has the right entry among the first four for .89 by the whole entry, for .64 by the keyword.
+PASSAGES: Mapping[str, Callable[[Lore], str]] = {
+    "entry": lambda entry: f"{'、'.join((entry.keyword, *entry.keys))}：{entry.text}",
+    "keyword": lambda entry: entry.keyword,
+}
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
@@ -61,12 +70,15 @@ class _Snapshot:
 class WorldBook:
     """The entries of one ``data_base`` folder. ``embed`` None: found literally only.
 
-    ``embed(texts, "passage")`` gives (n, dim) float32 of unit length; asked once for each new keyword, so give one that
+    ``embed(texts, "passage")`` gives (n, dim) float32 of unit length; asked once for each new passage, so give one that
     keeps what it computed between runs. ``problems`` are the files and entries that are left out, and why.
     """
 
-    def __init__(self, folder: Path, embed: Embed | None = None) -> None:
+    def __init__(
+        self, folder: Path, embed: Embed | None = None, *, embeds: Literal["entry", "keyword"] = "entry"
+    ) -> None:
         self.folder, self._embed = folder, embed
+        self._passage = PASSAGES[embeds]
         self.problems: tuple[MoeChatError, ...] = ()
         self._files: dict[str, _File] = {}
         self._vectors: dict[str, np.ndarray] = {}
@@ -102,7 +114,7 @@ class WorldBook:
         """The union of what the clauses find, each entry once with its best score, best first.
 
         ``clause_vectors`` is (len(clauses), dim) float32 of unit length, None without an embedding. Each clause takes
-        its ``scan_depth`` nearest keywords with a score of at least ``threshold``; an entry whose keyword or key stands
+        its ``scan_depth`` nearest entries with a score of at least ``threshold``; an entry whose keyword or key stands
         in ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
         """
         book = self._now
@@ -144,25 +156,25 @@ class WorldBook:
         except EmbeddingError as error:  # names still serve; the next refresh tries again
             self.problems += (error,)
             self._complete = False
-        rows = tuple(row for row, entry in enumerate(entries) if entry.keyword in self._vectors)
+        rows = tuple(row for row, entry in enumerate(entries) if self._passage(entry) in self._vectors)
         names = tuple(
             (folded, name, row)
             for row, entry in enumerate(entries)
             for name in (entry.keyword, *entry.keys)
             if (folded := name.casefold())
         )
-        vectors = [self._vectors[entries[row].keyword] for row in rows]
+        vectors = [self._vectors[self._passage(entries[row])] for row in rows]
         index = flat_index(np.stack(vectors)) if vectors else None
         self._now = _Snapshot(entries, names, rows, index)
 
     def _embed_new(self, entries: tuple[Lore, ...]) -> None:
-        """Vectors of all keywords; those of entries that are gone are let go."""
+        """Vectors of all passages; those of entries that are gone are let go."""
         if self._embed is None:
             return
-        keywords = {entry.keyword for entry in entries}
-        new = sorted(keywords - self._vectors.keys())
+        passages = {self._passage(entry) for entry in entries}
+        new = sorted(passages - self._vectors.keys())
         fresh = dict(zip(new, self._embed(new, "passage"), strict=True)) if new else {}
-        self._vectors = {key: vector for key, vector in (self._vectors | fresh).items() if key in keywords}
+        self._vectors = {text: vector for text, vector in (self._vectors | fresh).items() if text in passages}
 
 
 def _all_entries(files: dict[str, _File]) -> tuple[Lore, ...]:
@@ -173,7 +185,7 @@ def _all_entries(files: dict[str, _File]) -> tuple[Lore, ...]:
 
 
 def _nearest(book: _Snapshot, vectors: np.ndarray | None, scan_depth: int, threshold: float) -> dict[int, float]:
-    """{row: best score} of the entries whose keyword is near enough to a clause."""
+    """{row: best score} of the entries that are near enough to a clause."""
     best: dict[int, float] = {}
     if book.index is None or vectors is None or not len(vectors):
         return best
