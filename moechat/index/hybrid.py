@@ -1,0 +1,495 @@
+"""The diary's search by meaning and by words, over the sides of exchanges.
+
+A document is one side of an exchange (2 × row + side; side 0 is the user's). A talk is a run of documents without a
+pause of an hour. What a document is worth to a question is a sum of a few features, each a number of about the same
+size: how near its meaning is and that of what was said around it, which share of the question's words it has and its
+surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.index.lexical import LexicalIndex, saturate
+from moechat.index.vector import MISSING, VectorTable
+from moechat.language import words
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
+Times = tuple[float, float]
+
+WEIGHTS: Mapping[str, float] = {
+    "dense": 0.6,  # cosine, in standard deviations above the mean of all
+    "around": 0.7,  # the same of the neighbours in the talk, by NEAR
+    "lexical": 3.0,  # share of the question's words, weighted by rarity, that the document has
+    "window": 5.0,  # the same of the document with its neighbours in the talk, counts fading by distance
+    "speaker": 2.5,  # said by the one whom the question names
+    "tells": 0.7,  # tells a time where the question asks when
+    "time": 0.4,  # tells a time
+    "name": 0.7,  # tells a name or a title
+    "asks": -0.8,  # ends with a question: it seldom holds the answer
+    "length": 0.4,  # logarithm of the words
+}
+FIRST = 1000.0
+"""Added to what lies in the asked time, so that it comes first."""
+NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
+"""How much a neighbour in the talk says about a document, by distance: what went before says most."""
+REACH, FADING = 4, 0.7
+"""How far the window of words reaches in messages, and what a message more costs."""
+COLUMNS = {
+    "alive": np.bool_,
+    "time": np.float64,
+    "speaker": np.int32,
+    "traits": np.uint8,
+    "start": np.float64,
+    "end": np.float64,
+}
+
+ASKS, TELLS_TIME, NAMES = 1, 2, 4
+_QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
+_TIME_TOLD = re.compile(
+    r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
+    |this\ (?:week|month|year|morning|weekend)
+    |week(?:end)?s?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d
+    |january|february|march|april|june|july|august|september|october|november|december)\b
+    |昨[天晚]|前[天晚]|今[天晚早年]|明[天年]|去年|后天|[上下]个?[周月]|周末|(?:周|星期|礼拜)[一二三四五六日天]|\d[年月日号]|最近|刚刚?|以前|[年月]前""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAME_TOLD = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|[《“\"「][^》”\"」]+[》”\"」]")
+_ASKS_WHEN = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|season)\b|\bhow long ago\b"
+    r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """One side of an exchange. Times are epoch seconds; ``happened`` is the time that the text tells of, inclusive."""
+
+    doc: int
+    time: float
+    speaker: str
+    text: str
+    happened: Times | None = None
+
+
+@dataclass(frozen=True)
+class HybridSettings:
+    """Up to ``full_below`` documents all are scored; else the best by words and by meaning and what is near them."""
+
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
+    talk_gap_s: float = 3600.0
+    full_below: int = 3000
+    lexical_top: int = 80
+    dense_top: int = 80
+    inside_top: int = 1500
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The outcome of a search, best first. ``features`` are the weighted parts of the score; ``inside`` is 1 where the
+    document was told or happened in an asked span; ``cosine`` is not weighted (nan where there is no vector)."""
+
+    docs: Ints
+    scores: Floats
+    features: Mapping[str, Floats]
+    _names: list[str] = field(default_factory=list)
+    _present: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def words(self, i: int) -> list[str]:
+        """The words (stems, character pairs) of the question that the i-th document has."""
+        return [] if self._present is None else [self._names[j] for j in np.flatnonzero(self._present[i]).tolist()]
+
+
+class HybridIndex:
+    """Disposable: when ``stale`` or when ``documents()`` lacks some, add what is missing from the record.
+
+    ``vectors`` holds at position doc the vector of the document's text alone; the question's vector is best made of
+    ``without_names(text)``: who is meant is matched here, and a name in a short text drowns its meaning. ``folder``
+    None keeps everything in memory; a folder of another version opens empty. Safe to use from several threads.
+    """
+
+    def __init__(
+        self, folder: Path | None, vectors: VectorTable | None, *, settings: HybridSettings = HybridSettings()
+    ) -> None:
+        self.settings, self.vectors, self.folder = settings, vectors, folder
+        self.lexical = LexicalIndex(folder / "words" if folder else None)
+        self.stale = self.lexical.stale
+        self._lock = threading.RLock()
+        self._speakers: list[str] = []
+        self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+        self._order: _Order | None = None
+        if folder is not None:
+            self._open(folder)
+
+    @property
+    def count(self) -> int:
+        return self.lexical.count
+
+    @property
+    def speakers(self) -> Sequence[str]:
+        """Everybody who said something."""
+        return tuple(self._speakers)
+
+    def documents(self) -> Ints:
+        """The documents here, ascending."""
+        return np.flatnonzero(self._columns["alive"])
+
+    def without_names(self, text: str) -> str:
+        """``text`` without the names of those who speak here: what its vector should be made of."""
+        return without_names(text, self._speakers)
+
+    def add(self, docs: Sequence[Doc]) -> None:
+        """Index documents; one that is here already is replaced."""
+        with self._lock:
+            if not docs:
+                return
+            self._make_room(max(doc.doc for doc in docs) + 1)
+            for doc in docs:
+                if self._columns["alive"][doc.doc]:
+                    self.remove([doc.doc])
+                self.lexical.add(doc.doc, words.tokens(doc.text))
+                start, end = doc.happened or (np.nan, np.nan)
+                values = (True, doc.time, self._speaker(doc.speaker), _traits(doc.text), start, end)
+                for name, value in zip(COLUMNS, values, strict=True):
+                    self._columns[name][doc.doc] = value
+                if self._order is not None and not self._order.append(doc.doc, doc.time):
+                    self._order = None
+
+    def remove(self, docs: Iterable[int]) -> None:
+        """Take documents out; those not there are passed over. Their vectors are the caller's."""
+        with self._lock:
+            alive = self._columns["alive"]
+            gone = [doc for doc in docs if 0 <= doc < len(alive) and alive[doc]]
+            self.lexical.remove(gone)
+            alive[gone] = False
+            if gone:
+                self._order = None
+
+    def search(
+        self,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        *,
+        k: int = 200,
+        spans: Sequence[Times] = (),
+        restrict: bool = False,
+        hidden: Collection[int] = (),
+        speakers: Collection[str] = (),
+    ) -> Ranked:
+        """The best ``k`` documents for ``text``.
+
+        ``vector`` is that of the question, (dim,) float32 at unit length; None: words and time serve. With ``spans``
+        (epoch seconds, inclusive) what was told or happened in them comes first, with ``restrict`` nothing else comes.
+        ``hidden`` documents are neither found nor looked at as neighbours. ``speakers`` are meant beside those named.
+        """
+        with self._lock:
+            return _Search(self, text, vector, spans, restrict, hidden, speakers).ranked(k)
+
+    def flush(self) -> None:
+        """Write what is new; vectors are the caller's."""
+        with self._lock:
+            if self.folder is None:
+                return
+            self.lexical.flush()
+            np.savez(self.folder / "columns.new.npz", allow_pickle=False, **self._columns)
+            told = {"columns": list(COLUMNS), "speakers": self._speakers, "count": self.count}
+            (self.folder / "columns.new.npz").replace(self.folder / "columns.npz")
+            (self.folder / "columns.new.json").write_text(json.dumps(told), encoding="utf-8")
+            (self.folder / "columns.new.json").replace(self.folder / "columns.json")
+
+    def close(self) -> None:
+        self.flush()
+
+    def order(self) -> _Order:
+        """The documents in the order of time."""
+        if self._order is None:
+            self._order = _Order(self.documents(), self._columns["time"], self.settings.talk_gap_s)
+        return self._order
+
+    def column(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def _open(self, folder: Path) -> None:
+        try:
+            told = json.loads((folder / "columns.json").read_text(encoding="utf-8"))
+            with np.load(folder / "columns.npz", allow_pickle=False) as file:
+                columns = {name: file[name].astype(kind) for name, kind in COLUMNS.items()}
+            if told["columns"] != list(COLUMNS) or len({len(column) for column in columns.values()}) != 1:
+                raise ValueError("another format")
+            if not np.array_equal(np.flatnonzero(columns["alive"]), self.lexical.documents()):
+                raise ValueError("words and columns disagree")
+            self._columns, self._speakers = columns, [str(name) for name in told["speakers"]]
+        except (OSError, ValueError, KeyError, TypeError, EOFError):
+            self.lexical.clear()
+            self.stale = True
+
+    def _make_room(self, docs: int) -> None:
+        have = len(self._columns["alive"])
+        if docs > have:
+            for name, column in self._columns.items():
+                self._columns[name] = np.concatenate([column, np.zeros(max(docs - have, have // 4), column.dtype)])
+
+    def _speaker(self, name: str) -> int:
+        if name not in self._speakers:
+            self._speakers.append(name)
+        return self._speakers.index(name)
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """``text`` without ``names``: English keeps its grammar by "they", Chinese does without."""
+    known = sorted((name for name in names if name.strip()), key=len, reverse=True)
+    if not known:
+        return text
+    instead = "" if re.search(r"[\u4e00-\u9fff]", text) else "they"
+    rest = re.sub("|".join(_name_pattern(name) for name in known), instead, text, flags=re.IGNORECASE).strip()
+    return rest if re.sub(r"\W", "", rest) not in ("", instead) else text
+
+
+def _name_pattern(name: str) -> str:
+    return rf"(?<![a-zA-Z]){re.escape(name)}(?![a-zA-Z])" if name.isascii() else re.escape(name)
+
+
+def _traits(text: str) -> int:
+    return (
+        ASKS * bool(_QUESTION_END.search(text))
+        | TELLS_TIME * bool(_TIME_TOLD.search(text))
+        | NAMES * bool(_NAME_TOLD.search(text))
+    )
+
+
+class _Order:
+    """Documents by time, and the talk that each place in that order belongs to."""
+
+    def __init__(self, docs: Ints, times: Floats, gap_s: float) -> None:
+        self._gap_s = gap_s
+        order = docs[np.argsort(times[docs], kind="stable")]
+        moments = times[order]
+        self._docs = _Growing(order)
+        self._times = _Growing(moments)
+        pauses = np.diff(moments, prepend=moments[:1]) > gap_s
+        self._talks = _Growing(np.cumsum(pauses, dtype=np.int64))
+        self._places = np.full(int(docs.max()) + 1 if len(docs) else 0, -1, np.int64)
+        self._places[order] = np.arange(len(order))
+
+    @property
+    def docs(self) -> Ints:
+        return self._docs.values
+
+    @property
+    def times(self) -> Floats:
+        return self._times.values
+
+    @property
+    def talks(self) -> Ints:
+        return self._talks.values
+
+    def places(self, docs: Ints) -> Ints:
+        return self._places[docs]
+
+    def append(self, doc: int, time: float) -> bool:
+        """Put a document at the end; False where it belongs elsewhere."""
+        last = len(self.docs) - 1
+        if last >= 0 and (time, doc) < (self.times[last], self.docs[last]):
+            return False
+        new_talk = last >= 0 and time - self.times[last] > self._gap_s
+        self._talks.append((self.talks[last] if last >= 0 else 0) + int(new_talk))
+        self._docs.append(doc)
+        self._times.append(time)
+        if doc >= len(self._places):
+            more = max(doc + 1 - len(self._places), len(self._places) // 4)
+            self._places = np.concatenate([self._places, np.full(more, -1, np.int64)])
+        self._places[doc] = last + 1
+        return True
+
+
+class _Growing:
+    """An array with room at its end."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._room, self._size = values, len(values)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._room[: self._size]
+
+    def append(self, value: float) -> None:
+        if self._size == len(self._room):
+            self._room = np.concatenate([self._room, np.zeros(self._size // 4 + 64, self._room.dtype)])
+        self._room[self._size] = value
+        self._size += 1
+
+
+class _Search:
+    """One search: what is asked, which documents come into question, and what each is worth."""
+
+    def __init__(
+        self,
+        index: HybridIndex,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        spans: Sequence[Times],
+        restrict: bool,
+        hidden: Collection[int],
+        speakers: Collection[str],
+    ) -> None:
+        self.index, self.settings, self.text = index, index.settings, text
+        self.vector = vector if index.vectors is not None else None
+        self.restrict = restrict and bool(spans)
+        self.order = index.order()
+        folded = text.casefold()
+        self.meant = {i for i, n in enumerate(index.speakers) if n in speakers or (n.strip() and _named(n, folded))}
+        counted = Counter(words.tokens(index.without_names(text)))
+        self.names = list(counted)
+        self.worth = index.lexical.idf(self.names) * np.fromiter(counted.values(), np.float32, len(counted))
+        self.visible = index.column("alive").copy()
+        concealed = np.fromiter(hidden, np.int64, len(hidden))
+        self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
+        self.inside = self._inside(spans)
+
+    def ranked(self, k: int) -> Ranked:
+        docs = self._candidates(k)
+        if not len(docs) or k <= 0:
+            return Ranked(np.zeros(0, np.int64), np.zeros(0), {})
+        features, present = self._features(docs)
+        inside = self.inside[docs].astype(np.float64)
+        scores = sum(features.values()) + FIRST * inside
+        best = np.lexsort((-docs, -scores))[:k]
+        features["inside"], features["cosine"] = inside, self.cosine
+        chosen = {name: values[best] for name, values in features.items()}
+        return Ranked(docs[best], scores[best], chosen, self.names, present[best])
+
+    def _inside(self, spans: Sequence[Times]) -> NDArray[np.bool_]:
+        """Which documents were told, or tell of what happened, in a span."""
+        told, start, end = (self.index.column(name) for name in ("time", "start", "end"))
+        inside = np.zeros(len(told), np.bool_)
+        for first, last in spans:
+            inside |= (told >= first) & (told <= last)
+            width = max(last - first, 86_400.0)
+            inside |= (start <= last) & (end >= first) & (end - start <= 2 * width)
+        return inside & self.visible
+
+    def _candidates(self, k: int) -> Ints:
+        """Ascending: all that may be found where they are few, else the best by words and meaning, and neighbours."""
+        pool = self.inside if self.restrict else self.visible
+        if np.count_nonzero(pool) <= self.settings.full_below:
+            return np.flatnonzero(pool)
+        found = [self._best(pool, k)]
+        if self.inside.any() and not self.restrict:
+            inside = np.flatnonzero(self.inside)
+            found.append(inside if len(inside) <= self.settings.inside_top else self._best(self.inside, k))
+        docs = np.unique(np.concatenate(found))
+        return docs[pool[docs]]
+
+    def _best(self, pool: NDArray[np.bool_], k: int) -> Ints:
+        settings = self.settings
+        query = dict(zip(self.names, self._query_weights(), strict=True))
+        docs, _ = self.index.lexical.candidates(query, settings.lexical_top, allowed=pool)
+        if self.vector is not None:
+            assert self.index.vectors is not None
+            near, _ = self.index.vectors.top(self.vector, settings.dense_top, pool)
+            docs = np.concatenate([docs, near])
+        places = self.order.places(np.unique(docs))
+        around = np.unique(np.concatenate([self._beside(places, distance) for distance in range(-2, 3)]))
+        newest = self.order.docs[-k:]
+        return np.concatenate([self.order.docs[around[around >= 0]], newest])
+
+    def _query_weights(self) -> Floats:
+        idf = self.index.lexical.idf(self.names)
+        return np.divide(self.worth, idf, out=np.zeros(len(idf)), where=idf > 0)
+
+    def _beside(self, places: Ints, distance: int) -> Ints:
+        """The places so far away in the same talk, -1 where the talk has ended."""
+        moved = places + distance
+        inside = (moved >= 0) & (moved < len(self.order.docs))
+        moved[~inside] = -1
+        talks = self.order.talks
+        moved[inside & (talks[moved] != talks[places])] = -1
+        return moved
+
+    def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
+        weights, places = self.settings.weights, self.order.places(docs)
+        beside = {distance: self._beside(places, distance) for distance in range(-REACH, REACH + 1)}
+        reached = np.unique(np.concatenate(list(beside.values())))
+        reached = reached[reached >= 0]
+        at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
+        at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
+        lexical, window, present, lengths = self._word_features(self.order.docs[reached], at)
+        dense, around = self._dense_features(self.order.docs[reached], at)
+        traits = self.index.column("traits")[docs]
+        asks_when = bool(_ASKS_WHEN.search(self.text))
+        values = {
+            "dense": dense,
+            "around": around,
+            "lexical": lexical,
+            "window": window,
+            "speaker": self._said_by_meant(docs),
+            "tells": (traits & TELLS_TIME > 0) * float(asks_when),
+            "time": (traits & TELLS_TIME > 0) * 1.0,
+            "name": (traits & NAMES > 0) * 1.0,
+            "asks": (traits & ASKS > 0) * 1.0,
+            "length": np.log1p(np.minimum(lengths, 80)),
+        }
+        return {name: np.asarray(value, np.float64) * weights.get(name, 0.0) for name, value in values.items()}, present
+
+    def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+        """Shares of the question's words in each document and in its window; which words; lengths."""
+        lexical = self.index.lexical
+        table, lengths = lexical.counts(docs, self.names)
+        table[~self.visible[docs]] = 0
+        table = np.vstack([table, np.zeros((1, len(self.names)), np.float32)])
+        lengths = np.append(lengths, np.float32(0))
+        share = self.worth / max(float(self.worth.sum()), 1e-9)
+        counts, sizes = np.zeros((len(at[0]), len(self.names)), np.float32), np.zeros(len(at[0]), np.float32)
+        for distance, places in at.items():
+            counts += np.float32(FADING ** abs(distance)) * table[places]
+            sizes += np.float32(FADING ** abs(distance)) * lengths[places]
+        usual = lexical.average_length * sum(FADING ** abs(distance) for distance in at)
+        window = saturate(counts, sizes, usual, k1=0.6, b=0.3) @ share
+        present = table[at[0]] > 0
+        return present @ share, window, present, lengths[at[0]]
+
+    def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
+        if self.vector is None:
+            self.cosine = np.full(len(at[0]), np.nan)
+            return np.zeros(len(at[0])), np.zeros(len(at[0]))
+        assert self.index.vectors is not None
+        cosine = np.asarray(self.index.vectors.dot(docs, self.vector), np.float64)
+        mean, deviation = self._usual_cosine()
+        above = np.where((cosine == MISSING) | ~self.visible[docs], 0.0, (cosine - mean) / deviation)
+        above = np.append(above, 0.0)
+        cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)
+        self.cosine = cosine[at[0]]
+        return above[at[0]], np.sum([weight * above[at[distance]] for distance, weight in NEAR.items()], axis=0)
+
+    def _usual_cosine(self) -> tuple[float, float]:
+        """Mean and standard deviation over at most a thousand documents spread evenly: the model's own scale."""
+        assert self.index.vectors is not None
+        assert self.vector is not None
+        docs = self.order.docs
+        sample = self.index.vectors.dot(docs[:: max(1, -(-len(docs) // 1000))], self.vector)
+        sample = sample[sample != MISSING].astype(np.float64)
+        return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
+
+    def _said_by_meant(self, docs: Ints) -> Floats:
+        if not self.meant or len(self.meant) == len(self.index.speakers):
+            return np.zeros(len(docs))
+        return np.isin(self.index.column("speaker")[docs], list(self.meant)).astype(np.float64)
+
+
+def _named(name: str, folded_text: str) -> bool:
+    return re.search(_name_pattern(name.casefold()), folded_text) is not None

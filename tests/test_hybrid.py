@@ -1,0 +1,253 @@
+"""The diary's search: who said it, what was said around it, when, by words and by meaning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moechat.index.hybrid import Doc, HybridIndex, HybridSettings, without_names
+from moechat.index.vector import VectorTable, text_key
+
+HOUR, DAY = 3600.0, 86_400.0
+DIM = 16
+
+
+def vector_of(text: str) -> np.ndarray:
+    """A stand-in for meaning: a direction by the first word, so that 「猫」 and "cat …" can be made alike at will."""
+    direction = np.random.default_rng(sum(map(ord, text.split(" ")[0]))).normal(size=DIM).astype(np.float32)
+    return direction / np.linalg.norm(direction)
+
+
+def talk(*lines: str, start: float = 0.0, first: int = 0) -> list[Doc]:
+    """Lines "Name: text", half a minute apart."""
+    return [
+        Doc(first + i, start + 30.0 * i, *map(str.strip, line.split(":", 1)))  # type: ignore[arg-type]
+        for i, line in enumerate(lines)
+    ]
+
+
+def indexed(
+    docs: Sequence[Doc], folder: Path | None = None, *, vectors: bool = False, **options: object
+) -> HybridIndex:
+    table = VectorTable(None, DIM) if vectors else None
+    index = HybridIndex(folder, table, settings=HybridSettings(**options))  # type: ignore[arg-type]
+    index.add(docs)
+    if table is not None:
+        numbers = np.array([doc.doc for doc in docs])
+        table.put(numbers, [text_key(doc.text) for doc in docs], np.stack([vector_of(doc.text) for doc in docs]))
+    return index
+
+
+SMALL_TALK = talk(*(f"{'Ann' if i % 2 else 'Bob'}: nothing much here number {i}" for i in range(20)))
+
+
+def first(index: HybridIndex, question: str, **options: object) -> int:
+    return int(index.search(question, None, **options).docs[0])  # type: ignore[arg-type]
+
+
+def test_a_two_character_word_is_found():
+    docs = talk("我: 今天天气不错", "她: 是呀，出去走走吧", "我: 我从来不吃香菜", "她: 记住了")
+    assert first(indexed(docs), "香菜") == 2
+
+
+def test_a_latin_name_inside_chinese_is_found():
+    docs = talk("我: 今天天气不错", "她: 是呀", "我: 昨天和Caroline去了画展", "她: 好玩吗")
+    assert first(indexed(docs), "Caroline是谁？") == 2
+
+
+def test_the_one_who_is_named_is_preferred():
+    docs = SMALL_TALK + talk("Ann: I love pottery", "Bob: I love pottery", start=DAY, first=20)
+    assert first(indexed(docs), "What does Ann love?") == 20
+    assert first(indexed(docs), "What does Bob love?") == 21
+
+
+def test_a_speaker_who_is_meant_but_not_named_is_preferred():
+    docs = SMALL_TALK + talk("Ann: I love pottery", "Bob: I love pottery", start=DAY, first=20)
+    assert first(indexed(docs), "What do I love?", speakers=["Ann"]) == 20
+
+
+def test_the_answer_that_follows_a_question_comes_with_it():
+    docs = SMALL_TALK + talk(
+        "Ann: Where did you adopt your parrot?", "Bob: At the shelter near the harbour.", start=DAY, first=20
+    )
+    assert set(indexed(docs).search("Where was the parrot adopted?", None, k=2).docs) == {20, 21}
+
+
+def test_neighbours_count_within_a_talk_only():
+    near = talk("Ann: my parrot is called Coco", "Bob: and it speaks", first=20, start=DAY)
+    far = talk("Ann: my parrot is called Coco", first=20, start=DAY) + talk(
+        "Bob: and it speaks", first=21, start=3 * DAY
+    )
+    together = indexed(SMALL_TALK + near).search("parrot", None)
+    apart = indexed(SMALL_TALK + far).search("parrot", None)
+    assert together.scores[together.docs == 21] > apart.scores[apart.docs == 21]
+
+
+def test_the_order_of_time_not_of_numbers_makes_neighbours():
+    docs = [
+        Doc(4, 0.0, "Ann", "Where is the parrot?"),
+        Doc(0, 30.0, "Bob", "In its cage."),
+        Doc(2, 5 * DAY, "Ann", "Hello again."),
+    ]
+    ranked = indexed(docs).search("parrot", None)
+    assert ranked.docs.tolist().index(0) < ranked.docs.tolist().index(2)
+
+
+def test_what_was_told_in_the_asked_time_comes_first():
+    docs = talk("Ann: a parrot parrot") + talk("Ann: rain all day", start=5 * DAY, first=1)
+    ranked = indexed(docs).search("parrot", None, spans=[(5 * DAY, 6 * DAY)])
+    assert ranked.docs.tolist() == [1, 0]
+    assert ranked.features["inside"].tolist() == [1, 0]
+
+
+def test_what_happened_in_the_asked_time_comes_first():
+    docs = [Doc(0, 0.0, "Ann", "parrot"), Doc(1, 9 * DAY, "Ann", "rain", happened=(5 * DAY, 5 * DAY + HOUR))]
+    assert first(indexed(docs), "parrot", spans=[(5 * DAY, 6 * DAY)]) == 1
+
+
+def test_a_vague_time_told_answers_no_single_day():
+    docs = [Doc(0, 50 * DAY, "Ann", "parrot"), Doc(1, 60 * DAY, "Ann", "rain", happened=(0.0, 59 * DAY))]
+    assert first(indexed(docs), "parrot", spans=[(5 * DAY, 6 * DAY)]) == 0
+
+
+def test_restricted_to_a_time_nothing_else_comes():
+    docs = talk("Ann: a parrot") + talk("Ann: rain", start=5 * DAY, first=1)
+    assert indexed(docs).search("parrot", None, spans=[(5 * DAY, 6 * DAY)], restrict=True).docs.tolist() == [1]
+    assert len(indexed(docs).search("parrot", None, spans=[(50 * DAY, 60 * DAY)], restrict=True)) == 0
+
+
+def test_when_asks_for_a_time():
+    docs = (
+        SMALL_TALK
+        + talk("Ann: I went to the beach", start=DAY, first=20)
+        + talk("Ann: I went to the beach last week", start=3 * DAY, first=22)
+    )
+    assert first(indexed(docs), "When did Ann go to the beach?") == 22
+
+
+def test_hidden_documents_are_neither_found_nor_looked_at():
+    docs = SMALL_TALK + talk("Ann: my parrot", "Bob: it speaks", start=DAY, first=20)
+    index = indexed(docs)
+    hidden = index.search("parrot", None, hidden={20})
+    assert 20 not in hidden.docs
+    assert not hidden.features["window"].any()
+
+
+def test_removed_documents_are_gone_and_may_come_back_changed():
+    index = indexed(talk("Ann: a parrot", "Bob: rain"))
+    index.remove([0, 77])
+    assert index.documents().tolist() == [1]
+    assert index.search("parrot", None).docs.tolist() == [1]
+    index.add([Doc(1, 0.0, "Bob", "a parrot now")])
+    assert index.search("parrot", None).words(0) == ["parrot"]
+
+
+def test_meaning_finds_what_no_word_does():
+    docs = [*SMALL_TALK, Doc(30, DAY, "Ann", "猫 在睡觉")]
+    index = indexed(docs, vectors=True)
+    ranked = index.search("feline", vector_of("猫"))
+    assert ranked.docs[0] == 30
+    assert ranked.features["cosine"][0] == pytest.approx(1, abs=1e-5)
+
+
+def test_a_document_without_a_vector_yet_is_found_by_its_words():
+    docs = talk("Ann: a parrot", "Bob: rain", "Ann: sun")
+    index = indexed(docs, vectors=True)
+    index.add([Doc(9, DAY, "Bob", "the volcano erupted")])
+    ranked = index.search("volcano", vector_of("volcano"))
+    assert ranked.docs[0] == 9
+    assert np.isnan(ranked.features["cosine"][0])
+
+
+def test_the_parts_of_a_score_add_up_to_it():
+    ranked = indexed(SMALL_TALK, vectors=True).search("When was number 7?", vector_of("nothing"))
+    parts = [values for name, values in ranked.features.items() if name not in ("inside", "cosine")]
+    assert ranked.scores == pytest.approx(np.sum(parts, axis=0))
+
+
+def test_names_are_taken_out_of_what_is_embedded():
+    assert without_names("What does Ann's dog eat?", ["Ann", "An"]) == "What does they's dog eat?"
+    assert without_names("Caroline喜欢什么？", ["Caroline"]) == "喜欢什么？"
+    assert without_names("Annual report", ["Ann"]) == "Annual report"
+    assert without_names("Ann?", ["Ann"]) == "Ann?"
+
+
+def test_nothing_there_nothing_found():
+    index = HybridIndex(None, None)
+    assert len(index.search("anything", None)) == 0
+    assert index.search("", None).docs.tolist() == []
+    assert len(indexed(SMALL_TALK).search("number", None, k=0)) == 0
+
+
+def test_an_index_opened_again_answers_alike(tmp_path: Path):
+    docs = [*SMALL_TALK, Doc(40, DAY, "Cem", "a parrot", happened=(0.0, HOUR))]
+    index = indexed(docs, tmp_path)
+    index.close()
+    again = HybridIndex(tmp_path, None)
+    assert not again.stale
+    assert again.documents().tolist() == index.documents().tolist()
+    for question in ("parrot", "What did Cem say?", "number 3"):
+        one, other = index.search(question, None), again.search(question, None)
+        assert one.docs.tolist() == other.docs.tolist()
+        assert one.scores == pytest.approx(other.scores)
+
+
+@pytest.mark.parametrize("name", ["columns.json", "columns.npz", "words/manifest.json"])
+def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str):
+    indexed(SMALL_TALK, tmp_path).close()
+    (tmp_path / name).write_bytes(b"\x00junk")
+    index = HybridIndex(tmp_path, None)
+    assert index.stale
+    assert index.count == 0
+    index.add(SMALL_TALK)
+    index.close()
+    assert HybridIndex(tmp_path, None).count == len(SMALL_TALK)
+
+
+def test_files_hold_no_text_beyond_words_and_names(tmp_path: Path):
+    indexed(talk("Ann: secret parrots"), tmp_path).close()
+    assert json.loads((tmp_path / "columns.json").read_text(encoding="utf-8"))["speakers"] == ["Ann"]
+
+
+VOCABULARY = ["parrot", "beach", "rain", "香菜", "猫", "when", "volcano", "dog?", "yesterday"]
+lines = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 8), st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=4)),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(lines, st.lists(st.integers(0, 24), max_size=6), st.sampled_from(VOCABULARY))
+def test_one_by_one_with_removals_equals_built_at_once(lines: list, removed: list[int], asked: str):
+    docs = [Doc(i, hours * HOUR * 0.7, "ABC"[who], " ".join(said)) for i, (who, hours, said) in enumerate(lines)]
+    index = HybridIndex(None, None)
+    for doc in docs:
+        index.add([doc])
+        index.search(asked, None)
+    index.remove(removed)
+    whole = indexed([doc for doc in docs if doc.doc not in removed])
+    one, other = index.search(asked, None), whole.search(asked, None)
+    assert one.docs.tolist() == other.docs.tolist()
+    assert one.scores == pytest.approx(other.scores, abs=1e-5)
+
+
+def test_candidates_of_a_large_index_are_those_of_the_full_computation():
+    random = np.random.default_rng(3)
+    said = [" ".join(f"word{w}" for w in random.zipf(1.3, 8) % 500) for _ in range(3000)]
+    docs = [
+        Doc(i, i * 30.0 + (i // 40) * DAY, "AB"[i % 2], f"{random.integers(60)} {text}") for i, text in enumerate(said)
+    ]
+    full, quick = indexed(docs, vectors=True, full_below=10_000), indexed(docs, vectors=True, full_below=100)
+    for question in ("word7 word12 word30", "word3 word499 word77 word5", "word200"):
+        one, other = full.search(question, vector_of("7 x"), k=10), quick.search(question, vector_of("7 x"), k=10)
+        assert len(set(one.docs) & set(other.docs)) >= 9
+        shared = dict(zip(one.docs, one.scores, strict=True))
+        for doc, score in zip(other.docs, other.scores, strict=True):
+            assert score == pytest.approx(shared.get(doc, score), rel=1e-6)

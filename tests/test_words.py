@@ -1,0 +1,121 @@
+"""Words: what is indexed, what is a keyword, where a clause ends, how long a text is for a model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.language.words import clauses, count_tokens, is_stop_word, keywords, stem, tokens, words
+
+
+def test_a_two_character_word_inside_a_sentence_is_a_token():
+    assert "香菜" in tokens("我从来不吃香菜的。")
+
+
+def test_a_name_no_dictionary_has_is_found_by_its_character_pairs():
+    assert {"祁煜"} <= set(tokens("祁煜今天来了")) & set(tokens("后来祁煜走了"))
+
+
+def test_latin_names_and_numbers_inside_chinese_are_tokens():
+    found = tokens("我和Caroline在2023年看了iPhone15发布会")
+    assert {stem("caroline"), "2023", "iphone15", "iphon", "15"} <= set(found)
+
+
+def test_full_width_and_case_are_folded():
+    assert tokens("ＡＢＣ １２３") == tokens("abc 123")
+
+
+def test_accents_and_apostrophes_do_not_part_words():
+    assert tokens("café") == tokens("cafe")
+    assert tokens("Melanie's kids") == tokens("melanie kids")
+
+
+def test_traditional_characters_are_found_by_simplified_ones():
+    pytest.importorskip("jionlp", reason="the table of Traditional characters comes with jionlp")
+    assert tokens("繁體中文") == tokens("繁体中文")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("painting", "painted"), ("stories", "story"), ("happily", "happy"), ("running", "runs"), ("adoption", "adopt"),
+        ("went", "go"), ("bought", "buys"), ("children", "kids"), ("boxes", "box"), ("creating", "creation"),
+        ("hoped", "hoping"), ("agencies", "agency"), ("studied", "studies"),
+    ],
+)  # fmt: skip
+def test_forms_of_one_english_word_share_a_stem(one: str, other: str):
+    assert stem(one) == stem(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("bus", "busy"), ("need", "ned"), ("this", "thi"), ("sing", "s")])
+def test_different_words_keep_different_stems(one: str, other: str):
+    assert stem(one) != stem(other)
+
+
+def test_stop_words_are_known_as_words_and_as_stems():
+    assert all(is_stop_word(word) for word in ("的", "我们", "the", stem("something"), stem("does")))
+    assert not is_stop_word("香菜")
+
+
+def test_keywords_are_content_words_the_repeated_and_rare_first():
+    found = keywords("我昨天和王小明去外滩看日落，王小明说外滩的日落很美", 3)
+    assert found[0] == "王小明"
+    assert set(found) == {"王小明", "外滩", "日落"}
+    assert keywords("Did Caroline go to the pottery workshop?", 3) == ["caroline", "pottery", "workshop"]
+    assert keywords("", 3) == keywords("的了吗", 3) == keywords("香菜", 0) == []
+
+
+def test_words_are_as_they_are_read():
+    assert words("我喜欢Painting") == ["我", "喜欢", "painting"]
+
+
+def test_clauses_end_at_marks_but_not_inside_numbers():
+    assert clauses("你好，我花了3.5元。真的？Is it 1,000? OK.\n好") == [
+        "你好",
+        "我花了3.5元",
+        "真的",
+        "Is it 1,000",
+        "OK",
+        "好",
+    ]
+    assert clauses("。。，，") == []
+
+
+def test_token_counts_are_near_what_models_count():
+    assert count_tokens("") == 0
+    assert 8 <= count_tokens("你好，很高兴认识你。") <= 11
+    assert 7 <= count_tokens("Hello, how are you today?") <= 9
+    assert count_tokens("a" * 400) == 100
+
+
+@given(st.text())
+def test_no_string_raises(text: str):
+    for found in (tokens(text), words(text), keywords(text), clauses(text)):
+        assert all(isinstance(item, str) and item for item in found)
+    assert count_tokens(text) >= 0
+
+
+@pytest.mark.parametrize("text", ["\ud800孤", "\x00", "a" * 100_000, "好" * 5_000, "İ", "ﷺ", "𠀀𠀁", "👩‍👩‍👧"])
+def test_hostile_strings_do_not_raise(text: str):
+    assert all(token.encode("utf-8") and len(token) <= 64 for token in tokens(text))
+
+
+def test_threads_get_the_same_tokens():
+    texts = ["我昨天去了外滩看日落", "Caroline画了一幅画", "繁體字也可以"] * 20
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(tokens, texts)) == [tokens(text) for text in texts]
+
+
+def test_english_alone_does_not_load_the_chinese_dictionary_and_nothing_is_printed():
+    code = (
+        "import sys; from moechat.language.words import tokens; tokens('only English'); print('jieba' in sys.modules); "
+        "tokens('中文分词')"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert not done.stderr
