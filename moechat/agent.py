@@ -93,6 +93,7 @@ class Surroundings:
     load_embedder: Callable[..., Embedder | None]
     model: Callable[[], ChatModel]
     understanding: Callable[[], ChatModel]
+    ready: Callable[[], None]
     prompt_folders: Sequence[Path]
 
 
@@ -121,7 +122,7 @@ class Agent:
             retry_s=self.config.roll.retry_s, character=lambda: self.character, model=around.understanding,
             dedupe_window=self.config.Agent.core_dedupe_window,
         )  # fmt: skip
-        self._anchors = Anchors(self.core, self.diary, self.store)
+        self._anchors = Anchors(self.core, self.store, around.clock)
         self._worker = Worker(f"memory of {character.name}", self.tick, TICK_S)
         self.store.compact()
         self._worker.submit(self._catch_up)
@@ -270,6 +271,7 @@ class Agent:
         return Cue(text, now, previous, embed, self.config.time.widths, self._anchors.resolve)
 
     def _recall(self, cue: Cue, before: Sequence[Exchange]) -> Recollection:
+        self._around.ready()
         settings = self.config.recall
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
         return recall(
@@ -305,8 +307,7 @@ class Agent:
         return getattr(own, layer) if own else DEFAULT_THRESHOLDS[layer]
 
     def _by_time(self, cue: Cue) -> Candidates:
-        check = self.threshold("by_time") if self.config.Agent.is_check_memorys else None
-        return self.diary.by_time(cue, threshold=check)
+        return self.diary.by_time(cue, threshold=self.threshold("by_time"), check=self.config.Agent.is_check_memorys)
 
     def _events(self, cue: Cue) -> Candidates:
         return self.diary.events(cue, threshold=self.threshold("events"))
@@ -386,6 +387,45 @@ class Agent:
             if opened and all((self.now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
                 self.settle()
         self._roll(self._due())
+
+    # ---- changes of mind
+
+    def select(self, id_: str, variant: int | None = None) -> None:
+        """Branch here, go back to a branch, or choose another reply."""
+        self._change(lambda: self.store.select(id_, variant))
+
+    def correct(self, id_: str, **words: str) -> None:
+        """Change the ``user`` or ``char`` words of an exchange; what follows stays, what was derived is understood anew."""
+        self._change(lambda: self.store.correct(id_, **{side: clean(text) for side, text in words.items()}))
+
+    def retract(self, id_: str) -> None:
+        self._change(lambda: self.store.retract(id_))
+
+    def restore(self, id_: str) -> None:
+        self._change(lambda: self.store.restore(id_))
+
+    def _change(self, change: Callable[[], None]) -> None:
+        with self._turn:
+            self._follow()
+            change()
+            self._roller.by_rules()
+            self.diary.sync()
+        self._worker.submit(self._after_turn)
+
+    def log(self) -> list[dict[str, object]]:
+        """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
+        tree, off = self.store.tree, self.store.tree.off_path()
+        texts = self.store.exchanges([id_ for id_ in tree.parents if id_ not in self.store.state.missing])
+        rows = []
+        for id_, exchange in texts.items():
+            node = tree.nodes.get(id_)
+            mark = "-" if id_ in tree.retracted else " " if id_ in off else "*"
+            status = "retracted" if id_ in tree.retracted else exchange.status
+            rows.append({
+                "id": id_, "parent": tree.parents[id_], "status": status, "text": exchange.user, "reply": exchange.char,
+                "mark": mark, "settled": node is None or node.settled, "variants": len(node.variants) if node else 1,
+            })  # fmt: skip
+        return rows
 
     def settle(self) -> None:
         """What was answered stands; the plain facts in it are found at once."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 from moechat import config as settings
+from moechat import upkeep
 from moechat.agent import Agent, Surroundings
 from moechat.ai.chat_model import ChatModel, OpenAIChatModel
 from moechat.ai.embedding import Embedder, make_embedder
@@ -19,9 +21,11 @@ from moechat.character import CharacterFile, default_character, encode_user, lis
 from moechat.clock import Clock, SetClock, SystemClock
 from moechat.config import Config
 from moechat.defaults import defaults_folder, ensure
-from moechat.errors import NotFound
+from moechat.errors import EmbeddingError, NotFound
+from moechat.language import when, words
 from moechat.store.formats import local
 
+WARM_S = 20.0
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
 
 
@@ -54,6 +58,19 @@ class House:
         self._agents: dict[tuple[str, str], Agent] = {}
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
+        self._warm = self._pool.submit(self._load_slow_things)
+
+    def _load_slow_things(self) -> None:
+        """Dictionaries and weights take a second or two: read them while the page opens, not in the first recall."""
+        when.resolve("昨天", self.clock.now())
+        words.tokens("我们")
+        if self._embedder is not None:
+            with contextlib.suppress(EmbeddingError):  # said when it is used
+                self._embedder.embed(["我们"], "query")
+
+    def ready(self) -> None:
+        """Wait until recall can be quick; an embedding model that takes longer is not waited for."""
+        wait([self._warm], timeout=WARM_S)
 
     # ---- characters and agents
 
@@ -75,6 +92,20 @@ class House:
         owner = folder / "users" / encode_user(user) if user else folder
         return Agent(CharacterFile(folder, self.config), owner, self._around())
 
+    def rebuild(
+        self, character: str | None, user: str | None, *, vectors: bool, progress: upkeep.Progress
+    ) -> upkeep.Report:
+        """Make an owner's indexes anew from the files; ``vectors`` embeds everything anew, too."""
+        agent = self.agent(character, user)
+        name, folder = agent.character.folder.name, agent.store.folder
+        with self._lock:
+            agent.close()
+            del self._agents[name, user or ""]
+        upkeep.drop_indexes(folder, vectors=vectors)
+        agent = self.agent(name, user)
+        embedded = upkeep.fill(agent, progress)
+        return upkeep.verify(agent) | {"embedded": embedded}
+
     def _around(self) -> Surroundings:
         return Surroundings(
             clock=self.clock,
@@ -84,6 +115,7 @@ class House:
             load_embedder=lambda told: make_embedder(self._embedding_settings(told)),
             model=lambda: self._model("chat"),
             understanding=lambda: self._model("understanding"),
+            ready=self.ready,
             prompt_folders=[self.config_path.parent / "prompts", defaults_folder() / "prompts"],
         )
 

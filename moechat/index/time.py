@@ -33,6 +33,10 @@ class TimeIndex:
         """Keys with start ≤ moment ≤ end, in order of time (seed 003, golden ``range_search``)."""
         return self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
 
+    def keys(self) -> list[int]:
+        """All keys, in order of time."""
+        return list(self._keys)
+
     def bounds(self) -> tuple[float, float] | None:
         """The first and the last moment, None where there is none."""
         return (self._times[0], self._times[-1]) if self._times else None

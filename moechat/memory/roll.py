@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from moechat.ai import extraction, rules
+from moechat.ai import rules
 from moechat.ai.chat_model import ChatModel
 from moechat.character import Character
 from moechat.errors import ModelError
@@ -93,6 +93,11 @@ class Roller:
             exchange, language=None, user_name=character.user_name, character_name=character.name
         )
 
+    def scene_changed(self, rounds: Sequence[str]) -> bool:
+        """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""
+        last = self._filed(rounds[-1:])
+        return bool(last) and self._rules(last[0]).scene_changed
+
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
         """Those that stand in their day files (a broken file keeps the others waiting)."""
         rows = self.store.cache.by_ids(ids)
@@ -130,6 +135,8 @@ class Roller:
         return True
 
     def _extract(self, model: ChatModel, exchanges: Sequence[Exchange], now: datetime) -> Understanding:
+        from moechat.ai import extraction
+
         known = self.core.current()[-self.dedupe_window :] if self.dedupe_window else []
         near = self.core.near("\n".join(e.user for e in exchanges), 20)
         known = list({fact.id: fact for fact in [*near, *known]}.values())

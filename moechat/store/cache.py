@@ -30,6 +30,7 @@ CREATE TABLE exchanges (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, at 
 CREATE INDEX exchanges_id ON exchanges (id);
 CREATE INDEX exchanges_file ON exchanges (file);
 CREATE INDEX exchanges_gen ON exchanges (gen);
+CREATE INDEX exchanges_t ON exchanges (t);
 CREATE TABLE notes (id TEXT PRIMARY KEY, file TEXT, tag TEXT, keywords TEXT, by TEXT) WITHOUT ROWID;
 CREATE INDEX notes_file ON notes (file);
 CREATE TABLE episodes (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, start REAL, end REAL, kind TEXT, data TEXT,
@@ -51,6 +52,16 @@ class Row:
     tag: str
     file: str
     sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Both sides of an exchange as the indexes take them; ``t`` in epoch seconds."""
+
+    row: int
+    t: float
+    user: str
+    char: str
 
 
 class Cache:
@@ -199,16 +210,45 @@ class Cache:
         marks = ",".join("?" * len(values))
         return self.all(f"SELECT {self._COLUMNS} {self._FROM} AND {column} IN ({marks})", values)
 
-    def sides(self, after: int = -1) -> Iterator[tuple[int, float, str, str]]:
-        """(row, epoch seconds, user, char) of live exchanges with a higher row number, in row order, in batches."""
+    def sides(self, after: int = -1) -> Iterator[Side]:
+        """Live exchanges written after a generation, in row order, read in batches."""
+        last = -1
         while batch := self.all(
-            "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row > ? ORDER BY row LIMIT 2000", (after,)
+            "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND gen > ? AND row > ? ORDER BY row LIMIT 2000",
+            (after, last),
         ):
-            yield from batch
-            after = batch[-1][0]
+            yield from (Side(*values) for values in batch)
+            last = batch[-1][0]
 
-    def max_row(self) -> int:
-        return self.all("SELECT coalesce(max(row), 0) FROM exchanges")[0][0]
+    def sides_of(self, rows: Sequence[int]) -> list[Side]:
+        marks = ",".join("?" * len(rows))
+        sql = f"SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row IN ({marks}) ORDER BY row"
+        return [Side(*values) for values in self.all(sql, rows)]
+
+    def told(self, word: str, before: float, *, last: bool) -> float | None:
+        """When the user first or last said a word ("": anything), in epoch seconds. Reads all that was said."""
+        order = "DESC" if last else "ASC"
+        rows = self.all(
+            f"SELECT t FROM exchanges WHERE alive = 1 AND t <= ? AND instr(lower(user), ?) ORDER BY t {order} LIMIT 1",
+            (before, word.lower()),
+        )
+        return rows[0][0] if rows else None
+
+    def happened_with(self, word: str, before: float) -> float | None:
+        """When the last event happened that a word is part of."""
+        rows = self.all(
+            "SELECT start FROM episodes WHERE alive = 1 AND start <= ? AND instr(lower(json_extract(data, '$.text')), ?)"
+            " ORDER BY start DESC LIMIT 1",
+            (before, word.lower()),
+        )
+        return rows[0][0] if rows else None
+
+    def before(self, moment: float, count: int) -> list[Row]:
+        """The last ``count`` exchanges before a moment, oldest first."""
+        found = self.all(
+            f"SELECT {self._COLUMNS} {self._FROM} AND e.t < ? ORDER BY e.t DESC, e.row DESC LIMIT ?", (moment, count)
+        )
+        return [_row(r) for r in reversed(found)]
 
     # notes, episodes, facts
 

@@ -456,6 +456,10 @@ class FileStore:
     def _day_file_name(self, node: Node) -> str:
         return formats.day_file(datetime.fromisoformat(node.at), self.zone)
 
+    def day_files(self) -> list[str]:
+        """The day files that are known, by name relative to the folder."""
+        return sorted(n for n in self._signatures if n != formats.CORE and not n.endswith(formats.NOTES))
+
     # ---- masks and upkeep
 
     def hidden(self) -> set[str]:

@@ -1,0 +1,291 @@
+"""The commands. ``moechat`` (also ``python -m moechat``); every command prints for people, or one JSON object a line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moechat import __version__
+from moechat.errors import MoeChatError
+
+if TYPE_CHECKING:
+    from moechat.house import House
+    from moechat.model import Hit, Recollection, Span
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. 0: done; 1: what was asked for failed; 2: wrong use."""
+    args = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        return args.run(args)
+    except (MoeChatError, OSError) as error:
+        print(f"moechat: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="moechat", description="A chat companion that remembers.")
+    parser.add_argument("--version", action="version", version=f"moechat {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    web = _command(commands, "web", _web, "the chat in the browser", json_output=False)
+    web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
+    web.add_argument("--port", type=int, help="port (default: web.port of the configuration)")
+    web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
+
+    say = _command(commands, "say", _say, "one whole turn, settled and understood before it returns", talk=True)
+    say.add_argument("text")
+    ask = _command(commands, "recall", _recall, "what would be recalled and why; writes nothing", talk=True)
+    ask.add_argument("text")
+    when = _command(commands, "when", _when, "time expressions → spans", now=True)
+    when.add_argument("text", nargs="*", help="texts; none: one a line from standard input")
+
+    tree = _command(commands, "log", _log, "the conversation's tree", talk=True)
+    tree.add_argument("action", choices=["list", "select", "correct", "branch", "retract", "restore"])
+    tree.add_argument("id", nargs="?", help="an exchange")
+    tree.add_argument("text", nargs="?", help="the corrected words")
+    tree.add_argument("--reply", action="store_true", help="correct the reply, not the message")
+    tree.add_argument("--variant", type=int, help="with select: which of the replies, from 0")
+
+    _command(commands, "verify", _verify, "check the files against the indexes", talk=True)
+    rebuild = _command(commands, "rebuild", _rebuild, "make the indexes anew", talk=True)
+    rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
+
+    bench = _command(commands, "bench", _bench, "measure", json_output=True)
+    bench.add_argument("what", choices=["speed"])
+    bench.add_argument("--entries", type=int, default=10_000, help="how many exchanges (default: 10000)")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: Command, told: str, *, talk: bool = False, now: bool = False, json_output: bool = True
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=told, description=told)
+    command.set_defaults(run=run)
+    command.add_argument("--data", type=Path, default=Path("data"), metavar="DIR", help="the data folder (default: data)")
+    command.add_argument(
+        "--config", type=Path, default=Path("config.yaml"), metavar="FILE", help="the settings (default: config.yaml)"
+    )
+    if talk:
+        command.add_argument("-c", "--character", help="whose memory (default: the configured character)")
+        command.add_argument("--user", help="which user (default: the owner of the character's folder)")
+    if talk or now:
+        command.add_argument("--now", metavar="ISO", help="hold the clock at this time")
+    if json_output:
+        command.add_argument("--json", action="store_true", help="one JSON object a line")
+    return command
+
+
+def _house(args: argparse.Namespace) -> House:
+    from moechat.house import House
+
+    return House(args.data, args.config, now=getattr(args, "now", None))
+
+
+def _out(told: object) -> None:
+    print(json.dumps(told, ensure_ascii=False))
+
+
+# ---- talking
+
+
+def _web(args: argparse.Namespace) -> int:
+    from moechat import web
+
+    house = _house(args)
+    try:
+        settings = house.config.web
+        web.serve(house, host=args.host or settings.host, port=settings.port if args.port is None else args.port)
+    finally:
+        house.close()
+    return 0
+
+
+def _say(args: argparse.Namespace) -> int:
+    from moechat.agent import Delta, Ended, Recalled
+
+    with _house(args) as house:
+        agent = house.agent(args.character, args.user)
+        found: Recollection | None = None
+        for event in agent.talk(args.text):
+            if isinstance(event, Recalled):
+                found = event.recollection
+            elif isinstance(event, Delta) and not args.json:
+                print(event.text, end="", flush=True)
+            elif isinstance(event, Ended):
+                ended = event
+        agent.finish()
+        if args.json:
+            recalled = [_hit(hit) for hit in found.hits] if found else []
+            timing = dict(found.timing_ms) if found else {}
+            _out({"reply": ended.exchange.char, "exchange_id": ended.exchange.id, "recalled": recalled, "timing_ms": timing}
+                 | ({"error": ended.error} if ended.error else {}))  # fmt: skip
+        else:
+            print()
+        _warn(agent.problems())
+    if ended.error:
+        print(f"moechat: {ended.error}", file=sys.stderr)
+    return 1 if ended.error else 0
+
+
+def _recall(args: argparse.Namespace) -> int:
+    with _house(args) as house:
+        agent = house.agent(args.character, args.user)
+        found = agent.recall(args.text)
+        _warn([*agent.problems(), *found.notices])
+    if args.json:
+        _out(_recollection(found))
+        return 0
+    for span in found.spans:
+        print(f"{span.phrase}: {span.start:%Y-%m-%d %H:%M} – {span.end:%Y-%m-%d %H:%M}")
+    for span in found.empty_spans:
+        print(f"{span.phrase}: no record")
+    for hit in found.hits:
+        moment = f"{hit.time:%Y-%m-%d %H:%M} " if hit.time else ""
+        print(f"[{hit.layer} {hit.recipe} {hit.score:.3f}] {moment}{hit.text}")
+    for dropped in found.dropped:
+        if dropped.why == "in_context":
+            print(f"[{dropped.why}] {dropped.hit.text}")
+    return 0
+
+
+def _when(args: argparse.Namespace) -> int:
+    from datetime import datetime
+
+    from moechat import config
+    from moechat.clock import SystemClock
+    from moechat.errors import ConfigError
+    from moechat.language import when
+    from moechat.store.formats import local
+
+    settings = config.load(args.config).time if args.config.exists() else config.Config().time
+    try:
+        now = local(datetime.fromisoformat(args.now), settings.tzinfo) if args.now else SystemClock(settings.tzinfo).now()
+    except ValueError:
+        raise ConfigError("command line", "--now", args.now, "write a time as 2025-05-21T15:00") from None
+    texts = args.text or (line.rstrip("\r\n") for line in sys.stdin)
+    for text in texts:
+        spans = when.resolve(text, now, widths={**when.WIDTHS, **settings.widths})
+        if args.json:
+            _out({"text": text, "spans": [_span(span) for span in spans]})
+        else:
+            told = "; ".join(f"{s.phrase}: {s.start:%Y-%m-%d %H:%M:%S} – {s.end:%Y-%m-%d %H:%M:%S}" for s in spans)
+            print(f"{text}  →  {told or '–'}")
+        sys.stdout.flush()
+    return 0
+
+
+def _log(args: argparse.Namespace) -> int:
+    from moechat.errors import NotFound
+
+    with _house(args) as house:
+        agent = house.agent(args.character, args.user)
+        if args.action == "list":
+            for row in agent.log():
+                _out(row) if args.json else print(f"{row['mark']} {row['id']} [{row['status']}] {row['text']}")
+            return 0
+        if not args.id:
+            raise NotFound(f"log {args.action} needs the id of an exchange; `moechat log list` shows them")
+        match args.action:
+            case "select" | "branch":
+                agent.select(args.id, args.variant)
+            case "correct":
+                if args.text is None:
+                    raise NotFound("log correct needs the corrected words after the id")
+                agent.correct(args.id, **({"char": args.text} if args.reply else {"user": args.text}))
+            case "retract":
+                agent.retract(args.id)
+            case "restore":
+                agent.restore(args.id)
+        agent.finish()
+        row = next((row for row in agent.log() if row["id"] == args.id), {"id": args.id})
+        _out(row) if args.json else print(f"{args.action}: {args.id}")
+    return 0
+
+
+# ---- upkeep
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from moechat import upkeep
+
+    with _house(args) as house:
+        report = upkeep.verify(house.agent(args.character, args.user))
+    if args.json:
+        _out(report)
+    else:
+        _warn(report["problems"])
+        print(", ".join(f"{name}: {value}" for name, value in report.items() if name != "problems"))
+    return 1 if report["problems"] else 0
+
+
+def _rebuild(args: argparse.Namespace) -> int:
+    with _house(args) as house:
+        report = house.rebuild(args.character, args.user, vectors=args.vectors, progress=_progress(args.json))
+    _out(report) if args.json else print(", ".join(f"{name}: {value}" for name, value in report.items()))
+    return 0
+
+
+def _progress(quiet: bool) -> Callable[[int, int], None]:
+    def tell(done: int, of: int) -> None:
+        if not quiet:
+            print(f"\r{done} of {of}", end="\n" if done >= of else "", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from moechat import bench
+
+    figures = bench.speed(args.entries)
+    if args.json:
+        _out(figures)
+    else:
+        for name, value in figures.items():
+            print(f"{name:>16}  {value}")
+    return 0
+
+
+# ---- shapes (DESIGN.md, commands)
+
+
+def _span(span: Span) -> dict[str, str]:
+    return {
+        "phrase": span.phrase,
+        "start": span.start.replace(tzinfo=None).isoformat(),
+        "end": span.end.replace(tzinfo=None).isoformat(),
+    }
+
+
+def _hit(hit: Hit) -> dict[str, object]:
+    return {
+        "layer": hit.layer, "recipe": hit.recipe, "id": hit.id, "time": hit.time.isoformat() if hit.time else None,
+        "text": hit.text, "score": round(hit.score, 6), "features": {k: round(float(v), 6) for k, v in hit.features.items()},
+        "tokens": hit.tokens,
+    }  # fmt: skip
+
+
+def _recollection(found: Recollection) -> dict[str, object]:
+    return {
+        "spans": [_span(span) for span in found.spans],
+        "hits": [_hit(hit) for hit in found.hits],
+        "dropped": [{"id": d.hit.id, "text": d.hit.text, "why": d.why} for d in found.dropped],
+        "timing_ms": dict(found.timing_ms),
+        "empty_spans": [_span(span) for span in found.empty_spans],
+        "notices": list(found.notices),
+    }
+
+
+def _warn(problems: Sequence[str]) -> None:
+    for problem in problems:
+        print(f"moechat: {problem}", file=sys.stderr)

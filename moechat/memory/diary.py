@@ -1,0 +1,326 @@
+"""The diary: what was said, word for word, found again by its time and by its meaning.
+
+Documents are the sides of exchanges: number 2 * row + side (0 the user's words, 1 the character's). Rows only grow, so the
+indexes grow at their ends; a row that died is taken out of them.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from threading import Event as Signal
+
+import numpy as np
+
+from moechat.cue import Cue
+from moechat.index.dense import Dense, Space
+from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex
+from moechat.index.time import SpanIndex, TimeIndex
+from moechat.index.vector import VectorTable, meets, text_key
+from moechat.language import words
+from moechat.model import Exchange, Hit, Span
+from moechat.recall import Candidates, exchange_text
+from moechat.store.cache import Side
+from moechat.store.files import FileStore
+
+SEARCH_DEPTH = 200
+BATCH = 32  # exchanges that are embedded at once
+LITERAL_SHARE = 0.5  # of the question's words, by rarity: what has them was meant, however far its vector lies
+SIDES = ("user", "char")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One side of an exchange that a search found. ``inside`` is the asked span that it was told or happened in."""
+
+    hit: Hit
+    inside: Span | None
+    relevant: bool
+    """Whether it passes the floor: near enough in meaning, or it has the words."""
+
+
+class Diary:
+    """The exchanges of one owner. ``sync`` follows the store; searches see what the last ``sync`` saw."""
+
+    def __init__(self, store: FileStore, dense: Dense, *, user_name: str, character_name: str) -> None:
+        self._store, self._dense = store, dense
+        self._speakers = (user_name, character_name)
+        self._lock = threading.RLock()
+        self._generation = store.cache.generation()
+        self._times = TimeIndex(store.cache.times())
+        self._happened = SpanIndex(store.cache.happened())
+        self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
+        lexical = store.folder / ".index" / "lexical"
+        self._own(lexical)
+        for space in dense.spaces:
+            self._own(space.folder / "diary", keep_old=True)
+        self._index = HybridIndex(lexical, dense.table("diary"))
+        self._catch_up()
+
+    def _own(self, folder: Path, *, keep_old: bool = False) -> None:
+        """Indexes by row belong to one cache. Those of an earlier one go; old vectors stay to be looked up by their text."""
+        mark = folder.with_name(f"{folder.name}.rows")
+        identity = self._store.cache.identity()
+        if folder.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != identity):
+            old = folder.with_name(f"{folder.name}.old")
+            if keep_old and not old.exists():
+                folder.rename(old)
+            else:
+                shutil.rmtree(folder)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(identity, encoding="utf-8")
+
+    # ---- following the store
+
+    def sync(self) -> None:
+        """Take in rows that came or died since the last call."""
+        with self._lock:
+            generation = self._store.cache.generation()
+            if generation == self._generation:
+                return
+            dead = []
+            for row, moment, alive in self._store.cache.changed_exchanges(self._generation):
+                self._times.remove(row, moment)
+                if alive:
+                    self._times.add(row, moment)
+                else:
+                    dead += [2 * row, 2 * row + 1]
+            self._happened = SpanIndex(self._store.cache.happened())
+            self._index.remove(dead)
+            self._catch_up(after=self._generation)
+            self._generation = generation
+
+    def _catch_up(self, after: int | None = None) -> None:
+        """Index the rows that the words' index does not have: those of newer generations, or all that are missing."""
+        if after is None:
+            have = set((self._index.documents() // 2).tolist())
+            rows = (side for side in self._store.cache.sides() if side.row not in have)
+        else:
+            rows = self._store.cache.sides(after=after)
+        for batch in batched(rows, 500):
+            self._index.add([doc for side in batch for doc in self._docs(side)])
+
+    def _docs(self, side: Side) -> list[Doc]:
+        texts = (side.user, side.char)
+        return [Doc(2 * side.row + i, side.t, self._speakers[i], text) for i, text in enumerate(texts) if text]
+
+    # ---- vectors
+
+    def embed_missing(self, stop: Signal, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Embed what has no vector yet, in every space that needs it. Returns how many texts were embedded."""
+        return sum(self._fill(space, stop, progress) for space in list(self._dense.spaces))
+
+    def _fill(self, space: Space, stop: Signal, progress: Callable[[int], None]) -> int:
+        table, done = space.table("diary"), 0
+        old_folder = space.folder / "diary.old"
+        old = VectorTable(old_folder, table.dim) if old_folder.exists() else None
+        for batch in batched(self._unembedded(table), BATCH):
+            if stop.is_set():
+                break
+            done += self._embed(space, table, old, batch)
+            progress(done)
+        else:
+            if old is not None:
+                old.close()
+                shutil.rmtree(old_folder, ignore_errors=True)
+        return done
+
+    @staticmethod
+    def _embed(space: Space, table: VectorTable, old: VectorTable | None, batch: Sequence[Side]) -> int:
+        texts = [text for side in batch for text in (side.user, side.char)]
+        positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
+        keys = [text_key(text) for text in texts]
+        vectors = np.zeros((len(texts), table.dim), dtype=np.float32)
+        unknown = np.ones(len(texts), dtype=bool)
+        for source in filter(None, (table, old)):
+            places = source.lookup(keys)
+            known = unknown & (places >= 0)
+            vectors[known] = source.get(places[known])
+            unknown &= ~known
+        new = np.flatnonzero(unknown)
+        if len(new):
+            vectors[new] = space.embedder.embed([texts[i] for i in new])
+        table.put(positions, keys, vectors)
+        return len(new)
+
+    def _unembedded(self, table: VectorTable) -> Iterator[Side]:
+        """Exchanges without a vector; asks the table first, so that a full one costs no reading."""
+        with self._lock:
+            rows = np.array(sorted(self._times.keys()), dtype=np.int64)
+        lacking = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))]
+        for batch in batched(lacking.tolist(), 500):
+            yield from self._store.cache.sides_of(batch)
+
+    def missing(self, space: Space) -> int:
+        """How many exchanges have no vector in this space."""
+        return sum(1 for _ in self._unembedded(space.table("diary")))
+
+    def reopen_vectors(self) -> None:
+        """Another embedding model serves from now on."""
+        with self._lock:
+            self._index.vectors = self._dense.table("diary")
+
+    # ---- recall
+
+    def by_time(self, cue: Cue, *, threshold: float, check: bool) -> Candidates:
+        """What was told in the spans that are asked for, or happened in them; a span that dates a remark recalls nothing.
+
+        Ranked by relevance, so that a long span gives its best; the prompt shows it in order of time. ``check`` filters by
+        meaning as well (``is_check_memorys``, ``mem_thresholds``).
+        """
+        if not cue.asks_time:
+            return []
+        found = [one for one in self._found(cue, threshold) if one.inside is not None]
+        why = ["below_threshold" if check and not one.relevant else "" for one in found]
+        return [(replace(one.hit, recipe="by_time", span=one.inside), reason) for one, reason in zip(found, why, strict=True)]
+
+    def events(self, cue: Cue, *, threshold: float) -> Candidates:
+        """The diary by meaning and words. What lies outside an asked span stays in the ranking and enters no prompt."""
+        candidates: Candidates = []
+        for one in self._found(cue, threshold):
+            outside = cue.asks_time and one.inside is None
+            candidates.append((one.hit, "outside_span" if outside else "" if one.relevant else "below_threshold"))
+        return candidates
+
+    def _found(self, cue: Cue, threshold: float) -> list[Found]:
+        """One search a cue, shared by the recipes of the diary."""
+        return cue.once(f"diary {threshold}", lambda: self._search(cue, threshold))
+
+    def _search(self, cue: Cue, threshold: float) -> list[Found]:
+        spans = cue.spans if cue.asks_time else []
+        happened = self._happened_in(spans)
+        with self._lock:
+            told = [(span.start.timestamp(), span.end.timestamp()) for span in spans]
+            ranked = self._index.search(
+                cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=told, hidden=self._hidden_documents()
+            )
+        docs = ranked.docs.tolist()
+        more = [2 * row for row in happened if 2 * row not in set(docs)]
+        rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc in [*docs, *more])))}
+        found: list[Found] = self._unfiled(cue, spans)
+        for i, doc in enumerate([*docs, *more]):
+            if (row := rows.get(doc // 2)) is None or row.exchange.id in self._store.hidden():
+                continue
+            known = i < len(docs)
+            features = {name: float(values[i]) for name, values in ranked.features.items()} if known else {}
+            features = {name: value for name, value in features.items() if value and not math.isnan(value)}
+            hit = _hit(row.exchange, doc % 2, float(ranked.scores[i]) if known else 0.0, features, ranked.words(i) if known else [])
+            inside = next((s for s in spans if s.covers(row.exchange.at)), None) or happened.get(doc // 2)
+            found.append(Found(hit, inside, self._relevant(features, threshold)))
+        return sorted(found, key=lambda one: one.inside is None)
+
+    @staticmethod
+    def _relevant(features: dict[str, float], threshold: float) -> bool:
+        return bool(meets(features.get("cosine", -1.0), threshold)) or features.get("lexical", 0.0) / WEIGHTS["lexical"] >= LITERAL_SHARE
+
+    def _vector(self, cue: Cue) -> np.ndarray | None:
+        """The question's vector without the names of those who talk here: a name in a short text drowns its meaning."""
+        bare = self._index.without_names(cue.text)
+        if bare == cue.text or cue.embed is None:
+            return cue.vector
+        vectors = cue.once("vector without names", lambda: cue.embed([bare]))  # type: ignore[misc]
+        return None if vectors is None else vectors[0]
+
+    def _happened_in(self, spans: Sequence[Span]) -> dict[int, Span]:
+        """Rows of exchanges that tell of something that happened in a span."""
+        rows: dict[int, Span] = {}
+        for span in spans:
+            episodes = self._store.cache.episodes(self._happened.meeting(span.start.timestamp(), span.end.timestamp()))
+            ids = list(dict.fromkeys(source for episode in episodes for source in episode.event.sources))
+            for row in self._store.cache.by_ids(ids).values():
+                rows.setdefault(row.row, span)
+        return rows
+
+    def _hidden_documents(self) -> frozenset[int]:
+        hidden = self._store.hidden()
+        key = (self._generation, frozenset(hidden))
+        if self._hidden[0] != key:
+            rows = [row.row for row in self._store.cache.by_ids(sorted(hidden)).values()]
+            self._hidden = (key, frozenset(doc for row in rows for doc in (2 * row, 2 * row + 1)))
+        return self._hidden[1]
+
+    def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[Found]:
+        """What stands in the log alone (not settled yet, or its day file is broken) is recalled word for word as well."""
+        tree, hidden = self._store.tree, self._store.hidden()
+        asked = set(cue.words)
+        found = []
+        for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
+            exchange = node.exchange()
+            if node.id in hidden or not node.variants:
+                continue
+            for side, text in enumerate((exchange.user, exchange.char)):
+                shared = sorted(asked.intersection(words.tokens(text)))
+                share = len(shared) / len(asked) if asked else 0.0
+                inside = next((span for span in spans if span.covers(exchange.at)), None)
+                if share or inside:
+                    hit = _hit(exchange, side, share, {"share": share}, shared)
+                    found.append(Found(hit, inside, share >= LITERAL_SHARE))
+        return sorted(found, key=lambda one: -one.hit.score)
+
+    def empty_spans(self, cue: Cue) -> list[Span]:
+        """Spans that are asked for and hold no record."""
+        if not cue.asks_time:
+            return []
+        unfiled = [node.exchange().at for node in [*self._store.tree.open(), *self._store.tree.unfiled()]]
+        return [span for span in cue.spans if not self._has(span) and not any(map(span.covers, unfiled))]
+
+    def _has(self, span: Span) -> bool:
+        with self._lock:
+            told = self._times.between(span.start.timestamp(), span.end.timestamp())
+        hidden = self._hidden_documents()
+        return any(2 * row not in hidden for row in told) or bool(self._happened_in([span]))
+
+    def widen(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Diary hits with the text of their whole exchange; others as they are."""
+        exchanges = self._store.exchanges([hit.id for hit in hits if hit.layer == "diary"])
+        user, char = self._speakers
+        return [
+            replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.layer == "diary" else hit for hit in hits
+        ]
+
+    def unlogged(self, before: datetime | None, count: int) -> list[Exchange]:
+        """The last exchanges of the day files before a moment (None: of all) that have no log entry, oldest first."""
+        moment = before.timestamp() if before else math.inf
+        rows = self._store.cache.before(moment, count)
+        return [row.exchange for row in rows if row.exchange.id not in self._store.tree]
+
+    def differences(self) -> list[str]:
+        """Where the indexes do not hold what the cache holds, in words."""
+        with self._lock:
+            rows = {side.row: side for side in self._store.cache.sides()}
+            docs = {2 * row + i for row, side in rows.items() for i, text in enumerate((side.user, side.char)) if text}
+            indexed = set(self._index.documents().tolist())
+            found = []
+            if indexed != docs:
+                found.append(f"the words' index lacks {len(docs - indexed)} and has {len(indexed - docs)} too many; rebuild")
+            if sorted(self._times.keys()) != sorted(rows):
+                found.append("the time index differs from the cache; rebuild")
+        return found
+
+    def close(self) -> None:
+        self._index.close()
+
+
+def batched(items, size: int):  # noqa: ANN001, ANN201
+    """Lists of ``size`` items (itertools has it from Python 3.12 on)."""
+    batch = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _hit(exchange: Exchange, side: int, score: float, features: dict[str, float], shared: Sequence[str]) -> Hit:
+    text = (exchange.user, exchange.char)[side]
+    return Hit(
+        "diary", "events", exchange.id, text, score, exchange.at, (exchange.id,), features, tuple(shared),
+        side=SIDES[side],  # type: ignore[arg-type]
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""Upkeep: check an owner's files against the indexes, and make the indexes anew. The files are the truth."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from moechat.agent import Agent
+from moechat.model import Exchange
+from moechat.store import formats, records
+from moechat.store.files import FileStore
+
+Report = dict[str, object]
+Progress = Callable[[int, int], None]
+
+
+def verify(agent: Agent) -> Report:
+    """Counts, and every difference found, in words, under ``problems``. Reads all files; changes nothing."""
+    store = agent.store
+    on_disk, problems = _read_all(store)
+    problems += agent.problems()
+    problems += _log_against_files(store, on_disk)
+    problems += _cache_against_files(store, on_disk)
+    problems += agent.diary.differences()
+    space = agent.dense.spaces[-1] if agent.dense.spaces else None
+    return {
+        "exchanges": len(on_disk),
+        "in_log": len(store.tree.parents),
+        "unsettled": len(store.tree.open()),
+        "waiting_for_their_day_file": len(store.tree.unfiled()),
+        "waiting_to_be_understood": len(store.tree.pending()),
+        "facts": len(store.cache.facts()),
+        "without_vector": agent.diary.missing(space) if space else 0,
+        "problems": list(dict.fromkeys(problems)),
+    }
+
+
+def _read_all(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
+    """Every record of every day file, read from the disk."""
+    found: dict[str, Exchange] = {}
+    problems = []
+    for path in sorted((store.folder / "memorys").glob("*.y*ml")):
+        if path.name.endswith(formats.NOTES) or path.name.startswith("."):
+            continue
+        _, parsed = records.read(path)
+        problems += [str(problem) for problem in parsed.problems]
+        for record in parsed.records:
+            try:
+                exchange, _ = formats.exchange_from(record, path, store.zone)
+            except formats.DataError as problem:
+                problems.append(str(problem))
+                continue
+            if exchange.id in found:
+                problems.append(f"{path}: the id {exchange.id!r} stands in another day file as well")
+            found[exchange.id] = exchange
+    return found, problems
+
+
+def _log_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[str]:
+    """What was filed must be there, or be known to be missing; what was settled must be there or wait in the log."""
+    problems = []
+    for id_ in store.tree.parents:
+        node = store.tree.nodes.get(id_)
+        filed = node.filed if node else store.tree.past_sha.get(id_, "")
+        if not filed or id_ in store.tree.retracted:
+            continue
+        if id_ not in on_disk:
+            problems.append(f"exchange {id_} was deleted from its day file; `moechat log retract {id_}` forgets what cites it")
+        elif formats.text_hash(on_disk[id_].user, on_disk[id_].char) != filed:
+            problems.append(f"exchange {id_} has other words in its day file than the log says were filed")
+    return problems
+
+
+def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[str]:
+    cached = {row.exchange.id: row.exchange for name in store.day_files() for row in store.cache.of_file(name).values()}
+    problems = [f"exchange {id_} is not in the cache; `moechat rebuild` mends it" for id_ in on_disk.keys() - cached.keys()]
+    problems += [f"exchange {id_} is in the cache alone; `moechat rebuild` mends it" for id_ in cached.keys() - on_disk.keys()]
+    problems += [
+        f"exchange {id_} differs from the cache; `moechat rebuild` mends it"
+        for id_ in cached.keys() & on_disk.keys()
+        if (cached[id_].user, cached[id_].char) != (on_disk[id_].user, on_disk[id_].char)
+    ]
+    return problems
+
+
+def drop_indexes(folder: Path, *, vectors: bool) -> None:
+    """Delete what can be made anew. Vectors are kept to be looked up by their text, unless they are to be made anew too."""
+    index = folder / ".index"
+    for path in index.glob("*"):
+        if path.name.startswith("vectors-") and not vectors:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif not path.name.startswith("stream-"):
+            path.unlink()
+
+
+def fill(agent: Agent, progress: Progress) -> int:
+    """Embed whatever has no vector, in the foreground. Returns how many texts were embedded."""
+    space = agent.dense.spaces[-1] if agent.dense.spaces else None
+    total = agent.diary.missing(space) if space else 0
+    done = agent.diary.embed_missing(threading.Event(), lambda count: progress(count, 2 * total))
+    if agent.dense.changing():
+        agent.switch_embedding()
+    progress(2 * total, 2 * total)
+    return done
