@@ -27,7 +27,6 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "lore": ("char", "user", "entries"),
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
-    "offline": ("char", "user"),
 }
 
 
@@ -41,7 +40,7 @@ class Prompts:
         self.folders, self.language = tuple(folders), language
         self._read: dict[Path, tuple[yaml_file.Stamp, str]] = {}
 
-    def fill(self, name: str, **values: str) -> str:
+    def fill(self, name: str, /, **values: str) -> str:
         """The prompt ``name`` with its placeholders replaced. Raises DataError naming file and unknown placeholder."""
         path, template = self._template(name)
         paragraphs = []
