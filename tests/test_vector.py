@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -138,6 +140,7 @@ def test_positions_that_hold_nothing_score_as_missing_and_are_never_found():
     assert table.dot(np.array([0, 3, 901, 5000, -1]), unit_rows(1)[0])[[0, 2, 3, 4]].tolist() == [MISSING] * 4
     assert sorted(table.top(unit_rows(1)[0], 10)[0].tolist()) == [3, 900]
     assert not table.get(np.array([0, 4000])).any()
+    assert table.held(np.array([0, 3, 900, 901, 5000, -1])).tolist() == [False, True, True, False, False, False]
 
 
 def test_an_empty_table_finds_nothing(tmp_path):
@@ -189,6 +192,38 @@ def test_a_row_caught_between_key_and_vector_is_missing(tmp_path):
     again = VectorTable(tmp_path / "diary", DIM)
     assert again.missing(np.arange(10), numbered_keys(10)).tolist() == [4]
     again.close()
+
+
+WRITER = """
+import sys, numpy as np
+from pathlib import Path
+from moechat.index.vector import VectorTable, text_key
+table = VectorTable(Path(sys.argv[1]), 256)
+for turn in range(10**9):
+    rows = (np.arange(40) * 7 + turn) % 3000
+    vectors = np.zeros((40, 256), np.float32)
+    vectors[np.arange(40), (rows + turn) % 256] = 1
+    table.put(rows, [text_key(str((row + turn) % 256)) for row in rows], vectors)
+    print(turn, flush=True)
+"""
+
+
+@pytest.mark.parametrize("turns", [1, 40, 300])
+def test_a_process_killed_while_it_overwrites_rows_leaves_them_right_or_missing(tmp_path, turns):
+    root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "diary")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root) as process:
+        assert process.stdout is not None
+        for _ in range(turns):
+            process.stdout.readline()
+        process.kill()
+    table = VectorTable(tmp_path / "diary", 256)
+    held = np.flatnonzero(table.held(np.arange(3000)))
+    assert len(held)
+    meant = np.argmax(table.get(held), axis=1)
+    assert not len(table.missing(held, [text_key(str(text)) for text in meant]))
+    assert not len(table.unsound())
+    table.close()
 
 
 def test_a_changed_text_is_missing_at_its_position_until_it_is_put_again():

