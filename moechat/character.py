@@ -58,16 +58,17 @@ KEYS = tuple(one.name for one in fields(Character) if one.name != "folder")
 _TEXTS = ("persona", "personality", "scenario", "greeting", "user_persona", "prompt")
 
 
-def load_character(folder: Path, config: Config) -> Character:
+def load_character(folder: Path, config: Config, user: str = "") -> Character:
     """The character in ``folder``: from character.yaml, else from an old ``Agent:`` section that names it, else a name.
 
-    Raises DataError naming file, line or key, and what to do.
+    ``user`` is who is talking, where it is not the owner of the folder. Raises DataError naming file, line or key, and
+    what to do.
     """
     path = folder / FILE
     if path.exists():
-        return _filled(folder, _read(path), config.Agent.user)
+        return _filled(folder, _read(path), user, config.Agent.user)
     agent = config.Agent
-    return _filled(folder, _from_agent(agent) if agent.char == folder.name else {}, agent.user)
+    return _filled(folder, _from_agent(agent) if agent.char == folder.name else {}, user, agent.user)
 
 
 class CharacterFile:
@@ -77,8 +78,8 @@ class CharacterFile:
     character's overrides in place.
     """
 
-    def __init__(self, folder: Path, config: Config) -> None:
-        self._base, self._stamp = config, yaml_file.stamp(folder / FILE)
+    def __init__(self, folder: Path, config: Config, user: str = "") -> None:
+        self._base, self._user, self._stamp = config, user, yaml_file.stamp(folder / FILE)
         self.folder = folder
         self.problem: MoeChatError | None = None
         self.character, self.config = self._load()
@@ -96,7 +97,7 @@ class CharacterFile:
         return self.character
 
     def _load(self) -> tuple[Character, Config]:
-        character = load_character(self.folder, self._base)
+        character = load_character(self.folder, self._base, self._user)
         return character, self._base.for_character(character.overrides, self.folder / FILE)
 
 
@@ -161,11 +162,12 @@ def _flat(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _filled(folder: Path, data: Mapping[str, Any], agent_user: str) -> Character:
+def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -> Character:
     name = data.get("name", "").strip() or folder.name
     told = "".join(data.get(key, "") for key in _TEXTS) or name
     language = cast(Language, data.get("language") or ("zh" if _HAN.search(told) else "en"))
-    names = {"char": name, "user": data.get("user_name", "").strip() or agent_user or USER_NAMES[language]}
+    called = user or data.get("user_name", "").strip() or agent_user or USER_NAMES[language]
+    names = {"char": name, "user": called}
 
     def fill(text: str) -> str:
         return _NAMES.sub(lambda match: names[match[1].lower()], text).strip()
@@ -174,7 +176,7 @@ def _filled(folder: Path, data: Mapping[str, Any], agent_user: str) -> Character
     return Character(
         folder=folder,
         name=name,
-        user_name=names["user"],
+        user_name=called,
         language=language,
         examples=fill(examples) if isinstance(examples, str) else [Message(m.role, fill(m.content)) for m in examples],
         overrides=data.get("overrides", {}),

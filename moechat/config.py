@@ -8,6 +8,7 @@ folder may come from a stranger, so it cannot say where messages or keys are sen
 from __future__ import annotations
 
 import difflib
+import io
 import json
 import os
 import sys
@@ -36,6 +37,7 @@ from moechat.schema import (
     WebSettings,
     setting,
 )
+from moechat.store import records
 
 PREFIX = "MOECHAT_"
 ENVIRONMENT = "environment"
@@ -292,18 +294,13 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
                 place[name] = {}
             place = place[name]
         place[last] = "auto" if value is None and "threshold" in last else value
-        fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-        try:
-            with fresh.open("w", encoding="utf-8", newline="\n") as file:
-                yaml.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            given, notices = _known_sections(yaml_file.read(fresh), path)
-            config = _validated(given, path, tuple(notices))
-            fresh.chmod(path.stat().st_mode)
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        text = io.StringIO()
+        yaml.dump(document, text)
+        given, notices = _known_sections(yaml_file.parse(text.getvalue(), path), path)
+        config = _validated(given, path, tuple(notices))
+        mode = path.stat().st_mode
+        records.replace(path, text.getvalue().encode())
+        path.chmod(mode)
     return config
 
 

@@ -72,6 +72,12 @@ def test_the_user_is_called_as_the_settings_say(folder: Path) -> None:
     assert load_character(folder, Config()).user_name == "User"
 
 
+def test_another_user_of_the_folder_is_called_by_their_own_name(folder: Path) -> None:
+    write(folder, "user_name: 主人\npersona: '{{user}}的朋友'")
+    assert load_character(folder, agent(user="小林")).persona == "主人的朋友"
+    assert CharacterFile(folder, agent(user="小林"), "阿宁").refresh().persona == "阿宁的朋友"
+
+
 def test_overrides_are_settings_and_not_text(folder: Path) -> None:
     write(
         folder, "name: no\noverrides:\n  recall: {token_budget: 700}\n  chat: {single_system: yes, temperature: null}\n"
