@@ -307,6 +307,15 @@ def test_any_folder_of_sentence_transformers_can_embed(tiny_model):
     assert plain.fingerprint != embedder.fingerprint
 
 
+def test_many_threads_may_use_one_model(tiny_model):
+    embedder = SentenceTransformerEmbedder(str(tiny_model), device="cpu")
+    texts = ["我住在杭州" * (number % 7 + 1) for number in range(70)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: embedder.embed(texts), range(8)))
+    for answer in answers:
+        np.testing.assert_allclose(answer, answers[0], atol=1e-5)
+
+
 def test_weights_that_changed_under_one_path_change_the_fingerprint(tiny_model):
     before = SentenceTransformerEmbedder(str(tiny_model), device="cpu").fingerprint
     weights = next(tiny_model.rglob("model.safetensors"))

