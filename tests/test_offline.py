@@ -93,6 +93,25 @@ def test_liking_and_disliking_are_never_taken_for_each_other():
     assert "草莓" not in reply("我讨厌什么", context=likes)
 
 
+def test_all_that_the_user_likes_is_told():
+    likes = [Exchange("e2", TOLD, "我喜欢草莓", "好。"), Exchange("e3", SOON, "我喜欢爬山", "好。")]
+    answer = reply("我喜欢什么", context=likes)
+    assert "草莓" in answer
+    assert "爬山" in answer
+
+
+def test_a_clause_that_answers_the_other_half_is_told_too():
+    cat = [Exchange("e2", TOLD, "我有一只猫叫咪咪，今年三岁了，我周末去爬山", "好。")]
+    answer = reply("我的猫几岁了", context=cat)
+    assert "咪咪，今年三岁" in answer
+    assert "爬山" not in answer
+
+
+def test_what_is_asked_of_the_character_is_not_answered_with_the_users_life():
+    assert reply("你喜欢什么", context=[Exchange("e2", TOLD, "我喜欢草莓", "好。")]) in LINES["zh"]["not_mine"]
+    assert reply("What do you hate?", character=WREN, context=TALK_EN) in LINES["en"]["not_mine"]
+
+
 def test_the_newest_of_two_statements_answers():
     moved = [*TALK_ZH, Exchange("e2", TOLD + timedelta(minutes=1), "我住在苏州", "好。")]
     assert "苏州" in reply("我住在哪里", context=moved)
@@ -207,6 +226,11 @@ def test_what_was_never_told_is_not_made_up():
         ("今天好累啊", "tired"),
         ("我有点难过", "sad"),
         ("哈哈哈", "heard"),
+        ("没什么", "heard"),
+        ("嗯嗯", "yes"),
+        ("生日快乐", "cheer"),
+        ("我想你了", "fond"),
+        ("给我讲个故事吧", "request"),
         ("…", "empty"),
         ("", "empty"),
     ],

@@ -1,14 +1,14 @@
 """The model that serves when none is connected: it answers from what memory recalled and pretends nothing.
 
 It understands no language. It finds, in what the user said before, in facts and in the world book, the clause that
-shares most with a question, and says it back; its lines are in ``offline_lines``. The same request gives the same reply.
+shares most with a question, and says it back; its lines are in ``offline_lines``. Equal requests get equal replies.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -40,6 +40,8 @@ class Memory:
     text: str
     at: datetime | None = None
     dated: int = 0
+    source: str = ""
+    place: int = 0  # of the clause in its source
 
 
 class OfflineModel:
@@ -81,17 +83,28 @@ class _Talk:
     def reply(self) -> str:
         if not self.text.strip(ENDS + "?？"):
             return self._line("empty")
-        told = [c.text for c in self.clauses if c.mood in _EARNEST and (c.whose or c.mood == "plan")]
+        told = self._told()
         asked = self._question()
         if asked and not (told and not self._content(asked) and not self.request.spans):
             return self._answer(asked)
         return self._remark(told)
+
+    def _told(self) -> list[str]:
+        """The clauses that tell something of the user: those that say so or name a time, and what goes on from them."""
+        told: list[str] = []
+        for clause in self.clauses:
+            certain = self.ears.tells.search(clause.text) or clause.lead or clause.mood == "plan" or told
+            if clause.mood in _EARNEST and (clause.whose or clause.mood == "plan") and certain:
+                told.append(clause.text)
+        return told
 
     def _question(self) -> str:
         """The part of the message that asks, "" where nothing does."""
         asked = [c.text for c in self.clauses if c.mood == "question"]
         if asked and len(asked) < len(self.clauses):
             return " ".join(asked)
+        if self.ears.asks_nothing.search(self.text) and not self.text.endswith(("?", "？")):
+            return ""
         return self.text if asked or self.ears.asks.search(self.text) else ""
 
     # ---- answers
@@ -107,9 +120,16 @@ class _Talk:
             return self._about_user(memories)
         if ears.advice.search(asked):
             return self._line("advice")
+        asked = ears.address.sub(" ", asked)
+        if ears.yours.search(asked) and not ears.mine.search(asked):
+            memories = [m for m in memories if m.layer == "lore"]
+            if not self._ranked(asked, memories):
+                return self._line("not_mine")
         ranked = self._ranked(asked, memories)
         if request.spans:
             return self._answer_about_time(ranked, memories)
+        if ranked and (ears.likes.search(asked) or ears.dislikes.search(asked)):
+            return self._tell_tastes(asked, ranked)
         if ranked:
             return self._tell(ranked[0])
         if not ears.mine.search(asked):
@@ -151,6 +171,12 @@ class _Talk:
             "told_that_day" if that_day else "told_then", said=memory.text, day=self._day(memory.at, full=that_day)
         )
 
+    def _tell_tastes(self, asked: str, ranked: Sequence[Memory]) -> str:
+        """There may be several answers to what somebody likes: all that fit as well as the best."""
+        best, _ = self._match(asked, ranked[0])
+        alike = [m for m in ranked if self._match(asked, m)[0] == best and self._second_person(m)]
+        return self._line("known", said=self._sentence(self._joined(alike))) if alike else self._tell(ranked[0])
+
     def _enumerate(self, memories: Sequence[Memory]) -> str:
         day = self._day(memories[0].at)
         same_day = [m for m in memories if self._day(m.at) == day]
@@ -178,9 +204,9 @@ class _Talk:
     def _memories(self) -> list[Memory]:
         """What may answer, the newest of the talk first, then what was recalled, best first."""
         found = [
-            Memory("context", clause.text, exchange.at, self._belongs(clause.text, exchange.at))
+            Memory("context", clause.text, exchange.at, self._belongs(clause.text, exchange.at), exchange.id, place)
             for exchange in reversed(self.context)
-            for clause in _read(exchange.user)
+            for place, clause in enumerate(_read(exchange.user))
             if clause.mood in _EARNEST
         ]
         for hit in self.request.hits:
@@ -193,16 +219,15 @@ class _Talk:
         found_by_time = hit.span is not None or hit.recipe == "by_time"
         said = said_by_user(hit.text, self.user_name, self.name)
         return [
-            Memory(
-                "diary", self._spoken(clause.text), hit.time, self._belongs(clause.text, hit.time) or int(found_by_time)
-            )
-            for clause in _read(said)
+            Memory("diary", self._spoken(clause.text), hit.time, dated or int(found_by_time), hit.id, place)
+            for place, clause in enumerate(_read(said))
             if clause.mood in _EARNEST
+            for dated in [self._belongs(clause.text, hit.time)]
         ]
 
     def _spoken(self, text: str) -> str:
         """An understood event speaks of the user in the third person: it is told to the user."""
-        return text if "我" in text else fact_to_user(text, self.user_name, self.language) or text
+        return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self.user_name, self.language) or text
 
     def _belongs(self, text: str, told: datetime | None) -> int:
         """How what was told then belongs to the time that was asked for (see Memory)."""
@@ -216,18 +241,37 @@ class _Talk:
         return told_then * (1 if own else 2)
 
     def _ranked(self, asked: str, memories: Sequence[Memory]) -> list[Memory]:
-        """Memories that share enough with the question, best first; the first of equals wins."""
-        scores = [self._score(asked, memory) for memory in memories]
-        order = sorted(range(len(memories)), key=lambda i: -scores[i])
-        return [memories[i] for i in order if scores[i] >= ENOUGH]
+        """Memories that share enough with the question, best first; the first of equals wins.
 
-    def _score(self, asked: str, memory: Memory) -> float:
+        The best one takes its neighbours along where they answer another part (a cat, and in the next clause its age).
+        """
+        matches = [self._match(asked, memory) for memory in memories]
+        order = sorted(range(len(memories)), key=lambda i: -matches[i][0])
+        order = [i for i in order if matches[i][0] >= ENOUGH]
+        if not order:
+            return []
+        best, (_, shared) = memories[order[0]], matches[order[0]]
+        where = (best.layer, best.source or None, 1)
+        beside = [
+            memory
+            for memory, (score, also) in zip(memories, matches, strict=True)
+            if (memory.layer, memory.source, abs(memory.place - best.place)) == where and score > 0 and also - shared
+        ]
+        told = sorted([best, *beside], key=lambda memory: memory.place)
+        joined = replace(best, text=self.ears.separator.join(m.text for m in told))
+        return [joined, *(memories[i] for i in order[1:] if memories[i] not in beside)]
+
+    def _match(self, asked: str, memory: Memory) -> tuple[float, frozenset[str]]:
+        """How much a memory shares with the question, and what."""
         from moechat.language.words import tokens
 
         ears, text = self.ears, memory.text
         there = set(tokens(text))
-        score = sum(weight for word, weight in self._content(asked).items() if word in there)
-        score += sum(3.0 for subject in ears.subjects if subject.search(asked) and subject.search(text))
+        weights = {
+            w: weight for w, weight in self._content(asked).items() if w in there or (_HAN.match(w) and w in text)
+        }
+        weights |= {s.pattern: 3.0 for s in ears.subjects if s.search(asked) and s.search(text)}
+        score = sum(weights.values())
         for this, other in ((ears.likes, ears.dislikes), (ears.dislikes, ears.likes)):
             if this.search(asked) and not other.search(asked):
                 score += 3.0 if this.search(text) else -6.0 if other.search(text) else -4.0
@@ -235,7 +279,7 @@ class _Talk:
             score += 1.0
         if memory.layer == "lore" and ears.mine.search(asked):
             score -= 1.0
-        return score
+        return score, frozenset(weights)
 
     def _content(self, text: str) -> dict[str, float]:
         """The words of a question that say what it is about, with their weight; times are matched as times."""

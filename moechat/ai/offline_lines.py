@@ -40,6 +40,14 @@ ZH: Mapping[str, tuple[str, ...]] = {
         "这个问题超出我记得的事了。",
         "我只记得我们聊过的和这里的事，这个我不知道。",
     ),
+    "not_mine": (
+        "我自己的这些事没有写在记忆里，我不想编给你听。",
+        "这个我说不上来。我记得的都是你说过的话，和这里的事。",
+    ),
+    "request": (
+        "这个要等接上语言模型才行，现在我只会从记忆里回答。",
+        "我也想，可是现在还没有连接语言模型，做不了这个。",
+    ),
     "advice": (
         "这个我现在拿不了主意，不过你想到什么都可以说给我听。",
         "我现在只会翻记忆，出不了好主意。你自己更想怎样？",
@@ -51,6 +59,9 @@ ZH: Mapping[str, tuple[str, ...]] = {
     "thanks": ("不客气。", "不用谢，应该的。", "能帮上忙就好。"),
     "night": ("晚安{user}，好好睡。", "晚安。明天见。", "去睡吧，今天的话我都记着。"),
     "bye": ("再见{user}，路上小心。", "好，回头再聊。", "嗯，我在这里等你。"),
+    "cheer": ("谢谢你{user}，也祝你快乐。",),
+    "fond": ("听你这么说，我很高兴。", "嗯，我也很高兴能和你说话。"),
+    "yes": ("嗯。", "好。还有什么想说的吗？", "嗯，我在。"),
     "sad": ("听起来你很难受。想说的话，我在听。", "我在。慢慢说，不着急。"),
     "tired": ("辛苦了，先歇一歇吧。", "累了就休息一会儿，别硬撑。"),
     "worried": ("别急，一件一件来。我陪着你。", "紧张是难免的。说给我听听？"),
@@ -58,7 +69,7 @@ ZH: Mapping[str, tuple[str, ...]] = {
     "unwell": ("要多喝水，多休息。难受得厉害就去看医生。", "身体要紧，今天早点休息。"),
     "happy": ("真好，我也替你高兴。", "听你这么说，我也开心。"),
     "noted": ("记住了：{said}。", "好，我记下了：{said}。"),
-    "heard": ("嗯，我听着呢，你说的我会记下来。", "我记下了。后来呢？", "这样啊。我会记住的。"),
+    "heard": ("嗯，我听着呢。", "我在听，你接着说。", "这样啊，我记下了。"),
     "empty": ("嗯？", "我在听。"),
 }
 
@@ -91,6 +102,14 @@ EN: Mapping[str, tuple[str, ...]] = {
         "That is beyond what I remember.",
         "I only know what we talked about and what belongs to this place, not that.",
     ),
+    "not_mine": (
+        "There is nothing about that side of me in my memory, and I would rather not invent it.",
+        "I can't tell. What I remember is what you said, and this place.",
+    ),
+    "request": (
+        "For that a language model has to be connected; for now I can only answer from memory.",
+        "I would like to, but without a language model I can't do that yet.",
+    ),
     "advice": (
         "I can't decide that for you right now, but tell me what you are thinking.",
         "All I can do at the moment is look things up in memory. What would you prefer?",
@@ -109,6 +128,9 @@ EN: Mapping[str, tuple[str, ...]] = {
         "Sleep well. I'll keep what you told me.",
     ),
     "bye": ("Goodbye{user}. Take care.", "See you later.", "Until next time."),
+    "cheer": ("Thank you{user}, and the same to you.",),
+    "fond": ("I'm happy to hear that.", "I'm glad to be talking with you, too."),
+    "yes": ("All right.", "Good. Is there anything else?", "I'm here."),
     "sad": ("That sounds hard. I'm listening.", "I'm here. Take your time."),
     "tired": ("You've done enough for now. Have a rest.", "Take it easy for a while."),
     "worried": ("One thing at a time. I'm with you.", "It's natural to be nervous. Tell me about it?"),
@@ -119,11 +141,7 @@ EN: Mapping[str, tuple[str, ...]] = {
     ),
     "happy": ("That's lovely, I'm happy for you.", "I'm glad to hear that."),
     "noted": ("I'll remember: {said}.", "Noted: {said}."),
-    "heard": (
-        "I'm listening, and I'll remember that.",
-        "I see. What happened then?",
-        "All right. I'll keep that in mind.",
-    ),
+    "heard": ("I'm listening.", "Go on, I'm listening.", "I see. I'll keep that in mind."),
     "empty": ("Hm?", "I'm listening."),
 }
 
@@ -137,6 +155,10 @@ class Ears:
     common when they use different words; ``likes`` and ``dislikes`` must not be taken for each other."""
 
     asks: re.Pattern[str]
+    asks_nothing: re.Pattern[str]  # looks like a question and is none
+    address: re.Pattern[str]  # how a question turns to the character, no part of what it asks
+    yours: re.Pattern[str]
+    tells: re.Pattern[str]  # a clause that certainly speaks of the user
     advice: re.Pattern[str]
     who: re.Pattern[str]
     clock: re.Pattern[str]
@@ -167,8 +189,12 @@ EARS: Mapping[str, Ears] = {
     "zh": Ears(
         asks=_any(
             r"[?？]\s*$|[吗呢嘛]\s*[。~～]?$|什么|哪[里儿个些天位种]?|谁|多少|怎么|为什么|是不是|有没有|"
-            "还?记不?记得|几[点号岁个次月]"
+            "还?记不?记得|几[点号岁个次月]|多[大久长远高重]"
         ),
+        asks_nothing=_any("没什么|没怎么|不怎么|什么都|什么也|谁都|谁也|怎么都|无论|不管"),
+        address=_any("你?(?:还)?(?:记不记得|记得|知不知道|知道|猜猜?|能告诉我|告诉我|说说)"),
+        yours=_any("你|您"),
+        tells=_any("我|俺"),
         advice=_any("怎么办|推荐|建议|应该|要不要|该不该|[吃做去买看玩穿]什么好|你觉得"),
         who=_any("你是谁|你叫什么|你的名字"),
         clock=_any("现在几点|今天(?:是)?(?:几号|几月几[号日]|星期几|周几|礼拜几)|几点了"),
@@ -187,10 +213,10 @@ EARS: Mapping[str, Ears] = {
             _any("吃|喝|饭|餐|菜|火锅|夜宵|奶茶"),
             _any("住|家在|搬到|搬去|城市|地址"),
             _any("我叫|名字|叫我|姓名|我是谁"),
-            _any("工作|上班|职业|公司|同事"),
+            _any("工作|上班|职业|公司|同事|医生|老师|护士|[做当]一?[名个位]?[^，]{0,4}[师士员工]"),
             _any("生日|出生"),
             _any("养|宠物|猫|狗"),
-            _any(r"几岁|多大|\d岁|年龄"),
+            _any(r"几岁|多大|[\d一二两三四五六七八九十百]岁|年龄"),
             _any("学校|专业|上学|读书|大学|考试"),
             _any("爸|妈|父|母|姐|妹|哥|弟|家人|家里人"),
             _any("男朋友|女朋友|对象|恋爱|结婚|老公|老婆"),
@@ -200,11 +226,18 @@ EARS: Mapping[str, Ears] = {
         ),
         remarks=(
             ("night", _any("晚安|去睡|睡了|睡觉了|先睡")),
+            ("cheer", _any("(?:生日|新年|节日|圣诞|中秋|国庆|春节|元旦)快乐")),
             ("thanks", _any("谢谢|感谢|多谢|谢啦")),
             ("bye", _any("再见|拜拜|回头聊|先走|先下|下次聊")),
             (
                 "greet",
                 _any(r"你好|您好|^嗨|哈喽|在吗|^早$|早安|[早晚]上好|[中下上]午好|我回来了|好久不见|^hi\b|^hello\b"),
+            ),
+            ("fond", _any("想你|喜欢你|爱你|你(?:真|好|太|最)(?:可爱|好|棒|贴心|温柔)|抱抱")),
+            ("yes", _any(r"^(?:好+的?|嗯+|哦+|行|可以|是的?|对|ok|okay)[啊呀吧呢哦嘛。~～!！.]*$")),
+            (
+                "request",
+                _any("^(?:请|麻烦你?|可以|能不能)?(?:你)?(?:给我|帮我|陪我|教我)[^了]*$|(?:讲|唱|写)[个首篇一]"),
             ),
         ),
         feelings=(
@@ -224,9 +257,18 @@ EARS: Mapping[str, Ears] = {
     "en": Ears(
         asks=_any(
             r"\?\s*$|"
-            r"^(?:and |so |but |hey,? )?(?:what|where|who|whom|whose|when|why|how|which|do|does|did|is|are|was|were|can|could|have|has|will|would)\b|"
+            r"^(?:and |so |but |hey,? )?(?:what|where|who|whom|whose|when|why|how|which|do|does|did|is|are|was|were)\b|"
+            r"^(?:can|could|have|has|will|would)\b|"
             "do you remember|tell me (?:what|where|who|when|how)"
         ),
+        asks_nothing=_any(
+            r"^(?:what a|how (?:nice|lovely|cute|sweet|sad|funny))\b[^?]*$|^(?:do|have|will) (?:not|n't)\b"
+        ),
+        address=_en(
+            "(?:do|can|could|would|will) you (?:still |please )?(?:remember|know|recall|tell me)|tell me|remember"
+        ),
+        yours=_en("you|your|yours|yourself"),
+        tells=_en("i|my|me|we|our"),
         advice=_en("should i|recommend|suggest|advice|what do you think"),
         who=_en("who are you|what(?:'s| is) your name"),
         clock=_en("what time is it|what(?:'s| is) (?:the time|the date|today'?s date)|what day is (?:it|today)"),
@@ -260,9 +302,16 @@ EARS: Mapping[str, Ears] = {
         ),
         remarks=(
             ("night", _en("good ?night|night night|going to bed|off to bed")),
+            ("cheer", _en("(?:happy|merry) (?:birthday|new year|christmas|holidays)")),
             ("thanks", _en("thanks|thank you|thx")),
             ("bye", _en("bye|goodbye|see you|see ya|talk later|gotta go")),
             ("greet", _en("^hello|^hi|^hey|good (?:morning|afternoon|evening)|i'm back|long time no see")),
+            ("fond", _en("miss you|love you|like you|you(?:'re| are) (?:so |very )?(?:cute|sweet|kind|nice|the best)")),
+            ("yes", _any(r"^(?:ok|okay|yes|yeah|yep|sure|right|all right|i see|mhm)[.!~]*$")),
+            (
+                "request",
+                _any(r"^(?:please |can you |could you )?(?:tell me a|write|sing|help me|give me|explain|translate)\b"),
+            ),
         ),
         feelings=(
             ("unwell", _en("sick|a cold|fever|headache|stomach ?ache|feel ill|feeling ill")),
