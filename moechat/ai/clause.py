@@ -10,11 +10,14 @@ from typing import Literal
 
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
+USER, OTHER, UNKNOWN = "user", "", "?"
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
     """One clause. ``body`` is what follows the subject and the adverbs that do not change a fact; ``whose`` is ``user``,
-    the noun of a person of the user's (妈妈, friend), or "" for anyone else; ``at`` is its offset in the message."""
+    the noun of a person of the user's (妈妈, friend), OTHER for anyone else and UNKNOWN where the rules cannot tell; ``at``
+    is its offset in the message, ``lead`` what stands before the subject."""
 
     text: str
     body: str

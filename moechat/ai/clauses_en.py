@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from moechat.ai.clause import Clause, Mood
+from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause, Mood
 
 FAMILY = (
     "mother|father|mom|mum|mama|dad|papa|parents|sister|brother|twin sister|twin brother|twin|son|daughter|kid|kids|child|children|baby|grandmother|grandfather|"
@@ -79,6 +79,8 @@ _PLAN = re.compile(
     r"^(?:(?:really|just|also|still|probably)\s+)*(?:am going to|am (?:planning|about|turning|moving|starting|getting|leaving|flying|meeting|visiting|having|seeing|trying)\b|will\b|plan\b|intend|shall\b|decided to|have decided to|promised?|have promised|have to|am supposed to|agreed to)", re.I
 )
 _FUTURE = re.compile(r"\btomorrow\b|\bnext (?:week|month|year|summer|winter|spring|autumn|fall|mon|tues|wednes|thurs|fri|satur|sun|semester|term|time)|\bsomeday\b|\bsome day\b|\bone day\b|\bsoon\b|\bin the future\b|\btonight\b|\bthis (?:weekend|evening)\b|\bin (?:a|two|three|\d+) (?:weeks?|days?|months?|years?|hours?)\b", re.I)
+_PAST_VERB = re.compile(r"(?:did not|was(?! born| raised)|were|lived|worked|studied|liked|loved|hated|enjoyed)\b", re.I)
+_OF_OTHERS = re.compile(r"^(?:\w+ )?I (?:know|think|thought|believe|see|hear|heard|bet|guess|suppose|knew|figured) (?:that )?(?:you|he|she|they|it|my|our|the|[A-Z][a-z]+)\b")
 _NOW = re.compile(r"\bnow\b|\bthese days\b|\bcurrently\b|\bnowadays\b|\bstill\b", re.I)
 _MINE = re.compile(rf"^my (?:own |dear |lovely |old |new )?({PERSON}|{PET})(?: ((?-i:[A-Z])\w+))?\b(?!'s)(?: also| really| just| always| still)*\s+(?!name)", re.I)
 _USER = re.compile(r"^(?:I|we)\b(?:'s)?\s*", re.I)
@@ -122,7 +124,7 @@ def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
     asked = "?" in sentence
     scripted = re.match(r"^(?!I\b|PS\b|Note\b|Fact\b)[A-Z]\w+(?: [A-Z]\w+)?: ", sentence)  # "Tom: I hate cilantro"
     clauses: list[Clause] = []
-    whose = before[-1].whose if before else "user"
+    whose = before[-1].whose if before else USER
     mood: Mood = "said"
     parts = _parts(sentence)
     for number, (at, part) in enumerate(parts):
@@ -167,7 +169,7 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
     text = part[lead.end() :] if lead else part
     prefix = part[: lead.end()] if lead else ""
     if not text:
-        return Clause(part, part, "", "said"), False
+        return Clause(part, part, UNKNOWN, "said"), False
     if user := _USER.match(text):
         return Clause(part, _bare(text[user.end() :]), "user", "said", lead=prefix), True
     if mine := _MINE.match(text):
@@ -175,13 +177,16 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
         if not re.match(r"(?:is|are|am) (?:called|named)\b|name\b", rest):
             return Clause(part, _bare(_first_person(rest)), (mine[2] or mine[1]).lower() if not mine[2] else mine[2], "said", lead=prefix), True
         return Clause(part, text, "user", "said", lead=prefix), True
+    if re.match(rf"my (?:\w+ )?(?:{PERSON})'s (?!name)", text, re.I):
+        return Clause(part, text, OTHER, "said", lead=prefix), True
     if re.match(r"my\b|call me\b|people call me\b|everyone calls me\b|everybody calls me\b|friends call me\b|you can call me\b", text, re.I):
         return Clause(part, text, "user", "said", lead=prefix), True
     if topic := re.match(r"^([\w' -]{2,30}?),? (?:is|are) (my favou?rite [\w ]+|my \w+'s name)$", text, re.I):
         return Clause(part, f"{topic[2]} is {topic[1]}", "user", "said", lead=prefix), True
     if _BARE.match(text):
         return Clause(part, _bare(text), inherited, "said", lead=prefix), False
-    return Clause(part, text, "", "said", lead=prefix), bool(_OTHER.match(text))
+    other = bool(_OTHER.match(text))
+    return Clause(part, text, OTHER if other else UNKNOWN, "said", lead=prefix), other
 
 
 def _first_person(body: str) -> str:
@@ -204,6 +209,10 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
         return "hypothetical"
     if asked or _ASKS.match(part) or (clause.lead and _ASKS.match(part[len(clause.lead) :])):
         return "question"
+    if _OF_OTHERS.match(part):
+        return "hearsay"
+    if clause.whose == USER and _PAST_VERB.match(clause.body):
+        return "past"
     if clause.whose and _WISH.match(clause.body):
         return "wish"
     if clause.whose and _PLAN.match(clause.body):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from moechat.ai.clause import Clause, Mood
+from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause, Mood
 
 HAN = "\u3400-\u9fff"
 
@@ -65,7 +65,7 @@ _PAST = re.compile(
 )
 _NOW = re.compile(r"现在|如今|目前|今年|后来|已经|终于|最近")
 _WISH = re.compile(
-    r"^(?:(?:真|好|很|也|还|一直|特别|都|就|只|最|更|多|蛮|挺)*(?:想(?!起|到|念|法|必|不通|着|了|你|家|他|她)|希望|盼|愿意|愿|但愿|恨不得|巴不得|梦想|憧憬|向往|期待|渴望|羡慕|考虑|想要|需要|要是|梦[到见]|做梦)|宁愿|宁可)"
+    r"^(?:(?:真|好|很|也|还|一直|特别|都|就|只|最|更|多|蛮|挺|不|今天)*(?:想(?!起|到|念|法|必|不通|着|了|你|家|他|她)|希望|盼|愿意|愿|但愿|恨不得|巴不得|梦想|憧憬|向往|期待|渴望|羡慕|考虑|想要|需要|要是|梦[到见]|做梦)|宁愿|宁可)"
 )
 _PLAN_WORD = re.compile(r"^(?:(?:也|还|都|就|正|一直|大概)*(?:要(?!是|么|好|求|命)|打算|准备|计划|决定|将|即将|将要|快要|快|马上|正要|正准备|争取|努力|尽量|约好|约了|答应|会去|会在|得去))")
 _FUTURE = re.compile(
@@ -81,6 +81,12 @@ _BARE = re.compile(
     r"^(?:才|真|就|可|一直|从小|非常)?(?:不|没|从不|从来|再也|最?(?:不|超|很|好|特别|真)?(?:喜欢|讨厌|爱[吃喝看听]|热爱|受不了|害怕)|住[在]|住(?=[\u4e00-\u9fff]{2})|养|在.{1,12}(?:上班|工作|读|上学|实习|当|做)|叫|今年|来自|老家|"
     r"有[一两个只条]|单身|对.{1,12}(?:过敏|感兴趣|没兴趣)|\d+岁|[一二三四五六七八九十]+岁|每[天晚周年个]|经常|和|跟|去|吃|喝|看|买|搬|换|跳槽|辞|入职|考|毕业|学|戒|生日|身高|体重|结婚|分手|离婚|"
     r"打算|准备|想|要|决定|刚|丢|收到|参加|见|加班|会(?=弹|说|游|开|做)|做|玩|打|写|做|从事|专业|读|爸|带|陪|帮|终于|被|把|还|也|都|昨|前|上|今|现|目|最|正|又|改名)"
+)
+_OF_OTHERS = re.compile(r"^我.{0,3}(?:觉得|知道|认为|以为|记得|发现|猜|感觉|相信|看得出|看出)(?:你|他|她|它|大家|别人|人)")
+_DENIED = re.compile(r"^(?:又|也|并|才)*(?:不是|没有|并非|不能|没说)(?:不|讨厌|喜欢|爱|说|没)")
+_NAMED = re.compile(
+    rf"^(?:[{HAN}]{{1,6}}?|[A-Za-z]+)(?:也|就|都|最|很|超|特别|真的|从小|一直)*(?:说|觉得|认为|以为|告诉|唱|喜欢|讨厌|不喜欢|住在|爱吃|不吃|不爱|害怕|怕|今年|对.{{1,8}}过敏|在.{{1,10}}(?:上班|工作|读书|上学)|养了?|叫|"
+    r"是.{1,6}人$|会(?:弹|说|唱|跳)|搬|写的)|^[^，我]{1,8}[:：]"
 )
 
 
@@ -109,7 +115,7 @@ def _unquoted(match: re.Match[str]) -> str:
 def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
     asked = bool(re.search(r"[?？]", sentence))
     clauses: list[Clause] = []
-    whose = before[-1].whose if before else "user"
+    whose = before[-1].whose if before else USER
     mood: Mood = "said"
     parts = [part for part in _parts(sentence.rstrip("。！？!?；;\n…")) if part[1]]
     for number, (at, part) in enumerate(parts):
@@ -148,7 +154,7 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
         named = re.match(r"的?(?:名字)?(?:叫|是)", rest)
         if not named and not rest.startswith("的"):
             return Clause(part, _bare(rest), mine[1], "said", lead=lead), True
-        return Clause(part, text, "user", "said", lead=lead), True
+        return Clause(part, text, USER if named else OTHER, "said", lead=lead), True
     if user := _USER.match(text):
         return Clause(part, _bare(text[user.end() :]), "user", "said", lead=lead), True
     if topic := re.match(rf"^([{HAN}A-Za-z《》]{{1,8}}?)我(?!们|的|妈|爸|朋友)", text):
@@ -157,8 +163,8 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
     if text.startswith(("我的", "我家")):
         return Clause(part, text, "user", "said", lead=lead), True
     if _OTHER.match(text):
-        return Clause(part, text, "", "said", lead=lead), True
-    whose = inherited if _BARE.match(text) else ""
+        return Clause(part, text, OTHER, "said", lead=lead), True
+    whose = inherited if _BARE.match(text) else OTHER if _NAMED.match(text) else UNKNOWN
     return Clause(part, _bare(text), whose, "said", lead=lead), False
 
 
@@ -177,8 +183,10 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
         return "hypothetical"
     if asked or _ASKS.search(part):
         return "question"
-    if _UNSURE.search(part) or (part.endswith("吧") and "叫我" not in part):
+    if _UNSURE.search(part) or _DENIED.match(clause.body) or (part.endswith("吧") and "叫我" not in part):
         return "uncertain"
+    if _OF_OTHERS.match(part):
+        return "hearsay"
     if _WISH.match(clause.body) or _WISH.match(part):
         return "wish"
     if _PLAN_WORD.match(clause.body) or _FUTURE.search(part):

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from moechat.ai.clause import Clause
+from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.model import Event, Exchange, Span
 
 Language = Literal["zh", "en"]
@@ -79,7 +79,7 @@ def events(clauses: Sequence[Clause], told: Sequence[Clause], exchange: Exchange
         if not _happens(clause, span, clause in told, language):
             continue
         subject, predicate, thing = _triple(clause, language)
-        text = _dated(_sentence(clause, language), span, language)
+        text = dated(_sentence(clause, language), span, language)
         found.append(
             Event(
                 text=text,
@@ -108,14 +108,14 @@ def days(start: str, end: str, language: Language) -> str:
 def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Language) -> bool:
     if language == "zh":
         text = clause.text
-        mine = clause.whose != "" or re.match(r"(?:我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟)", text) is not None
+        mine = clause.whose not in (OTHER, UNKNOWN) or re.match(r"(?:我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟)", text) is not None
         if not mine or len(text) < 4:
             return False
         done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
         if states_fact:
             return span is not None and done or bool(re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text))
         return done or (span is not None and clause.mood in ("said", "plan") and bool(_VERBS_ZH.search(text)))
-    mine = clause.whose != ""
+    mine = clause.whose not in (OTHER, UNKNOWN)
     if not mine and not _SUBJECT_EN.match(clause.text):
         return False
     if clause.mood == "plan":
@@ -129,7 +129,7 @@ def _sentence(clause: Clause, language: Language) -> str:
         text = re.sub(r"^(?:对了|其实|话说|另外|然后|而且|所以|因为|但是?|嗯+|啊+|哎呀?|唉)[，, ]*", "", clause.text)
         text = re.sub(r"我(?=的|家|妈|爸|们)", "用户", text, count=1) if re.match(r".{0,6}?我(?:的|家|妈|爸|们)", text) else re.sub(r"我", "", text, count=1)
         text = text.replace("用户们", "和别人一起").replace("我", "自己")
-        return text if text.startswith("用户") else f"用户{text}" if clause.whose in ("user", "") else f"用户的{text}"
+        return text if text.startswith("用户") else f"用户{text}" if clause.whose in (USER, OTHER, UNKNOWN) else f"用户的{text}"
     text = clause.text
     for pattern, instead in ((r"^I\b", "the user"), (r"\bI am\b", "the user is"), (r"\bI\b", "the user"), (r"\b[Mm]y\b", "the user's"), (r"\bme\b", "them"), (r"\bmyself\b", "themselves"), (r"\bthe user (?:am|have)\b", "the user has")):
         text = re.sub(pattern, instead, text)
@@ -137,7 +137,7 @@ def _sentence(clause: Clause, language: Language) -> str:
     return text[0].upper() + text[1:]
 
 
-def _dated(text: str, span: Span | None, language: Language) -> str:
+def dated(text: str, span: Span | None, language: Language) -> str:
     """``text`` with the day that its time words meant after them: 昨天（2025-05-20）."""
     if span is None or span.phrase not in text:
         return text
@@ -149,7 +149,7 @@ def _dated(text: str, span: Span | None, language: Language) -> str:
 def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
     """Subject, predicate and object, simple: who, the verb, the rest."""
     user = "用户" if language == "zh" else "user"
-    subject = user if clause.whose in ("user", "") else clause.whose
+    subject = user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose
     if language == "zh":
         body = re.sub(r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|分手|结婚|约|搬|做|买|学)", "", clause.body)
         match = _VERBS_ZH.search(body)

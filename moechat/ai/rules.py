@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Literal
 
 from moechat.ai import clauses_en, clauses_zh, happening, rules_en, rules_zh
-from moechat.ai.clause import Clause, Found
+from moechat.ai.clause import OTHER, USER, Clause, Found
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
 
@@ -93,7 +93,7 @@ def stated(clauses: list[Clause], exchange: Exchange, language: Language) -> lis
         if not found and tastes and (turned := _turned(clause)):
             found = [Found(f"不喜欢{taste.target}", "喜好", taste.target, -1) if turned < 0 else Found(f"喜欢{taste.target}", "喜好", taste.target) for taste in tastes]
         pet = next((one.target for one in found if one.keyword in ("宠物", "pet") and one.target in one.text and "叫" not in one.text and "called" not in one.text), "")
-        if language == "zh" and (clause.mood == "past" or not clause.whose):
+        if language == "zh" and (clause.mood == "past" or clause.whose == OTHER):
             tastes = [one for one in patterns.facts(_as_said(clause), exchange.at) if one.keyword == "喜好"]
         result.append((clause, [draft(one, clause.whose, exchange.id, language) for one in found]))
     return result
@@ -101,7 +101,7 @@ def stated(clauses: list[Clause], exchange: Exchange, language: Language) -> lis
 
 def draft(found: Found, whose: str, source: str, language: Language) -> FactDraft:
     """A found fact with its owner: the user, or a person of the user's (用户的妈妈, the user's mother)."""
-    mine = whose == "user"
+    mine = whose == USER
     if language == "zh":
         subject = "用户" if mine else f"用户的{whose}"
     else:
@@ -121,12 +121,12 @@ def draft(found: Found, whose: str, source: str, language: Language) -> FactDraf
 
 def _as_said(clause: Clause) -> Clause:
     body = re.sub(r"^(?:以前|从前|曾经?|小时候|原[来先]|过去|当年|之前|很|最|特别|都|是|也|他们?|她们?|你们?|大家)+", "", clause.body)
-    return Clause(clause.text, body, "user", "said", clause.at)
+    return Clause(clause.text, body, USER, "said", clause.at)
 
 
 def _turned(clause: Clause) -> int:
     """以前喜欢香菜，现在不喜欢了; 她喜欢香菜，我不喜欢: −1 or +1 for a taste that names no target, else 0."""
-    if clause.mood != "said" or clause.whose != "user":
+    if clause.mood != "said" or clause.whose != USER:
         return 0
     if re.fullmatch(r"(?:不(?:再|太|怎么)?(?:喜欢|爱)(?:吃|喝|看|听|玩)?|不[吃喝碰]|讨厌|不感兴趣|没兴趣|腻)(?:它|它们)?[了啊呀]*", clause.body):
         return -1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from moechat.ai.clause import Clause, Found
+from moechat.ai.clause import OTHER, UNKNOWN, Clause, Found
 from moechat.ai.clauses_en import FAMILY, FRIEND, PARTNER, PERSON, PET
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
@@ -391,7 +391,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], Handler], ...] = tuple(
 
 def facts(clause: Clause, now: datetime) -> list[Found]:
     """The facts that ``clause`` states of its subject (none of a clause that is not said in earnest)."""
-    if clause.mood != "said" or not clause.whose:
+    if clause.mood != "said" or clause.whose in (OTHER, UNKNOWN):
         return []
     for body in dict.fromkeys((clause.body, re.sub(r",$", "", clause.body))):
         for pattern, handler in PATTERNS:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from moechat.ai.clause import Clause, Found
+from moechat.ai.clause import OTHER, UNKNOWN, Clause, Found
 from moechat.ai.clauses_zh import FAMILY, FRIEND, HAN, PARTNER, PERSON, PET
 
 _TAIL = r"[了啊呀哦呢啦嘛哈哟呐喔噢耶哇的吧得很死]*[~～\s]*"
@@ -409,7 +409,7 @@ _TOPIC_NO_EAT = re.compile(rf"{_NEGATION}(?:能|敢)?(?P<consume>{_CONSUME}){_TA
 
 def facts(clause: Clause, now: datetime) -> list[Found]:
     """The facts that ``clause`` states of its subject (none of a clause that is not said in earnest)."""
-    if clause.mood != "said" or not clause.whose:
+    if clause.mood != "said" or clause.whose in (OTHER, UNKNOWN):
         return []
     body, _, topic = clause.body.partition("＠")
     if topic:

@@ -1,0 +1,137 @@
+"""The form of an extraction answer: its schema, and how what a model wrote is read into it.
+
+Reading is lenient where the meaning is plain ("7/10", "是", one number for a list), strict where it is not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import json_repair
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+TEXT_CHARS = 400  # longer texts are cut: a record is a sentence
+
+
+def _text(value: Any) -> Any:
+    return "" if value is None else re.sub(r"\s+", " ", str(value)).strip()[:TEXT_CHARS] if isinstance(value, (str, int, float)) else value
+
+
+def _list(value: Any) -> Any:
+    if value is None or value == "":
+        return []
+    if isinstance(value, str):
+        return [part.strip() for part in re.split(r"[,，、;；]", value) if part.strip()]
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(value: Any) -> Any:
+    listed = _list(value)
+    return [_text(one) for one in listed if _text(one)] if isinstance(listed, list) else listed
+
+
+def _importance(value: Any) -> Any:
+    if isinstance(value, str) and (number := _NUMBER.search(value)):
+        value = float(number.group())
+    return min(10.0, max(1.0, float(value))) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def _polarity(value: Any) -> Any:
+    if isinstance(value, str):
+        value = {"positive": 1, "+": 1, "+1": 1, "1": 1, "negative": -1, "-": -1, "-1": -1, "−1": -1, "肯定": 1, "否定": -1}.get(value.strip().lower(), value)
+    return 1 if value is None or value is True else -1 if value is False else (-1 if value < 0 else 1) if isinstance(value, (int, float)) else value
+
+
+def _flag(value: Any) -> Any:
+    return value.strip().lower().startswith(("true", "yes", "是", "1")) if isinstance(value, str) else False if value is None else value
+
+
+def _kind(value: Any) -> Any:
+    return "relation" if isinstance(value, str) and value.strip().lower() in ("relation", "relationship", "关系") else "attribute"
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+Numbers = Annotated[list[int | str], BeforeValidator(_list)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+
+
+class SaidExchange(BaseModel):
+    id: int | str
+    tag: Text = ""
+    keywords: Texts = []
+
+
+class SaidFact(BaseModel):
+    text: Text
+    kind: Annotated[Literal["attribute", "relation"], BeforeValidator(_kind)] = "attribute"
+    entity: Text = "user"
+    keyword: Text = ""
+    target: Text = ""
+    polarity: Annotated[Literal[1, -1], BeforeValidator(_polarity)] = 1
+    single: Flag = False
+    sources: Numbers = []
+
+
+class SaidEvent(BaseModel):
+    text: Text
+    subject: Text = ""
+    predicate: Text = ""
+    object: Text = ""
+    importance: Annotated[float, BeforeValidator(_importance)] = Field(default=5, description="1 to 10")
+    keywords: Texts = []
+    place: Text = ""
+    topic: Text = Field(default="", description="a->b->c")
+    happened: Text | None = Field(default=None, description="YYYY-MM-DD or YYYY-MM-DD/YYYY-MM-DD or null")
+    sources: Numbers = []
+
+
+class Answer(BaseModel):
+    exchanges: list[SaidExchange]
+    facts: list[SaidFact] = []
+    events: list[SaidEvent] = []
+    scene_changed: Flag = False
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of an answer as strict endpoints want it: every key required, none besides, nothing referenced."""
+    whole = Answer.model_json_schema()
+    definitions = whole.pop("$defs")
+    return _strict(whole, definitions)
+
+
+def read(text: str) -> Answer:
+    """The answer in ``text``, repaired where it can be. Raises ValueError that says what is wrong, in words for the model."""
+    bare = _THOUGHT.sub("", text)
+    start, end = bare.find("{"), bare.rfind("}")
+    if start < 0:
+        raise ValueError("no JSON object was found in the answer")
+    # What was cut off has no closing brace: repair closes it.
+    found = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    if not isinstance(found, dict):
+        raise ValueError("the answer is not one JSON object")
+    try:
+        return Answer.model_validate(found)
+    except ValidationError as error:
+        lines = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()[:5]]
+        raise ValueError("; ".join(lines)) from error
+
+
+def _strict(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_strict(one, definitions) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _strict(definitions[node["$ref"].rsplit("/", 1)[1]], definitions)
+    if "properties" in node:
+        properties = {key: _strict(value, definitions) for key, value in node["properties"].items()}
+        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    if node.get("anyOf") == [{"type": "integer"}, {"type": "string"}]:
+        return {"type": "integer"}  # read leniently, asked for strictly
+    return {key: _strict(value, definitions) for key, value in node.items() if key not in ("title", "default")}
