@@ -103,7 +103,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """File-name safe; names model, version, dims and prompts."""
+        """File-name safe; changes with model, version, dims and prompts."""
         ...
 
     @property
@@ -258,8 +258,8 @@ class SentenceTransformerEmbedder:
     """Any model that sentence-transformers loads, by hub name or folder; the library is imported at the first use only.
 
     ``prompts`` None takes the known ones of the model (MODEL_PROMPTS), else what the model's own configuration says.
-    ``dim`` and ``fingerprint`` load the model. Texts count with their first 2,000 characters, then with what the model
-    reads of them. One thread at a time: the tokenizers behind it refuse two.
+    ``dim`` loads the model. Texts count with their first 2,000 characters, then with what the model reads of them. One
+    thread at a time: the tokenizers behind it refuse two.
     """
 
     max_chars, batch = 2000, 32
@@ -267,6 +267,9 @@ class SentenceTransformerEmbedder:
     def __init__(self, model_name_or_path: str, *, prompts: Prompts | None = None, device: str | None = None) -> None:
         self.name, self._device = str(model_name_or_path), device
         self._prompts, self._dim = prompts or prompts_for(self.name), 0
+        marks = [self._prompts.query, self._prompts.passage] if self._prompts else []
+        self.fingerprint = f"st-{_slug(self.name)}-{_digest(*marks, *_weights_of(self.name))}"
+        self.thresholds = thresholds_for(self.fingerprint)
         self._model, self._entry = _Lazy(self._load), threading.Lock()
 
     def _load(self) -> Any:
@@ -304,15 +307,6 @@ class SentenceTransformerEmbedder:
         self._model()
         return self._dim
 
-    @property
-    def fingerprint(self) -> str:
-        marks = [self.prompts.query, self.prompts.passage, *_weights_of(self.name)]
-        return f"st-{_slug(self.name)}-{self.dim}-{_digest(*marks)}"
-
-    @property
-    def thresholds(self) -> Thresholds:
-        return thresholds_for(f"st-{_slug(self.name)}")
-
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
         model, prompt = self._model(), getattr(self.prompts, kind)
 
@@ -323,11 +317,11 @@ class SentenceTransformerEmbedder:
 
 
 def _weights_of(name: str) -> list[str]:
-    """What tells one local model from another under the same path: names, sizes and times of its weight files."""
+    """What tells one local model from another under the same path: names, sizes and times of its files."""
     folder = Path(name)
     if not folder.is_dir():
         return [name]
-    files = sorted(path for path in folder.rglob("*") if path.suffix in {".safetensors", ".bin", ".onnx"})
+    files = sorted(path for path in folder.rglob("*") if path.suffix in {".safetensors", ".bin", ".onnx", ".json"})
     return [f"{path.relative_to(folder)}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files]
 
 
