@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moechat.character import (
+    KEYS,
     CharacterFile,
     decode_user,
     default_character,
@@ -234,3 +235,8 @@ def test_users_who_differ_in_case_have_different_folders() -> None:
 def test_no_user_and_a_boundless_one_are_refused(user: str) -> None:
     with pytest.raises(PathError):
         encode_user(user)
+
+
+def test_the_document_has_every_key(root: Path) -> None:
+    lines = (root / "docs" / "characters.md").read_text(encoding="utf-8").splitlines()
+    assert {line.split("`")[1] for line in lines if line.startswith("| `")} == set(KEYS)
