@@ -1,0 +1,278 @@
+"""What the page shows, drawn as HTML.
+
+Everything that was said, remembered or written by others is text and is escaped here, at one place; nothing of it is ever
+markup. Knows no Gradio.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+
+from moechat.agent import Shown
+from moechat.model import Span
+from moechat.web.words import Words
+
+GROUPS = ("context", "diary", "core", "lore")
+HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # avatar colours, all at home on warm paper
+
+_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_STRONG = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
+_ASIDE = re.compile(r"(?<![*\w])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![*\w])")
+_CODE = re.compile(r"`([^`\n]+)`")
+
+Ground = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Face:
+    """Who is on the page: the character's and the user's names, and the words of its language."""
+
+    words: Words
+    character: str
+    user: str = ""
+    greeting: str = ""
+
+
+def escape(text: object) -> str:
+    return html.escape(str(text), quote=True)
+
+
+def rich(text: str) -> str:
+    """A reply: escaped first, then emphasis, asides in asterisks and code, and no other markup."""
+    parts = []
+    for at, part in enumerate(_BLOCK.split(text)):
+        safe = escape(part)
+        if at % 2:
+            parts.append(f"<pre><code>{safe}</code></pre>")
+            continue
+        safe = _CODE.sub(r"<code>\1</code>", safe)
+        safe = _STRONG.sub(r"<strong>\1</strong>", safe)
+        parts.append(_ASIDE.sub(r"<em>\1</em>", safe))
+    return "".join(parts)
+
+
+def avatar(name: str, kind: str = "char") -> str:
+    """The first character of a name on a colour of its own; no image is fetched from anywhere."""
+    hue = HUES[zlib.crc32(name.encode()) % len(HUES)]
+    first = next((sign for sign in name if not sign.isspace()), "·")
+    return f'<span class="avatar {kind}" style="--hue:{hue}" aria-hidden="true">{escape(first.upper())}</span>'
+
+
+# ---- the conversation
+
+
+def conversation(
+    shown: Sequence[Shown],
+    face: Face,
+    spans: Mapping[str, Sequence[Span]] | None = None,
+    *,
+    after: date | None = None,
+    from_the_start: bool = False,
+) -> str:
+    """Exchanges, oldest first, with a line where a new day begins.
+
+    ``spans`` are the times understood, by exchange id. ``after`` is the day of what stands above, whose line is there
+    already.
+    """
+    parts = [_greeting(face)] if from_the_start and face.greeting.strip() else []
+    for day, exchanges in groupby(shown, key=lambda one: one.exchange.at.date()):
+        several = list(exchanges)
+        if day != after:
+            label = escape(face.words.day(several[0].exchange.at))
+            parts.append(f'<div class="day"><time datetime="{day}">{label}</time></div>')
+        parts += [exchange(one, face, (spans or {}).get(one.exchange.id, ())) for one in several]
+    return "".join(parts)
+
+
+def _greeting(face: Face) -> str:
+    return f'<article class="exchange greeting">{_char_side(face, rich(face.greeting.strip()), "")}</article>'
+
+
+def exchange(shown: Shown, face: Face, spans: Sequence[Span] = ()) -> str:
+    """One exchange: the message, the reply, what went wrong and what the reply rests on."""
+    one, words = shown.exchange, face.words
+    below = [_status(shown, words)]
+    if shown.variants > 1:
+        below.append(f'<span class="note variant">{escape(words("variant", n=shown.chosen + 1))}</span>')
+    below.append(memories(shown.grounds, words))
+    reply = _char_side(face, rich(one.char), "".join(below)) if one.char or any(below) else ""
+    return (
+        f'<article class="exchange {escape(one.status)}" data-id="{escape(one.id)}">'
+        f"{_user_side(face, one.user, one.at, spans)}{reply}</article>"
+    )
+
+
+def live(text: str, said: str, face: Face, *, at: datetime | None, spans: Sequence[Span] = (), recalled: int = 0) -> str:
+    """The exchange that is being answered right now."""
+    words = face.words
+    waiting = words("thinking_of", n=recalled) if recalled else words("thinking")
+    body = rich(said) + '<span class="caret" aria-hidden="true"></span>' if said else ""
+    below = "" if said else f'<span class="note thinking">{escape(waiting)}</span>'
+    return (
+        '<article class="exchange streaming" aria-busy="true">'
+        f"{_user_side(face, text, at, spans)}{_char_side(face, body, below)}</article>"
+    )
+
+
+def _user_side(face: Face, text: str, at: datetime | None, spans: Sequence[Span]) -> str:
+    if not text:  # a day file may hold a reply to nothing
+        return ""
+    time = f'<time class="at">{at:%H:%M}</time>' if at else ""
+    who = escape(face.words("said_by", name=face.user or face.words("you")))
+    return (
+        f'<div class="side user"><div class="said"><div class="bubble" role="group" aria-label="{who}">{escape(text)}</div>'
+        f'<div class="below">{understood(spans, face.words)}{time}</div></div></div>'
+    )
+
+
+def _char_side(face: Face, body: str, below: str) -> str:
+    who = escape(face.words("said_by", name=face.character))
+    bubble = f'<div class="bubble" role="group" aria-label="{who}">{body}</div>' if body else ""
+    return (
+        f'<div class="side char">{avatar(face.character)}<div class="said">{bubble}'
+        f'<div class="below">{below}</div></div></div>'
+    )
+
+
+def _status(shown: Shown, words: Words) -> str:
+    status = shown.exchange.status
+    if status == "failed":
+        told = words("failed") + (f" · {shown.error}" if shown.error else "")
+        return f'<span class="note failed" role="alert">⚠ {escape(told)}</span>'
+    if status == "stopped":
+        return f'<span class="note stopped">■ {escape(words("stopped"))}</span>'
+    if status == "streaming":
+        return f'<span class="note">{escape(words("unfinished"))}</span>'
+    return ""
+
+
+def understood(spans: Sequence[Span], words: Words) -> str:
+    """昨天 → 2025-05-20 周二: the time that was understood, under the message."""
+    if not spans:
+        return ""
+    told = "; ".join(f"{span.phrase} → {words.stretch(span.start, span.end)}" for span in spans)
+    return f'<span class="note span">{escape(words("understood", spans=told))}</span>'
+
+
+# ---- what a reply rests on
+
+
+def memories(grounds: Sequence[Ground], words: Words) -> str:
+    """The recalled memories to unfold, by kind, each with its reason."""
+    if not grounds:
+        return ""
+    kinds: dict[str, list[Ground]] = {kind: [] for kind in GROUPS}
+    for ground in grounds:
+        kind = "context" if ground.get("dropped") == "in_context" else str(ground.get("layer"))
+        kinds.setdefault(kind, []).append(ground)
+    groups = "".join(_group(kind, several, words) for kind, several in kinds.items() if several)
+    title = escape(words("memories", n=len(grounds)))
+    return f'<details class="memories"><summary>{title}</summary><div class="groups">{groups}</div></details>'
+
+
+def _group(kind: str, grounds: Sequence[Ground], words: Words) -> str:
+    items = "".join(_memory(ground, words) for ground in grounds)
+    name = words(kind) if kind in GROUPS else kind
+    return f'<section class="kind {escape(kind)}"><h4>{escape(name)}</h4><ul>{items}</ul></section>'
+
+
+def _memory(ground: Ground, words: Words) -> str:
+    time = moment(ground.get("time"))
+    dated = f'<time datetime="{time.isoformat()}">{escape(words.moment(time))}</time> ' if time else ""
+    if time and ground.get("layer") == "core":
+        dated = f'<time datetime="{time.isoformat()}">{escape(words("learned", time=words.moment(time)))}</time> '
+    why = " · ".join(reasons(ground, words))
+    features = ground.get("features")
+    parts = ", ".join(f"{name} {value}" for name, value in features.items()) if isinstance(features, Mapping) else ""
+    return (
+        f'<li><div class="text">{escape(ground.get("text", ""))}</div>'
+        f'<div class="why" title="{escape(parts)}">{dated}{escape(why)}</div></li>'
+    )
+
+
+def reasons(ground: Ground, words: Words) -> list[str]:
+    """Why a memory was recalled, in words: the recipe, the time asked for, words in common, the score."""
+    recipe = str(ground.get("recipe", ""))
+    names = {"by_time": "by_time", "events": "events", "profile": "profile", "lore": "lore_recipe"}
+    told = [words(names[recipe]) if recipe in names else recipe]
+    if span := span_told(ground.get("span"), words):
+        told.append(words("span", span=span))
+    matched = ground.get("words")
+    if isinstance(matched, Sequence) and not isinstance(matched, str) and matched:
+        told.append(words("words", words="、".join(str(word) for word in matched)))
+    score = ground.get("score")
+    if isinstance(score, int | float) and recipe != "by_time":  # by time, everything in the span counts alike
+        told.append(words("score", score=f"{score:.2f}"))
+    return [one for one in told if one]
+
+
+def span_told(span: object, words: Words) -> str:
+    """The span of a ground: its phrase, with the dates where they are known."""
+    if isinstance(span, Mapping):
+        start, end = moment(span.get("start")), moment(span.get("end"))
+        dates = f" → {words.stretch(start, end)}" if start and end else ""
+        return f"{span.get('phrase', '')}{dates}"
+    return str(span or "")
+
+
+def moment(text: object) -> datetime | None:
+    """An ISO time of a ground; None where there is none."""
+    try:
+        return datetime.fromisoformat(str(text)) if text else None
+    except ValueError:
+        return None
+
+
+# ---- around the conversation
+
+
+def brand(words: Words) -> str:
+    name, tagline = escape(words("title")), escape(words("tagline"))
+    return f'<div class="brand"><strong>{name}</strong><span>{tagline}</span></div>'
+
+
+def notice(text: str) -> str:
+    return f'<p class="notice" role="alert">⚠ {escape(text)}</p>'
+
+
+def characters(names: Sequence[str], chosen: str, words: Words) -> str:
+    """The list at the side; a click is told to the page by ``data-name``."""
+    if not names:
+        return f'<p class="empty">{escape(words("no_characters"))}</p>'
+    items = "".join(
+        f'<button type="button" class="character" data-name="{escape(name)}" aria-pressed="{str(name == chosen).lower()}">'
+        f'{avatar(name)}<span class="name">{escape(name)}</span></button>'
+        for name in names
+    )
+    return f'<nav class="characters" aria-label="{escape(words("characters"))}">{items}</nav>'
+
+
+def header(name: str, words: Words, *, connected: bool, model: str) -> str:
+    if connected:
+        badge = f'<span class="badge online">{escape(words("online", model=model))}</span>'
+    else:
+        why = escape(words("offline_why"))
+        told = escape(words("offline"))
+        badge = f'<button type="button" class="badge offline" data-opens="connection" title="{why}">{told}</button>'
+    return f'<header class="who">{avatar(name)}<h1>{escape(name)}</h1>{badge}</header>'
+
+
+def problems(found: Sequence[str], words: Words) -> str:
+    """What is wrong with files and models, each in its own words; empty where nothing is."""
+    if not found:
+        return ""
+    items = "".join(f"<li>{escape(one)}</li>" for one in found)
+    title = escape(words("problems", n=len(found)))
+    return f'<details class="problems" role="status" open><summary>⚠ {title}</summary><ul>{items}</ul></details>'
+
+
+def outcome(text: str, *, good: bool | None) -> str:
+    """The line under the connection panel; ``good`` None while it is not known yet."""
+    kind = {True: "good", False: "bad", None: "pending"}[good]
+    return f'<p class="outcome {kind}" role="status">{escape(text)}</p>' if text else ""

@@ -1,0 +1,363 @@
+"""The page: Gradio Blocks with handlers of our own. What it shows is drawn in ``draw``, what runs is in ``turns``.
+
+Handlers return ``{component: value}``. A handler that follows a running turn only looks at it: closing the tab ends the
+looking, not the turn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from moechat.agent import Agent, Shown
+from moechat.ai.chat_model import diagnose
+from moechat.cue import Cue
+from moechat.errors import MoeChatError
+from moechat.house import House
+from moechat.model import Span
+from moechat.web import draw
+from moechat.web.draw import Face
+from moechat.web.layout import Parts, lay_out
+from moechat.web.turns import Turn, Turns
+from moechat.web.words import LANGUAGES, Language, Words, language_of
+
+FRAME_S = 0.08  # a page is drawn at most this often while a reply streams
+PAGES_DRAWN = 3  # "earlier" grows what is drawn to this many pages, then moves the window
+
+Updates = dict[Any, Any]
+
+@dataclass(frozen=True)
+class View:
+    """What one tab looks at: the newest ``count`` exchanges, or those before the exchange ``before``."""
+
+    character: str = ""
+    language: Language = "zh"
+    before: str = ""
+    count: int = 0
+
+    @property
+    def words(self) -> Words:
+        return Words(self.language)
+
+
+class Page:
+    """The handlers over one house. ``close`` stops what is still being answered."""
+
+    def __init__(self, house: House, parts: Parts) -> None:
+        self.house, self.parts, self.turns = house, parts, Turns()
+        self.page = max(1, house.config.web.shown_messages // 2)  # exchanges
+
+    def close(self) -> None:
+        self.turns.close()
+
+    # ---- opening, switching, looking back
+
+    def load(self, prefs: Mapping[str, str] | None, request: gr.Request) -> Iterator[Updates]:
+        prefs = prefs or {}
+        configured = self.house.config.web.language
+        language = prefs.get("language") or configured
+        if language not in LANGUAGES:
+            language = language_of(request.headers.get("accept-language"))
+        names = self.house.characters()
+        wanted = prefs.get("character", "")
+        view = View(wanted if wanted in names else self._default(names), language, "", self.page)  # type: ignore[arg-type]
+        yield self._labels(view) | self._connection(view) | self._screen(view)
+        yield from self._follow(view)
+
+    def _default(self, names: list[str]) -> str:
+        try:
+            return self.house.agent().character.folder.name if names else ""
+        except MoeChatError:
+            return names[0]
+
+    def switch(self, view: View, picked: gr.EventData) -> Iterator[Updates]:
+        name = str(getattr(picked, "name", ""))
+        if name in self.house.characters():
+            view = replace(view, character=name, before="", count=self.page)
+        yield self._screen(view) | self._remember(view)
+        yield from self._follow(view)
+
+    def translate(self, view: View) -> Iterator[Updates]:
+        other: Language = "en" if view.language == "zh" else "zh"
+        view = replace(view, language=other)
+        yield self._labels(view) | self._screen(view) | self._remember(view)
+        yield from self._follow(view)
+
+    def earlier(self, view: View) -> Iterator[Updates]:
+        """One page more; beyond ``PAGES_DRAWN`` the window moves back and its newest page is left out."""
+        if view.count < PAGES_DRAWN * self.page:
+            view = replace(view, count=view.count + self.page)
+        elif agent := self._agent(view):
+            drawn = agent.recent(view.count, view.before or None)
+            if len(drawn) > self.page:
+                view = replace(view, before=drawn[-self.page].exchange.id)
+        yield self._screen(view)
+        yield from self._follow(view)
+
+    def newest(self, view: View) -> Iterator[Updates]:
+        view = replace(view, before="", count=self.page)
+        yield self._screen(view)
+        yield from self._follow(view)
+
+    # ---- talking
+
+    def send(self, view: View, text: str) -> Iterator[Updates]:
+        agent = self._agent(view)
+        if agent is None or not text.strip():
+            yield {self.parts.box: gr.skip()}
+            return
+        last = _last_id(agent)
+        turn = self.turns.talk(agent, text)
+        if turn is None:
+            gr.Info(view.words("busy"))
+            yield {self.parts.box: gr.skip()}
+            return
+        view = replace(view, before="", count=self.page)
+        yield self._screen(view, turn) | {self.parts.box: ""}
+        yield from self._follow(view, turn)
+        if (turn.error or turn.crash) and _last_id(agent) == last:  # nothing was recorded: the words go back
+            yield {self.parts.box: text}
+
+    def regenerate(self, view: View) -> Iterator[Updates]:
+        agent = self._agent(view)
+        turn = self.turns.regenerate(agent) if agent else None
+        if turn is None:
+            gr.Info(view.words("busy"))
+            yield {self.parts.again: gr.skip()}
+            return
+        yield self._screen(view, turn)
+        yield from self._follow(view, turn)
+
+    def stop(self, view: View) -> None:
+        if agent := self._agent(view):
+            self.turns.stop(agent)
+
+    def _follow(self, view: View, turn: Turn | None = None) -> Iterator[Updates]:
+        """Draw a running turn as it grows, then everything as it was stored."""
+        agent = self._agent(view)
+        turn = turn or (self.turns.current(agent) if agent else None)
+        if agent is None or turn is None or view.before:
+            return
+        face, seen = self._face(view, agent), None
+        while not turn.over.wait(FRAME_S):
+            if turn.version != seen:
+                seen = turn.version
+                yield {self.parts.tail: _live(turn, face)}
+        yield self._screen(view) | self._notice(view, agent, turn)
+
+    def _notice(self, view: View, agent: Agent, turn: Turn) -> Updates:
+        """What went wrong with the turn itself stands under the last exchange."""
+        if not turn.error and not turn.crash:
+            return {}
+        words = view.words
+        told = turn.error or words("unexpected", kind=turn.crash)
+        last = agent.recent(1)
+        tail = self._drawn(last, self._face(view, agent), agent) if last else ""
+        return {self.parts.tail: tail + draw.notice(words("went_wrong", error=told))}
+
+    # ---- the connection
+
+    def test(self, view: View, base_url: str, model: str, key: str) -> Iterator[Updates]:
+        words, base_url = view.words, base_url.strip()
+        if not base_url:
+            yield {self.parts.outcome: draw.outcome(words("needs_url"), good=False)}
+            return
+        if not key and self._is_elsewhere(base_url):
+            yield {self.parts.outcome: draw.outcome(words("key_stays"), good=False)}
+            return
+        yield {self.parts.outcome: draw.outcome(words("testing"), good=None)}
+        found = diagnose(base_url, model.strip(), key.strip() or self._kept_key(), extra=self.house.config.chat.extra)
+        told = found.message_zh if view.language == "zh" else found.message_en
+        yield {self.parts.outcome: draw.outcome(told, good=found.ok)}
+
+    def save(self, view: View, base_url: str, model: str, key: str) -> Updates:
+        words, base_url, key = view.words, base_url.strip(), key.strip()
+        if base_url and not key and self._is_elsewhere(base_url):
+            return {self.parts.outcome: draw.outcome(words("key_stays"), good=False)}
+        try:
+            self.house.connect(base_url, model.strip(), key or None)
+        except (MoeChatError, OSError) as failure:
+            return {self.parts.outcome: draw.outcome(words("went_wrong", error=failure), good=False)}
+        told = words("saved") if self.house.connected else words("saved_offline")
+        agent = self._agent(view)
+        return {
+            self.parts.outcome: draw.outcome(told, good=True),
+            self.parts.key: "",
+            self.parts.title: self._title(view, agent),
+        }
+
+    def _kept_key(self) -> str | None:
+        return self.house.key or os.environ.get(self.house.config.chat.key_env) or None
+
+    def _is_elsewhere(self, base_url: str) -> bool:
+        """Whether this address would be the first of another service to see the key that is kept."""
+        saved = self.house.config.chat.base_url
+        return bool(self._kept_key() and saved and _origin(saved) != _origin(base_url))
+
+    # ---- drawing
+
+    def _agent(self, view: View) -> Agent | None:
+        try:
+            return self.house.agent(view.character) if view.character else None
+        except MoeChatError:
+            return None
+
+    def _face(self, view: View, agent: Agent) -> Face:
+        character = agent.character
+        return Face(view.words, character.name, character.user_name, character.greeting)
+
+    def _screen(self, view: View, turn: Turn | None = None) -> Updates:
+        """Everything that depends on the character and on what was said."""
+        parts, words = self.parts, view.words
+        agent = self._agent(view)
+        updates: Updates = {
+            parts.view: view,
+            parts.characters: draw.characters(self.house.characters(), view.character, words),
+            parts.title: self._title(view, agent),
+        }
+        if agent is None:
+            return updates | self._empty(view)
+        turn = turn or self.turns.current(agent)
+        running = turn is not None and not turn.over.is_set()
+        shown = agent.recent(view.count + 1, view.before or None)
+        more, shown = len(shown) > view.count, shown[-view.count :]
+        face = self._face(view, agent)
+        if running and shown and (shown[-1].exchange.status == "streaming" or shown[-1].exchange.id == turn.exchange_id):
+            shown = shown[:-1]
+        at_newest = not view.before
+        last = shown[-1:] if at_newest and not running else []
+        past = shown[: len(shown) - len(last)]
+        tail = _live(turn, face) if running and at_newest else self._drawn(last, face, agent, after=past)
+        return updates | {
+            parts.problems: draw.problems(agent.problems(), words),
+            parts.past: self._drawn(past, face, agent, from_the_start=not more),
+            parts.tail: tail,
+            parts.earlier: gr.update(visible=more),
+            parts.newest: gr.update(visible=not at_newest),
+            parts.again: gr.update(visible=bool(last)),
+            parts.send: gr.update(visible=not running),
+            parts.stop: gr.update(visible=running),
+            parts.box: gr.update(placeholder=words("write", name=face.character), interactive=True),
+        }
+
+    def _empty(self, view: View) -> Updates:
+        parts, hidden = self.parts, gr.update(visible=False)
+        problem = self._why_not(view)
+        return {
+            parts.problems: draw.problems([problem] if problem else [], view.words),
+            parts.past: "", parts.tail: "", parts.earlier: hidden, parts.newest: hidden, parts.again: hidden,
+            parts.send: gr.update(visible=True), parts.stop: hidden, parts.box: gr.update(interactive=False),
+        }  # fmt: skip
+
+    def _why_not(self, view: View) -> str:
+        """Why the chosen character cannot be opened, in words."""
+        try:
+            if view.character:
+                self.house.agent(view.character)
+        except MoeChatError as failure:
+            return str(failure)
+        return ""
+
+    def _drawn(
+        self, shown: list[Shown], face: Face, agent: Agent, *, after: list[Shown] | None = None, from_the_start: bool = False
+    ) -> str:
+        spans = {one.exchange.id: _spans(agent, one) for one in shown}
+        day = after[-1].exchange.at.date() if after else None
+        return draw.conversation(shown, face, spans, after=day, from_the_start=from_the_start)
+
+    def _title(self, view: View, agent: Agent | None) -> str:
+        if agent is None:
+            return ""
+        chat = self.house.config.chat
+        model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
+        return draw.header(agent.character.name, view.words, connected=self.house.connected, model=model)
+
+    def _labels(self, view: View) -> Updates:
+        parts, words = self.parts, view.words
+        key_env = self.house.config.chat.key_env
+        return {
+            parts.brand: draw.brand(words),
+            parts.earlier: words("earlier"), parts.newest: words("newest"), parts.again: words("regenerate"),
+            parts.send: words("send"), parts.stop: words("stop"),
+            parts.language: words("other_language"), parts.theme: words("theme"),
+            parts.box: gr.update(label=words("message")),
+            parts.connection: gr.update(label=words("connection")),
+            parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint")),
+            parts.model: gr.update(label=words("model")),
+            parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=key_env)),
+            parts.test: words("test"), parts.save: words("save"), parts.outcome: "",
+        }  # fmt: skip
+
+    def _connection(self, view: View) -> Updates:
+        """The saved connection; never a key."""
+        chat, words, key_env = self.house.config.chat, view.words, self.house.config.chat.key_env
+        return {
+            self.parts.base_url: gr.update(value=chat.base_url, label=words("base_url"), info=words("base_url_hint")),
+            self.parts.model: gr.update(value=chat.model, label=words("model")),
+            self.parts.key: gr.update(value="", label=words("key"), info=words("key_hint", key_env=key_env)),
+        }
+
+    def _remember(self, view: View) -> Updates:
+        return {self.parts.prefs: {"character": view.character, "language": view.language}}
+
+
+def _live(turn: Turn, face: Face) -> str:
+    found = turn.found
+    spans, recalled = (found.spans, len(found.hits)) if found else ((), 0)
+    return draw.live(turn.text, turn.said, face, at=turn.at, spans=spans, recalled=recalled)
+
+
+def _spans(agent: Agent, shown: Shown) -> Sequence[Span]:
+    """The times that the message named, as they were understood then."""
+    exchange = shown.exchange
+    return Cue(exchange.user, exchange.at, widths=agent.config.time.widths).spans if exchange.user else ()
+
+
+def _last_id(agent: Agent) -> str:
+    last = agent.recent(1)
+    return last[-1].exchange.id if last else ""
+
+
+def _origin(url: str) -> tuple[str, str]:
+    address = urlsplit(url)
+    return address.scheme, address.netloc
+
+
+def build(house: House) -> gr.Blocks:
+    """The page over a house. Its ``page`` attribute has ``close``."""
+    with gr.Blocks(title="MoeChat", fill_height=True, fill_width=True, analytics_enabled=False) as blocks:
+        parts = lay_out(house.config.web.language)
+        page = Page(house, parts)
+        _wire(blocks, page, parts)
+    blocks.queue(default_concurrency_limit=None)
+    blocks.page = page
+    return blocks
+
+
+def _wire(blocks: gr.Blocks, page: Page, parts: Parts) -> None:
+    """Which click calls which handler. Going elsewhere ends the following of a turn, not the turn."""
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "outputs": parts.all()}
+    view, panel = parts.view, [parts.view, parts.base_url, parts.model, parts.key]
+    following = [
+        blocks.load(page.load, [parts.prefs], **quiet),
+        gr.on([parts.send.click, parts.box.submit], page.send, [view, parts.box], trigger_mode="once", **quiet),
+        parts.again.click(page.regenerate, [view], trigger_mode="once", **quiet),
+    ]
+    for go, handler in (
+        (parts.characters.click, page.switch),
+        (parts.earlier.click, page.earlier),
+        (parts.newest.click, page.newest),
+        (parts.language.click, page.translate),
+    ):
+        following.append(go(handler, [view], cancels=following, **quiet))
+    hidden: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    parts.stop.click(page.stop, [view], None, **hidden)
+    parts.theme.click(None, js="() => { window.moechat.toggleTheme(); }", api_visibility="private")
+    parts.test.click(page.test, panel, [parts.outcome], **hidden)
+    parts.save.click(page.save, panel, [parts.outcome, parts.key, parts.title], **hidden)

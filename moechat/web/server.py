@@ -1,0 +1,163 @@
+"""The page served: our own ASGI application around Gradio's, on uvicorn, so that it stops as cleanly as it starts."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moechat.errors import MoeChatError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+
+    from moechat.house import House
+
+STATIC = Path(__file__).parent / "static"
+START_S, STOP_S = 30.0, 10.0
+
+# What this page does not use of Gradio: files in and out, requests made for others, development tools.
+CLOSED = tuple(
+    f"/gradio_api/{name}"
+    for name in (
+        "file", "upload", "proxy", "stream", "component_server", "custom_component", "process_recording", "deep_link",
+        "run", "api", "call", "vibe", "undo-vibe", "profiling", "runs", "dev",
+    )
+) + ("/monitoring", "/svelte")  # fmt: skip
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'self'; base-uri 'self'; "
+    "form-action 'self'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+FONTS = (
+    "system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei UI", "Microsoft YaHei",
+    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "sans-serif",
+)  # fmt: skip
+
+
+class Guard:
+    """Closes the endpoints that the page does not use and forbids the browser every request elsewhere."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if scope["path"].startswith(CLOSED):
+            await send({"type": "http.response.start", "status": 404, "headers": list(HEADERS)})
+            await send({"type": "http.response.body", "body": b"not here"})
+            return
+
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = message | {"headers": [*message["headers"], *HEADERS]}
+            await send(message)
+
+        await self.app(scope, receive, with_headers)
+
+
+def make_app(house: House) -> tuple[FastAPI, Callable[[], None]]:
+    """The application, and what stops the turns that are under way."""
+    import gradio as gr
+    from fastapi import FastAPI
+
+    from moechat.web.page import build
+
+    blocks = build(house)
+    script = (STATIC / "page.js").read_text(encoding="utf-8")
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    gr.mount_gradio_app(
+        app,
+        blocks,
+        path="/",
+        theme=gr.themes.Base(font=list(FONTS), font_mono=["ui-monospace", "SFMono-Regular", "Consolas", "monospace"]),
+        css=(STATIC / "page.css").read_text(encoding="utf-8"),
+        head=f'<meta name="viewport" content="width=device-width, initial-scale=1"><script>{script}</script>',
+        favicon_path=str(STATIC / "icon.svg"),
+        footer_links=[],
+        run_history=False,
+        allowed_paths=[],
+        blocked_paths=[str(house.data)],
+        max_file_size=1,
+        ssr_mode=False,
+        mcp_server=False,
+        pwa=False,
+    )
+    app.add_middleware(Guard)
+    return app, blocks.page.close
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as failure:
+        listening.close()
+        raise MoeChatError(
+            f"cannot listen on {host}:{port} ({failure.strerror or failure}): choose another port with --port, "
+            "or 0 for any free one"
+        ) from failure
+    return listening
+
+
+@contextlib.contextmanager
+def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
+    """(server, its socket, the address to open)."""
+    import uvicorn
+
+    with _listen(host, port) as listening:
+        app, stop = make_app(house)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, ws="none")
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        try:
+            yield uvicorn.Server(config), listening, f"http://{shown}:{listening.getsockname()[1]}"
+        finally:
+            stop()
+
+
+def serve(
+    house: House,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 7860,
+    open_browser: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the address; port 0 is any free one.
+
+    Raises MoeChatError where the port cannot be had. The house stays open: it is its maker who closes it.
+    """
+    with _server(house, host, port) as (server, listening, url):
+        if ready is not None:
+            ready(url)
+        if open_browser:
+            webbrowser.open(url)
+        server.run(sockets=[listening])
+
+
+@contextlib.contextmanager
+def running(house: House, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """The page served in a thread while the block runs; gives its address."""
+    with _server(house, host, port) as (server, listening, url):
+        thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name="web", daemon=True)
+        thread.start()
+        try:
+            yield url
+        finally:
+            server.should_exit = True
+            thread.join(STOP_S)

@@ -1,0 +1,85 @@
+// What the page does by itself: light and dark, staying at the newest message, and small courtesies of the keyboard.
+(() => {
+  const THEME = "moechat.theme";
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const near = 80; // px from the end that count as "at the end"
+
+  function isDark() {
+    const chosen = localStorage.getItem(THEME);
+    return chosen ? chosen === "dark" : dark.matches;
+  }
+
+  function applyTheme() {
+    document.body?.classList.toggle("dark", isDark());
+    document.documentElement.style.colorScheme = isDark() ? "dark" : "light";
+  }
+
+  function toggleTheme() {
+    const wanted = isDark() ? "light" : "dark";
+    // back at what the system says: follow the system again
+    if ((wanted === "dark") === dark.matches) localStorage.removeItem(THEME);
+    else localStorage.setItem(THEME, wanted);
+    applyTheme();
+  }
+
+  // Stay at the end while new text comes, unless the reader has scrolled up; keep the place when earlier talk is put above.
+  function follow(talk) {
+    let atEnd = true;
+    let fromEnd = null;
+    talk.addEventListener("scroll", () => {
+      atEnd = talk.scrollHeight - talk.scrollTop - talk.clientHeight < near;
+    }, { passive: true });
+    talk.addEventListener("click", (event) => {
+      if (event.target.closest("#earlier")) fromEnd = talk.scrollHeight - talk.scrollTop;
+      if (event.target.closest("#newest")) atEnd = true;
+    });
+    const settle = () => {
+      if (fromEnd !== null) talk.scrollTop = talk.scrollHeight - fromEnd;
+      else if (atEnd) talk.scrollTop = talk.scrollHeight;
+    };
+    new MutationObserver((changes) => {
+      if (changes.every((change) => change.target.closest?.("details"))) return;
+      settle();
+      const past = document.querySelector("#past");
+      if (fromEnd !== null && changes.some((change) => past?.contains(change.target))) fromEnd = null;
+    }).observe(talk, { childList: true, subtree: true, characterData: true });
+    new ResizeObserver(settle).observe(talk);
+    document.addEventListener("moechat:end", () => { atEnd = true; fromEnd = null; settle(); });
+    settle();
+  }
+
+  function say() {
+    document.dispatchEvent(new Event("moechat:end"));
+    document.querySelector("#box textarea")?.focus();
+  }
+
+  function openConnection() {
+    const label = document.querySelector("#connection button");
+    if (label && !document.querySelector("#base-url input, #base-url textarea")?.offsetParent) label.click();
+    document.querySelector("#connection")?.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => document.querySelector("#base-url input, #base-url textarea")?.focus());
+  }
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("[data-opens=connection]")) openConnection();
+    if (event.target.closest?.("#characters button, #send, #again")) say();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && event.target.closest?.("#box")) say();
+  });
+
+  applyTheme();
+  dark.addEventListener("change", applyTheme);
+  document.addEventListener("DOMContentLoaded", applyTheme);
+  const waiting = new MutationObserver(() => {
+    const talk = document.querySelector("#talk");
+    if (!talk) return;
+    waiting.disconnect();
+    applyTheme(); // Gradio sets its own when it starts
+    talk.setAttribute("role", "log");
+    talk.setAttribute("tabindex", "0");
+    follow(talk);
+  });
+  waiting.observe(document.documentElement, { childList: true, subtree: true });
+  window.moechat = { toggleTheme };
+})();

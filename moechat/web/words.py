@@ -1,0 +1,141 @@
+"""Every word of the page, in Chinese and English, side by side so that neither is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
+
+TEXTS: Mapping[str, tuple[str, str]] = {
+    # the frame
+    "title": ("萌聊 MoeChat", "MoeChat"),
+    "tagline": ("会记得你的聊天伙伴", "a companion that remembers"),
+    "characters": ("角色", "Characters"),
+    "other_language": ("English", "中文"),
+    "theme": ("明暗", "Light / dark"),
+    "write": ("对{name}说点什么…（回车发送，Shift+回车换行）", "Say something to {name}… (Enter sends, Shift+Enter: new line)"),
+    "message": ("消息", "Message"),
+    "send": ("发送", "Send"),
+    "stop": ("停止", "Stop"),
+    "regenerate": ("↻ 换个回答", "↻ Another reply"),
+    "earlier": ("↑ 更早的", "↑ Earlier"),
+    "newest": ("↓ 回到最新", "↓ Back to the newest"),
+    "conversation": ("对话", "Conversation"),
+    "you": ("你", "You"),
+    "said_by": ("{name}说", "{name} said"),
+    "loading": ("正在打开…", "Opening…"),
+    "no_characters": (
+        "还没有角色：请在数据文件夹的 agents 里放一个角色文件夹。",
+        "There is no character yet: put a character's folder into agents in the data folder.",
+    ),
+    # what happens to a reply
+    "thinking": ("正在想…", "Thinking…"),
+    "thinking_of": ("想起了 {n} 条，正在说…", "Recalled {n}, about to speak…"),
+    "streaming": ("正在回答", "Answering"),
+    "stopped": ("已停止，说到这里的都留着", "Stopped; what was said so far is kept"),
+    "failed": ("没有说完", "Not finished"),
+    "unfinished": ("这句话还没有得到回答", "This message has not been answered yet"),
+    "went_wrong": ("出错了：{error}", "Something went wrong: {error}"),
+    "unexpected": ("意外的错误（{kind}），详情见程序的日志。", "An unexpected error ({kind}); the program's log has the details."),
+    "busy": (
+        "上一句话还在回答，等它说完或先停止。",
+        "The last message is still being answered: wait for it, or stop it first.",
+    ),
+    "variant": ("第 {n} 个回答", "Reply no. {n}"),
+    # what a reply rests on
+    "memories": ("记忆 · {n} 条", "Memories · {n}"),
+    "context": ("对话中", "In this talk"),
+    "diary": ("日记", "Diary"),
+    "core": ("事实", "Facts"),
+    "lore": ("世界书", "World book"),
+    "by_time": ("按时间找到", "found by time"),
+    "events": ("按内容找到", "found by content"),
+    "profile": ("关于你的事实", "a known fact"),
+    "lore_recipe": ("世界书条目", "an entry of the world book"),
+    "words": ("相同的词：{words}", "words in common: {words}"),
+    "span": ("你问的时间：{span}", "the time you asked for: {span}"),
+    "score": ("得分 {score}", "score {score}"),
+    "learned": ("{time} 得知", "learned {time}"),
+    "understood": ("时间：{spans}", "Time: {spans}"),
+    # problems
+    "problems": ("有 {n} 处需要看看，其余照常工作", "{n} things need a look; everything else works"),
+    # connection
+    "connection": ("连接模型", "Connect a model"),
+    "offline": ("未连接模型", "No model connected"),
+    "offline_why": (
+        "现在由内置的离线回复作答：它从记忆里找话说，不是语言模型。在「连接模型」里填写地址即可。",
+        "The built-in offline replies answer from memory; they are no language model. Fill in “Connect a model”.",
+    ),
+    "online": ("已连接 {model}", "Connected to {model}"),
+    "base_url": ("接口地址", "Address"),
+    "base_url_hint": ("OpenAI 兼容，通常以 /v1 结尾", "OpenAI-compatible, usually ends in /v1"),
+    "model": ("模型", "Model"),
+    "key": ("密钥", "Key"),
+    "key_hint": (
+        "只留在本次运行的内存里，不写入文件，也不会显示出来。想长期使用，请设环境变量 {key_env}。",
+        "Kept in memory for this run, never in a file and never shown. To keep it, set the variable {key_env}.",
+    ),
+    "test": ("测试", "Test"),
+    "save": ("保存", "Save"),
+    "testing": ("正在测试…", "Testing…"),
+    "needs_url": ("请先填写接口地址。", "Fill in the address first."),
+    "saved": ("已保存，下一句话就用它。", "Saved: the next message uses it."),
+    "saved_offline": ("已保存：不再连接模型，由离线回复作答。", "Saved: no model any more, the offline replies answer."),
+    "key_stays": (
+        "地址变了：为了不把原来的密钥发给别处，请重新填写密钥。",
+        "The address is a new one: enter the key again, the known one is not sent elsewhere.",
+    ),
+    "model_names": ("可用的模型：{names}", "Models there: {names}"),
+}
+
+WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
+    "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日"),
+    "en": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+}
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DASH: Mapping[Language, str] = {"zh": " 至 ", "en": " to "}
+
+
+@dataclass(frozen=True)
+class Words:
+    """The page's words in one language: ``words("memories", n=3)``."""
+
+    language: Language
+
+    def __call__(self, name: str, /, **values: object) -> str:
+        return TEXTS[name][LANGUAGES.index(self.language)].format(**values)
+
+    def day(self, moment: datetime) -> str:
+        """2025年5月20日 周二 · Tue, 20 May 2025."""
+        weekday = WEEKDAYS[self.language][moment.weekday()]
+        if self.language == "zh":
+            return f"{moment.year}年{moment.month}月{moment.day}日 {weekday}"
+        return f"{weekday}, {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+
+    def moment(self, moment: datetime) -> str:
+        return f"{moment:%Y-%m-%d %H:%M}"
+
+    def stretch(self, start: datetime, end: datetime) -> str:
+        """A stretch of time as short as it can be said: a whole day by its date, hours within a day once dated."""
+        midnight = (start.hour, start.minute, start.second) == (0, 0, 0)
+        whole_days = midnight and (end.hour, end.minute) == (23, 59)
+        if start.date() == end.date():
+            day = f"{start:%Y-%m-%d} {WEEKDAYS[self.language][start.weekday()]}"
+            return day if whole_days else f"{day} {start:%H:%M}–{end:%H:%M}"
+        shape = "%Y-%m-%d" if whole_days else "%Y-%m-%d %H:%M"
+        return f"{start.strftime(shape)}{DASH[self.language]}{end.strftime(shape)}"
+
+
+def language_of(accepted: str | None) -> Language:
+    """The page's language from a browser's Accept-Language header; Chinese comes first here."""
+    for part in (accepted or "").lower().split(","):
+        tag = part.split(";")[0].strip()
+        if tag.startswith("zh"):
+            return "zh"
+        if tag.startswith("en"):
+            return "en"
+    return "en" if accepted else "zh"
