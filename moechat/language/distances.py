@@ -70,7 +70,9 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
     if unit == "year" and least % 1:
         unit, least, most = "month", least * 12, most * 12
     if unit == "month" and least % 1:
-        unit, least, most = "day", round(least * 30.44), round(most * 30.44)
+        # Nobody means the day by 半个月前: three days of play, a week for more than a month.
+        play = 0 if least != most else 3 if least < 1 else 7
+        unit, least, most = "day", round(least * 30.44) - play, round(most * 30.44) + play
     if unit == "week" and least % 1:
         unit, least, most = "day", round(least * 7), round(most * 7)
     if least != most and most - least <= 1 and unit in ("month", "year"):
@@ -133,6 +135,11 @@ def beside(start: int, count: int = 1, unit: str = "day") -> Shift:
     return shift
 
 
+def nth_day(number: int) -> Shift:
+    """国庆第二天: counted from the first day on."""
+    return lambda period, ctx: day(period.start + (number - 1) * DAY)
+
+
 def weekday_beside(weekday: int, sign: int, count: int = 1, unit: str = "day") -> Shift:
     """The nearest such weekday wholly before (-1) or after (1) the date: the Monday before 24 July, 之前的那个周末."""
 
@@ -142,6 +149,20 @@ def weekday_beside(weekday: int, sign: int, count: int = 1, unit: str = "day") -
             return day(start - (start.weekday() - weekday) % 7 * DAY, count, unit)
         start = day(period.stop - DAY).stop
         return day(start + (weekday - start.weekday()) % 7 * DAY, count, unit)
+
+    return shift
+
+
+def weekends_beside(sign: int, count: int = 1) -> Shift:
+    """The weekend, or the ``count`` weekends with all between them, next to a date."""
+    nearest = weekday_beside(5, sign, 2, "weekend")
+
+    def shift(period: Period, ctx: Context) -> Period | None:
+        found = nearest(period, ctx)
+        if not found or count == 1:
+            return found
+        away = sign * 7 * (count - 1) * DAY
+        return Period(min(found.start, found.start + away), max(found.stop, found.stop + away), "range")
 
     return shift
 
@@ -168,8 +189,8 @@ SHIFTS: dict[str, Shift] = {
     "its month": lambda period, ctx: around(period.start, "month"),
     "week before": beside(-7, 7, "week"),
     "week after": beside(1, 7, "week"),
-    "weekend before": weekday_beside(5, -1, 2, "weekend"),
-    "weekend after": weekday_beside(5, 1, 2, "weekend"),
+    "weekend before": weekends_beside(-1),
+    "weekend after": weekends_beside(1),
     "month before": month_beside(-1),
     "month after": month_beside(1),
     "year before": year_beside(-1),

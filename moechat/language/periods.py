@@ -15,7 +15,7 @@ from moechat.language import calendar
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 # The length of a unit in days, for tolerances only; dates are reckoned on the calendar.
-UNIT_DAYS = {"second": 1 / 86400, "minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.44, "year": 365.24}
+UNIT_DAYS = {"second": 1 / 86400, "minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.24}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,19 @@ def in_years(make: Callable[[int], Period | None]) -> Within:
             found = make(number)
             if found and _starts(period, found):
                 yield found
+
+    return within
+
+
+def in_lunar_years(make: Callable[[int], Period | None]) -> Within:
+    """As ``in_years``, but 去年腊月 is the twelfth month of last year's lunar year, which may begin in January."""
+    common = in_years(make)
+
+    def within(period: Period) -> Iterator[Period]:
+        if period.unit != "year" or period.days > 366:
+            yield from common(period)
+        elif found := make(period.start.year):
+            yield found
 
     return within
 

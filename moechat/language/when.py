@@ -11,16 +11,18 @@ reaches to the present (最近, 刚才, 以来) ends now.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from types import ModuleType
 from typing import Literal
 
+from moechat.language import anchors as known
 from moechat.language import when_en, when_zh
 from moechat.language.asking import asks
 from moechat.language.distances import WIDTHS
 from moechat.language.expression import spans
-from moechat.language.periods import SECOND, Anchors, Context
+from moechat.language.periods import SECOND, Anchors, Context, Period, Piece
 from moechat.model import Span
 
 __all__ = ["WIDTHS", "Anchors", "asks", "resolve"]
@@ -66,15 +68,30 @@ def _remembered(
     return _resolve(text, now, use, dict(own), None)
 
 
+def _read(
+    text: str, rest: str, own: Sequence[Piece], language: ModuleType, ctx: Context
+) -> list[tuple[int, int, Period]]:
+    pieces = [*own, *language.pieces(rest, ctx)]
+    pieces.sort(key=lambda piece: piece.at)
+    return spans(text, pieces, language.GRAMMAR, ctx)
+
+
 def _resolve(
     text: str, now: datetime, use: Use, widths: Mapping[str, float], anchors: Anchors | None
 ) -> tuple[Span, ...]:
     ctx = Context(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
-    found = []
+    found: list[tuple[int, int, Period]] = []
+    rest, own_zh, own_en = text, [], []
+    for piece in known.pieces(text, ctx):
+        start, end = piece.at
+        chinese = bool(_HAN.search(text, start, end))
+        (own_zh if chinese else own_en).append(piece)
+        # Covered, so that nothing in it is read twice; 日 is what 前一天 and 那天 lean on.
+        rest = rest[:start] + "\0" * (end - start - 1) + ("日" if chinese else "\0") + rest[end:]
     if _HAN.search(text):
-        found = spans(text, when_zh.pieces(text, ctx), when_zh.GRAMMAR, ctx)
-    if _LATIN.search(text):
-        english = spans(text, when_en.pieces(text, ctx), when_en.GRAMMAR, ctx)
+        found = _read(text, rest, own_zh, when_zh, ctx)
+    if own_en or _LATIN.search(rest):
+        english = _read(text, rest, own_en, when_en, ctx)
         found += [one for one in english if all(one[1] <= other[0] or one[0] >= other[1] for other in found)]
         found.sort(key=lambda one: one[0])
     return tuple(

@@ -84,8 +84,8 @@ NOT_TIMES = "|".join((
 
 _N = r"(?:\d{1,4}(?:\.\d)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|a hundred)"
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|weekends?|months?|years?|decades?)"
-_MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
-_WEEKDAY = "(?:" + "|".join(sorted(WEEKDAYS, key=len, reverse=True)) + r")\b\.?"
+_MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b(?:\.(?=\s*\d))?"
+_WEEKDAY = "(?:" + "|".join(sorted(WEEKDAYS, key=len, reverse=True)) + r")\b"
 _DAYNUM = r"(?:3[01]|[12]\d|0?[1-9])"
 _ORDINAL = "(?:" + "|".join(ORDINALS) + r"|\d{1,2}(?:st|nd|rd|th))"
 _SEASON = "(?:spring|summer|autumn|fall|winter)"
@@ -212,6 +212,9 @@ def _season(found: Match, ctx: Context) -> list[Piece]:
 
 def _month(found: Match, ctx: Context) -> list[Piece]:
     word = found["month"] or found["lonemonth"]
+    before = found.string[: found.start()].rstrip().lower()
+    if word in ("may", "march", "mar") and not found["month"] and before.endswith(("to", "and", "of", "from", "by", "for")):
+        return []  # the verbs: you and may I, to march
     value = _month_of(word)
     return [_piece(found, 6, within=p.in_years(lambda y: p.months(y, value)), cycle="year")]
 
@@ -241,7 +244,7 @@ def _year(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _decade(found: Match, ctx: Context) -> list[Piece]:
-    value = int(found["decade"])
+    value = int(found["decade"] or found["decade2"])
     return [_piece(found, 9, fixed=p.year(value if value > 99 else 1900 + value, 10))]
 
 
@@ -313,7 +316,7 @@ def _third(found: Match, ctx: Context) -> list[Piece]:
     def shift(period: Period, ctx: Context) -> Period | None:
         if period.unit == "month":
             return next(p.part_of_month(*THIRDS[word])(period))
-        if period.unit == "year":
+        if period.unit == "year" and period.days < 367:
             first, count = YEAR_THIRDS[word]
             return p.months(period.start.year, first, count, "season")
         length = (period.stop - period.start) / 3
@@ -396,14 +399,38 @@ def _amount(text: str, unit: str) -> tuple[float, float, str] | None:
     return (low * scale, (number(last) or low) * scale if last else low * scale, kind) if low else None
 
 
+def _weekends(found: Match, ctx: Context, count: int) -> list[Piece]:
+    weekend = p.day(p.week(ctx.now, count).start + 5 * p.DAY, 2, "weekend")
+    return [_piece(found, 4.5, fixed=weekend, forward=count > 0)]
+
+
+_BY_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\s*\0|\0\s*,?\s*on (?:mon|tues|wednes|thurs|fri|satur|sun)day", re.IGNORECASE)
+
+
+def _weekdays_ago(found: Match, ctx: Context) -> list[Piece]:
+    """two Fridays ago: the second Friday back from today."""
+    weekday = _weekday_of(found["wplural"][:-1])
+    latest = ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
+    return [_piece(found, 4, fixed=p.day(latest - 7 * (int(number(found["wcount"])) - 1) * p.DAY))]
+
+
+def _week_of(found: Match, ctx: Context) -> list[Piece]:
+    shift = d.SHIFTS["its week" if found["cunit"].lower() == "week" else "its weekend"]
+    return [_piece(found, 0, shift=shift, leads=True)]
+
+
 def _distance(found: Match, ctx: Context) -> list[Piece]:
-    amount = _amount(found["dist"], found["dunit"])
+    amount = _amount(found["dist"] + (found["dhalf"] or ""), found["dunit"])
     if not amount:
         return []
     low, high, unit = amount
     if (found["more"] or "").lower().startswith(("over", "more")):
         high = low + 1
     ahead = found["dside"].lower() in ("from now", "later", "from today")
+    if found["dunit"].lower().startswith("weekend"):
+        return _weekends(found, ctx, round(low) if ahead else -round(low))
+    if unit == "week" and low == high and _BY_WEEKDAY.search(found.string[: found.start()] + "\0" + found.string[found.end() :]):
+        return [_piece(found, 5, fixed=p.week(ctx.now, round(low) if ahead else -round(low)), forward=ahead)]
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)
     return [_piece(found, rank, fixed=d.away(ctx, unit, low, high, 1 if ahead else -1), forward=ahead)]
 
@@ -419,7 +446,8 @@ def _trailing(found: Match, ctx: Context) -> list[Piece]:
     if not amount:
         return []
     ahead = found["tword"].lower() in ("next", "coming")
-    return [_piece(found, 4, fixed=d.trailing(ctx, amount[2], amount[1], ahead=ahead), forward=ahead)]
+    count = amount[0] if "couple" in (found["tcount"] or "").lower() else amount[1]
+    return [_piece(found, 4, fixed=d.trailing(ctx, amount[2], count, ahead=ahead), forward=ahead)]
 
 
 def _this_time(found: Match, ctx: Context) -> list[Piece]:
@@ -431,10 +459,12 @@ _FESTIVAL_WORDS = "|".join(sorted(FESTIVAL_NAMES, key=len, reverse=True)).replac
 _PREPOSITION = r"(?:in|last|this|next|since|of|by|during|until|till|before|after|from|to|and|through|early|late|mid|around|for|between)"
 
 RULES: tuple[tuple[str, str, Maker | None], ...] = (
-    ("trailing", rf"(?:in|over|during|within|for|throughout)?\s*the (?P<tword>last|past|next|coming) (?:(?P<tcount>{_QUANTITY}) )?(?P<tunit>{_UNIT})\b(?<!weekend)", _trailing),
+    ("trailing", rf"(?:in|over|during|within|for|throughout)?\s*the (?P<tword>last|past|next|coming) (?:(?P<tcount>{_QUANTITY}) )?(?P<tunit>{_UNIT})\b(?<!weekend)(?! of\b)", _trailing),
     ("past_counted", rf"(?P<pword>last|past) (?P<pcount>{_QUANTITY}) (?P<punit>{_UNIT})\b", lambda found, ctx: _counted(found, ctx)),
     ("vague", rf"(?:{_VAGUE_WORDS})\b", _vague),
-    ("distance", rf"(?:(?P<more>over|more than|about|around|nearly|almost|roughly|some) )?(?P<dist>{_QUANTITY}) (?P<dunit>{_UNIT}) (?P<dside>ago|back\b(?! to)|earlier|from now|from today|later)\b", _distance),
+    ("distance", rf"(?:(?P<more>over|more than|about|around|nearly|almost|roughly|some) )?(?P<dist>{_QUANTITY}) (?P<dunit>{_UNIT})(?P<dhalf> and a half)? (?P<dside>ago|back\b(?! to)|earlier|from now|from today|later)\b", _distance),
+    ("fridays_ago", rf"(?P<wcount>{_N}) (?P<wplural>(?:mon|tues|wednes|thurs|fri|satur|sun)days) ago", _weekdays_ago),
+    ("week_of", r"(?:in |on |over |during )?the (?P<cunit>week|weekend) of(?=\s)", _week_of),
     ("in_future", rf"in (?:about )?(?P<fdist>{_QUANTITY}) (?P<funit>{_UNIT})\b(?! of)", _in_future),
     ("beside", rf"(?:the |on the )?(?:(?P<bcount>{_N}) )?(?P<bwhat>{_WEEKDAY}|days?|weeks?|weekends?|nights?|evening|months?|years?) (?P<side>before|after|prior to|following|preceding)\s(?!last\b|yesterday|tomorrow)", _beside),
     ("relative_day", r"(?:the )?day before yesterday|(?:the )?day after tomorrow|yesterday|tomorrow|tmrw?\b|today\b|tonight\b|last night\b", _relative_day),
@@ -442,7 +472,7 @@ RULES: tuple[tuple[str, str, Maker | None], ...] = (
     ("this_time", r"(?:at |on |around )?this (?:time|day|same day|date)(?= (?:last|in|of|two|three)\b)|the same (?:day|time)(?= last)", _this_time),
     ("nots", NOT_TIMES, None),
     ("this_part", r"(?:earlier )?this (?P<tpart>morning|afternoon|evening|noon)", _this_part),
-    ("relative_unit", r"(?:the )?(?P<bunit>week|weekend|month|year) before last|(?:the )?(?P<rel>last|previous|this|next|following|coming|upcoming|current) (?P<runit>week|weekend|month|year|quarter)(?!\w)", _relative_unit),
+    ("relative_unit", r"(?:the )?(?P<bunit>week|weekend|month|year) before last|(?:the )?(?P<rel>last|previous|past(?= weekend)|this|next|following|coming|upcoming|current) (?P<runit>week|weekend|month|year|quarter)(?!\w)", _relative_unit),
     ("relative_weekday", rf"(?:on )?(?P<rwrel>last|past|this|next|coming) (?P<rwday>{_WEEKDAY})", _relative_weekday),
     ("relative_name", rf"(?P<nrel>last|past|this|next) (?P<nname>{_SEASON}|{_MONTH}|{_FESTIVAL_WORDS})(?!\s+\d)\b", _relative_name),
     ("third", r"(?:in |at |by )?(?:the )?(?P<third>early|mid|late|beginning|start|middle|end)(?:[ -]of| in|-|\s)(?=\s*(?:the |this |last |next )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|month|year|week|spring|summer|autumn|fall|winter|(?:19|20)\d\d))", _third),
@@ -453,15 +483,15 @@ RULES: tuple[tuple[str, str, Maker | None], ...] = (
     ("iso", r"(?<![\d.])(?P<iy>(?:19|20)\d\d)[-/](?P<im>1[0-2]|0?[1-9])(?:[-/](?P<id>3[01]|[12]\d|0?[1-9]))?(?!\d|[-/.]\d)", _iso),
     ("slashed", r"(?<![\d./])(?P<sm>[0-3]?\d)[/](?P<sd>[0-3]?\d)[/](?P<sy>(?:20|19)?\d\d)(?![\d/])", _slashed),
     ("month_day", rf"(?:on )?(?P<mda>{_MONTH})\s*(?:the )?(?P<dma>{_DAYNUM})(?:st|nd|rd|th)?(?![\d:%]|\s*(?:am|pm|%|people|times|days|years))|(?:on )?(?:the )?(?P<dmb>{_DAYNUM})(?:st|nd|rd|th)?(?: day)?(?: of)? (?P<mdb>{_MONTH})", _month_day),
-    ("month", rf"(?P<month>{_MONTH})(?=,? ?(?:of )?(?:19|20)\d\d\b|,? (?:last|this|next) year)|(?:(?<=\bin )|(?<=\blast )|(?<=\bthis )|(?<=\bnext )|(?<=\bsince )|(?<=\bof )|(?<=\bby )|(?<=\bduring )|(?<=\buntil )|(?<=\bbefore )|(?<=\bafter )|(?<=\bfrom )|(?<=\bto )|(?<=\bthrough )|(?<=\bearly )|(?<=\blate )|(?<=\bmid-)|(?<=\bbetween )|(?<=\baround )|(?<=\band )|(?<=\bback in ))(?P<lonemonth>{_MONTH})(?!\s+(?:i|you|we|he|she|they|it)\b)", _month),
-    ("bare_day", rf"(?:on |since |by )?the (?P<bday>{_DAYNUM}(?:st|nd|rd|th))(?!\s+(?:time|one|century|floor|place|birthday|grade|option|person|book|chapter|episode|anniversary|street|avenue))\b|(?<=[-–—~])\s*(?P<rday>{_DAYNUM})(?:st|nd|rd|th)?(?![\d-])", _bare_day),
-    ("decade", r"(?:the )(?P<decade>(?:19|20)\d0|[2-9]0)['’]?s\b", _decade),
+    ("month", rf"(?P<month>{_MONTH})(?=,? ?(?:of )?(?:19|20)\d\d\b|,?(?: of)? (?:last|this|next) year)|(?:(?<=\bin )|(?<=\blast )|(?<=\bthis )|(?<=\bnext )|(?<=\bsince )|(?<=\bof )|(?<=\bby )|(?<=\bduring )|(?<=\buntil )|(?<=\bbefore )|(?<=\bafter )|(?<=\bfrom )|(?<=\bto )|(?<=\bthrough )|(?<=\bearly )|(?<=\blate )|(?<=\bmid-)|(?<=\bbetween )|(?<=\baround )|(?<=\band )|(?<=\bback in ))(?P<lonemonth>{_MONTH})(?!\s+(?:i|you|we|he|she|they|it)\b)", _month),
+    ("bare_day", rf"(?:on |since |by )?the (?P<bday>{_DAYNUM}(?:st|nd|rd|th))(?!\s+(?:time|one|century|floor|place|birthday|grade|option|quarter|person|book|chapter|episode|anniversary|street|avenue))\b|(?<=[-–—~])\s*(?P<rday>{_DAYNUM})(?:st|nd|rd|th)?(?![\d-])", _bare_day),
+    ("decade", r"(?:(?:the )?(?P<decade>(?:19|20)\d0)|(?:the |(?<=early )|(?<=late ))(?P<decade2>[2-9]0))['’]?s\b", _decade),
     ("year", r"(?:\b(?:in|of|since|during|before|after|until|from|to|late|early|mid|between|and|back in|year)[ -]|(?<=, )|(?<=,)|(?<=\d )|(?<=[a-z] ))(?P<year>(?:19|20)\d\d)\b(?![-/:.]\d|\s*(?:people|dollars|words|times|points|steps|calories|km|miles|meters|yuan|%))", _year),
-    ("season", rf"(?:in |during |over )?the (?P<season>{_SEASON})\b(?!\s+(?:of\s+[a-z]))|(?<=\bin )(?P<season2>spring|summer|autumn|winter)\b", lambda found, ctx: _any_season(found)),
+    ("season", rf"(?:in |during |over )?the (?P<season>{_SEASON})\b(?!\s+(?:palace|camp|school|olympics|job|of\s+[a-z]))|(?<=\bin )(?P<season2>spring|summer|autumn|winter)\b", lambda found, ctx: _any_season(found)),
     ("weekday", rf"(?:on )?(?P<weekday>mon|tues|wednes|thurs|fri|satur|sun)day\b|\bon (?P<wshort>mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", lambda found, ctx: _any_weekday(found)),
     ("weekend", r"(?:over |on |at |during )?the weekend\b(?! (?:of|before|after))", _bare_weekend),
     ("part", r"in the (?P<inpart>morning|afternoon|evening|night)\b|(?:at |around )?(?P<part>morning|noon|midday|lunchtime|afternoon|evening|night|midnight|dawn|dusk)\b", _part),
-    ("clock", r"(?:at |around |by )?\b(?P<hour>1[0-2]|0?\d)(?::(?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?)|(?:at |around |by )?(?<![\d:.])(?P<chour>[01]?\d|2[0-3]):(?P<cminute>[0-5]\d)(?![\d:])|(?:at |around |by )?\b(?P<ohour>1[0-2]|0?[1-9]) o['’]?clock", _clock),
+    ("clock", r"(?:at |around |by )?\b(?P<hour>1[0-2]|0?\d)(?::(?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?)|(?:at |around |by )?(?<![\d:.])(?P<chour>[01]?\d|2[0-3]):(?P<cminute>[0-5]\d)(?![\d:])|(?:at |around |by )?\b(?P<ohour>1[0-2]|0?[1-9])(?: o['’]?clock|(?= (?:in the (?:morning|afternoon|evening)|at night)\b))", _clock),
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ _TRADITIONAL = "週個這禮幾剛時間點鐘國慶節陣兩後號從歲麼們�
 _SIMPLIFIED = "周个这礼几刚时间点钟国庆节阵两后号从岁么们说里里农历历阳阴腊闰圣诞劳动开内过来还记会将准备计划学当现于给谈讲问吗谁为才经离连长闲亲妇儿爱双亿万满谷种处霜惊蛰头龄联欢话饼楼线员阶层课难总习惯买卖写读见与"
 _PLAIN = str.maketrans(_TRADITIONAL + "０１２３４５６７８９：－～／．　", _SIMPLIFIED + "0123456789:-~/. ")
 
-_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "正": 1, "元": 1}
+_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2, "正": 1, "元": 1}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
 
 REL_DAYS = {"大前": -3, "前": -2, "昨": -1, "今": 0, "明": 1, "后": 2, "大后": 3}
@@ -29,7 +29,7 @@ PARTS = {
     "大早上": (6, 10), "晨": (6, 10), "早": (6, 10), "上午": (7, 12), "中午": (12, 14), "正午": (12, 14), "大中午": (12, 14),
     "午后": (13, 18), "下午": (13, 18), "傍晚": (17, 19), "黄昏": (17, 19), "晚上": (18, 24), "晚间": (18, 24), "大晚上": (18, 24),
     "晚": (18, 24), "夜晚": (18, 24), "夜里": (20, 24), "夜间": (20, 24), "夜": (20, 24), "深夜": (23, 29), "午夜": (23, 29),
-    "半夜": (23, 29), "大半夜": (23, 29),
+    "半夜": (23, 29), "大半夜": (23, 29), "晚凌晨": (24, 29), "晚上凌晨": (24, 29), "晚半夜": (23, 29), "晚上半夜": (23, 29), "晚深夜": (23, 29),
 }  # fmt: skip
 
 # First month and length in months; the winter of a year is the one that begins in its December.
@@ -41,7 +41,7 @@ MONTH_PARTS = {"初": (1, 10), "中": (11, 20), "底": (21, 31), "末": (21, 31)
 FESTIVAL_NAMES = {
     "元旦": "元旦", "新年": "元旦", "阳历年": "元旦", "情人节": "情人节", "三八妇女": "妇女节", "妇女节": "妇女节", "三八节": "妇女节", "女神节": "妇女节",
     "植树节": "植树节", "白色情人节": "白色情人节", "愚人节": "愚人节", "五一": "劳动节", "51劳动": "劳动节", "劳动节": "劳动节", "五四青年": "青年节",
-    "五四": "青年节", "青年节": "青年节", "六一儿童": "儿童节", "六一": "儿童节", "儿童节": "儿童节", "618": "618", "六一八": "618", "建党节": "建党节",
+    "五四": "青年节", "青年节": "青年节", "六一儿童": "儿童节", "六一": "儿童节", "儿童节": "儿童节", "618": "618", "520": "520", "六一八": "618", "建党节": "建党节",
     "八一建军": "建军节", "建军节": "建军节", "教师节": "教师节", "十一国庆": "国庆", "国庆": "国庆", "万圣夜": "万圣夜", "万圣节前夜": "万圣夜",
     "万圣节": "万圣节", "双十一": "双十一", "双11": "双十一", "光棍节": "双十一", "双十二": "双十二", "双12": "双十二", "平安夜": "平安夜",
     "圣诞前夜": "平安夜", "圣诞": "圣诞", "跨年": "跨年", "母亲节": "母亲节", "父亲节": "父亲节", "感恩节": "感恩节", "复活节": "复活节", "除夕": "除夕",
@@ -64,7 +64,7 @@ VAGUE = {
 }  # fmt: skip
 
 _UNIT_NAMES = {
-    "秒钟": "second", "秒": "second", "分钟": "minute", "刻钟": "quarter", "小时": "hour", "钟头": "hour", "天": "day", "日": "day", "周": "week",
+    "秒钟": "second", "秒": "second", "分钟": "minute", "刻钟": "quarter", "小时": "hour", "钟头": "hour", "天": "day", "日": "day", "周末": "weekend", "周": "week",
     "星期": "week", "礼拜": "week", "月": "month", "季度": "season", "年": "year", "世纪": "century",
 }  # fmt: skip
 _SCALE = {"quarter": ("minute", 15), "season": ("month", 3), "century": ("year", 100)}
@@ -78,7 +78,7 @@ NOT_TIMES = "|".join((
     r"(?:有|差|快|早|晚|慢|多|少|大|小|高|低|好|轻)一?点", r"[四五六七八九十](?:点(?:建议|意见|要求|原因|看法|想法|问题|内容|理由|用|不))",
     r"先天后天|后天(?:努力|培养|形成|养成|习得|性)", r"第[一二三四五六七八九十\d]+(?:次|个|名|章|集|季|届|回|遍)(?!度|星期|礼拜|周|月|天)", r"(?:春节|元旦|跨年|元宵|中秋|国庆)(?:联欢)?(?:晚会|快乐|档|红包)|春晚",
     r"(?:\d+|[一二三四五六七八九十]+)号(?:线|楼|房|店|馆|院|桌|车|位|码|公寓|球|机|门|厅|台|选手|员|床|教学|食堂|公路|仓|柜|窗|井|坑|种子)", r"[A-Za-z]\d+号|\d+号[A-Za-z]",
-    r"一年四季|四季|春夏秋冬|春秋", r"(?:喜欢|最爱|爱|讨厌|怕|叫|名叫|像|一到|每到|到了)(?:春|夏|秋|冬)(?:天|季)?", r"(?:春|夏|秋|冬)(?:天|季)?(?:真|好|很|太|最|总是?|一般|就是|的(?:味道|感觉|衣服|风|海|夜晚|雨|阳光))",
+    r"一年四季|四季(?!度)|春夏秋冬|春秋", r"(?:喜欢|最爱|爱|讨厌|怕|叫|名叫|像|一到|每到|到了)(?:春|夏|秋|冬)(?:天|季)?", r"(?:春|夏|秋|冬)(?:天|季)?(?:真|好|很|太|最|总是?|一般|就是|的(?:味道|感觉|衣服|风|海|夜晚|雨|阳光))",
     r"(?:冬|夏|春|秋)(?:瓜|令营|装|衣|菜|游|卷|笋|枣|葵|眠)", r"中秋月饼|元宵(?:馅|汤圆)|(?:吃|煮|做|包|买)元宵|清明上河图|端午粽", r"月(?:饼|亮|光|球|薪|经|嫂|子|台|票|卡)", r"上(?:年纪|月球)",
     r"(?:属|过|庆祝|祝你?)(?:节日|生日)快乐|生日快乐|新年(?:好|快乐)|圣诞(?:快乐|老人|树|歌|帽|袜)|(?:中秋|国庆|端午|七夕|元宵|情人)节?快乐", r"新年(?:愿望|礼物|计划)",
     r"[今明]年?(?:都|已经|刚|刚满|才|快|就|满|是|正好)?(?:\d{1,3}|[一二三四五六七八九十百]{1,4}|几|多少)(?:周?岁|多岁|了(?!解))", r"今年多大", r"(?:周|星期|礼拜)几", r"[一二三四五六日]?周(?:年|岁|边|围|长|刊|报|转|到|杰|迅|星|华|润|深|游|折|遭|末愉快|末快乐)",
@@ -87,8 +87,8 @@ NOT_TIMES = "|".join((
     r"(?<=[是有在爱恨等盼])那?一天(?!前|后)|有朝一日|某[天日]|哪[天日年]", r"一时|十三点|百日|千年|万年|百年",
 ))  # fmt: skip
 
-_N = r"(?:\d{1,5}(?:\.\d)?|[零一二两三四五六七八九十百千]{1,6})"
-_UNIT = r"(?:秒钟?|分钟|刻钟|个?半?小时|个?半?钟头|天|日|个?半?(?:星期|礼拜)|周|个?半?(?<=[个半两几多])月|个?季度|年|个?世纪)"
+_N = r"(?:\d{1,5}(?:\.\d)?|[零一二两俩三四五六七八九十百千]{1,6})"
+_UNIT = r"(?:秒钟?|分钟|刻钟|个?半?小时|个?半?钟头|天|日|个?周末|个?半?(?:星期|礼拜)|周|个?半?(?<=[个半两俩几多])月|个?季度|年|个?世纪)"
 _WEEK = r"(?:周|星期|礼拜)"
 _MONTH = r"(?:1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九元])"
 _DAYNUM = r"(?:3[01]|[12]\d|0?[1-9]|三十一?|二十[一二三四五六七八九]?|廿[一二三四五六七八九]?|十[一二三四五六七八九]?|[一二三四五六七八九])"
@@ -223,7 +223,7 @@ def _month_day(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _month_date(found: Match, ctx: Context) -> list[Piece]:
-    return [_piece(found, 4, within=p.day_of_month(int(number(found["mdom"]))), cycle="month")]
+    return [_piece(found, 4, within=p.day_of_month(int(number(found["mdom"] or found["mbare"]))), cycle="month")]
 
 
 def _before_dash(found: Match, ctx: Context) -> list[Piece]:
@@ -264,7 +264,7 @@ def _lunar(found: Match, month: int, word: str | None, leap: bool = False) -> li
         whole = lunar_month(y, month, leap=leap)
         return p.day(p.on(whole[0]).start, whole[1], "month") if whole else None
 
-    return [_piece(found, 4 if day else 6, within=p.in_years(make), cycle="year")]
+    return [_piece(found, 4 if day else 6, within=p.in_lunar_years(make), cycle="year")]
 
 
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
@@ -276,8 +276,8 @@ def _lunar_date(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _lunar_short(found: Match, ctx: Context) -> list[Piece]:
-    if found["newday"]:
-        return _lunar(found, 1, found["newday"])
+    if found["newday"] or found["newday2"]:
+        return _lunar(found, 1, found["newday"] or found["newday2"])
     if found["nmonth"]:
         return _lunar(found, int(number(found["nmonth"])), found["nday"])
     return _lunar(found, _LUNAR_MONTHS[found["smonth"]], found["sday"])
@@ -340,8 +340,8 @@ def _quantity(text: str) -> tuple[float, float, str] | None:
     head, tail = text[: text.rindex(unit)], text[text.rindex(unit) + len(unit) :]
     kind, scale = _SCALE.get(_UNIT_NAMES[unit], (_UNIT_NAMES[unit], 1))
     half = 0.5 if head.rstrip("个").endswith("半") or tail.startswith("半") else 0
-    more = "多" in head or "多" in tail
-    count = head.strip("个半多好上来")
+    more = "多" in head or "多" in tail or head.startswith("大半")
+    count = head.strip("个大半多好上来")
     if "几" in count:
         tens = number(count.replace("几", "")) if count != "几" else 0
         low, high = (tens + 1, tens + 9) if count.startswith("十") else (tens * 10 + 1, tens * 10 + 9) if count.endswith("十") else (2, 6)
@@ -354,6 +354,8 @@ def _quantity(text: str) -> tuple[float, float, str] | None:
     if pair:
         return number(count[0]) * scale, number(count[1]) * scale, kind
     value = (number(count) if count else 0) + half
+    if value == 0.5 and more:
+        return 0.5 * scale, scale, kind
     if not value:
         return None
     return value * scale, (value + (10 if value >= 20 and value % 10 == 0 else 1) if more else value) * scale, kind
@@ -365,6 +367,12 @@ def _distance(found: Match, ctx: Context) -> list[Piece]:
         return []
     low, high, unit = amount
     ahead = found["side"] in ("后", "之后", "以后")
+    if unit == "week" and low == high and re.match(rf"的?那?个?{_WEEK}[一二三四五六日天末]", found.string[found.end() :]):
+        # 三周前的周二: the weekday is looked for in that week
+        return [_piece(found, 5, fixed=p.week(ctx.now + (1 if ahead else -1) * low * 7 * p.DAY), forward=ahead)]
+    if unit == "weekend":
+        week = p.week(ctx.now, round(low) if ahead else -round(low))
+        return [_piece(found, 4.5, fixed=p.day(week.start + 5 * p.DAY, 2, "weekend"), forward=ahead)]
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)
     return [_piece(found, rank, fixed=d.away(ctx, unit, low, high, 1 if ahead else -1), forward=ahead)]
 
@@ -374,7 +382,10 @@ def _trailing(found: Match, ctx: Context) -> list[Piece]:
     if not amount:
         return []
     _, high, unit = amount
-    return [_piece(found, 4, fixed=d.trailing(ctx, unit, high))]
+    fixed = d.trailing(ctx, unit, high)
+    if found.group()[0] == "前" and fixed.days > 1:
+        fixed = Period(fixed.start, ctx.today, fixed.unit)  # 前三天, as 前几天, ends before today
+    return [_piece(found, 4, fixed=fixed)]
 
 
 def _nth(found: Match, ctx: Context) -> list[Piece]:
@@ -403,12 +414,31 @@ def _near(found: Match, ctx: Context) -> list[Piece]:
 
 def _beside(found: Match, ctx: Context) -> list[Piece]:
     """国庆前三天, 生日前一晚, 春节后一周: counted days, weeks or months on one side of a date."""
+    if found["bnth"]:
+        return [_piece(found, 0, shift=d.nth_day(int(number(found["bnth"]))))]
     ahead = found["bside"] == "后"
     if found["bunit"] == "晚":
         return [_piece(found, 0, shift=d.SHIFTS["evening after" if ahead else "evening before"])]
     count = 7 if found["bcount"] == "几" else int(number(found["bcount"]))
     days = count * {"天": 1, "月": 30}.get(found["bunit"], 7)
     return [_piece(found, 0, shift=d.beside(1 if ahead else -days, days, "day" if days == 1 else "range"))]
+
+
+def _beside_week(found: Match, ctx: Context) -> list[Piece]:
+    """8月14日前的那个星期五, 国庆后的周末: the nearest one on that side; 两个周末 are both."""
+    sign = -1 if "前" in found["wside"] else 1
+    what = found["wwhat"]
+    if what.endswith("末"):
+        count = int(number(found["wcount"])) if found["wcount"] else 1
+        return [_piece(found, 0, shift=d.weekends_beside(sign, count))]
+    if what[-1] in WEEKDAYS:
+        return [_piece(found, 0, shift=d.weekday_beside(WEEKDAYS[what[-1]], sign))]
+    side = "before" if sign < 0 else "after"
+    return [_piece(found, 0, shift=d.SHIFTS[f"{'month' if what == '月' else 'week'} {side}"])]
+
+
+def _lead(found: Match, ctx: Context) -> list[Piece]:
+    return [_piece(found, 0, shift=d.SHIFTS["since"], leads=True)]
 
 
 def _soon(found: Match, ctx: Context) -> list[Piece]:
@@ -424,7 +454,7 @@ _SHIFT_NAMES = {
     "开始": "since", "之前": "before", "以前": "before", "前": "before", "前夕": "before", "之后": "after", "以后": "after", "过后": "after", "后": "after",
     "前一天": "day before", "前一晚": "evening before", "后一天": "day after", "第二天": "day after", "的后一天": "day after",
     "的第二天": "day after", "那一周": "its week", "那周": "its week", "那个星期": "its week", "那个周末": "its weekend", "那个月": "its month",
-    "前的那一周": "week before", "前一周": "week before", "前的一周": "week before", "前的那个周末": "weekend before", "前的周末": "weekend before", "前的那个星期": "week before",
+    "前一周": "week before",
 }  # fmt: skip
 
 
@@ -443,19 +473,22 @@ def _oclock(prefix: str) -> str:
 
 RULES: tuple[tuple[str, str, Maker | None], ...] = (
     ("bound_clock", rf"(?<=[上午晚晨天夜里日号早间昏])\s*{_oclock('b')}(?![都也儿没不])", _clock),
-    ("beside", r"(?<=[节庆夕秋午旦诞日号年一末阳至明宵])的?(?P<bside>前|后)(?P<bcount>\d{1,2}|[一二两三四五六七八九十几])个?(?P<bunit>天|晚|周|星期|礼拜|月)(?!前|后)", _beside),
+    ("beside_week", rf"(?<=[节庆夕秋午旦诞日号天])(?P<wside>之?前|之?后|以前|以后)的?(?:那|上|下|这)?(?P<wcount>[一二两三四五])?个?(?P<wwhat>{_WEEK}(?:末|[一二三四五六日天](?!个))?|月)", _beside_week),
+    ("beside", r"(?<=[节庆夕秋午旦诞日号年一末阳至明宵])的?(?P<bside>前|后)(?P<bcount>\d{1,2}|[一二两三四五六七八九十几])个?(?P<bunit>天|晚|周|星期|礼拜|月)(?!前|后)"
+     r"|(?<=[节庆夕秋午旦诞一期])的?第(?P<bnth>[一二三四五六七八])天", _beside),
     ("vague", rf"(?:{_words(VAGUE)})(?!的?(?:半|两|几|{_N})(?:个|天|周|年|月|星期|礼拜|小时|分钟))", _vague),
-    ("trailing", rf"(?:过去|最近|近|刚过去|这|前)的?(?P<span>(?:半|(?:{_N}|[两三四五六七八九]{{2}}|十?几)个?半?){_UNIT}半?)(?:里|之内|以内|内|以来|来|中|间)?(?!前|后|岁|次)"
+    ("trailing", rf"(?:过去|最近|近|刚过去|这(?!一(?:周|个)[^来]|一(?:周|个星期|个月|年)$)|前)的?(?P<span>(?:半|(?:{_N}|[两三四五六七八九]{{2}}|十?几)个?半?){_UNIT}半?)(?:里|之内|以内|内|以来|来|中|间)?(?!前|后|岁|次)"
      rf"|(?P<span2>(?:半|(?:{_N}|十?几)个?半?)(?:天|周|个?(?:星期|礼拜)|个月|年))(?:以来|之内|以内|内|来(?![一了过的电]))(?!一次)", _trailing),
-    ("distance", rf"(?<![第\d])(?P<dist>(?:半|(?:好几|几十|[一二三四五六七八九]?十几|几|上|[一二两三四五六七八九]{{2}}(?!十|百)|{_N})(?:多|来)?个?多?半?){_UNIT}(?:半|多)?)"
+    ("distance", rf"(?<![第\d月])(?P<dist>(?:大?半|(?:好几|几十|[一二三四五六七八九]?十几|几|[一二两三四五六七八九]{{2}}(?!十|百)|{_N})(?:多|来)?个?多?半?){_UNIT}(?:半|多)?)"
      r"(?P<side>之前|以前|前(?!面|端|任|途|台|后|天|几|两|一)|之后|以后|后(?!面|来|悔|天|期))", _distance),
+    ("lead", r"自从|自打", _lead),
     ("nots", NOT_TIMES, None),
     ("soon", r"过(?:几|两|些)天|过(?:一)?阵子|待会儿?|等会儿?|一会儿?后|过一会儿?", _soon),
-    ("relative_weekend", rf"(?P<rwend>上{{1,4}}|这|本|下{{1,4}}|前)一?个?(?:{_WEEK}末)", _relative_weekend),
+    ("relative_weekend", rf"(?P<rwend>上{{1,4}}|这|本|下{{1,4}}|前)一?个?(?:{_WEEK}末|双休日)", _relative_weekend),
     ("relative_week", rf"(?P<rweek>上{{1,4}}|这|本|下{{1,4}})一?个?{_WEEK}(?!年|岁|围|边|刊|报|几|期)(?=[一二三四五六日天末1-7]?)", _relative_week),
     ("weekday", rf"(?:{_WEEK}|(?<=[周期拜]))(?:[二四五六天日](?!本|语|常|报|游|个|种|次|点(?!半|多|钟|\d))|三(?![个次种天]|点(?!半|多|钟))|一{_NOT_ONE}|[1-7](?!\d|[天个点:]))", _weekday),
-    ("weekend", rf"(?:{_WEEK}|(?<=[周期拜]))末", _weekend),
-    ("relative_day", r"(?P<rday>大前|(?<![以之从目日周月年个空史])前(?=[天日晚])|昨|今|明|大后|(?<![之以今然最午雨背身先])后(?=天))"
+    ("weekend", rf"(?:{_WEEK}|(?<=[周期拜]))末|双休日", _weekend),
+    ("relative_day", r"(?P<rday>大前|(?<![以之从目日周月年个空史])前(?=[天日晚儿])|昨|今|明|大后|(?<![之以今然最午雨背身先])后(?=天))"
      r"(?:[天日](?!真)|儿个?|(?=(?P<rpart>晚|夜|早|晨)))", _relative_day),
     ("relative_month", r"(?P<rmonth>上{1,4}|这|本|下{1,4})(?:一?个)?月(?!球|亮|饼|光|台|嫂|经|考|薪|卡|票)", _relative_month),
     ("decade", r"(?:上世纪|二十世纪|20世纪)?(?P<decade>[1-9]0|[一二三四五六七八九]十|零零)年代", _decade),
@@ -463,24 +496,24 @@ RULES: tuple[tuple[str, str, Maker | None], ...] = (
     ("date", r"(?<![\d.])(?P<iy>(?:19|20)\d\d)(?:[-/.](?P<im>1[0-2]|0?[1-9])(?:[-/.](?P<id>3[01]|[12]\d|0?[1-9]))?)(?![\d.]*\d)", _date),
     ("year", rf"(?<!\d)(?:19|20)\d\d\s*年(?!代|级)|[一二][零〇九][零〇一二三四五六七八九]{{2}}年|(?<![\d第])\d\d年{_FOLLOWS_YEAR}|(?<![第十])[零〇一二三四五六七八九]{{2}}年{_FOLLOWS_YEAR}"
      rf"|(?<!\d)(?:19|20)\d\d{_FOLLOWS_YEAR}", _year),
-    ("year_part", r"[上下]半年|(?<=年)前半年|(?<=年)后半年|年(?:初|中|底|末|尾)|(?<=年)[初底末](?!步|始|期|恋)", _year_part),
+    ("year_part", r"[上下]半年|(?<=年)前半年|(?<=年)后半年|年(?:初|底|末|尾)|(?<![少青成老童幼千去今前明每一两几半])年中(?![心间国学级])|(?<=年)年中|(?<=[去今前明])年中(?![心间国学级])|(?<=年)[初底末](?!步|始|期|恋)", _year_part),
     ("relative_quarter", r"(?P<rquarter>上|这|本|下)一?个?季度", _relative_quarter),
     ("quarter", r"第?(?P<quarter>[一二三四1-4])季度|[qQ](?P<q>[1-4])(?!\d)", _quarter),
     ("winter_break", r"寒假", _winter_break),
     ("festival", rf"(?<![\d\.])(?P<fname>{_words(FESTIVAL_NAMES)})(?!\d|\.\d)(?:节|佳节)?(?:节日)?(?:那会儿)?(?P<fwhole>{_HOLIDAY})?", _festival),
     ("season", r"暑假|[春夏秋冬](?:天|季|日里)|(?<=年)[春夏秋冬](?!令)", _season),
     ("lunar_date", rf"(?:农历|阴历|旧历)的?(?P<leap>闰)?(?P<lmonth>正|冬|腊|{_MONTH})月(?P<lday>{_LUNAR_DAY}|\d{{1,2}})?[日号]?", _lunar_date),
-    ("lunar_short", rf"(?P<smonth>正|冬|腊)月(?P<sday>{_LUNAR_DAY})?|(?P<nmonth>[二三四五六七八九十])月(?P<nday>初[一二三四五六七八九十])(?![起直些样共定次个])|大?年(?P<newday>初[一二三四五六七八九十])", _lunar_short),
+    ("lunar_short", rf"(?P<smonth>正|冬|腊)月(?P<sday>{_LUNAR_DAY})?|(?P<nmonth>[二三四五六七八九十])月(?P<nday>初[一二三四五六七八九十])(?![起直些样共定次个])|大?年(?P<newday>初[一二三四五六七八九十])|(?P<newday2>初[一二三四五六七八九十])(?=那天|当天|那晚|早上|晚上)", _lunar_short),
     ("month", rf"(?<![\d个几第.多半])(?P<month>{_MONTH})\s*月份?(?!饼|亮|球|经|子|嫂|光|一次|薪)", _month),
     ("month_part", r"(?:(?<=月)|(?<=月份))的?(?:上旬|中旬|下旬|初|中(?!间|旬)|底|末|尾)|月(?:初|中|底|末|尾)|[上中下]旬", _month_part),
     ("before_dash", r"(?<![\d.])(?P<dash>3[01]|[12]\d|[1-9])(?=\s*[-~到至—–]\s*\d{1,2}\s*[日号])", _before_dash),
     ("month_day", rf"(?<![\d第.])(?P<dom>{_DAYNUM})\s*号(?!码|称|召)", _month_day),
-    ("month_date", rf"(?:(?<=月)|(?<=月份)|(?<=月 )|(?<=[到至~—–-]))\s*(?P<mdom>{_DAYNUM})\s*(?:日(?!本|语|常|元|游)|(?![\d号.:点个天时分]))", _month_date),
+    ("month_date", rf"(?<=[到至~—–月份 -])(?P<mdom>{_DAYNUM})\s*日(?!本|语|常|元|游)|(?:(?<=月)|(?<=月份)|(?<=月 ))(?P<mbare>[1-3]?\d|{_DAYNUM}(?<!\d))(?![\d日号.:点个天时分年月次种%半份起直些样])", _month_date),
     ("short_date", r"(?<![\d./])(?P<sm>1[0-2]|0?[1-9])[./](?P<sd>3[01]|[12]\d|0?[1-9])(?=那天|当天|那晚|的时候|那日)", _short_date),
     ("nth", rf"(?P<nth>第(?:{_N})|最后)(?:一)?个?(?P<what>天|周末|(?:星期|周|礼拜)[一二三四五六日天]|周|星期|礼拜|月)(?!年|期)", _nth),
     ("this_time", r"(?:的)?(?:这个?时候|这时|此时|这会儿|这一天)", _this_time),
     ("digital", r"(?<![\d:.])(?P<dhour>[01]?\d|2[0-3]):(?P<dminute>[0-5]\d)(?![\d:])", _digital),
-    ("part", rf"(?P<part>{_words(key for key in PARTS if len(key) > 1)}|(?<=[昨今明前天])[晚早晨](?!点|饭|餐|一点)|(?<=[昨今明天夕秋节宵])夜)(?:上(?!课|班|学|网|去|来|个|周|街|火|山))?", _part),
+    ("part", rf"(?P<part>{_words(key for key in PARTS if len(key) > 1)}|(?<=[昨今明前])晚(?:凌晨|半夜|深夜)|(?<=[昨今明前天])[晚早晨](?!点|饭|餐|一点)|(?<=[昨今明天夕秋节宵])夜)(?:上(?!课|班|学|网|去|来|个|周|街|火|山))?", _part),
     ("clock", rf"(?<![\d.第有这那几])(?:{_oclock('c')})(?![都也儿没不建意要原看想问内理伤经积])", _clock),
     ("near", _words(_SHIFT_NAMES), _near),
 )  # fmt: skip

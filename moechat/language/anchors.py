@@ -1,0 +1,96 @@
+"""Times that only memory knows: 我生日那天, 我们第一次聊天, 上次吵架那天, on my birthday, the day we met."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from moechat.language import periods as p
+from moechat.language.periods import Context, Period, Piece
+
+_KIN = r"爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|弟弟?|姐姐?|妹妹?|老公|老婆|先生|太太|男朋友|女朋友|对象|儿子|女儿|孩子|宝宝|朋友|闺蜜|同学|老师|同事"
+_END = r"的?(?:那天|那一天|那次|那晚|那年|那会儿|那时候?|当天|时候|时)|(?=[，。！？,.!?；;\s]|是(?:什么时候|哪天|几号)|$)"
+
+# kind, pattern with the group ``what``; 我 and me, 你 and you are said as 我 and 你.
+PATTERNS = (
+    ("birthday", rf"(?P<what>我(?:{_KIN})|我们?|你们?|他|她|TA|自己|{_KIN}|[小老阿][\u4e00-\u9fff]|[A-Za-z]{{2,20}}|(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{{2,3}}(?=的))?的?(?:过)?生日(?!快乐|礼物|蛋糕|派对|会)(?:那天|那一天|当天)?"),
+    ("anniversary", r"(?P<what>我们|咱们|恋爱|结婚|相识|认识)?的?纪念日(?:那天|当天)?"),
+    ("first", rf"(?:我们?|咱们?|你|我[和跟]你|你[和跟]我)?(?:[和跟][你我])?(?:头一|第一)次(?P<what>[^\s，。！？,.!?；;的]{{1,8}}?)(?:{_END})"),
+    ("last", rf"(?:我们?|咱们?|你|我[和跟]你|你[和跟]我)?(?:[和跟][你我])?(?:上一?|最近一|最后一)次(?P<what>[^\s，。！？,.!?；;的]{{1,8}}?)(?:{_END})"),
+    ("event", r"(?:我们?|咱们?|你|我[和跟]你)?(?P<what>[\u4e00-\u9fff]{2,4})的?(?:那天|那一天|那晚|当天)"),
+    ("birthday", r"(?i:(?:on |at |for )?(?P<what>my|your|his|her|our|[a-z]{2,20}['’]s) (?:last )?(?:\d+(?:st|nd|rd|th) )?birthday)(?! (?:cake|party|gift|present|card))"),
+    ("anniversary", r"(?i:(?:on )?(?P<what>our|my|the) (?:wedding )?anniversary)"),
+    ("first", r"(?i:(?:the )?first time (?:that )?(?:we|i|you) (?:ever )?(?P<what>[a-z]+(?: [a-z]+)?)|when (?:we|i|you) first (?P<what2>[a-z]+)|our first (?P<what3>[a-z]+))"),
+    ("last", r"(?i:(?:the )?last time (?:that )?(?:we|i|you) (?P<what>[a-z]+(?: [a-z]+)?))"),
+    ("event", r"(?i:(?:on )?the (?:day|night) (?:that )?(?:we|i|you) (?P<what>[a-z]+(?: [a-z]+)?))"),
+)  # fmt: skip
+YEARLY = {"birthday", "anniversary"}
+_SPEAKERS = {
+    "": "我", "自己": "我", "我们": "我", "my": "我", "me": "我", "your": "你", "你们": "你", "our": "我们", "the": "我们", "咱们": "我们", "his": "他", "her": "她",
+}  # fmt: skip
+
+_PRONOUNS = re.compile(r"^(?:我们|咱们|我|你|[和跟]你|[和跟]我|一起)+")
+
+# A cheap look before the patterns: most messages name nothing of the kind.
+_HINT = re.compile(r"生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)", re.IGNORECASE)
+
+
+def _asked(kind: str, what: str) -> Iterator[str]:
+    """What to ask memory for, longest first: of 说的毕业那天 the end may be what it knows."""
+    if kind == "birthday":
+        what = re.sub(r"['’]s$", "", what).removeprefix("我") if len(what) > 1 and what != "我们" else what
+        yield f"{kind}:{_SPEAKERS.get(what.lower(), what)}"
+    elif kind == "anniversary":
+        yield f"{kind}:{_SPEAKERS.get(what.lower(), what)}"
+    elif kind == "event" and "\u4e00" <= what[0] <= "\u9fff":
+        for length in range(len(what), 1, -1):
+            yield f"{kind}:{what[-length:]}"
+    else:
+        what = _PRONOUNS.sub("", what) or what
+        yield f"{kind}:{what.lower()}"
+        if "\u4e00" <= what[0] <= "\u9fff" and len(what) > 2:
+            yield f"{kind}:{what[:2]}"
+        if " " in what:
+            yield f"{kind}:{what.split()[0].lower()}"
+
+
+def _period(found: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> Period:
+    start, end = (
+        moment.astimezone(ctx.zone).replace(tzinfo=None) if moment.tzinfo else moment for moment in found
+    )
+    start, end = start.replace(microsecond=0, fold=0), end.replace(microsecond=0, fold=0)
+    if whole_day:
+        return Period(p.day(start).start, p.day(end).stop, "day" if start.date() == end.date() else "range")
+    unit = "day" if start.date() == end.date() else "range"
+    return Period(start, end + p.SECOND, unit)
+
+
+def _piece(kind: str, match: re.Match[str], found: tuple[datetime, datetime], ctx: Context) -> Piece:
+    period = _period(found, ctx, kind == "event" or bool(re.search(r"[天日]$|day$", match.group())))
+    if kind not in YEARLY:
+        return Piece(match.span(), 4, fixed=period)
+    month, day = period.start.month, period.start.day
+
+    def make(year: int) -> Period:
+        whole = p.months(year, month)
+        return p.day(min(whole.start + (day - 1) * p.DAY, whole.stop - p.DAY))
+
+    return Piece(match.span(), 4, within=p.in_years(make), cycle="year")
+
+
+def pieces(text: str, ctx: Context) -> list[Piece]:
+    """The anchors of a text that memory knows, in order, as pieces of time expressions."""
+    if ctx.anchors is None or not _HINT.search(text):
+        return []
+    result: list[Piece] = []
+    for kind, pattern in PATTERNS:
+        for match in re.finditer(pattern, text):
+            if any(match.start() < piece.at[1] and match.end() > piece.at[0] for piece in result):
+                continue
+            what = next((value for value in match.groupdict().values() if value), "")
+            for asked in _asked(kind, what):
+                if found := ctx.anchors(asked):
+                    result.append(_piece(kind, match, found, ctx))
+                    break
+    return sorted(result, key=lambda piece: piece.at)
