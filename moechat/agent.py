@@ -32,7 +32,7 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.roll import Due, Roller, due
 from moechat.memory.world_book import WorldBook
-from moechat.model import Dropped, Exchange, Hit, Recollection, Status
+from moechat.model import Exchange, Hit, Recollection, Span, Status
 from moechat.prompts import Prompts
 from moechat.recall import Budget, Candidates, Recipe, recall
 from moechat.store.files import FileStore
@@ -110,9 +110,7 @@ class Agent:
         self.dense = Dense(
             folder / ".index", around.embedder, settings=around.embedding_settings, load=around.load_embedder
         )
-        self.diary = Diary(
-            self.store, self.dense, user_name=character.user_name, character_name=character.name
-        )
+        self.diary = Diary(self.store, self.dense, user_name=character.user_name, character_name=character.name)
         self.core = CoreMemory(self.store, self.dense)
         self._lore_tables: dict[str, VectorTable] = {}
         self._book: tuple[str, WorldBook] | None = None
@@ -196,7 +194,9 @@ class Agent:
             yield from self._reply(leaf, exchange.user, self.now())
 
     def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
-        said, status, error = [], "stopped", ""
+        said: list[str] = []
+        status: Status = "stopped"
+        error = ""
         grounds: list[dict[str, object]] = []
         self._stop.clear()
         try:
@@ -276,11 +276,11 @@ class Agent:
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
         return recall(
             cue, self._recipes(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
-            budget=Budget(settings.token_budget, settings.min_share.model_dump()),
+            budget=Budget(settings.token_budget, dict(settings.min_share.model_dump())),
             widen=self.diary.widen, in_context={e.id for e in kept}, empty_spans=self._empty_spans,
         )  # fmt: skip
 
-    def _empty_spans(self, cue: Cue):  # noqa: ANN202
+    def _empty_spans(self, cue: Cue) -> Sequence[Span]:
         return self.diary.empty_spans(cue) if self.config.Agent.long_memory else []
 
     def _recipes(self) -> list[Recipe]:
@@ -318,7 +318,8 @@ class Agent:
 
     def _lore(self, cue: Cue) -> Candidates:
         depth = self.config.Agent.scan_depth
-        hits = self.book.search(cue.clauses, cue.clause_vectors, scan_depth=depth, threshold=self.threshold("lore"))
+        threshold = self.threshold("lore")
+        hits = self.book.search(cue.clauses, cue.clause_vectors, scan_depth=depth, threshold=threshold, text=cue.text)
         return [(hit, "") for hit in hits]
 
     # ---- the context and what follows it
@@ -416,7 +417,7 @@ class Agent:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
         tree, off = self.store.tree, self.store.tree.off_path()
         texts = self.store.exchanges([id_ for id_ in tree.parents if id_ not in self.store.state.missing])
-        rows = []
+        rows: list[dict[str, object]] = []
         for id_, exchange in texts.items():
             node = tree.nodes.get(id_)
             mark = "-" if id_ in tree.retracted else " " if id_ in off else "*"
@@ -440,6 +441,13 @@ class Agent:
         self._worker.submit(lambda: self.diary.embed_missing(self._worker.stopping))
         self._worker.wait()
 
+    def settle_indexes(self) -> None:
+        """Wait until what is made in the background (vectors, a trained index) is made."""
+        self._worker.wait()
+        for layer in ("diary", "core"):
+            if (table := self.dense.table(layer)) is not None:
+                table.settle()
+
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
         self.stop()
@@ -458,7 +466,7 @@ class Agent:
         """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
         tree = self.store.tree
         start = tree.leaf if before is None else tree.parents.get(before)
-        ids = []
+        ids: list[str] = []
         for id_ in tree.ancestors(start):
             if len(ids) >= count:
                 break

@@ -68,11 +68,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(
-    commands: Any, name: str, run: Command, told: str, *, talk: bool = False, now: bool = False, json_output: bool = True
+    commands: Any,
+    name: str,
+    run: Command,
+    told: str,
+    *,
+    talk: bool = False,
+    now: bool = False,
+    json_output: bool = True,
 ) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=told, description=told)
     command.set_defaults(run=run)
-    command.add_argument("--data", type=Path, default=Path("data"), metavar="DIR", help="the data folder (default: data)")
+    command.add_argument(
+        "--data", type=Path, default=Path("data"), metavar="DIR", help="the data folder (default: data)"
+    )
     command.add_argument(
         "--config", type=Path, default=Path("config.yaml"), metavar="FILE", help="the settings (default: config.yaml)"
     )
@@ -170,7 +179,9 @@ def _when(args: argparse.Namespace) -> int:
 
     settings = config.load(args.config).time if args.config.exists() else config.Config().time
     try:
-        now = local(datetime.fromisoformat(args.now), settings.tzinfo) if args.now else SystemClock(settings.tzinfo).now()
+        now = (
+            local(datetime.fromisoformat(args.now), settings.tzinfo) if args.now else SystemClock(settings.tzinfo).now()
+        )
     except ValueError:
         raise ConfigError("command line", "--now", args.now, "write a time as 2025-05-21T15:00") from None
     texts = args.text or (line.rstrip("\r\n") for line in sys.stdin)

@@ -19,12 +19,12 @@ Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 @dataclass(frozen=True)
 class Cue:
-    """``embed`` gives the (n, dim) unit vectors of queries, None where no embedding model serves."""
+    """``embed`` gives the (n, dim) unit vectors of queries, None where the embedding model fails; itself None where none serves."""
 
     text: str
     now: datetime
     previous_reply: str = ""
-    embed: Callable[[Sequence[str]], np.ndarray] | None = None
+    embed: Callable[[Sequence[str]], np.ndarray | None] | None = None
     widths: Mapping[str, float] = field(default_factory=dict)
     anchors: Anchors | None = None
     _memo: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -44,7 +44,8 @@ class Cue:
         embed = self.embed
         if embed is None:
             return None
-        return self.once("vector", lambda: embed([self.text])[0])
+        vectors = self.once("vector", lambda: embed([self.text]))
+        return None if vectors is None else vectors[0]
 
     @property
     def spans(self) -> list[Span]:
@@ -74,5 +75,5 @@ class Cue:
         if embed is None:
             return None
         if self.clauses == [self.text]:
-            return cast(np.ndarray, self.vector)[None]
+            return None if self.vector is None else self.vector[None]
         return self.once("clause_vectors", lambda: embed(self.clauses))

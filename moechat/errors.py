@@ -1,12 +1,12 @@
 """Every error that MoeChat raises on purpose.
 
-    MoeChatError
-    ├── ConfigError      a setting, by file, key, value and remedy
-    ├── DataError        a memory, character or prompt file, by file and line
-    ├── PathError        a name or path that would leave the data folder
-    ├── ModelError       a chat model: what happened, in words (``kind``)
-    ├── EmbeddingError   an embedding model that cannot be loaded or used
-    └── NotFound         a character, an exchange or a memory that is not there
+MoeChatError
+├── ConfigError      a setting, by file, key, value and remedy
+├── DataError        a memory, character or prompt file, by file and line
+├── PathError        a name or path that would leave the data folder
+├── ModelError       a chat model: what happened, in words (``kind``)
+├── EmbeddingError   an embedding model that cannot be loaded or used
+└── NotFound         a character, an exchange or a memory that is not there
 """
 
 from __future__ import annotations

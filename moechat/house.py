@@ -19,7 +19,6 @@ from moechat.ai.embedding import Embedder, make_embedder
 from moechat.ai.offline import OfflineModel
 from moechat.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
 from moechat.clock import Clock, SetClock, SystemClock
-from moechat.config import Config
 from moechat.defaults import defaults_folder, ensure
 from moechat.errors import EmbeddingError, NotFound
 from moechat.language import when, words
@@ -88,9 +87,11 @@ class House:
     def _open(self, name: str, user: str | None) -> Agent:
         folder = safe_folder(self.data, name)
         if not folder.is_dir():
-            raise NotFound(f"there is no character {name!r} in {folder.parent}; there are: {', '.join(self.characters())}")
+            raise NotFound(
+                f"there is no character {name!r} in {folder.parent}; there are: {', '.join(self.characters())}"
+            )
         owner = folder / "users" / encode_user(user) if user else folder
-        return Agent(CharacterFile(folder, self.config), owner, self._around())
+        return Agent(CharacterFile(folder, self.config, user or ""), owner, self._around())
 
     def rebuild(
         self, character: str | None, user: str | None, *, vectors: bool, progress: upkeep.Progress
@@ -183,5 +184,3 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-

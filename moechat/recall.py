@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
@@ -38,7 +38,7 @@ class Budget:
     """Tokens that recalled memory may take, and the share of them that each layer can count on."""
 
     tokens: int = 1500
-    shares: Mapping[Layer, float] = ()  # type: ignore[assignment]
+    shares: Mapping[str, float] = field(default_factory=dict)
     longest: float = 0.4  # of the budget: a longer memory is shown shortened
 
 
@@ -187,10 +187,9 @@ def _sized(hit: Hit, budget: Budget) -> Hit:
 
 def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list[Hit]:
     """The best that fit: first each layer its share, then whatever is left in the fused order."""
-    shares = dict(budget.shares)
     chosen: set[int] = set()
     used = 0
-    for layer, share in shares.items():
+    for layer, share in budget.shares.items():
         left = int(budget.tokens * share)
         for i, hit in enumerate(hits):
             if hit.layer == layer and hit.tokens <= left:

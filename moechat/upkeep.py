@@ -6,13 +6,15 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from moechat.agent import Agent
+from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import formats, records
 from moechat.store.files import FileStore
 
-Report = dict[str, object]
+Report = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
@@ -49,8 +51,8 @@ def _read_all(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
         for record in parsed.records:
             try:
                 exchange, _ = formats.exchange_from(record, path, store.zone)
-            except formats.DataError as problem:
-                problems.append(str(problem))
+            except DataError as error:
+                problems.append(str(error))
                 continue
             if exchange.id in found:
                 problems.append(f"{path}: the id {exchange.id!r} stands in another day file as well")
@@ -67,7 +69,9 @@ def _log_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[s
         if not filed or id_ in store.tree.retracted:
             continue
         if id_ not in on_disk:
-            problems.append(f"exchange {id_} was deleted from its day file; `moechat log retract {id_}` forgets what cites it")
+            problems.append(
+                f"exchange {id_} was deleted from its day file; `moechat log retract {id_}` forgets what cites it"
+            )
         elif formats.text_hash(on_disk[id_].user, on_disk[id_].char) != filed:
             problems.append(f"exchange {id_} has other words in its day file than the log says were filed")
     return problems
@@ -75,8 +79,12 @@ def _log_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[s
 
 def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[str]:
     cached = {row.exchange.id: row.exchange for name in store.day_files() for row in store.cache.of_file(name).values()}
-    problems = [f"exchange {id_} is not in the cache; `moechat rebuild` mends it" for id_ in on_disk.keys() - cached.keys()]
-    problems += [f"exchange {id_} is in the cache alone; `moechat rebuild` mends it" for id_ in cached.keys() - on_disk.keys()]
+    problems = [
+        f"exchange {id_} is not in the cache; `moechat rebuild` mends it" for id_ in on_disk.keys() - cached.keys()
+    ]
+    problems += [
+        f"exchange {id_} is in the cache alone; `moechat rebuild` mends it" for id_ in cached.keys() - on_disk.keys()
+    ]
     problems += [
         f"exchange {id_} differs from the cache; `moechat rebuild` mends it"
         for id_ in cached.keys() & on_disk.keys()

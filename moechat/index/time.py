@@ -11,8 +11,8 @@ class TimeIndex:
 
     def __init__(self, items: Iterable[tuple[int, float]] = ()) -> None:
         ordered = sorted(items, key=lambda item: item[1])
-        self._keys = [key for key, _ in ordered]
-        self._times = [moment for _, moment in ordered]
+        keys, moments = zip(*ordered, strict=True) if ordered else ((), ())
+        self._keys, self._times = list(keys), list(moments)
 
     def __len__(self) -> int:
         return len(self._keys)

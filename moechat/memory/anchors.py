@@ -62,7 +62,9 @@ class Anchors:
     def _day(self, moment: float | None) -> Moments | None:
         if moment is None:
             return None
-        start = local(datetime.fromtimestamp(moment, UTC), self._store.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        start = local(datetime.fromtimestamp(moment, UTC), self._store.zone).replace(
+            hour=0, minute=0, second=0, microsecond=0
+        )
         return start, start + timedelta(days=1, seconds=-1)
 
 

@@ -85,7 +85,11 @@ class CoreMemory:
         with self._lock:
             if self._snapshot is None or self._snapshot.key != key:
                 facts = visible(self._store.cache.facts(), hidden)
-                if self._snapshot is not None and list(self._snapshot.facts) == facts and self._snapshot.key[2] == key[2]:
+                if (
+                    self._snapshot is not None
+                    and list(self._snapshot.facts) == facts
+                    and self._snapshot.key[2] == key[2]
+                ):
                     self._snapshot = replace(self._snapshot, key=key)
                 else:
                     self._snapshot = self._indexed(key, facts)
@@ -105,7 +109,9 @@ class CoreMemory:
         places, _ = now.index.search(vectors[0], count)
         return [now.facts[int(i)] for i in places]
 
-    def learn(self, drafts: Sequence[FactDraft], at: Mapping[str, datetime], by: str, replacing: Collection[str]) -> Learned:
+    def learn(
+        self, drafts: Sequence[FactDraft], at: Mapping[str, datetime], by: str, replacing: Collection[str]
+    ) -> Learned:
         """Hold new drafts against what is known. ``at`` gives each source exchange its time; what rests only on the
         exchanges in ``replacing`` is being understood anew and does not count as known."""
         again = set(replacing)

@@ -6,14 +6,16 @@ indexes grow at their ends; a row that died is taken out of them.
 
 from __future__ import annotations
 
+import itertools
 import math
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event as Signal
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,7 +30,8 @@ from moechat.recall import Candidates, exchange_text
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
 
-SEARCH_DEPTH = 200
+T = TypeVar("T")
+SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
 LITERAL_SHARE = 0.5  # of the question's words, by rarity: what has them was meant, however far its vector lies
 SIDES = ("user", "char")
@@ -98,10 +101,10 @@ class Diary:
     def _catch_up(self, after: int | None = None) -> None:
         """Index the rows that the words' index does not have: those of newer generations, or all that are missing."""
         if after is None:
-            have = set((self._index.documents() // 2).tolist())
-            rows = (side for side in self._store.cache.sides() if side.row not in have)
+            lacking = set(self._times.keys()).difference((self._index.documents() // 2).tolist())
+            rows = itertools.chain.from_iterable(map(self._store.cache.sides_of, batched(sorted(lacking), 500)))
         else:
-            rows = self._store.cache.sides(after=after)
+            rows = iter(self._store.cache.sides(after=after))
         for batch in batched(rows, 500):
             self._index.add([doc for side in batch for doc in self._docs(side)])
 
@@ -177,7 +180,10 @@ class Diary:
             return []
         found = [one for one in self._found(cue, threshold) if one.inside is not None]
         why = ["below_threshold" if check and not one.relevant else "" for one in found]
-        return [(replace(one.hit, recipe="by_time", span=one.inside), reason) for one, reason in zip(found, why, strict=True)]
+        return [
+            (replace(one.hit, recipe="by_time", span=one.inside), reason)
+            for one, reason in zip(found, why, strict=True)
+        ]
 
     def events(self, cue: Cue, *, threshold: float) -> Candidates:
         """The diary by meaning and words. What lies outside an asked span stays in the ranking and enters no prompt."""
@@ -200,23 +206,33 @@ class Diary:
                 cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=told, hidden=self._hidden_documents()
             )
         docs = ranked.docs.tolist()
-        more = [2 * row for row in happened if 2 * row not in set(docs)]
+        more = sorted({2 * row for row in happened}.difference(docs))
         rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc in [*docs, *more])))}
         found: list[Found] = self._unfiled(cue, spans)
+        hidden = self._store.hidden()
         for i, doc in enumerate([*docs, *more]):
-            if (row := rows.get(doc // 2)) is None or row.exchange.id in self._store.hidden():
+            if (row := rows.get(doc // 2)) is None or row.exchange.id in hidden:
                 continue
             known = i < len(docs)
             features = {name: float(values[i]) for name, values in ranked.features.items()} if known else {}
             features = {name: value for name, value in features.items() if value and not math.isnan(value)}
-            hit = _hit(row.exchange, doc % 2, float(ranked.scores[i]) if known else 0.0, features, ranked.words(i) if known else [])
+            hit = _hit(
+                row.exchange,
+                doc % 2,
+                float(ranked.scores[i]) if known else 0.0,
+                features,
+                ranked.words(i) if known else [],
+            )
             inside = next((s for s in spans if s.covers(row.exchange.at)), None) or happened.get(doc // 2)
             found.append(Found(hit, inside, self._relevant(features, threshold)))
         return sorted(found, key=lambda one: one.inside is None)
 
     @staticmethod
     def _relevant(features: dict[str, float], threshold: float) -> bool:
-        return bool(meets(features.get("cosine", -1.0), threshold)) or features.get("lexical", 0.0) / WEIGHTS["lexical"] >= LITERAL_SHARE
+        return (
+            bool(meets(features.get("cosine", -1.0), threshold))
+            or features.get("lexical", 0.0) / WEIGHTS["lexical"] >= LITERAL_SHARE
+        )
 
     def _vector(self, cue: Cue) -> np.ndarray | None:
         """The question's vector without the names of those who talk here: a name in a short text drowns its meaning."""
@@ -262,6 +278,24 @@ class Diary:
                     found.append(Found(hit, inside, share >= LITERAL_SHARE))
         return sorted(found, key=lambda one: -one.hit.score)
 
+    def day(self, span: Span) -> list[Exchange]:
+        """Everything that was told in a span, in order of time."""
+        with self._lock:
+            rows = self._times.between(span.start.timestamp(), span.end.timestamp())
+        hidden = self._hidden_documents()
+        return [row.exchange for row in self._store.cache.rows([row for row in rows if 2 * row not in hidden])]
+
+    def filtered(self, span: Span, vector: np.ndarray, threshold: float) -> np.ndarray:
+        """Rows of a span whose user's or character's words are near ``vector`` (seed 003's semantic filter), by time."""
+        with self._lock:
+            rows = np.array(self._times.between(span.start.timestamp(), span.end.timestamp()), dtype=np.int64)
+        table = self._dense.table("diary")
+        if table is None or not len(rows):
+            return rows
+        docs = np.stack([2 * rows, 2 * rows + 1], axis=1).ravel()
+        nearest = table.dot(docs, vector).reshape(-1, 2).max(axis=1)
+        return rows[meets(nearest, threshold)]
+
     def empty_spans(self, cue: Cue) -> list[Span]:
         """Spans that are asked for and hold no record."""
         if not cue.asks_time:
@@ -280,7 +314,8 @@ class Diary:
         exchanges = self._store.exchanges([hit.id for hit in hits if hit.layer == "diary"])
         user, char = self._speakers
         return [
-            replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.layer == "diary" else hit for hit in hits
+            replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.layer == "diary" else hit
+            for hit in hits
         ]
 
     def unlogged(self, before: datetime | None, count: int) -> list[Exchange]:
@@ -297,7 +332,9 @@ class Diary:
             indexed = set(self._index.documents().tolist())
             found = []
             if indexed != docs:
-                found.append(f"the words' index lacks {len(docs - indexed)} and has {len(indexed - docs)} too many; rebuild")
+                found.append(
+                    f"the words' index lacks {len(docs - indexed)} and has {len(indexed - docs)} too many; rebuild"
+                )
             if sorted(self._times.keys()) != sorted(rows):
                 found.append("the time index differs from the cache; rebuild")
         return found
@@ -306,9 +343,9 @@ class Diary:
         self._index.close()
 
 
-def batched(items, size: int):  # noqa: ANN001, ANN201
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Lists of ``size`` items (itertools has it from Python 3.12 on)."""
-    batch = []
+    batch: list[T] = []
     for item in items:
         batch.append(item)
         if len(batch) == size:

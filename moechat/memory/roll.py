@@ -89,9 +89,7 @@ class Roller:
 
     def _rules(self, exchange: Exchange) -> Understanding:
         character = self.character()
-        return rules.find(
-            exchange, language=None, user_name=character.user_name, character_name=character.name
-        )
+        return rules.find(exchange, language=None, user_name=character.user_name, character_name=character.name)
 
     def scene_changed(self, rounds: Sequence[str]) -> bool:
         """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""

@@ -252,7 +252,9 @@ class Cache:
 
     # notes, episodes, facts
 
-    def set_notes(self, file: str, notes: Iterable[tuple[str, str, Sequence[str], str]], episodes: Iterable[Episode]) -> None:
+    def set_notes(
+        self, file: str, notes: Iterable[tuple[str, str, Sequence[str], str]], episodes: Iterable[Episode]
+    ) -> None:
         """Replace all that a notes file told: (exchange id, tag, keywords, by) and its episodes."""
         with self.transaction() as db:
             gen = self.next_generation(db)
@@ -261,23 +263,37 @@ class Cache:
                 "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)",
                 [(id_, file, tag, json.dumps(words, ensure_ascii=False), by) for id_, tag, words, by in notes],
             )
-            known = {id_: (row, data) for row, id_, data in
-                     db.execute("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))}
+            known = {
+                id_: (row, data)
+                for row, id_, data in db.execute(
+                    "SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,)
+                )
+            }
             for episode in episodes:
                 data = json.dumps(episode_data(episode), ensure_ascii=False)
                 if known.get(episode.id, (0, ""))[1] == data:
                     del known[episode.id]
                     continue
                 self._insert_episode(db, file, episode, data, gen)
-            db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row, _ in known.values()])
+            db.executemany(
+                "UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row, _ in known.values()]
+            )
             db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row, _ in known.values()])
 
     def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
         start, end = episode.event.happened or (None, None)
         row = db.execute(
             "INSERT INTO episodes (id, file, t, start, end, kind, data, gen, alive) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
-            (episode.id, file, episode.at.timestamp(), start and start.timestamp(), end and end.timestamp(),
-             episode.kind, data, gen),
+            (
+                episode.id,
+                file,
+                episode.at.timestamp(),
+                start and start.timestamp(),
+                end and end.timestamp(),
+                episode.kind,
+                data,
+                gen,
+            ),
         ).lastrowid
         sources = [(source, row) for source in episode.event.sources]
         db.executemany("INSERT OR IGNORE INTO episode_sources VALUES (?, ?)", sources)
@@ -293,13 +309,17 @@ class Cache:
 
     def happened(self) -> list[tuple[int, float, float]]:
         """(episode row, start, end) of live episodes whose time is known, by start."""
-        return self.all("SELECT row, start, end FROM episodes WHERE alive = 1 AND start IS NOT NULL ORDER BY start, row")
+        return self.all(
+            "SELECT row, start, end FROM episodes WHERE alive = 1 AND start IS NOT NULL ORDER BY start, row"
+        )
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
         found = {}
         for part in _parts(rows):
             marks = ",".join("?" * len(part))
-            for row, id_, data in self.all(f"SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN ({marks})", part):
+            for row, id_, data in self.all(
+                f"SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN ({marks})", part
+            ):
                 found[row] = episode_from(id_, json.loads(data))
         return [found[row] for row in rows if row in found]
 
@@ -308,8 +328,10 @@ class Cache:
         found = {}
         for part in _parts(ids):
             marks = ",".join("?" * len(part))
-            sql = (f"SELECT DISTINCT e.row, e.file, e.id, e.data FROM episode_sources s JOIN episodes e ON e.row = s.row"
-                   f" WHERE e.alive = 1 AND s.source IN ({marks})")
+            sql = (
+                f"SELECT DISTINCT e.row, e.file, e.id, e.data FROM episode_sources s JOIN episodes e ON e.row = s.row"
+                f" WHERE e.alive = 1 AND s.source IN ({marks})"
+            )
             for row, file, id_, data in self.all(sql, part):
                 found[row] = (file, episode_from(id_, json.loads(data)))
         return [found[row] for row in sorted(found)]
@@ -349,8 +371,9 @@ def episode_data(episode: Episode) -> dict[str, object]:
 
 def episode_from(id_: str, data: dict) -> Episode:
     happened = data["happened"]
+    subject, predicate, object_ = data["spo"]
     event = Event(
-        data["text"], tuple(data["sources"]), *data["spo"], importance=data["importance"],
+        data["text"], tuple(data["sources"]), subject, predicate, object_, importance=data["importance"],
         keywords=tuple(data["keywords"]), place=data["place"], topic=data["topic"],
         happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
     )  # fmt: skip

@@ -99,16 +99,22 @@ class FileStore:
         self.state.follow()
 
     def _changed_files(self) -> list[str]:
-        found = {}
+        """Names whose file is not as it was. Looks at every file, so it holds nothing but what that takes."""
+        known, changed, seen = self._signatures, [], 0
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / "memorys") as entries:
             for item in entries:
-                if item.name.endswith((".yaml", ".yml")) and not item.name.startswith("."):
-                    found[f"memorys/{item.name}"] = Signature.of(item)
-        if (core := Signature.of(self.folder / formats.CORE)) != Signature():
-            found[formats.CORE] = core
-        if found == self._signatures:
-            return []
-        return sorted(n for n in found.keys() | self._signatures.keys() if found.get(n) != self._signatures.get(n))
+                name = f"memorys/{item.name}"
+                if name.endswith((".yaml", ".yml")) and item.name[0] != ".":
+                    seen += 1
+                    stat, before = item.stat(), known.get(name)
+                    if before is None or (stat.st_size, stat.st_mtime_ns, stat.st_ino) != before:
+                        changed.append(name)
+        core = Signature.of(self.folder / formats.CORE)
+        if core != known.get(formats.CORE, Signature()):
+            changed.append(formats.CORE)
+        if seen + (core != Signature()) != len(known) + sum(name not in known for name in changed):
+            changed += [name for name in known if not (self.folder / name).exists() and name not in changed]
+        return sorted(changed)
 
     def _reread(self, name: str) -> None:
         """Read a changed file anew: what differs from what we knew was changed by hand, or by a crash of ours."""
@@ -125,8 +131,8 @@ class FileStore:
             try:
                 exchange, tag = formats.exchange_from(record, path, self.zone)
                 found[exchange.id] = (exchange, tag)
-            except DataError as problem:
-                problems.append(problem)
+            except DataError as error:
+                problems.append(error)
         self._compare(name, found, broken=bool(problems))
         self.sign(name, signature, problems)
         for problem in problems:
@@ -197,8 +203,8 @@ class FileStore:
             entry = {"op": "variant", "id": id_, "char": char, "status": status, "hits": list(hits)}
             node = self.tree.node(id_)
             if node.settled and node.filed:
-                entries: list[Entry] = [_edit(Exchange(id_, self.get(id_).at, self.get(id_).user, char))]
-                self._append(entries)
+                old = self.get(id_)
+                self._append([_edit(Exchange(id_, old.at, old.user, char))])
                 self.derived.drop([id_])
                 self.file_settled()
             else:
@@ -287,7 +293,9 @@ class FileStore:
         """Change the words of a message or a reply; what follows stays, what was derived is dropped and queued anew."""
         with self.writing():
             old = self.get(id_)
-            new = Exchange(id_, old.at, old.user if user is None else user, old.char if char is None else char, old.status)
+            new = Exchange(
+                id_, old.at, old.user if user is None else user, old.char if char is None else char, old.status
+            )
             if id_ in self.tree:
                 self._append([_edit(new)])
             self.derived.drop([id_])
@@ -500,4 +508,10 @@ def _same(row: Row, fresh: tuple[Exchange, str, str]) -> bool:
 
 
 def _edit(exchange: Exchange) -> Entry:
-    return {"op": "edit", "id": exchange.id, "at": exchange.at.isoformat(), "user": exchange.user, "char": exchange.char}
+    return {
+        "op": "edit",
+        "id": exchange.id,
+        "at": exchange.at.isoformat(),
+        "user": exchange.user,
+        "char": exchange.char,
+    }

@@ -95,7 +95,9 @@ def _moment(text: object, record: Record, file: Path, zone: tzinfo | None) -> da
         return local(datetime.fromisoformat(str(text).strip()), zone)
     except ValueError:
         remedy = "write it as 2025-05-20T15:03:12+08:00"
-        raise DataError(file, f"record {record.key!r}: time {text!r} is not a time; {remedy}", line=record.line) from None
+        raise DataError(
+            file, f"record {record.key!r}: time {text!r} is not a time; {remedy}", line=record.line
+        ) from None
 
 
 def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: Sequence[Episode]) -> bytes:
@@ -122,7 +124,9 @@ def _episode_value(episode: Episode) -> dict[str, object]:
     return value | {"importance": f"{event.importance:g}", "sources": list(event.sources), "by": episode.by}
 
 
-def notes_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[tuple[str, str, tuple[str, ...], str], list[Episode]]:
+def notes_from(
+    record: Record, file: Path, zone: tzinfo | None
+) -> tuple[tuple[str, str, tuple[str, ...], str], list[Episode]]:
     """((exchange id, tag, keywords, by), episodes)."""
     value = record.value
     if not isinstance(value, Mapping):
@@ -157,7 +161,12 @@ def _episode_from(told: object, kind: str, record: Record, file: Path, zone: tzi
 def fact_entry(fact: Fact) -> bytes:
     d = fact.draft
     value: dict[str, object] = {"text": d.text, "time": fact.at.isoformat(), "kind": d.kind, "entity": d.entity}
-    optional = {"keyword": d.keyword, "target": d.target, "source": list(d.sources), "supersedes": list(fact.supersedes)}
+    optional = {
+        "keyword": d.keyword,
+        "target": d.target,
+        "source": list(d.sources),
+        "supersedes": list(fact.supersedes),
+    }
     value |= {key: content for key, content in optional.items() if content}
     if d.polarity < 0:
         value["polarity"] = "-1"

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -47,8 +48,7 @@ class Parsed:
     problems: Sequence[DataError] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """Size, mtime and inode: a file that has the same three is taken as unchanged."""
 
     size: int = -1

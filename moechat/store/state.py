@@ -1,10 +1,10 @@
 """What the program knows about memories beyond their words: pins, archive, accesses. One file of JSON lines per owner.
 
-    touch     ids at       these entered a prompt whose answer stood
-    archive   ids          hidden, kept          restore  ids    brought back
-    pin       ids          never archived        unpin    ids
-    missing   ids at       deleted by hand       found    ids    ... and there again
-    access    rows         touches summed up: id → [last ISO, count]
+touch     ids at       these entered a prompt whose answer stood
+archive   ids          hidden, kept          restore  ids    brought back
+pin       ids          never archived        unpin    ids
+missing   ids at       deleted by hand       found    ids    ... and there again
+access    rows         touches summed up: id → [last ISO, count]
 """
 
 from __future__ import annotations

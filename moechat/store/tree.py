@@ -81,9 +81,7 @@ class Tree:
 
     def _variant(self, entry: Entry) -> None:
         node = self.nodes[entry["id"]]
-        node.variants.append(
-            Variant(entry["char"], entry["status"], entry.get("error", ""), entry.get("hits", []))
-        )
+        node.variants.append(Variant(entry["char"], entry["status"], entry.get("error", ""), entry.get("hits", [])))
         node.chosen = len(node.variants) - 1
 
     def _select(self, entry: Entry) -> None:
@@ -143,7 +141,13 @@ class Tree:
         """The exchange's node; one that was folded is unfolded without its text (which stands in its day file)."""
         if id_ not in self.nodes:
             self.nodes[id_] = Node(
-                id_, self.parents[id_], "", settled=True, filed=self.past_sha.get(id_, ""), understood="model", folded=True
+                id_,
+                self.parents[id_],
+                "",
+                settled=True,
+                filed=self.past_sha.get(id_, ""),
+                understood="model",
+                folded=True,
             )
         return self.nodes[id_]
 
