@@ -100,11 +100,12 @@ class Diary:
 
     def _catch_up(self, after: int | None = None) -> None:
         """Index the rows that the words' index does not have: those of newer generations, or all that are missing."""
+        rows: Iterable[Side]
         if after is None:
             lacking = set(self._times.keys()).difference((self._index.documents() // 2).tolist())
             rows = itertools.chain.from_iterable(map(self._store.cache.sides_of, batched(sorted(lacking), 500)))
         else:
-            rows = iter(self._store.cache.sides(after=after))
+            rows = self._store.cache.sides(after=after)
         for batch in batched(rows, 500):
             self._index.add([doc for side in batch for doc in self._docs(side)])
 

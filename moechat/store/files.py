@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -281,7 +282,7 @@ class FileStore:
         """Make this exchange the leaf (branch here, or go back to a branch), or choose another of its replies."""
         with self.writing():
             self._require(id_)
-            entry: dict[str, object] = {"op": "select", "id": id_}
+            entry: dict[str, Any] = {"op": "select", "id": id_}
             if variant is not None:
                 node = self.tree.node(id_)
                 if not 0 <= variant < len(node.variants):
