@@ -69,6 +69,12 @@ def test_the_request_carries_messages_model_key_and_extra_settings():
     assert (sent.body["model"], sent.body["temperature"], sent.body["top_p"]) == ("tiny", 0.5, 0.9)
 
 
+def test_the_address_may_be_that_of_the_chat_itself():
+    with ModelServer(["在。"]) as server:
+        model = OpenAIChatModel(f" {server.url}/chat/completions/ ", "tiny", None)
+        assert "".join(model.stream(ASKED)) == "在。"
+
+
 def test_without_a_key_none_is_taken_from_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-someone-else")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-for-someone-else")
@@ -148,6 +154,7 @@ def test_a_thought_that_the_template_opened_is_cut_from_a_whole_text():
         (Raw('data: {"error": {"message": "overloaded", "code": 503}}\n\n'), "", "other", "overloaded"),
         (Raw('data: {"error": {"message": "slow down", "code": 429}}\n\n'), "", "rate_limit", "wait"),
         (Refuse(400, "Model Not Exist"), "", "unknown_model", "chat.model"),
+        (Refuse(400, "System message must be at the beginning."), "", "other", "chat.single_system: true"),
         (Refuse(404, body="404 page not found"), "", "no_route", "/v1"),
         (Refuse(403, "forbidden"), "", "bad_key", "MOECHAT_API_KEY"),
         (Refuse(500, f"worker died, key was {KEY}"), "", "other", "worker died"),

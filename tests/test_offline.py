@@ -118,8 +118,10 @@ def test_the_newest_of_two_statements_answers():
 
 
 def test_a_question_of_the_users_is_no_answer_to_another():
-    asked = [Exchange("e2", TOLD, "我住在哪里？", "我不知道。")]
-    assert "住在哪里" not in reply("你知道我住在哪吗", context=asked)
+    asked = [Exchange("e2", TOLD, "我住在哪里？", "我不知道。"), Exchange("e3", TOLD, "给我讲讲我住的地方", "嗯。")]
+    assert reply("你知道我住在哪吗", context=asked) in LINES["zh"]["not_told"]
+    asked = [Exchange("e2", TOLD, "Tell me about the harbour", "I can't.")]
+    assert reply("Tell me about the harbour", character=WREN, context=asked) in LINES["en"]["not_known"]
 
 
 def test_the_characters_words_are_never_told_as_the_users():
@@ -177,6 +179,15 @@ def test_lore_answers_with_the_sentence_that_was_asked_for():
     assert "早上六点" in answer
     assert "茶馆" not in answer
     assert "雾港在河湾" in reply("我想看看雾港", hits=[lore]) or "记" in reply("我想看看雾港", hits=[lore])
+
+
+def test_lore_about_the_character_is_told_in_the_first_person():
+    lore = Hit("lore", "lore", "l2", "半舟茶馆：半舟是青禾五年前开的茶馆。柜台是半条旧船。", 0.9, words=("半舟",))
+    assert reply("你的半舟在哪里", hits=[lore]).endswith("半舟是我五年前开的茶馆。")
+    light = Hit("lore", "lore", "l3", "Grey Lady lighthouse：The Grey Lady is the lighthouse. It turns once.", 0.9)
+    assert reply("Tell me about the lighthouse", character=WREN, hits=[light]).endswith(
+        "The Grey Lady is the lighthouse."
+    )
 
 
 def test_what_only_may_be_meant_is_told_with_a_doubt():

@@ -114,7 +114,10 @@ class OpenAIChatModel:
         language: Language = "en",
     ) -> None:
         self.name = model
-        self._base_url, self._key, self._timeout_s = base_url.strip(), (key or "").strip(), timeout_s
+        self._base_url = (
+            base_url.strip().rstrip("/").removesuffix("/chat/completions")
+        )  # people paste the whole address
+        self._key, self._timeout_s = (key or "").strip(), timeout_s
         self._extra, self._single_system, self._temperature = dict(extra or {}), single_system, temperature
         self._max_retries, self._language = max_retries, language
         self._form = 0  # index into FORMS: the best that the endpoint is not known to refuse

@@ -71,12 +71,21 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "zh": "没有找到可用的模型文件 {detail}：请检查路径，它应当是一个 GGUF 文件。",
         "en": "There is no usable model file at {detail}: check the path, it should be a GGUF file.",
     },
+    "system_order": {
+        "zh": "{model} 只接受一条开头的 system 消息：请在 config.yaml 设置 chat.single_system: true。",
+        "en": "{model} takes one leading system message only: set chat.single_system: true in config.yaml.",
+    },
     "other": {
         "zh": "{model} 报告了错误：{detail}",
         "en": "{model} reported an error: {detail}",
     },
 }
-KINDS: Mapping[str, str] = {"empty": "nonsense", "no_package": "other", "no_file": "unknown_model"}
+KINDS: Mapping[str, str] = {
+    "empty": "nonsense",
+    "no_package": "other",
+    "no_file": "unknown_model",
+    "system_order": "other",
+}
 KNOWN: Mapping[Language, str] = {"zh": "可用的有：{names}。", "en": " It has: {names}."}
 
 BY_STATUS: Mapping[int, str] = {401: "bad_key", 402: "rate_limit", 403: "bad_key", 408: "timeout", 429: "rate_limit"}
@@ -85,15 +94,20 @@ NO_SUCH_MODEL = re.compile(
     r"|(?:unknown|invalid|no such).{0,20}model|模型.{0,40}(?:不存在|未找到)",
     re.IGNORECASE | re.DOTALL,
 )
+SYSTEM_ORDER = re.compile(
+    r"system\W.{0,40}(?:beginning|first|only|multiple)|(?:only|multiple).{0,20}system\W", re.I | re.S
+)
 KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai)-[\w*.-]{4,}|\bBearer\s+\S+", re.IGNORECASE)
 
 
 def kind_of(status: int, detail: str) -> str:
-    """The kind of ModelError that an HTTP status and the endpoint's words stand for."""
+    """The row of SAYINGS that an HTTP status and the endpoint's words stand for."""
     if status in BY_STATUS:
         return BY_STATUS[status]
     if status < 500 and NO_SUCH_MODEL.search(detail):
         return "unknown_model"
+    if status in (400, 422) and SYSTEM_ORDER.search(detail):
+        return "system_order"
     return "no_route" if status in (404, 405) else "other"
 
 

@@ -14,7 +14,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 from moechat.ai.chat_model import ChatRequest, one_leading_system
-from moechat.ai.failure import Failure, Language, cleaned
+from moechat.ai.failure import Failure, Language, cleaned, kind_of
 from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
 from moechat.model import Message
 
@@ -111,7 +111,8 @@ class LocalChatModel:
         finally:
             self._turn.release()
         if problems:
-            raise self._error("other", detail=cleaned(problems[0], None))
+            detail = cleaned(problems[0], None)
+            raise self._error(kind_of(400, detail), detail=detail)
         rest = thoughts.rest()
         put(rest)
         if not (rest or any(said) or stopped.is_set()):

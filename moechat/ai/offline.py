@@ -42,6 +42,7 @@ class Memory:
     dated: int = 0
     source: str = ""
     place: int = 0  # of the clause in its source
+    named: bool = False  # the question names an entry of the world book
 
 
 class OfflineModel:
@@ -207,7 +208,7 @@ class _Talk:
             Memory("context", clause.text, exchange.at, self._belongs(clause.text, exchange.at), exchange.id, place)
             for exchange in reversed(self.context)
             for place, clause in enumerate(_read(exchange.user))
-            if clause.mood in _EARNEST
+            if self._tells(clause)
         ]
         for hit in self.request.hits:
             found += self._of_hit(hit)
@@ -215,15 +216,21 @@ class _Talk:
 
     def _of_hit(self, hit: Hit) -> list[Memory]:
         if hit.layer in ("core", "lore"):
-            return [Memory(hit.layer, hit.text, hit.time)]
+            return [Memory(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
         found_by_time = hit.span is not None or hit.recipe == "by_time"
         said = said_by_user(hit.text, self.user_name, self.name)
         return [
             Memory("diary", self._spoken(clause.text), hit.time, dated or int(found_by_time), hit.id, place)
             for place, clause in enumerate(_read(said))
-            if clause.mood in _EARNEST
+            if self._tells(clause)
             for dated in [self._belongs(clause.text, hit.time)]
         ]
+
+    def _tells(self, clause: Clause) -> bool:
+        """Whether a clause of the user's tells anything: what was asked or asked for answers nothing."""
+        ears = self.ears
+        asks = ears.asks.search(clause.text) and not ears.asks_nothing.search(clause.text)
+        return clause.mood in _EARNEST and not asks and not dict(ears.remarks)["request"].search(clause.text)
 
     def _spoken(self, text: str) -> str:
         """An understood event speaks of the user in the third person: it is told to the user."""
@@ -277,8 +284,8 @@ class _Talk:
                 score += 3.0 if this.search(text) else -6.0 if other.search(text) else -4.0
         if score and memory.dated == 2:
             score += 1.0
-        if memory.layer == "lore" and ears.mine.search(asked):
-            score -= 1.0
+        if memory.layer == "lore":
+            score += 2.0 * memory.named - 1.0 * bool(ears.mine.search(asked))
         return score, frozenset(weights)
 
     def _content(self, text: str) -> dict[str, float]:

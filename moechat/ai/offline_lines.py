@@ -189,7 +189,7 @@ EARS: Mapping[str, Ears] = {
     "zh": Ears(
         asks=_any(
             r"[?？]\s*$|[吗呢嘛]\s*[。~～]?$|什么|哪[里儿个些天位种]?|谁|多少|怎么|为什么|是不是|有没有|"
-            "还?记不?记得|几[点号岁个次月]|多[大久长远高重]"
+            "还?记不?记得|讲讲|说说|介绍一?下|几[点号岁个次月]|多[大久长远高重]"
         ),
         asks_nothing=_any("没什么|没怎么|不怎么|什么都|什么也|谁都|谁也|怎么都|无论|不管"),
         address=_any("你?(?:还)?(?:记不记得|记得|知不知道|知道|猜猜?|能告诉我|告诉我|说说)"),
@@ -259,7 +259,7 @@ EARS: Mapping[str, Ears] = {
             r"\?\s*$|"
             r"^(?:and |so |but |hey,? )?(?:what|where|who|whom|whose|when|why|how|which|do|does|did|is|are|was|were)\b|"
             r"^(?:can|could|have|has|will|would)\b|"
-            "do you remember|tell me (?:what|where|who|when|how)"
+            "do you remember|^(?:please )?(?:tell me (?:what|where|who|when|how|about)|describe)"
         ),
         asks_nothing=_any(
             r"^(?:what a|how (?:nice|lovely|cute|sweet|sad|funny))\b[^?]*$|^(?:do|have|will) (?:not|n't)\b"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+LABEL_CHARS = 30
 ENDS = " \t\n　。．.!！,，;；~～…"
 
 _SPEAKER = re.compile(r"^(?P<who>[^：:\n]{1,40})[：:][ \t]*(?P<said>.*)$")
@@ -75,10 +76,18 @@ def said_by_user(text: str, user_name: str, character_name: str) -> str:
 
 
 def retold(text: str, words: set[str], character_name: str, user_name: str, language: str) -> str:
-    """An entry of the world book, told: its first sentence, and the one that shares most with ``words``."""
+    """An entry of the world book, told: its first sentence, and the one that shares most with ``words``.
+
+    In Chinese the character's own name becomes 我; in English that would need the verbs turned, so it stays.
+    """
     from moechat.language.words import tokens
 
     text = text.replace("{{user}}", user_name or "you").replace("{{char}}", character_name)
+    label, mark, rest = text.partition("：")
+    if mark and len(label) <= LABEL_CHARS and set(tokens(label)) & set(tokens(rest)):
+        text = rest  # the keyword before a description that says itself what it is about
+    if language == "zh" and len(character_name) > 1:
+        text = text.replace(character_name, "我")
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
     if not sentences:
         return text.strip()
