@@ -382,7 +382,7 @@ class Agent:
     def tick(self) -> None:
         """Now and then, in the background: a pause settles, an idle hour understands."""
         with self._turn:
-            self.store.follow()
+            self.store.follow(all_files=True)
             opened = self.store.tree.open()
             pause = self.config.roll.pause_s
             if opened and all((self.now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):

@@ -30,6 +30,7 @@ from moechat.store.tree import Node, Tree
 
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30
+FEW_FILES = 400  # of which a turn looks at every one: a millisecond
 
 
 class FileStore:
@@ -47,8 +48,9 @@ class FileStore:
         self.cache = Cache(folder / ".index" / "cache.db")
         self._signatures = self.cache.signatures()
         self._generation = self.cache.generation()
+        self._folder_seen, self._names, self._turn = Signature(), list[str](), 0
         self.derived = Derived(self)
-        self.follow()
+        self.follow(all_files=True)
 
     def close(self) -> None:
         for id_ in list(self._streams):
@@ -78,17 +80,21 @@ class FileStore:
                 if not self._held:
                     self._file_lock.release()
 
-    def follow(self) -> None:
-        """Take in what other processes and hands have changed since the last call."""
+    def follow(self, *, all_files: bool = False) -> None:
+        """Take in what other processes and hands have changed since the last call.
+
+        A diary of years has thousands of files: beyond ``FEW_FILES`` each call looks at the newest, at new and replaced
+        ones, and at a part of the others in turn; ``all_files`` (at the start, and now and then) looks at all of them.
+        """
         with self._threads:
             self._follow_log()
             if (generation := self.cache.generation()) != self._generation:
                 self._generation, self._signatures = generation, self.cache.signatures()
-            changed = self._changed_files()
+            changed = self._changed_files(all_files)
         if changed:
             with self.writing():
                 self._signatures = self.cache.signatures()
-                for name in self._changed_files():
+                for name in self._changed_files(all_files=True):
                     self._reread(name)
                 self._generation = self.cache.generation()
 
@@ -99,8 +105,19 @@ class FileStore:
         self.tree.apply(entries)
         self.state.follow()
 
-    def _changed_files(self) -> list[str]:
-        """Names whose file is not as it was. Looks at every file, so it holds nothing but what that takes."""
+    def _changed_files(self, all_files: bool) -> list[str]:
+        """Names whose file is not as it was. Looks at many files, so it holds nothing but what that takes."""
+        folder = Signature.of(self.folder / "memorys")
+        if all_files or len(self._signatures) <= FEW_FILES or folder != self._folder_seen:
+            self._folder_seen = folder
+            return self._changed_of_all()
+        if len(self._names) != len(self._signatures):
+            self._names = sorted(self._signatures)
+        self._turn = (self._turn + FEW_FILES // 2) % len(self._names)
+        names = {*self._names[-FEW_FILES // 2 :], *self._names[self._turn :][: FEW_FILES // 2], formats.CORE}
+        return sorted(name for name in names if Signature.of(self.folder / name) != self.signature(name))
+
+    def _changed_of_all(self) -> list[str]:
         known, changed, seen = self._signatures, [], 0
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / "memorys") as entries:
             for item in entries:
