@@ -23,7 +23,8 @@ import yaml
 from moechat.errors import DataError
 
 Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-KEY_LINE = re.compile(rb"^(?![ \t\r\n#%]|---|\.\.\.)[^\n]+", re.MULTILINE)
+_BOM = b"\xef\xbb\xbf"
+KEY_LINE = re.compile(rb"(?:^|(?<=\A\xef\xbb\xbf))(?![ \t\r\n#%]|\xef\xbb\xbf|---|\.\.\.)[^\n]+", re.MULTILINE)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _PLAIN_VALUE = re.compile(r"[\w.+][\w.+:/()，。、！？；：（）「」 -]*\Z")
 _UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -71,7 +72,7 @@ def parse(data: bytes, file: Path | str) -> Parsed:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         return Parsed(problems=[DataError(file, "not UTF-8 text; save the file with encoding UTF-8", line=line)])
-    offset = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    offset = len(_BOM) if data.startswith(_BOM) else 0
     starts = [match.start() for match in KEY_LINE.finditer(data, offset)]
     bounds = list(itertools.pairwise([*starts, len(data)]))
     try:
@@ -79,8 +80,16 @@ def parse(data: bytes, file: Path | str) -> Parsed:
     except yaml.YAMLError:
         whole = None
     if isinstance(whole, dict) and len(whole) == len(bounds):
-        return Parsed([Record(k, v, s, e, 0) for (k, v), (s, e) in zip(whole.items(), bounds, strict=True)])
+        lines = itertools.accumulate((data.count(b"\n", s, e) for s, e in bounds[:-1]), initial=_line(data, bounds))
+        return Parsed(
+            [Record(k, v, s, e, line) for (k, v), (s, e), line in zip(whole.items(), bounds, lines, strict=True)]
+        )
     return _parse_each(data, bounds, file)
+
+
+def _line(data: bytes, bounds: Sequence[tuple[int, int]]) -> int:
+    """The line, from 1, that the first record begins in."""
+    return data.count(b"\n", 0, bounds[0][0]) + 1 if bounds else 1
 
 
 def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str) -> Parsed:
@@ -211,6 +220,8 @@ def replace(path: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:
+            with contextlib.suppress(OSError):  # a temporary file is its owner's alone; the file was perhaps others' too
+                os.chmod(name, path.stat().st_mode & 0o777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

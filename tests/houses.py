@@ -1,0 +1,172 @@
+"""Small houses for tests: a data folder with one character, a clock that stands, an embedder without weights, a script.
+
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        say(house.agent(), "我住在杭州")
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+
+from moechat.agent import Agent, Ended, Recalled
+from moechat.ai.chat_model import ChatModel
+from moechat.ai.embedding import HashEmbedder
+from moechat.ai.scripted import ScriptedModel
+from moechat.clock import SetClock
+from moechat.house import House
+from moechat.model import Exchange, Recollection
+from moechat.store.files import FileStore
+
+ZONE = ZoneInfo("Asia/Shanghai")
+CHARACTER = "小满"
+START = "2025-05-20T15:00:00"
+DIM = 64
+
+
+def moment(text: str) -> datetime:
+    """A time in the zone of the tests."""
+    return datetime.fromisoformat(text).replace(tzinfo=ZONE)
+
+
+def polite(_: object) -> str:
+    return "嗯，我记住了。"
+
+
+def silent(replies: Any = polite) -> ScriptedModel:
+    """A chat model that talks and understands nothing: the rules stand in."""
+    return ScriptedModel(replies, understands=False)
+
+
+@dataclass
+class Home:
+    """A data folder and its configuration on the disk; ``open`` it as often as a test restarts the program."""
+
+    data: Path
+    config: Path
+    clock: SetClock
+    embedder: HashEmbedder = field(default_factory=lambda: HashEmbedder(DIM))
+
+    @classmethod
+    def build(cls, folder: Path, *, character: dict[str, Any] | None = None, now: str = START, **sections: Any) -> Home:
+        """``sections`` are those of config.yaml; ``character`` the keys of character.yaml."""
+        owner = folder / "data" / "agents" / CHARACTER
+        owner.mkdir(parents=True)
+        told = {"name": CHARACTER, "user_name": "阿明", "language": "zh", "persona": "你是小满，爱听人说话。"} | (character or {})
+        (owner / "character.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
+        home = cls(folder / "data", folder / "config.yaml", SetClock(moment(now)))
+        home.configure(**sections)
+        return home
+
+    def configure(self, **sections: Any) -> None:
+        settings: dict[str, Any] = {"Agent": {"char": CHARACTER}, "time": {"zone": "Asia/Shanghai"}}
+        for name, values in sections.items():
+            settings[name] = {**settings.get(name, {}), **values}
+        settings.setdefault("recall", {}).setdefault("deadline_ms", 20_000)  # a busy machine is no fault
+        self.config.write_text(yaml.safe_dump(settings, allow_unicode=True), encoding="utf-8")
+
+    @property
+    def folder(self) -> Path:
+        """The default owner's folder."""
+        return self.data / "agents" / CHARACTER
+
+    def open(self, model: ChatModel | None = None) -> House:
+        return House(self.data, self.config, clock=self.clock, model=model or silent(), embedder=self.embedder)
+
+    def store(self) -> FileStore:
+        return FileStore(self.folder, clock=self.clock, zone=ZONE)
+
+
+def say(agent: Agent, text: str) -> Ended:
+    """One whole turn."""
+    *_, ended = agent.talk(text)
+    assert isinstance(ended, Ended)
+    return ended
+
+
+def again(agent: Agent) -> Ended:
+    """Another reply to the last message."""
+    *_, ended = agent.regenerate()
+    assert isinstance(ended, Ended)
+    return ended
+
+
+def recalled(agent: Agent, text: str) -> Recollection:
+    """What one turn recalled."""
+    return next(event.recollection for event in list(agent.talk(text)) if isinstance(event, Recalled))
+
+
+def shown(found: Recollection, layer: str = "") -> str:
+    """The text of everything that entered the prompt."""
+    return "\n".join(hit.text for hit in found.hits if not layer or hit.layer == layer)
+
+
+def told(store: FileStore, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float) -> str:
+    """One exchange, straight into the store; then the clock moves on by ``advance`` (a minute)."""
+    id_ = store.begin(user, clock.now())
+    store.finish(id_, char, "done")
+    clock.advance(**(advance or {"minutes": 1}))
+    if settle:
+        store.settle()
+    return id_
+
+
+def imported(store: FileStore, *exchanges: tuple[str, str, str]) -> None:
+    """(time, user, char), each without a log entry."""
+    store.import_exchanges(
+        [Exchange(moment(at).strftime("%Y%m%d-%H%M%S"), moment(at), user, char) for at, user, char in exchanges]
+    )
+
+
+def day_files(folder: Path) -> list[Path]:
+    return sorted(p for p in (folder / "memorys").glob("*.yaml") if not p.name.endswith(".notes.yaml"))
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """A hand edit. The size changes, so that it is seen whatever the file system's clock."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def answer(
+    count: int,
+    *,
+    facts: Sequence[dict[str, Any]] = (),
+    events: Sequence[dict[str, Any]] = (),
+    tag: str = "用户说了些什么",
+    scene_changed: bool = False,
+) -> str:
+    """What a model answers when it is asked to understand ``count`` exchanges."""
+    return json.dumps(
+        {
+            "exchanges": [{"id": i, "tag": f"{tag}{i}", "keywords": []} for i in range(1, count + 1)],
+            "facts": list(facts),
+            "events": list(events),
+            "scene_changed": scene_changed,
+        },
+        ensure_ascii=False,
+    )
+
+
+def fact(text: str, *sources: int, **more: Any) -> dict[str, Any]:
+    return {"text": text, "kind": "attribute", "entity": "user", "sources": list(sources), **more}
+
+
+def understanding(make: Callable[[int], str] = answer, replies: Any = polite) -> ScriptedModel:
+    """A model that understands: ``make(n)`` is its answer about n exchanges."""
+
+    def complete(messages: Sequence[Any]) -> str:
+        asked = messages[-1].content
+        numbers = [int(line[1:].partition("]")[0]) for line in asked.splitlines() if line[:1] == "[" and "] 20" in line[:8]]
+        return make(max(numbers, default=0))
+
+    return ScriptedModel(replies, complete)
