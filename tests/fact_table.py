@@ -93,7 +93,9 @@ CASES: tuple[Case, ...] = (
     en("plain", "I'm from Leeds", ("hometown", "Leeds", 1)),
     en("plain", "I grew up in a small town near Bergen", ("hometown", "a small town near Bergen", 1)),
     en("plain", "I'm a nurse", ("job", "nurse", 1)),
-    en("plain", "I work as a software engineer at Siemens", ("job", "software engineer", 1), ("employer", "Siemens", 1)),
+    en(
+        "plain", "I work as a software engineer at Siemens", ("job", "software engineer", 1), ("employer", "Siemens", 1)
+    ),
     en("plain", "I work for the city library", ("employer", "the city library", 1)),
     en("plain", "I study physics at Oxford", ("major", "physics", 1), ("school", "Oxford", 1)),
     en("plain", "I have a sister", ("family", "sister", 1)),
@@ -116,15 +118,27 @@ CASES: tuple[Case, ...] = (
     en("plain", "i've always loved rainy days", ("taste", "rainy days", 1)),
     # several in one message
     zh("several", "我住在杭州，昨天和室友吃了火锅，我讨厌香菜", ("home", "杭州", 1), ("taste", "香菜", -1)),
-    zh("several", "我叫李雷，今年25岁，住在杭州，在阿里上班",
-       ("name", "李雷", 1), ("age", "25", 1), ("home", "杭州", 1), ("employer", "阿里", 1)),
+    zh(
+        "several",
+        "我叫李雷，今年25岁，住在杭州，在阿里上班",
+        ("name", "李雷", 1),
+        ("age", "25", 1),
+        ("home", "杭州", 1),
+        ("employer", "阿里", 1),
+    ),
     zh("several", "我喜欢咖啡、奶茶和可乐", ("taste", "咖啡", 1), ("taste", "奶茶", 1), ("taste", "可乐", 1)),
     zh("several", "我喜欢猫但是讨厌狗", ("taste", "猫", 1), ("taste", "狗", -1)),
     zh("several", "我喜欢咖啡，不喜欢茶", ("taste", "咖啡", 1), ("taste", "茶", -1)),
     zh("several", "我妈妈喜欢跳舞，我喜欢画画", ("taste", "画画", 1)),
     zh("several", "你住在哪里？我住在南京", ("home", "南京", 1)),
     en("several", "I live in Hangzhou and I hate cilantro", ("home", "Hangzhou", 1), ("taste", "cilantro", -1)),
-    en("several", "I'm Anna, I'm 31 and I work at a bakery", ("name", "Anna", 1), ("age", "31", 1), ("employer", "a bakery", 1)),
+    en(
+        "several",
+        "I'm Anna, I'm 31 and I work at a bakery",
+        ("name", "Anna", 1),
+        ("age", "31", 1),
+        ("employer", "a bakery", 1),
+    ),
     en("several", "I love tea but hate coffee", ("taste", "tea", 1), ("taste", "coffee", -1)),
     en("several", "I like tea and coffee", ("taste", "tea", 1), ("taste", "coffee", 1)),
     en("several", "Where do you live? I live in Oslo.", ("home", "Oslo", 1)),
@@ -344,7 +358,9 @@ SEQUENCES: tuple[Sequence, ...] = (
     Sequence("zh", ("我住在杭州", "我搬到北京了"), (("home", "北京", 1),), (("home", "杭州", 1),)),
     Sequence("zh", ("我住在杭州", "我不住在杭州了"), (("home", "杭州", -1),), (("home", "杭州", 1),)),
     Sequence("zh", ("我今年25岁", "我26岁了"), (("age", "26", 1),), (("age", "25", 1),)),
-    Sequence("zh", ("我最喜欢的颜色是蓝色", "我现在最喜欢绿色"), (("favourite", "绿色", 1),), (("favourite", "蓝色", 1),)),
+    Sequence(
+        "zh", ("我最喜欢的颜色是蓝色", "我现在最喜欢绿色"), (("favourite", "绿色", 1),), (("favourite", "蓝色", 1),)
+    ),
     Sequence("zh", ("我喜欢咖啡", "我喜欢茶"), (("taste", "咖啡", 1), ("taste", "茶", 1))),
     Sequence("zh", ("我的猫叫咪咪", "我还养了一只猫，叫豆豆"), (("pet", "咪咪", 1), ("pet", "豆豆", 1))),
     Sequence("zh", ("我在阿里上班", "我跳槽到字节了"), (("employer", "字节", 1),), (("employer", "阿里", 1),)),
@@ -354,16 +370,38 @@ SEQUENCES: tuple[Sequence, ...] = (
     Sequence("zh", ("我单身", "我结婚了"), (("status", "结婚", 1),), (("status", "单身", 1),)),
     Sequence("zh", ("我喜欢香菜", "我朋友不喜欢香菜"), (("taste", "香菜", 1),)),
     Sequence("zh", ("我住在杭州", "我以前住在上海"), (("home", "杭州", 1),)),
-    Sequence("zh", ("我喜欢香菜", "我不喜欢香菜了", "我又喜欢香菜了"), (("taste", "香菜", 1),),
-             (("taste", "香菜", 1), ("taste", "香菜", -1))),
-    Sequence("en", ("I like cilantro", "I don't like cilantro anymore"), (("taste", "cilantro", -1),), (("taste", "cilantro", 1),)),
+    Sequence(
+        "zh",
+        ("我喜欢香菜", "我不喜欢香菜了", "我又喜欢香菜了"),
+        (("taste", "香菜", 1),),
+        (("taste", "香菜", 1), ("taste", "香菜", -1)),
+    ),
+    Sequence(
+        "en",
+        ("I like cilantro", "I don't like cilantro anymore"),
+        (("taste", "cilantro", -1),),
+        (("taste", "cilantro", 1),),
+    ),
     Sequence("en", ("I'm 25", "I turned 26"), (("age", "26", 1),), (("age", "25", 1),)),
-    Sequence("en", ("I live in Hangzhou", "I've moved to Beijing"), (("home", "Beijing", 1),), (("home", "Hangzhou", 1),)),
-    Sequence("en", ("I have a cat named Mochi", "I have a cat named Pixel"), (("pet", "Mochi", 1), ("pet", "Pixel", 1))),
+    Sequence(
+        "en", ("I live in Hangzhou", "I've moved to Beijing"), (("home", "Beijing", 1),), (("home", "Hangzhou", 1),)
+    ),
+    Sequence(
+        "en", ("I have a cat named Mochi", "I have a cat named Pixel"), (("pet", "Mochi", 1), ("pet", "Pixel", 1))
+    ),
     Sequence("en", ("I like coffee", "I like tea"), (("taste", "coffee", 1), ("taste", "tea", 1))),
-    Sequence("en", ("My favorite color is blue", "My favourite color is green now"), (("favourite", "green", 1),), (("favourite", "blue", 1),)),
-    Sequence("en", ("I work at Google", "I work at Nokia now"), (("employer", "Nokia", 1),), (("employer", "Google", 1),)),
+    Sequence(
+        "en",
+        ("My favorite color is blue", "My favourite color is green now"),
+        (("favourite", "green", 1),),
+        (("favourite", "blue", 1),),
+    ),
+    Sequence(
+        "en", ("I work at Google", "I work at Nokia now"), (("employer", "Nokia", 1),), (("employer", "Google", 1),)
+    ),
     Sequence("en", ("I hate mornings", "I really hate mornings"), (("taste", "mornings", -1),)),
     Sequence("en", ("I'm single", "I got married"), (("status", "married", 1),), (("status", "single", 1),)),
-    Sequence("en", ("I like cilantro", "Do I like cilantro?", "If I hated cilantro, I'd say so"), (("taste", "cilantro", 1),)),
+    Sequence(
+        "en", ("I like cilantro", "Do I like cilantro?", "If I hated cilantro, I'd say so"), (("taste", "cilantro", 1),)
+    ),
 )

@@ -17,8 +17,18 @@ from moechat.model import Exchange, FactDraft
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
 
 
-def fact(keyword: str, target: str, polarity: int = 1, *, entity: str = "user", text: str = "", single: bool = False) -> FactDraft:
-    return FactDraft(text or f"{entity} {keyword} {target}", ("x",), entity=entity, keyword=keyword, target=target, polarity=polarity, single=single)
+def fact(
+    keyword: str, target: str, polarity: int = 1, *, entity: str = "user", text: str = "", single: bool = False
+) -> FactDraft:
+    return FactDraft(
+        text or f"{entity} {keyword} {target}",
+        ("x",),
+        entity=entity,
+        keyword=keyword,
+        target=target,
+        polarity=polarity,
+        single=single,
+    )
 
 
 TABLE = (

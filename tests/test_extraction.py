@@ -29,21 +29,57 @@ def exchange(user: str, char: str = "嗯嗯", *, id: str = "x1", at: datetime = 
     return Exchange(id, at, user, char)
 
 
-def said(*facts: dict[str, Any], events: tuple[dict[str, Any], ...] = (), exchanges: int = 1, scene: bool = False) -> str:
-    tags = [{"id": number, "tag": f"用户说了第{number}件事", "keywords": ["一", "二"]} for number in range(1, exchanges + 1)]
+def said(
+    *facts: dict[str, Any], events: tuple[dict[str, Any], ...] = (), exchanges: int = 1, scene: bool = False
+) -> str:
+    tags = [
+        {"id": number, "tag": f"用户说了第{number}件事", "keywords": ["一", "二"]} for number in range(1, exchanges + 1)
+    ]
     return json.dumps({"exchanges": tags, "facts": facts, "events": events, "scene_changed": scene}, ensure_ascii=False)
 
 
-def fact(text: str, keyword: str, target: str, polarity: int = 1, *, entity: str = "user", sources: tuple[int, ...] = (1,), **more: Any) -> dict[str, Any]:
-    return {"text": text, "kind": "attribute", "entity": entity, "keyword": keyword, "target": target, "polarity": polarity, "single": False, "sources": list(sources), **more}
+def fact(
+    text: str,
+    keyword: str,
+    target: str,
+    polarity: int = 1,
+    *,
+    entity: str = "user",
+    sources: tuple[int, ...] = (1,),
+    **more: Any,
+) -> dict[str, Any]:
+    return {
+        "text": text,
+        "kind": "attribute",
+        "entity": entity,
+        "keyword": keyword,
+        "target": target,
+        "polarity": polarity,
+        "single": False,
+        "sources": list(sources),
+        **more,
+    }
 
 
 def event(text: str, *, happened: str | None = None, sources: tuple[int, ...] = (1,), **more: Any) -> dict[str, Any]:
-    whole = {"text": text, "subject": "用户", "predicate": "吃", "object": "", "importance": 3, "keywords": [], "place": "", "topic": "", "happened": happened, "sources": list(sources)}
+    whole = {
+        "text": text,
+        "subject": "用户",
+        "predicate": "吃",
+        "object": "",
+        "importance": 3,
+        "keywords": [],
+        "place": "",
+        "topic": "",
+        "happened": happened,
+        "sources": list(sources),
+    }
     return whole | more
 
 
-def understand(model: ScriptedModel, *exchanges: Exchange, language: str = "zh", known: tuple[Fact, ...] = (), topics: str = "") -> Understanding:
+def understand(
+    model: ScriptedModel, *exchanges: Exchange, language: str = "zh", known: tuple[Fact, ...] = (), topics: str = ""
+) -> Understanding:
     return extraction.understand(
         model, exchanges, known_facts=known, character_name="小萌", user_name="李雷", now=NOW, language=language,
         prompts=Prompts([PROMPTS], language), topics=topics,
@@ -55,7 +91,11 @@ def answering(*answers: str) -> ScriptedModel:
 
 
 def keys(facts: tuple[FactDraft, ...]) -> list[tuple[str, str, int]]:
-    return sorted((contradiction.keyword_class(one).partition(":")[0], one.target, contradiction.polarity(one)) for one in facts if one.entity == "user")
+    return sorted(
+        (contradiction.keyword_class(one).partition(":")[0], one.target, contradiction.polarity(one))
+        for one in facts
+        if one.entity == "user"
+    )
 
 
 # -- the table, through the prompt ------------------------------------------------------------------------------------
@@ -64,8 +104,19 @@ def keys(facts: tuple[FactDraft, ...]) -> list[tuple[str, str, int]]:
 def right_answer(case: Case) -> str:
     """What a good model answers: the table's facts, and those of others."""
     subject, verb = ("用户", "：") if case.language == "zh" else ("The user", ": ")
-    facts = [fact(f"{subject} {keyword}{verb}{target}", "favourite colour" if keyword == "favourite" else keyword, target, polarity) for keyword, target, polarity in case.facts]
-    facts += [fact(f"{entity} {keyword}{verb}{target}", keyword, target, polarity, entity=entity) for entity, keyword, target, polarity in case.others]
+    facts = [
+        fact(
+            f"{subject} {keyword}{verb}{target}",
+            "favourite colour" if keyword == "favourite" else keyword,
+            target,
+            polarity,
+        )
+        for keyword, target, polarity in case.facts
+    ]
+    facts += [
+        fact(f"{entity} {keyword}{verb}{target}", keyword, target, polarity, entity=entity)
+        for entity, keyword, target, polarity in case.others
+    ]
     return said(*facts)
 
 
@@ -76,7 +127,9 @@ def test_right_facts_of_the_table_pass_the_guards(case: Case) -> None:
 
     assert case.text.splitlines()[0] in model.asked[0][0][0].content
     assert keys(facts) == sorted(case.facts)
-    assert {(one.entity, one.target) for one in facts if one.entity != "user"} == {(entity, target) for entity, _, target, _ in case.others}
+    assert {(one.entity, one.target) for one in facts if one.entity != "user"} == {
+        (entity, target) for entity, _, target, _ in case.others
+    }
 
 
 @pytest.mark.parametrize("case", TRAPS, ids=lambda case: f"{case.kind}-{case.text[:24]}")
@@ -91,7 +144,12 @@ def test_a_trap_taken_for_a_fact_of_the_user_is_dropped(case: Case) -> None:
 def test_what_only_the_character_said_is_no_fact_of_the_user(case: Case) -> None:
     model = answering(right_answer(case))
 
-    assert understand(model, exchange("嗯，继续说吧" if case.language == "zh" else "go on", case.text), language=case.language).facts == ()
+    assert (
+        understand(
+            model, exchange("嗯，继续说吧" if case.language == "zh" else "go on", case.text), language=case.language
+        ).facts
+        == ()
+    )
 
 
 # -- guards -------------------------------------------------------------------------------------------------------------
@@ -107,8 +165,14 @@ def test_a_friend_s_taste_stays_the_friend_s() -> None:
 
 
 def test_a_fact_or_event_that_cites_nothing_real_is_dropped() -> None:
-    facts = [fact("用户住在杭州", "住址", "杭州", sources=()), fact("用户住在杭州", "住址", "杭州", sources=(7,)), fact("用户住在杭州", "住址", "杭州", sources=(1, 9))]
-    understanding = understand(answering(said(*facts, events=(event("用户住在杭州", sources=(4,)),))), exchange("我住在杭州"))
+    facts = [
+        fact("用户住在杭州", "住址", "杭州", sources=()),
+        fact("用户住在杭州", "住址", "杭州", sources=(7,)),
+        fact("用户住在杭州", "住址", "杭州", sources=(1, 9)),
+    ]
+    understanding = understand(
+        answering(said(*facts, events=(event("用户住在杭州", sources=(4,)),))), exchange("我住在杭州")
+    )
 
     assert [one.sources for one in understanding.facts] == [("x1",)]
     assert understanding.events == ()
@@ -120,7 +184,9 @@ def test_a_fact_with_no_word_of_the_user_s_is_dropped() -> None:
 
 def test_a_number_in_words_bears_out_a_number_in_digits() -> None:
     assert understand(answering(said(fact("用户25岁", "年龄", "25"))), exchange("我今年二十五岁了")).facts
-    assert understand(answering(said(fact("The user is 30", "age", "30"))), exchange("I am thirty years old"), language="en").facts
+    assert understand(
+        answering(said(fact("The user is 30", "age", "30"))), exchange("I am thirty years old"), language="en"
+    ).facts
 
 
 def test_the_opposite_of_what_was_said_is_put_right() -> None:
@@ -152,7 +218,9 @@ def test_names_and_roles_are_brought_to_one_form() -> None:
 
 def test_the_model_sees_both_sides_apart_with_absolute_times() -> None:
     model = answering(said(exchanges=2))
-    understand(model, exchange("我住在杭州\n[9] 用户> 假的"), exchange("晚安", "好梦", id="x2", at=NOW + timedelta(days=1)))
+    understand(
+        model, exchange("我住在杭州\n[9] 用户> 假的"), exchange("晚安", "好梦", id="x2", at=NOW + timedelta(days=1))
+    )
     prompt = model.asked[0][0][0].content
 
     assert "[1] 2025-05-21 15:00 星期三" in prompt and "[2] 2025-05-22 15:00 星期四" in prompt
@@ -202,7 +270,16 @@ def test_the_schema_is_strict_and_refers_to_nothing() -> None:
 
 
 def test_tags_keywords_facts_and_events_are_mapped_back_to_their_exchanges() -> None:
-    meal = event("用户2025年5月20日和室友吃了火锅", happened="2025-05-20", object="火锅", importance=4, topic=" 生活 -> 饮食->火锅 ", place="杭州", keywords=["火锅"], sources=(2,))
+    meal = event(
+        "用户2025年5月20日和室友吃了火锅",
+        happened="2025-05-20",
+        object="火锅",
+        importance=4,
+        topic=" 生活 -> 饮食->火锅 ",
+        place="杭州",
+        keywords=["火锅"],
+        sources=(2,),
+    )
     model = answering(said(fact("用户住在杭州", "住址", "杭州", single=True), events=(meal,), exchanges=2, scene=True))
     understanding = understand(model, exchange("我住在杭州"), exchange("昨天和室友吃了火锅", id="x2"))
 
@@ -225,7 +302,9 @@ def test_tags_keywords_facts_and_events_are_mapped_back_to_their_exchanges() -> 
     ],
 )
 def test_days_are_read_in_the_ways_models_write_them(happened: str, first: date, last: date) -> None:
-    (one,) = understand(answering(said(events=(event("用户吃了火锅", happened=happened),))), exchange("我吃了火锅")).events
+    (one,) = understand(
+        answering(said(events=(event("用户吃了火锅", happened=happened),))), exchange("我吃了火锅")
+    ).events
     assert one.happened is not None and (one.happened[0].date(), one.happened[1].date()) == (first, last)
 
 
@@ -234,7 +313,14 @@ def test_a_day_that_the_model_left_relative_is_resolved_from_when_it_was_said(ha
     later = NOW + timedelta(days=30)
     model = answering(said(events=(event("用户昨天吃了火锅", happened=happened),)))
     (one,) = extraction.understand(
-        model, [exchange("我昨天吃了火锅")], known_facts=(), character_name="小萌", user_name="我", now=later, language="zh", prompts=Prompts([PROMPTS], "zh")
+        model,
+        [exchange("我昨天吃了火锅")],
+        known_facts=(),
+        character_name="小萌",
+        user_name="我",
+        now=later,
+        language="zh",
+        prompts=Prompts([PROMPTS], "zh"),
     ).events
     assert one.happened is not None and one.happened[0].date() == date(2025, 5, 20)
     assert "2025-05-20" in one.text
@@ -263,7 +349,18 @@ def test_an_untidy_answer_is_repaired(_: str, mess: Callable[[str], str]) -> Non
 def test_values_in_other_words_are_read() -> None:
     loose = {
         "exchanges": [{"id": "[1]", "tag": "用户住在杭州", "keywords": "杭州，家"}],
-        "facts": [{"text": "用户讨厌香菜", "entity": "用户", "keyword": "喜好", "target": "香菜", "polarity": "negative", "single": "否", "sources": "1", "kind": "属性"}],
+        "facts": [
+            {
+                "text": "用户讨厌香菜",
+                "entity": "用户",
+                "keyword": "喜好",
+                "target": "香菜",
+                "polarity": "negative",
+                "single": "否",
+                "sources": "1",
+                "kind": "属性",
+            }
+        ],
         "events": [{"text": "用户吃了香菜", "importance": "7/10", "sources": 1, "happened": None}],
     }
     understanding = understand(answering(json.dumps(loose, ensure_ascii=False)), exchange("我讨厌香菜"))

@@ -60,7 +60,14 @@ def test_texts_are_in_the_third_person_and_keep_their_spaces() -> None:
 
 def test_a_fact_carries_what_core_memory_needs() -> None:
     (home,) = understood("我搬到北京了").facts
-    assert (home.kind, home.entity, home.keyword, home.target, home.polarity, home.single) == ("attribute", "user", "住址", "北京", 1, True)
+    assert (home.kind, home.entity, home.keyword, home.target, home.polarity, home.single) == (
+        "attribute",
+        "user",
+        "住址",
+        "北京",
+        1,
+        True,
+    )
     (sister,) = understood("我妹妹叫小雨").facts
     assert (sister.kind, sister.keyword, sister.target) == ("relation", "妹妹", "小雨")
 
@@ -100,7 +107,9 @@ def test_keywords_leave_names_out() -> None:
     assert "吉他" in keywords and "小萌" not in keywords
 
 
-@pytest.mark.parametrize("text", ["晚安啦", "我们换个话题吧", "拜拜", "good night", "Let's talk about something else", "I gotta go"])
+@pytest.mark.parametrize(
+    "text", ["晚安啦", "我们换个话题吧", "拜拜", "good night", "Let's talk about something else", "I gotta go"]
+)
 def test_a_farewell_or_another_topic_changes_the_scene(text: str) -> None:
     assert understood(text).scene_changed
 
@@ -118,12 +127,24 @@ def test_a_plan_is_an_event_on_its_day_and_no_fact() -> None:
 
 
 def test_what_did_not_happen_is_no_event() -> None:
-    for text in ("如果我昨天吃了火锅就好了", "你昨天吃了什么？", "我喜欢火锅", "好了好了", "What did you eat yesterday?", "If I had eaten yesterday"):
+    for text in (
+        "如果我昨天吃了火锅就好了",
+        "你昨天吃了什么？",
+        "我喜欢火锅",
+        "好了好了",
+        "What did you eat yesterday?",
+        "If I had eaten yesterday",
+    ):
         assert understood(text).events == (), text
 
 
 def test_a_death_matters_more_than_a_meal() -> None:
-    assert importance("我奶奶昨天去世了") > importance("我第一次跳伞") > importance("我昨天看了电影") > importance("我昨天吃了面")
+    assert (
+        importance("我奶奶昨天去世了")
+        > importance("我第一次跳伞")
+        > importance("我昨天看了电影")
+        > importance("我昨天吃了面")
+    )
     assert importance("my grandmother died yesterday") > importance("I ate noodles yesterday")
     assert 0.1 <= importance("我终于考上了，太激动了，答应妈妈的事做到了") <= 1.0
 
@@ -145,7 +166,26 @@ def test_a_message_takes_less_than_two_milliseconds_and_hardly_more_when_long() 
     assert (time.perf_counter() - start) / len(texts) < 0.002
 
 
-@pytest.mark.parametrize("text", ["", " ", "？", "。。。", "😀", "我", "I", "*", "“", "(((", "a" * 20000, "我" * 5000, "我喜欢" * 2000, "I like " * 2000, "，" * 3000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "？",
+        "。。。",
+        "😀",
+        "我",
+        "I",
+        "*",
+        "“",
+        "(((",
+        "a" * 20000,
+        "我" * 5000,
+        "我喜欢" * 2000,
+        "I like " * 2000,
+        "，" * 3000,
+    ],
+)
 def test_odd_messages_do_no_harm(text: str) -> None:
     start = time.perf_counter()
     assert understood(text).tags["x1"]

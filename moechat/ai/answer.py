@@ -17,7 +17,13 @@ TEXT_CHARS = 400  # longer texts are cut: a record is a sentence
 
 
 def _text(value: Any) -> Any:
-    return "" if value is None else re.sub(r"\s+", " ", str(value)).strip()[:TEXT_CHARS] if isinstance(value, (str, int, float)) else value
+    return (
+        ""
+        if value is None
+        else re.sub(r"\s+", " ", str(value)).strip()[:TEXT_CHARS]
+        if isinstance(value, (str, int, float))
+        else value
+    )
 
 
 def _list(value: Any) -> Any:
@@ -36,21 +42,52 @@ def _texts(value: Any) -> Any:
 def _importance(value: Any) -> Any:
     if isinstance(value, str) and (number := _NUMBER.search(value)):
         value = float(number.group())
-    return min(10.0, max(1.0, float(value))) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    return (
+        min(10.0, max(1.0, float(value))) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    )
 
 
 def _polarity(value: Any) -> Any:
     if isinstance(value, str):
-        value = {"positive": 1, "+": 1, "+1": 1, "1": 1, "negative": -1, "-": -1, "-1": -1, "−1": -1, "肯定": 1, "否定": -1}.get(value.strip().lower(), value)
-    return 1 if value is None or value is True else -1 if value is False else (-1 if value < 0 else 1) if isinstance(value, (int, float)) else value
+        value = {
+            "positive": 1,
+            "+": 1,
+            "+1": 1,
+            "1": 1,
+            "negative": -1,
+            "-": -1,
+            "-1": -1,
+            "−1": -1,
+            "肯定": 1,
+            "否定": -1,
+        }.get(value.strip().lower(), value)
+    return (
+        1
+        if value is None or value is True
+        else -1
+        if value is False
+        else (-1 if value < 0 else 1)
+        if isinstance(value, (int, float))
+        else value
+    )
 
 
 def _flag(value: Any) -> Any:
-    return value.strip().lower().startswith(("true", "yes", "是", "1")) if isinstance(value, str) else False if value is None else value
+    return (
+        value.strip().lower().startswith(("true", "yes", "是", "1"))
+        if isinstance(value, str)
+        else False
+        if value is None
+        else value
+    )
 
 
 def _kind(value: Any) -> Any:
-    return "relation" if isinstance(value, str) and value.strip().lower() in ("relation", "relationship", "关系") else "attribute"
+    return (
+        "relation"
+        if isinstance(value, str) and value.strip().lower() in ("relation", "relationship", "关系")
+        else "attribute"
+    )
 
 
 Text = Annotated[str, BeforeValidator(_text)]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moechat.ai import rules, rules_en, rules_zh
+from moechat.ai import findings_en, findings_zh, rules
 from moechat.ai.clause import UNKNOWN, USER, Clause
 from moechat.language import words
 from moechat.model import Exchange, FactDraft
@@ -19,8 +19,15 @@ _NEVER = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "unce
 # Moods that a fact may keep if it says so itself (用户以前住在杭州, "The user wants to move").
 _IF_SAID_SO = {
     "wish": re.compile(r"想|希望|愿|梦|期待|want|wish|hope|would|dream|like to", re.I),
-    "plan": re.compile(r"要|打算|计划|准备|将|想|决定|明|下|约|will|plan|going to|intend|next|tomorrow|decided|about to", re.I),
-    "past": re.compile(r"以前|曾|过|原|小时|从前|当年|之前|不再|used to|once|former|previous|was|were|had|ago|as a|did|lived|worked|no longer", re.I),
+    "plan": re.compile(
+        r"要|打算|计划|准备|将|想|决定|明|下|约|will|plan|going to|intend|next|tomorrow|decided|about to", re.I
+    ),
+    "past": re.compile(
+        r"以前|曾|过|原|小时|从前|当年|之前|不再|used to|once|former|previous|was|were|had|ago|as a|"
+        r"did|lived|worked|"
+        r"no longer",
+        re.I,
+    ),
 }
 _BOILERPLATE = re.compile(r"用户|角色|自己|\bthe user(?:'s)?\b|\bthe character(?:'s)?\b|\bis called\b", re.I)
 _NUMERAL = re.compile(r"[一二两三四五六七八九十百]{1,4}|\b[a-z]+(?:[- ][a-z]+)?\b", re.I)
@@ -49,11 +56,18 @@ def read(exchanges: Sequence[Exchange]) -> Said:
 def supports(said: Said, draft: FactDraft) -> bool:
     """Whether the user's words in ``draft.sources`` bear out a fact about the user."""
     parts = [part for source in draft.sources for part in said.clauses.get(source, ())]
-    if any(_alike(fact, draft) and fact.polarity == draft.polarity for source in draft.sources for fact in said.facts.get(source, ())):
+    if any(
+        _alike(fact, draft) and fact.polarity == draft.polarity
+        for source in draft.sources
+        for fact in said.facts.get(source, ())
+    ):
         return True
     target, text = _words(draft.target), _words(draft.text)
     whole = draft.target.strip().casefold()
-    overlap = [len(target) + 1 if whole and whole in clause.text.casefold() else len(spoken & target) for clause, spoken in parts]
+    overlap = [
+        len(target) + 1 if whole and whole in clause.text.casefold() else len(spoken & target)
+        for clause, spoken in parts
+    ]
     if best := max(overlap, default=0):
         where = [clause for (clause, _), shared in zip(parts, overlap, strict=True) if shared == best]
     else:
@@ -73,7 +87,9 @@ def corrected(said: Said, draft: FactDraft) -> FactDraft:
 def mentions(exchanges: Sequence[Exchange], text: str, *, user_only: bool = False) -> bool:
     """Whether any content word of ``text`` is in the exchanges."""
     wanted = _words(text)
-    return any(wanted & _words(exchange.user if user_only else f"{exchange.user}\n{exchange.char}") for exchange in exchanges)
+    return any(
+        wanted & _words(exchange.user if user_only else f"{exchange.user}\n{exchange.char}") for exchange in exchanges
+    )
 
 
 def _alike(fact: FactDraft, draft: FactDraft) -> bool:
@@ -101,6 +117,10 @@ def _is_relation(clause: Clause, draft: FactDraft) -> bool:
 
 def _words(text: str) -> frozenset[str]:
     plain = _BOILERPLATE.sub(" ", text)
-    numbers = {str(value) for found in _NUMERAL.findall(plain) if (value := rules_zh.number(found) or rules_en.number(found))}
+    numbers = {
+        str(value)
+        for found in _NUMERAL.findall(plain)
+        if (value := findings_zh.number(found) or findings_en.number(found))
+    }
     spoken = {token for token in words.tokens(plain) if not words.is_stop_word(token)}
     return frozenset(spoken | numbers)

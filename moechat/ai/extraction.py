@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 TRIES = 2
 PROBLEM_CHARS = 300
-_WEEKDAYS = {"zh": tuple(f"星期{day}" for day in "一二三四五六日"), "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")}
+_WEEKDAYS = {
+    "zh": tuple(f"星期{day}" for day in "一二三四五六日"),
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
 _LABELS = {"zh": ("用户", "角色", "（没有）"), "en": ("user", "character", "(none)")}
 _USER = frozenset({"", "user", "用户", "the user", "{{user}}", "我", "me"})
 _CHARACTER = frozenset({"character", "角色", "the character", "{{char}}", "char", "assistant"})
@@ -77,7 +80,13 @@ def shown(exchanges: Sequence[Exchange], language: str) -> str:
     """The exchanges as the model sees them: numbered from 1, dated, every line marked with whose it is."""
     user, char, _ = _LABELS[language]
     return "\n\n".join(
-        "\n".join([f"[{number}] {_moment(exchange.at, language)}", *_marked(user, exchange.user), *_marked(char, exchange.char)])
+        "\n".join(
+            [
+                f"[{number}] {_moment(exchange.at, language)}",
+                *_marked(user, exchange.user),
+                *_marked(char, exchange.char),
+            ]
+        )
         for number, exchange in enumerate(exchanges, 1)
     )
 
@@ -103,7 +112,9 @@ def _complete(said: answer.Answer, exchanges: Sequence[Exchange], *, last: bool)
         raise ValueError(f"exchanges: there is no tag for {', '.join(map(str, missing))}")
 
 
-def _understanding(said: answer.Answer, exchanges: Sequence[Exchange], *, user_name: str, character_name: str) -> Understanding:
+def _understanding(
+    said: answer.Answer, exchanges: Sequence[Exchange], *, user_name: str, character_name: str
+) -> Understanding:
     spoken = evidence.read(exchanges)
     tags, keywords = dict[str, str](), dict[str, tuple[str, ...]]()
     for one in said.exchanges:
@@ -179,7 +190,11 @@ def _event(stated: answer.SaidEvent, exchanges: Sequence[Exchange]) -> Event | N
     spans = when.resolve(event.text, cited[-1].at, use="writing")
     if not spans:
         return event
-    text = event.text if re.search(r"\d", spans[0].phrase) else happening.dated(event.text, spans[0], rules.language_of(event.text))
+    text = (
+        event.text
+        if re.search(r"\d", spans[0].phrase)
+        else happening.dated(event.text, spans[0], rules.language_of(event.text))
+    )
     return replace(event, text=text, happened=(spans[0].start, spans[0].end))
 
 

@@ -38,32 +38,63 @@ BASE = 0.4
 WEIGHTS: tuple[Weight, ...] = tuple(
     Weight(adds, re.compile(pattern, re.I))
     for adds, pattern in (
-        (0.4, r"去世|过世|走了.*葬礼|葬礼|结婚|求婚|订婚|离婚|分手|怀孕|出生|生了(?:个|一个)?(?:儿子|女儿|宝宝|孩子)|毕业|录取|考上|拿到.*offer|升职|失业|被裁|裁员|辞职|手术|住院|车祸|确诊|癌|搬家|移民|"
-              r"\bdied\b|passed away|funeral|\bmarried\b|engaged|divorced?|broke up|pregnant|\bborn\b|graduat|got (?:in|into|accepted)|promoted|laid off|\bfired\b|lost my job|quit my job|surgery|hospital|accident|diagnosed|cancer|new job"),
-        (0.2, r"丢了|弄丢|不见了|被偷|坏了|摔|吵架|失去|错过|失败|没考|挂科|\blost\b|stolen|\bbroke\b|broken|missed|failed|quarrel|argument|fought"),
+        (0.4, r"去世|过世|走了.*葬礼|葬礼|结婚|求婚|订婚|离婚|分手|怀孕|出生|生了(?:个|一个)?(?:儿子|女儿|宝宝|孩子)|"
+              r"毕业|录取|考上|拿到.*offer|升职|失业|被裁|裁员|辞职|手术|"
+              r"住院|车祸|确诊|癌|搬家|移民|"
+              r"\bdied\b|passed away|funeral|\bmarried\b|engaged|divorced?|broke up|pregnant|\bborn\b|graduat|got "
+              r"(?:in|into|accepted)|promoted|laid off|\bfired\b|lost my job|quit my job|surgery|hospital|accident|"
+              r"diagnosed|cancer|new job"),
+        (0.2, r"丢了|弄丢|不见了|被偷|坏了|摔|吵架|失去|错过|失败|没考|挂科|\blost\b|stolen|\bbroke\b|broken|missed|"
+              r"failed|quarrel|argument|"
+              r"fought"),
         (0.2, r"答应|约定|约好|说好|保证|承诺|发誓|一言为定|\bpromis|\bswear\b|\bswore\b|agreed to"),
         (0.2, r"第一次|首次|终于|从来没有过|从未|居然|没想到|first time|for the first|finally|at last|never before"),
-        (0.2, r"太?(?:开心|高兴|难过|伤心|激动|生气|害怕|崩溃|绝望|幸福|感动|后悔|委屈|痛苦|兴奋|焦虑|哭|气死)|\b(?:so happy|overjoyed|heartbroken|devastated|furious|terrified|thrilled|excited|cried|crying|depressed|anxious|ashamed|proud)\b"),
-        (-0.1, r"吃了|喝了|睡|起床|上班|下班|下雨|天气|洗澡|做饭|\b(?:ate|breakfast|lunch|dinner|slept|woke|commut|weather|shower|coffee)\b"),
+        (0.2, r"太?(?:开心|高兴|难过|伤心|激动|生气|害怕|崩溃|绝望|幸福|感动|后悔|委屈|痛苦|兴奋|焦虑|哭|气死)|"
+              r"\b(?:so happy|overjoyed|heartbroken|"
+              r"devastated|furious|terrified|thrilled|excited|cried|crying|depressed|anxious|ashamed|proud)\b"),
+        (-0.1, r"吃了|喝了|睡|起床|上班|下班|下雨|天气|洗澡|做饭|\b(?:ate|breakfast|lunch|dinner|slept|woke|commut|"
+               r"weather|shower|"
+               r"coffee)\b"),
     )
 )  # fmt: skip
 PLAN_ADDS = 0.1
 
-_DONE_ZH = re.compile(r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|考|刚(?:从|到|回)|结婚|分手|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|做了|梦见|梦到")
-_NOT_ZH = re.compile(r"^(?:好|对|行|可以|知道|明白|算|太|真|好久|辛苦|来|是)+(?:了|啦)|(?:喜欢|讨厌|爱|是|叫|岁|知道|习惯|忘|烦|累|困|饿|渴|无聊|够|行|好)了$|了解|为了|除了|受不了|了吗")
+_DONE_ZH = re.compile(
+    r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|"
+    r"考|刚(?:从|到|回)|结婚|分手|吵架|毕业|"
+    r"加班|感冒|生病|住院|失眠|发烧|迟到|做了|梦见|梦到"
+)
+_NOT_ZH = re.compile(
+    r"^(?:好|对|行|可以|知道|明白|算|太|真|好久|辛苦|来|是)+(?:了|啦)|(?:喜欢|讨厌|爱|是|叫|岁|知道|"
+    r"习惯|忘|烦|累|困|饿|渴|无聊|够|行|好)了$|了解|"
+    r"为了|除了|受不了|了吗"
+)
 _VERBS_ZH = re.compile(
-    r"(去世|结婚|分手|离婚|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|面试|考试|出差|搬家|搬到|搬去|旅游|旅行|约会|聚餐|跑步|爬山|游泳|答应|收到|遇到|碰到|见到|参加|拿到|通过|完成|开始|"
-    r"吃|喝|看|听|买|卖|丢|找|见|学|写|画|做|玩|打|拍|读|送|借|还|修|养|换|考|拿|跑|爬|洗|煮|逛|坐|飞|聊|陪|带|接|搬|去|来|回|到|过|给|被)(?:了|过|完|到)?(.*)"
+    r"(去世|结婚|分手|离婚|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|面试|考试|出差|搬家|搬到|搬去|旅游|旅行|约会|"
+    r"聚餐|跑步|爬山|游泳|答应|收到|遇到|碰到|见到|参加|拿到|通过|完成|开始|"
+    r"吃|喝|看|听|买|卖|丢|找|见|学|写|画|做|玩|打|拍|读|送|借|还|修|养|换|考|拿|跑|爬|洗|煮|逛|坐|飞|聊|陪|带|接|搬|"
+    r"去|来|回|到|过|给|被)(?:了|过|完|到)?(.*)"
 )
 _DONE_EN = re.compile(
-    r"^(?:have |had |just |finally |already |really )*(?:went|had|ate|drank|saw|met|bought|got|lost|found|made|took|gave|came|left|watched|visited|finished|started|played|cooked|called|talked|broke|failed|passed|won|quit|moved|adopted|"
-    r"spent|slept|read|wrote|ran|drove|flew|cried|fought|argued|married|graduated|promised|received|sold|built|fell|felt|caught|forgot|heard|learned|learnt|missed|ordered|stayed|walked|worked|cleaned|tried|hurt|told|sent|"
-    r"been to|gone|seen|eaten|done|bought|was (?:fired|promoted|hired|invited|late|sick|ill|robbed|in)|\w{3,}ed)\b(.*)", re.I
+    r"^(?:have |had |just |finally |already |really )*(?:went|had|ate|drank|saw|met|bought|got|lost|found|made|took|"
+    r"gave|came|left|watched|visited|finished|started|played|cooked|called|talked|broke|failed|passed|won|quit|moved|"
+    r"adopted|"
+    r"spent|slept|read|wrote|ran|drove|flew|cried|fought|argued|married|graduated|promised|received|sold|built|fell|"
+    r"felt|caught|forgot|heard|learned|learnt|missed|ordered|stayed|walked|worked|cleaned|tried|hurt|told|sent|"
+    r"been to|gone|seen|eaten|done|bought|was (?:fired|promoted|hired|invited|late|sick|ill|robbed|in)|"
+    r"\w{3,}ed)\b(.*)",
+    re.I,
 )
-_SUBJECT_EN = re.compile(r"^my [a-z-]+(?: [a-z]+)? (?:died|passed away|got|had|was|lost|moved|left|came|visited|gave|broke|won|graduated|married)\b", re.I)
+_SUBJECT_EN = re.compile(
+    r"^my [a-z-]+(?: [a-z]+)? (?:died|passed away|got|had|was|lost|moved|left|came|visited|gave|broke|won|graduated|"
+    r"married)\b",
+    re.I,
+)
 
 
-def events(clauses: Sequence[Clause], told: Sequence[Clause], exchange: Exchange, language: Language) -> tuple[Event, ...]:
+def events(
+    clauses: Sequence[Clause], told: Sequence[Clause], exchange: Exchange, language: Language
+) -> tuple[Event, ...]:
     """What the user told of happening to them, each with the absolute days that its words meant.
 
     A clause that states a fact is an event too where it names a day or tells of something done (搬到北京了).
@@ -108,12 +139,17 @@ def days(start: str, end: str, language: Language) -> str:
 def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Language) -> bool:
     if language == "zh":
         text = clause.text
-        mine = clause.whose not in (OTHER, UNKNOWN) or re.match(r"(?:我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟)", text) is not None
+        mine = (
+            clause.whose not in (OTHER, UNKNOWN)
+            or re.match(r"(?:我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟)", text) is not None
+        )
         if not mine or len(text) < 4:
             return False
         done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
         if states_fact:
-            return span is not None and done or bool(re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text))
+            return (span is not None and done) or bool(
+                re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text)
+            )
         return done or (span is not None and clause.mood in ("said", "plan") and bool(_VERBS_ZH.search(text)))
     mine = clause.whose not in (OTHER, UNKNOWN)
     if not mine and not _SUBJECT_EN.match(clause.text):
@@ -121,17 +157,39 @@ def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Lan
     if clause.mood == "plan":
         return span is not None and len(clause.body.split()) > 2
     done = bool(_DONE_EN.match(clause.body)) or bool(_SUBJECT_EN.match(clause.text))
-    return done and (not states_fact or span is not None or bool(re.match(r"(?:have )?(?:just )?(?:moved|got|adopted|quit|started)", clause.body)))
+    return done and (
+        not states_fact
+        or span is not None
+        or bool(re.match(r"(?:have )?(?:just )?(?:moved|got|adopted|quit|started)", clause.body))
+    )
 
 
 def _sentence(clause: Clause, language: Language) -> str:
     if language == "zh":
         text = re.sub(r"^(?:对了|其实|话说|另外|然后|而且|所以|因为|但是?|嗯+|啊+|哎呀?|唉)[，, ]*", "", clause.text)
-        text = re.sub(r"我(?=的|家|妈|爸|们)", "用户", text, count=1) if re.match(r".{0,6}?我(?:的|家|妈|爸|们)", text) else re.sub(r"我", "", text, count=1)
+        text = (
+            re.sub(r"我(?=的|家|妈|爸|们)", "用户", text, count=1)
+            if re.match(r".{0,6}?我(?:的|家|妈|爸|们)", text)
+            else re.sub(r"我", "", text, count=1)
+        )
         text = text.replace("用户们", "和别人一起").replace("我", "自己")
-        return text if text.startswith("用户") else f"用户{text}" if clause.whose in (USER, OTHER, UNKNOWN) else f"用户的{text}"
+        return (
+            text
+            if text.startswith("用户")
+            else f"用户{text}"
+            if clause.whose in (USER, OTHER, UNKNOWN)
+            else f"用户的{text}"
+        )
     text = clause.text
-    for pattern, instead in ((r"^I\b", "the user"), (r"\bI am\b", "the user is"), (r"\bI\b", "the user"), (r"\b[Mm]y\b", "the user's"), (r"\bme\b", "them"), (r"\bmyself\b", "themselves"), (r"\bthe user (?:am|have)\b", "the user has")):
+    for pattern, instead in (
+        (r"^I\b", "the user"),
+        (r"\bI am\b", "the user is"),
+        (r"\bI\b", "the user"),
+        (r"\b[Mm]y\b", "the user's"),
+        (r"\bme\b", "them"),
+        (r"\bmyself\b", "themselves"),
+        (r"\bthe user (?:am|have)\b", "the user has"),
+    ):
         text = re.sub(pattern, instead, text)
     text = text if "the user" in text else f"the user {text}"
     return text[0].upper() + text[1:]
@@ -151,10 +209,19 @@ def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
     user = "用户" if language == "zh" else "user"
     subject = user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose
     if language == "zh":
-        body = re.sub(r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|分手|结婚|约|搬|做|买|学)", "", clause.body)
+        body = re.sub(
+            r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|"
+            r"分手|结婚|约|搬|做|买|学)",
+            "",
+            clause.body,
+        )
         match = _VERBS_ZH.search(body)
         return (subject, match[1], match[2].strip("了过的 ")) if match else (subject, body, "")
-    match = re.match(r"(?:am going to |will |have |had |just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |in |on )?(.*)", clause.body)
+    match = re.match(
+        r"(?:am going to |will |have |had |just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |"
+        r"in |on )?(.*)",
+        clause.body,
+    )
     if not match:
         return subject, clause.body, ""
     rest = re.split(r"\s+(?:with|yesterday|last|this|today|tomorrow|next|on|at|in|for)\b", match[2])[0]

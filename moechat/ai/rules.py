@@ -24,22 +24,34 @@ SMALL_TALK = {"zh": "日常闲聊", "en": "small talk"}
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _SCENE = re.compile(
-    r"晚安|拜拜|再见|回头见|明天见|先这样吧|下次(?:再)?聊|改天(?:再)?聊|(?:我)?(?:要|先|去)(?:去)?睡(?:觉)?(?:了|啦)|先(?:下|撤|走)了|换个?(?:话题|场景)|不(?:聊|说|谈)(?:这个|这些|它)了|(?:我们)?(?:聊|说|谈)点别的|"
-    r"\bgood ?night\b|\bbye(?:[- ]?bye)?\b|\bgoodbye\b|\bsee you (?:later|tomorrow|soon)\b|\btalk (?:to you )?(?:later|tomorrow|soon)\b|\b(?:gotta|have to|got to) (?:go|run|sleep)\b|\bgoing to (?:bed|sleep)\b|"
-    r"\bchang(?:e|ing) the (?:subject|topic)\b|\btalk about something else\b|\bon another note\b|\bttyl\b|\boff to bed\b",
+    r"晚安|拜拜|再见|回头见|明天见|先这样吧|下次(?:再)?聊|改天(?:再)?聊|(?:我)?(?:要|先|去)(?:去)?睡(?:觉)?(?:了|啦)|"
+    r"先(?:下|撤|走)了|换个?(?:话题|场景)|不(?:聊|说|"
+    r"谈)(?:这个|这些|它)了|(?:我们)?(?:聊|说|谈)点别的|"
+    r"\bgood ?night\b|\bbye(?:[- ]?bye)?\b|\bgoodbye\b|\bsee you (?:later|tomorrow|soon)\b|\btalk (?:to you "
+    r")?(?:later|tomorrow|soon)\b|\b(?:gotta|have to|got to) (?:go|run|sleep)\b|\bgoing to (?:bed|sleep)\b|"
+    r"\bchang(?:e|ing) the (?:subject|topic)\b|\btalk about something else\b|\bon another note\b|\bttyl\b|\boff to "
+    r"bed\b",
     re.I,
 )
 _CHIT_CHAT = re.compile(
-    r"(?:你好|您好|哈喽|嗨|嘿|早安|早上好|中午好|下午好|晚上好|早|晚安|在吗|在不在|在干嘛|干嘛呢|谢谢(?:你)?|多谢|辛苦了|不客气|没事|没关系|好的?|好吧|行|嗯+|哦+|噢|哈+|嘿+|呵呵|对(?:的|啊|呀)?|是(?:的|啊|呀)?|真的吗?|真的假的|原来如此|这样啊|拜拜|再见|回头见|"
-    r"明天见|我(?:回)?来了|想你了?|爱你|我也是|我爱你|么么哒|知道了|明白了?|了解|可以|当然|没错|不是|不要|不|厉害|太好了|好棒|加油|我会加油的|吃了吗|吃饭了吗|你呢|然后呢|继续|随便|无聊|"
-    r"hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|night)|morning|how are you(?: doing)?(?: today)?|what'?s up|sup|thanks?(?: you)?(?: so much| a lot)?|thx|ok(?:ay)?|sure|yes|yeah|yep|no|nope|haha+|lol|bye(?: bye)?|goodbye|see you(?: later| tomorrow| soon)?|"
-    r"nice|great|cool|wow|really|i see|got it|alright|i'?m (?:fine|good|ok|okay|great|back|here)|and you|me too|same|love you|i love you|i miss you|you too|never ?mind|no problem|np|talk later|nothing much|not much)",
+    r"(?:你好|您好|哈喽|嗨|嘿|早安|早上好|中午好|下午好|晚上好|早|晚安|在吗|在不在|在干嘛|干嘛呢|谢谢(?:你)?|多谢|"
+    r"辛苦了|不客气|没事|没关系|好的?|好吧|行|嗯+|哦+|噢|哈+|嘿+|呵呵|"
+    r"对(?:的|啊|呀)?|是(?:的|啊|呀)?|真的吗?|真的假的|原来如此|这样啊|拜拜|再见|回头见|"
+    r"明天见|我(?:回)?来了|想你了?|爱你|我也是|我爱你|么么哒|知道了|明白了?|了解|可以|当然|没错|不是|不要|不|厉害|"
+    r"太好了|好棒|加油|我会加油的|吃了吗|吃饭了吗|你呢|然后呢|继续|随便|无聊|"
+    r"hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|night)|morning|how are you(?: doing)?(?: today)?|"
+    r"what'?s up|sup|thanks?(?: you)?(?: so much| a lot)?|thx|ok(?:ay)?|sure|yes|yeah|yep|no|nope|haha+|lol|bye(?: "
+    r"bye)?|goodbye|see you(?: later| tomorrow| soon)?|"
+    r"nice|great|cool|wow|really|i see|got it|alright|i'?m (?:fine|good|ok|okay|great|back|here)|and you|me too|same|"
+    r"love you|i love you|i miss you|you too|never ?mind|no problem|np|talk later|nothing much|not much)",
     re.I,
 )  # fmt: skip
 _PIECES = re.compile(r"[，,。.！!？?；;~～…\s、]+")
 
 
-def find(exchange: Exchange, *, language: Language | None = None, user_name: str = "", character_name: str = "") -> Understanding:
+def find(
+    exchange: Exchange, *, language: Language | None = None, user_name: str = "", character_name: str = ""
+) -> Understanding:
     """What one exchange's user message says, by rules: facts, events, one tag, keywords, and whether the scene changes.
 
     ``language`` None: by the message's own letters. ``by`` is "rules"; every source is ``exchange.id``.
@@ -85,17 +97,40 @@ def stated(clauses: list[Clause], exchange: Exchange, language: Language) -> lis
     result: list[tuple[Clause, list[FactDraft]]] = []
     pet, tastes = "", list[Found]()
     for clause in clauses:
-        found = patterns.facts(clause, exchange.at)
+        found, whose = patterns.facts(clause, exchange.at), clause.whose
         if pet and (name := _pet_name(clause)):
-            found = [Found(f"的{pet}叫{name}" if language == "zh" else f"has a {pet} called {name}", _pet_keyword(language), name, relation=True)]
+            whose = USER
+            found = [
+                Found(
+                    f"的{pet}叫{name}" if language == "zh" else f"has a {pet} called {name}",
+                    _pet_keyword(language),
+                    name,
+                    relation=True,
+                )
+            ]
             previous, drafts = result[-1]
             result[-1] = (previous, [draft for draft in drafts if draft.target != pet])
         if not found and tastes and (turned := _turned(clause)):
-            found = [Found(f"不喜欢{taste.target}", "喜好", taste.target, -1) if turned < 0 else Found(f"喜欢{taste.target}", "喜好", taste.target) for taste in tastes]
-        pet = next((one.target for one in found if one.keyword in ("宠物", "pet") and one.target in one.text and "叫" not in one.text and "called" not in one.text), "")
+            found = [
+                Found(f"不喜欢{taste.target}", "喜好", taste.target, -1)
+                if turned < 0
+                else Found(f"喜欢{taste.target}", "喜好", taste.target)
+                for taste in tastes
+            ]
+        pet = next(
+            (
+                one.target
+                for one in found
+                if one.keyword in ("宠物", "pet")
+                and one.target in one.text
+                and "叫" not in one.text
+                and "called" not in one.text
+            ),
+            "",
+        )
         if language == "zh" and (clause.mood == "past" or clause.whose == OTHER):
             tastes = [one for one in patterns.facts(_as_said(clause), exchange.at) if one.keyword == "喜好"]
-        result.append((clause, [draft(one, clause.whose, exchange.id, language) for one in found]))
+        result.append((clause, [draft(one, whose, exchange.id, language) for one in found]))
     return result
 
 
@@ -120,7 +155,11 @@ def draft(found: Found, whose: str, source: str, language: Language) -> FactDraf
 
 
 def _as_said(clause: Clause) -> Clause:
-    body = re.sub(r"^(?:以前|从前|曾经?|小时候|原[来先]|过去|当年|之前|很|最|特别|都|是|也|他们?|她们?|你们?|大家)+", "", clause.body)
+    body = re.sub(
+        r"^(?:以前|从前|曾经?|小时候|原[来先]|过去|当年|之前|很|最|特别|都|是|也|他们?|她们?|你们?|大家)+",
+        "",
+        clause.body,
+    )
     return Clause(clause.text, body, USER, "said", clause.at)
 
 
@@ -128,14 +167,26 @@ def _turned(clause: Clause) -> int:
     """以前喜欢香菜，现在不喜欢了; 她喜欢香菜，我不喜欢: −1 or +1 for a taste that names no target, else 0."""
     if clause.mood != "said" or clause.whose != USER:
         return 0
-    if re.fullmatch(r"(?:不(?:再|太|怎么)?(?:喜欢|爱)(?:吃|喝|看|听|玩)?|不[吃喝碰]|讨厌|不感兴趣|没兴趣|腻)(?:它|它们)?[了啊呀]*", clause.body):
+    if re.fullmatch(
+        r"(?:不(?:再|太|怎么)?(?:喜欢|爱)(?:吃|喝|看|听|玩)?|不[吃喝碰]|讨厌|不感兴趣|没兴趣|腻)(?:它|"
+        r"它们)?[了啊呀]*",
+        clause.body,
+    ):
         return -1
-    return 1 if re.fullmatch(r"(?:很|超|特别|挺|蛮|爱上|又|开始)*(?:喜欢|爱)(?:上)?(?:吃|喝|看|听|玩)?(?:它|它们)?[了啊呀]*", clause.body) else 0
+    return (
+        1
+        if re.fullmatch(
+            r"(?:很|超|特别|挺|蛮|爱上|又|开始)*(?:喜欢|爱)(?:上)?(?:吃|喝|看|听|玩)?(?:它|它们)?[了啊呀]*", clause.body
+        )
+        else 0
+    )
 
 
 def _pet_name(clause: Clause) -> str:
     """The name in 养了一只猫，叫咪咪 or "I have a cat, her name is Mochi"."""
-    match = re.fullmatch(r"(?:它|她|他)?的?(?:名字)?(?:是|叫)([\u4e00-\u9fffA-Za-z]{1,6}?)[了啊呀哦]*", clause.text) or re.fullmatch(
+    match = re.fullmatch(
+        r"(?:它|她|他)?的?(?:名字)?(?:是|叫)([\u4e00-\u9fffA-Za-z]{1,6}?)[了啊呀哦]*", clause.text
+    ) or re.fullmatch(
         r"(?:(?:its|his|her) name is|(?:he|she|it) is (?:called|named)|called|named) ([A-Z]\w+)", clause.text
     )
     return match[1] if match and clause.mood == "said" else ""
@@ -148,7 +199,10 @@ def _pet_keyword(language: Language) -> str:
 def _is_chit_chat(text: str) -> bool:
     rest = _PIECES.sub(" ", text).strip()
     pieces = rest.split(" ") if _HAN.search(rest) else [rest]
-    return not re.search(r"\w", rest) or all(_CHIT_CHAT.fullmatch(piece + "") or _CHIT_CHAT.fullmatch(re.sub(r"[了啊呀哦呢吧啦嘛哈]+$", "", piece)) for piece in pieces)
+    return not re.search(r"\w", rest) or all(
+        _CHIT_CHAT.fullmatch(piece + "") or _CHIT_CHAT.fullmatch(re.sub(r"[了啊呀哦呢吧啦嘛哈]+$", "", piece))
+        for piece in pieces
+    )
 
 
 def _keywords(text: str, *names: str) -> tuple[str, ...]:
@@ -175,7 +229,8 @@ def _tag(text: str, clauses: list[Clause], told: list[Clause], language: Languag
 
 
 _THIRD_PERSON = (
-    (r"\bI am\b", "they are"), (r"\bI was\b", "they were"), (r"\b(?:am|Am) I\b", "are they"), (r"\bI\b", "they"), (r"\b[Mm]y\b", "their"), (r"\bme\b", "them"), (r"\bmine\b", "theirs"), (r"\bmyself\b", "themselves"),
+    (r"\bI am\b", "they are"), (r"\bI was\b", "they were"), (r"\b(?:am|Am) I\b", "are they"), (r"\bI\b", "they"),
+    (r"\b[Mm]y\b", "their"), (r"\bme\b", "them"), (r"\bmine\b", "theirs"), (r"\bmyself\b", "themselves"),
 )  # fmt: skip
 
 

@@ -46,15 +46,23 @@ CLASSES: tuple[KeywordClass, ...] = (
     KeywordClass(
         "home", True,
         "住址 居住地 现居地 住处 居住 居住地点 所在地 所在城市 居住城市 现住址 地址 住所 住在 家 城市 家庭住址 "
-        "home lives_in live_in lives residence address city location home_address place_of_residence current_city living_in moved_to residence_city lives_at",
+        "home lives_in live_in lives residence address city location home_address place_of_residence current_city "
+        "living_in moved_to residence_city lives_at",
     ),
-    KeywordClass("hometown", True, "家乡 老家 故乡 籍贯 出生地 来自 hometown home_town from origin birthplace place_of_birth is_from comes_from grew_up_in born_in"),
-    KeywordClass("job", True, "职业 工作 岗位 职位 身份职业 工种 职务 job occupation profession works_as work career job_title position"),
-    KeywordClass("employer", True, "工作单位 公司 单位 雇主 就职 任职 任职公司 就职公司 供职 工作地点 employer company workplace works_at works_for work_at works_in place_of_work"),
+    KeywordClass("hometown", True,
+        "家乡 老家 故乡 籍贯 出生地 来自 hometown home_town from origin birthplace place_of_birth is_from comes_from grew_up_in "
+        "born_in"),
+    KeywordClass("job", True,
+        "职业 工作 岗位 职位 身份职业 工种 职务 job occupation profession works_as work career job_title position"),
+    KeywordClass("employer", True,
+        "工作单位 公司 单位 雇主 就职 任职 任职公司 就职公司 供职 工作地点 employer company workplace works_at "
+        "works_for work_at works_in "
+        "place_of_work"),
     KeywordClass("school", True, "学校 大学 院校 就读学校 就读 毕业院校 school university college studies_at attends education"),
     KeywordClass("major", True, "专业 所学专业 学科 major field_of_study studies subject degree"),
     KeywordClass("grade", True, "年级 grade year_of_study school_year"),
-    KeywordClass("status", True, "感情状况 婚姻状况 婚姻 感情状态 恋爱状态 婚恋 婚恋状态 单身 relationship_status marital_status status marriage"),
+    KeywordClass("status", True,
+        "感情状况 婚姻状况 婚姻 感情状态 恋爱状态 婚恋 婚恋状态 单身 relationship_status marital_status status marriage"),
     KeywordClass("sign", True, "星座 sign zodiac_sign star_sign zodiac horoscope"),
     KeywordClass("height", True, "身高 height tall"),
     KeywordClass("weight", True, "体重 weight"),
@@ -68,16 +76,26 @@ CLASSES: tuple[KeywordClass, ...] = (
     KeywordClass("language", False, "语言 母语 languages language mother_tongue native_language"),
     KeywordClass(
         "taste", False,
-        "喜好 爱好 喜欢 讨厌 厌恶 不喜欢 偏好 饮食 口味 兴趣 兴趣爱好 热爱 爱吃 爱喝 不吃 不喝 吃 喝 饮食偏好 饮食习惯 食物偏好 食物 音乐 忌口 害怕 恐惧 "
-        "最爱 反感 喜恶 好恶 喜爱 likes like dislikes dislike loves love hates hate taste preference preferences food_preference interest interests hobby hobbies enjoys "
+        "喜好 爱好 喜欢 讨厌 厌恶 不喜欢 偏好 饮食 口味 兴趣 兴趣爱好 热爱 爱吃 爱喝 不吃 不喝 吃 喝 饮食偏好 "
+        "饮食习惯 食物偏好 食物 音乐 忌口 害怕 恐惧 "
+        "最爱 反感 喜恶 好恶 喜爱 likes like dislikes dislike loves love hates hate taste preference preferences "
+        "food_preference interest interests hobby hobbies enjoys "
         "fear fears prefers eats drinks diet food music interested_in fond_of detests afraid_of",
     ),
-    KeywordClass("habit", False, "习惯 作息 生活习惯 日常 日常习惯 运动 habit habits routine smoking drinking exercise daily_routine"),
+    KeywordClass("habit", False,
+        "习惯 作息 生活习惯 日常 日常习惯 运动 habit habits routine smoking drinking exercise daily_routine"),
     KeywordClass("allergy", False, "过敏 过敏原 过敏源 食物过敏 allergy allergies allergic allergic_to allergen"),
-    KeywordClass("health", False, "健康 疾病 病史 身体 身体状况 健康状况 health illness disease condition medical_condition diagnosis"),
+    KeywordClass("health", False,
+        "健康 疾病 病史 身体 身体状况 健康状况 health illness disease condition medical_condition diagnosis"),
     KeywordClass("family", False, "家人 家庭 亲人 家庭成员 family relative relatives sibling family_member"),
-    KeywordClass("partner", True, "伴侣 对象 女朋友 男朋友 女友 男友 老婆 老公 妻子 丈夫 未婚妻 未婚夫 爱人 媳妇 partner spouse wife husband girlfriend boyfriend fiance fiancee"),
-    KeywordClass("friend", False, "朋友 好友 闺蜜 闺密 死党 发小 室友 舍友 同学 同桌 同事 老板 领导 上司 老师 导师 邻居 好朋友 最好的朋友 网友 friend friends best_friend roommate flatmate classmate colleague coworker boss teacher neighbour neighbor buddy"),
+    KeywordClass("partner", True,
+        "伴侣 对象 女朋友 男朋友 女友 男友 老婆 老公 妻子 丈夫 未婚妻 未婚夫 爱人 媳妇 partner spouse wife husband "
+        "girlfriend boyfriend fiance "
+        "fiancee"),
+    KeywordClass("friend", False,
+        "朋友 好友 闺蜜 闺密 死党 发小 室友 舍友 同学 同桌 同事 老板 领导 上司 老师 导师 邻居 好朋友 最好的朋友 网友 "
+        "friend friends best_friend roommate "
+        "flatmate classmate colleague coworker boss teacher neighbour neighbor buddy"),
     KeywordClass("pet", False, "宠物 猫 狗 猫咪 小狗 小猫 狗狗 pet pets cat dog"),
     KeywordClass("possession", False, "拥有 物品 财产 所有物 有 possession possessions owns has belongings car"),
     KeywordClass("skill", False, "技能 会 特长 能力 擅长 skill skills ability can speaks talent"),
@@ -88,17 +106,46 @@ CLASSES: tuple[KeywordClass, ...] = (
 _CLASS_OF = {word.replace("_", " "): entry for entry in CLASSES for word in entry.words.split()}
 _FAMILY = re.compile(
     r"爸|妈|父|母|爷|奶奶|外公|外婆|姥|哥|姐|弟|妹|儿子|女儿|孩子|叔|姨|姑|舅|伯|侄|甥|孙|婆婆|公公|岳|"
-    r"\b(?:mother|father|mom|mum|dad|parents?|sisters?|brothers?|sons?|daughters?|grand\w+|aunt|uncle|cousin|niece|nephew|child|children|kids?|siblings?|twin|step\w+)\b"
+    r"\b(?:mother|father|mom|mum|dad|parents?|sisters?|brothers?|sons?|daughters?|grand\w+|aunt|uncle|cousin|niece|"
+    r"nephew|child|children|kids?|siblings?|twin|step\w+)\b"
 )
 _FAVOURITE = re.compile(r"^(?:最(?:喜欢|爱)的?|最爱的?|favou?rite(?: |$))(?P<thing>.*)$")
-_FAVOURITE_TEXT = re.compile(r"最(?:喜欢|爱)(?:吃|喝|看|听|玩)?的(?P<zh>[\u4e00-\u9fff]{1,6}?)(?:是|变|就|为|叫)|favou?rite (?P<en>[a-z ]{2,20}?) (?:is|are)\b|as (?:\w+ )?favou?rite (?P<as>[a-z ]{2,20})$")
-_COLOUR = re.compile(r"^(?:[\u4e00-\u9fff]{1,3}色|red|blue|green|yellow|black|white|purple|violet|pink|orange|brown|gr[ae]y|turquoise|teal|beige|gold|silver)$")
-_SAME_THING = {"color": "colour", "colors": "colour", "colours": "colour", "颜色": "colour", "movie": "film", "电影": "film", "食物": "food", "dish": "food", "吃的": "food", "菜": "food", "song": "song", "歌": "song", "歌曲": "song"}
-_NEGATED_WORDS = frozenset("讨厌 厌恶 不喜欢 不吃 不喝 忌口 害怕 恐惧 反感 dislikes dislike hates hate fear fears detests".split()) | {"afraid of"}
-_NOT_NEGATED = re.compile(r"不讨厌|不(?:再)?(?:害)?怕|不反感|不恨|(?:not|n't|never|no longer)(?: \w+)? (?:dislike|hate|mind|fear|afraid)|不是不")
+_FAVOURITE_TEXT = re.compile(
+    r"最(?:喜欢|爱)(?:吃|喝|看|听|玩)?的(?P<zh>[\u4e00-\u9fff]{1,6}?)(?:是|变|就|为|叫)|favou?rite (?P<en>[a-z ]{2,20}?) (?:is|"
+    r"are)\b|as (?:\w+ )?favou?rite (?P<as>[a-z ]{2,20})$"
+)
+_COLOUR = re.compile(
+    r"^(?:[\u4e00-\u9fff]{1,3}色|red|blue|green|yellow|black|white|purple|violet|pink|orange|brown|"
+    r"gr[ae]y|turquoise|teal|beige|gold|silver)$"
+)
+_SAME_THING = {
+    "color": "colour",
+    "colors": "colour",
+    "colours": "colour",
+    "颜色": "colour",
+    "movie": "film",
+    "电影": "film",
+    "食物": "food",
+    "dish": "food",
+    "吃的": "food",
+    "菜": "food",
+    "song": "song",
+    "歌": "song",
+    "歌曲": "song",
+}
+_NEGATED_WORDS = frozenset(
+    "讨厌 厌恶 不喜欢 不吃 不喝 忌口 害怕 恐惧 反感 dislikes dislike hates hate fear fears detests".split()
+) | {"afraid of"}
+_NOT_NEGATED = re.compile(
+    r"不讨厌|不(?:再)?(?:害)?怕|不反感|不恨|(?:not|n't|never|no longer)(?: \w+)? (?:dislike|hate|mind|fear|afraid)|不是不"
+)
 _USER = frozenset("user 用户 我 主人 the user me i {{user}}".split(" ")) | {"the user"}
 _CHARACTER = frozenset({"character", "角色", "char", "the character", "{{char}}", "assistant", "你"})
-_VERB = re.compile(r"^(?:吃|喝|玩|看|听|抽|去|打|住在?|在|养|叫|是|对|eating |drinking |playing |watching |the |an? |to |in |at |my |his |her |their )+(?=.)")
+_VERB = re.compile(
+    r"^(?:吃|喝|玩|看|听|抽|去|打|住在?|在|养|叫|是|对|eating |drinking |playing |watching |the |an? |"
+    r"to |in |at |my "
+    r"|his |her |their )+(?=.)"
+)
 _NUMBER_IN = re.compile(r"\d+")
 
 
@@ -128,7 +175,11 @@ def entity(draft: FactDraft) -> str:
 def keyword_class(draft: FactDraft) -> str:
     """The class that a free keyword belongs to (喜好, 爱好, likes → taste); ``favourite:<thing>`` for favourites; an unknown
     keyword is its own class."""
-    word = re.sub(r"^(?:用户的?|the user'?s? |user'?s? |current |目前的?|现在的?|当前的?)", "", _fold(draft.keyword)).replace("_", " ").strip()
+    word = (
+        re.sub(r"^(?:用户的?|the user'?s? |user'?s? |current |目前的?|现在的?|当前的?)", "", _fold(draft.keyword))
+        .replace("_", " ")
+        .strip()
+    )
     if favourite := _FAVOURITE.match(word):
         return _favourite(favourite["thing"], draft)
     if (entry := _CLASS_OF.get(word)) is not None:
