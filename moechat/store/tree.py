@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from moechat.model import Exchange, Status
 from moechat.store.log import Entry
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -65,14 +68,18 @@ class Tree:
         self._off_path: set[str] | None = set()
 
     def apply(self, entries: Iterable[Entry]) -> None:
+        """An entry of a newer version says nothing to this one; one about an exchange whose line was lost is passed over."""
         for entry in entries:
-            getattr(self, f"_{entry['op']}", self._unknown)(entry)
-
-    def _unknown(self, entry: Entry) -> None:
-        """An entry of a newer version says nothing to this one."""
+            try:
+                if (step := _STEPS.get(entry["op"])) is not None:
+                    step(self, entry)
+            except (KeyError, TypeError, ValueError) as error:
+                log.warning("an entry of the log was passed over (%s: %s)", type(error).__name__, error)
 
     def _exchange(self, entry: Entry) -> None:
         id_, parent = entry["id"], entry["parent"]
+        if parent is not None and parent not in self.parents:
+            parent = self._newest  # its line was lost: what came before stays on the path
         self.nodes[id_] = Node(id_, parent, entry["at"], entry["user"])
         self.parents[id_] = parent
         if parent != self._newest or self.leaf != self._newest:
@@ -82,7 +89,8 @@ class Tree:
     def _variant(self, entry: Entry) -> None:
         node = self.nodes[entry["id"]]
         node.variants.append(Variant(entry["char"], entry["status"], entry.get("error", ""), entry.get("hits", [])))
-        node.chosen = len(node.variants) - 1
+        if entry["char"] or len(node.variants) == 1:  # a reply that never came takes no other's place
+            node.chosen = len(node.variants) - 1
 
     def _select(self, entry: Entry) -> None:
         if "variant" in entry and entry["id"] in self.nodes:
@@ -112,8 +120,7 @@ class Tree:
 
     def _restore(self, entry: Entry) -> None:
         self.retracted.discard(entry["id"])
-        if entry["id"] in self.nodes:
-            self.nodes[entry["id"]].understood = ""
+        self.node(entry["id"]).understood = ""
 
     def _cut(self, entry: Entry) -> None:
         self.cuts.add(entry["id"])
@@ -156,7 +163,7 @@ class Tree:
 
     def ancestors(self, id_: str | None) -> Iterator[str]:
         """The exchange itself, its parent and so on to the root."""
-        while id_ is not None:
+        while id_ in self.parents:
             yield id_
             id_ = self.parents.get(id_)
 
@@ -183,15 +190,16 @@ class Tree:
 
     def open(self) -> list[Node]:
         """Exchanges that have not settled, oldest first."""
-        return [node for node in self.nodes.values() if not node.settled]
+        return [node for node in list(self.nodes.values()) if not node.settled]
 
     def unfiled(self) -> list[Node]:
         """Settled exchanges that stand in the log alone."""
-        return [n for n in self.nodes.values() if n.settled and not n.filed and n.id not in self.retracted]
+        return [n for n in list(self.nodes.values()) if n.settled and not n.filed and n.id not in self.retracted]
 
     def pending(self) -> list[str]:
         """Settled exchanges that nobody has understood yet, oldest first."""
-        return [n.id for n in self.nodes.values() if n.settled and not n.understood and n.id not in self.retracted]
+        nodes = list(self.nodes.values())
+        return [n.id for n in nodes if n.settled and not n.understood and n.id not in self.retracted]
 
     def folded(self, before: datetime, keep: timedelta = timedelta(days=7)) -> list[Entry] | None:
         """The log in short: what settled, was filed and understood over ``keep`` ago loses its text and variants.
@@ -199,33 +207,37 @@ class Tree:
         None where that would save little. Everything else is written as it stands.
         """
         limit = before - keep
-        old = [n for n in self.nodes.values() if self._foldable(n, limit)]
-        if len(old) < 500:
+        gone = {node.id for node in self.nodes.values() if node.folded or self._foldable(node, limit)}
+        if len(gone) < 500:
             return None
-        gone = {node.id for node in old}
-        rows = [[id_, self.parents[id_], self.past_sha.get(id_, "")] for id_ in self.parents if id_ not in self.nodes]
-        rows += [[node.id, node.parent, node.filed] for node in old]
+        rows = [[id_, self.parents[id_], self._sha(id_)] for id_ in self.parents if id_ not in self.nodes or id_ in gone]
         entries: list[Entry] = [{"op": "past", "rows": rows[i : i + 1000]} for i in range(0, len(rows), 1000)]
         for node in self.nodes.values():
             if node.id not in gone:
                 entries += _written(node)
         entries += [{"op": "cut", "id": id_, "at": before.isoformat()} for id_ in sorted(self.cuts)]
         entries += [{"op": "retract", "id": id_} for id_ in sorted(self.retracted)]
+        if again := [node.id for node in self.nodes.values() if node.id in gone and not node.understood]:
+            entries.append({"op": "requeue", "ids": again})
         if self.leaf is not None:
             entries.append({"op": "select", "id": self.leaf})
         return entries
 
+    def _sha(self, id_: str) -> str:
+        return self.nodes[id_].filed if id_ in self.nodes else self.past_sha.get(id_, "")
+
     def _foldable(self, node: Node, limit: datetime) -> bool:
+        """A folded node has no text to write; it stays folded, and queued where it is."""
         if not (node.settled and node.filed and node.understood) or node.id in self.retracted:
             return False
-        return node.folded or datetime.fromisoformat(node.at) < limit
+        return datetime.fromisoformat(node.at) < limit
 
 
 def _written(node: Node) -> Iterator[Entry]:
     yield {"op": "exchange", "id": node.id, "parent": node.parent, "at": node.at, "user": node.user}
     for v in node.variants:
         yield {"op": "variant", "id": node.id, "char": v.char, "status": v.status, "error": v.error, "hits": v.hits}
-    if node.variants and node.chosen != len(node.variants) - 1:
+    if len(node.variants) > 1:
         yield {"op": "select", "id": node.id, "variant": node.chosen}
     if node.settled:
         yield {"op": "settle", "id": node.id}
@@ -233,3 +245,19 @@ def _written(node: Node) -> Iterator[Entry]:
         yield {"op": "filed", "id": node.id, "sha": node.filed}
     if node.understood:
         yield {"op": "understood", "ids": [node.id], "by": node.understood}
+
+
+_STEPS: dict[str, Callable[[Tree, Entry], None]] = {
+    "exchange": Tree._exchange,
+    "variant": Tree._variant,
+    "select": Tree._select,
+    "settle": Tree._settle,
+    "filed": Tree._filed,
+    "edit": Tree._edit,
+    "retract": Tree._retract,
+    "restore": Tree._restore,
+    "cut": Tree._cut,
+    "understood": Tree._understood,
+    "requeue": Tree._requeue,
+    "past": Tree._past,
+}

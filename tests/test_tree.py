@@ -1,0 +1,289 @@
+"""The conversation as a tree, against a slow and plain oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moechat.store.log import encode
+from moechat.store.tree import Tree
+from tests.houses import moment
+
+NOW = moment("2025-05-20T15:00:00")
+OLD = NOW - timedelta(days=60)
+Entry = dict[str, Any]
+
+
+def begin(id_: str, parent: str | None, at=NOW) -> Entry:
+    return {"op": "exchange", "id": id_, "parent": parent, "at": at.isoformat(), "user": f"说{id_}"}
+
+
+def reply(id_: str, char: str = "答", status: str = "done") -> Entry:
+    return {"op": "variant", "id": id_, "char": char, "status": status, "hits": []}
+
+
+def chain(*ids: str, after: str | None = None) -> list[Entry]:
+    """One settled, filed and understood exchange after another."""
+    entries: list[Entry] = []
+    for parent, id_ in zip((after, *ids), ids, strict=False):
+        entries += [begin(id_, parent, OLD), reply(id_), {"op": "settle", "id": id_}, {"op": "filed", "id": id_, "sha": f"#{id_}"}]
+        entries.append({"op": "understood", "ids": [id_], "by": "model"})
+    return entries
+
+
+def grown(*entries: Entry) -> Tree:
+    tree = Tree()
+    tree.apply(entries)
+    return tree
+
+
+# ---- the oracle: everything worked out anew from the whole list
+
+
+@dataclass
+class Plain:
+    order: list[str] = field(default_factory=list)
+    parent: dict[str, str | None] = field(default_factory=dict)
+    leaf: str | None = None
+    cuts: set[str] = field(default_factory=set)
+    retracted: set[str] = field(default_factory=set)
+    settled: set[str] = field(default_factory=set)
+    understood: set[str] = field(default_factory=set)
+    filed: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, entries: list[Entry]) -> Plain:
+        it = cls()
+        for e in entries:
+            ids = e.get("ids") or [e.get("id")]
+            match e["op"]:
+                case "exchange":
+                    it.order.append(e["id"])
+                    it.parent[e["id"]], it.leaf = e["parent"], e["id"]
+                case "select":
+                    it.leaf = e["id"]
+                case "settle":
+                    it.settled.update(ids)
+                case "filed":
+                    it.filed.update(ids)
+                case "understood":
+                    it.understood.update(ids)
+                case "edit":
+                    it.understood.difference_update(ids)
+                    it.filed.difference_update(ids)
+                case "requeue":
+                    it.understood.difference_update(ids)
+                case "retract":
+                    it.retracted.update(ids)
+                case "restore":
+                    it.retracted.difference_update(ids)
+                    it.understood.difference_update(ids)
+                case "cut":
+                    it.cuts.update(ids)
+        return it
+
+    def path(self) -> list[str]:
+        path, at = [], self.leaf
+        while at is not None:
+            path.insert(0, at)
+            at = self.parent[at]
+        return path
+
+    def context(self) -> list[str]:
+        path = self.path()
+        last = max((i for i, id_ in enumerate(path) if id_ in self.cuts), default=-1)
+        return [id_ for id_ in path[last + 1 :] if id_ not in self.retracted]
+
+    def off_path(self) -> set[str]:
+        return set(self.order) - set(self.path())
+
+    def pending(self) -> list[str]:
+        return [i for i in self.order if i in self.settled and i not in self.understood and i not in self.retracted]
+
+    def unfiled(self) -> set[str]:
+        return {i for i in self.settled if i not in self.filed and i not in self.retracted}
+
+
+def told(tree: Tree) -> dict[str, Any]:
+    return {
+        "leaf": tree.leaf,
+        "context": tree.context(),
+        "off": tree.off_path(),
+        "hidden": tree.hidden(),
+        "pending": sorted(tree.pending()),
+        "open": [n.id for n in tree.open()],
+        "unfiled": {n.id for n in tree.unfiled()},
+        "cuts": tree.cuts,
+        "retracted": tree.retracted,
+        "ids": set(tree.parents),
+    }
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["begin", "begin", "begin", "reply", "settle", "file", "understand", "select", "edit", "retract", "restore",
+             "requeue", "cut"]
+        ),
+        st.integers(0, 999),
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+def walk(start: list[Entry], chosen: list[tuple[str, int]], *, name: str = "n") -> list[Entry]:
+    """Entries that a store could have written: every step is about an exchange that is there."""
+    entries = list(start)
+    for n, (step, number) in enumerate(chosen):
+        plain = Plain.of(entries)
+        if step == "begin" or not plain.order:
+            id_ = f"{name}{n}"
+            entries += [begin(id_, plain.leaf), reply(id_)]
+            continue
+        id_ = plain.order[number % len(plain.order)]
+        at = {"at": NOW.isoformat()}
+        match step:
+            case "reply" if id_ not in plain.settled:
+                entries.append(reply(id_, f"另一个{n}", ("done", "stopped", "failed")[number % 3]))
+            case "settle" | "select" | "retract" | "restore":
+                entries.append({"op": step, "id": id_})
+            case "file" if id_ in plain.settled:
+                entries.append({"op": "filed", "id": id_, "sha": f"#{n}"})
+            case "understand":
+                entries.append({"op": "understood", "ids": [id_], "by": "model"})
+            case "edit":
+                entries.append({"op": "edit", "id": id_, **at, "user": "改", "char": "改"})
+            case "requeue":
+                entries.append({"op": "requeue", "ids": [id_]})
+            case "cut":
+                entries.append({"op": "cut", "id": id_, **at})
+    return entries
+
+
+@given(steps)
+@settings(max_examples=200, deadline=None)
+def test_context_branches_and_queue_equal_a_naive_recomputation(chosen: list[tuple[str, int]]) -> None:
+    entries = walk([], chosen)
+    tree = Tree()
+    for i, entry in enumerate(entries):
+        tree.apply([entry])
+        plain = Plain.of(entries[: i + 1])
+        assert tree.context() == plain.context()
+        assert tree.off_path() == plain.off_path()
+        assert tree.hidden() == plain.off_path() | plain.retracted
+        assert tree.pending() == plain.pending()
+        assert {n.id for n in tree.unfiled()} == plain.unfiled()
+
+
+@given(steps)
+@settings(max_examples=50, deadline=None)
+def test_entry_by_entry_equals_all_at_once(chosen: list[tuple[str, int]]) -> None:
+    entries = walk([], chosen)
+    slow = Tree()
+    for entry in entries:
+        slow.apply([entry])
+    assert told(grown(*entries)) == told(slow)
+
+
+LONG = chain(*(f"p{i}" for i in range(520)))
+
+
+@given(steps, steps)
+@settings(max_examples=40, deadline=None)
+def test_a_folded_log_says_what_the_long_one_said_now_and_later(
+    before: list[tuple[str, int]], after: list[tuple[str, int]]
+) -> None:
+    entries = walk(LONG, before)
+    tree = grown(*entries)
+    short = tree.folded(NOW)
+    if short is None:
+        return
+    again = grown(*short)
+    assert told(again) == told(tree)
+    later = walk(entries, after, name="m")[len(entries) :]
+    later += chain(*(f"q{i}" for i in range(500)), after=Plain.of(entries + later).leaf)
+    tree.apply(later)
+    again.apply(later)
+    assert told(again) == told(tree)
+    twice = again.folded(NOW)
+    assert twice is not None
+    assert told(grown(*twice)) == told(tree)
+
+
+def test_folding_leaves_out_old_words_and_keeps_recent_ones() -> None:
+    entries = [*LONG, begin("new", "p519"), reply("new", "刚说的话"), {"op": "settle", "id": "new"}]
+    short = grown(*entries).folded(NOW)
+    assert short is not None
+    text = encode(short).decode()
+    assert "刚说的话" in text
+    assert "说p0" not in text
+    assert len(text) < len(encode(entries)) / 3
+
+
+def test_a_short_log_is_not_folded() -> None:
+    assert grown(*chain("a", "b")).folded(NOW) is None
+
+
+def test_what_was_folded_and_queued_again_can_be_folded_once_more() -> None:
+    short = grown(*LONG).folded(NOW)
+    assert short is not None
+    more = chain(*(f"q{i}" for i in range(500)), after="p519")
+    tree = grown(*short, {"op": "requeue", "ids": ["p3"]}, *more)
+    assert tree.pending() == ["p3"]
+    twice = tree.folded(NOW)
+    assert twice is not None
+    again = grown(*twice)
+    assert again.pending() == ["p3"]
+    again.apply([{"op": "understood", "ids": ["p3"], "by": "model"}, *chain(*(f"r{i}" for i in range(500)), after="q499")])
+    assert again.pending() == []
+    assert again.folded(NOW) is not None
+
+
+def test_what_was_folded_taken_back_and_restored_is_understood_again() -> None:
+    short = grown(*LONG).folded(NOW)
+    assert short is not None
+    tree = grown(*short, {"op": "retract", "id": "p3"}, {"op": "restore", "id": "p3"})
+    assert tree.pending() == ["p3"]
+
+
+# ---- single sentences
+
+
+def test_a_branch_that_forks_before_a_cut_lacks_it() -> None:
+    tree = grown(*chain("a", "b", "c"), {"op": "cut", "id": "b", "at": NOW.isoformat()})
+    assert tree.context() == ["c"]
+    tree.apply([{"op": "select", "id": "a"}, begin("d", "a")])
+    assert tree.context() == ["a", "d"]
+    tree.apply([{"op": "select", "id": "c"}])
+    assert tree.context() == ["c"]
+
+
+def test_the_last_reply_stands_unless_another_is_chosen() -> None:
+    tree = grown(begin("a", None), reply("a", "一"), reply("a", "二"), reply("a", "三"))
+    assert tree.nodes["a"].exchange().char == "三"
+    tree.apply([{"op": "select", "id": "a", "variant": 0}])
+    assert tree.nodes["a"].exchange().char == "一"
+    assert tree.off_path() == set()
+
+
+def test_a_reply_that_never_came_does_not_take_the_place_of_one_that_did() -> None:
+    tree = grown(begin("a", None), reply("a", "一"), reply("a", "", "failed"))
+    assert (tree.nodes["a"].exchange().char, tree.nodes["a"].status) == ("一", "done")
+    assert grown(begin("b", None), reply("b", "", "failed")).nodes["b"].status == "failed"
+
+
+def test_a_correction_keeps_the_place_and_what_follows() -> None:
+    tree = grown(*chain("a", "b"), {"op": "edit", "id": "a", "at": NOW.isoformat(), "user": "新", "char": "的"})
+    assert tree.context() == ["a", "b"]
+    assert tree.pending() == ["a"]
+    assert (tree.nodes["a"].user, tree.nodes["a"].exchange().char) == ("新", "的")
+
+
+def test_exchanges_after_one_whose_line_was_lost_stay_on_one_path_with_what_came_before() -> None:
+    tree = grown(*chain("a"), begin("c", "lost"), reply("c"))
+    assert tree.context() == ["a", "c"]
+    assert tree.hidden() == set()
