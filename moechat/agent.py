@@ -6,7 +6,9 @@ Faces (web, commands, server) speak to an agent and never touch a file or an ind
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -18,12 +20,13 @@ import numpy as np
 from moechat import assembly
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.embedding import Embedder
+from moechat.ai.failure import Failure
 from moechat.background import Worker
 from moechat.character import Character, CharacterFile
 from moechat.clock import Clock
 from moechat.config import Config
 from moechat.cue import Cue
-from moechat.errors import ModelError, MoeChatError, NotFound
+from moechat.errors import EmbeddingError, ModelError, MoeChatError, NotFound
 from moechat.index.dense import Dense
 from moechat.index.vector import VectorTable, embed_cached
 from moechat.memory import context
@@ -37,7 +40,9 @@ from moechat.prompts import Prompts
 from moechat.recall import Budget, Candidates, Recipe, recall
 from moechat.store.files import FileStore
 
+log = logging.getLogger(__name__)
 TICK_S = 5.0
+SLICE = 256  # exchanges that are embedded before other background work has its turn
 SHOWN_TEXT = 400
 DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
 
@@ -102,7 +107,8 @@ class Agent:
 
     def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
         self._file, self._around = file, around
-        self._turn, self._lock = threading.Lock(), threading.RLock()
+        self._turn, self._rolling, self._lock = threading.Lock(), threading.Lock(), threading.RLock()
+        self._embedding = (0, 0.0)
         self._stop = threading.Event()
         self._stream: Iterator[str] | None = None
         character = file.character
@@ -145,6 +151,9 @@ class Agent:
         found += [str(self._file.problem)] if self._file.problem else []
         found += [str(problem) for problem in self.book.problems]
         found += [text for text in (self.dense.notice, self._roller.problem) if text]
+        left, seconds = self._embedding
+        if left > SLICE:
+            found.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
         return found
 
     @property
@@ -215,10 +224,13 @@ class Agent:
                 yield Delta(piece)
             status = "stopped" if self._stop.is_set() else "done"
         except ModelError as failure:
-            status, error = "failed", str(failure)
+            status, error = "failed", self._in_words(failure)
         finally:
             self._end(id_, "".join(said), status, error, grounds)
         yield Ended(self.store.get(id_), error)
+
+    def _in_words(self, failure: ModelError) -> str:
+        return failure.in_words(self.character.language) if isinstance(failure, Failure) else str(failure)
 
     def _end(self, id_: str, char: str, status: Status, error: str, grounds: Sequence[dict[str, object]]) -> None:
         self._stream = None
@@ -348,8 +360,31 @@ class Agent:
         self.book.refresh()
 
     def _after_turn(self) -> None:
-        self.diary.embed_missing(self._worker.stopping)
-        self._roll(self._due())
+        self._embed_some()
+        self._roll()
+
+    def _embed_some(self) -> None:
+        """A slice of the vectors that are missing; the rest goes behind what else is waiting. Half the time is left free."""
+        begun = time.monotonic()
+        try:
+            done = self.diary.embed_missing(self._worker.stopping, SLICE)
+        except EmbeddingError as error:
+            log.warning("embedding stopped until the next turn: %s", error)
+            self.dense.notice = str(error)
+            return
+        taken_s = time.monotonic() - begun
+        space = self.dense.spaces[-1] if self.dense.spaces else None
+        left = self.diary.missing(space) if space else 0
+        self._embedding = (left, taken_s / max(done, 1) * 2 * left)
+        if done and left:
+            self._worker.stopping.wait(taken_s)
+            self._worker.submit(self._embed_some)
+        elif not left and self.dense.changing():
+            self.switch_embedding()
+
+    def progress(self) -> tuple[int, float]:
+        """(exchanges that wait for a vector, about how many seconds that will take)."""
+        return self._embedding
 
     def _due(self, *, closing: bool = False) -> Due:
         now = self.now()
@@ -361,18 +396,18 @@ class Agent:
             batch_size=self.config.understanding.batch_size,
         )  # fmt: skip
 
-    def _roll(self, work: Due) -> None:
-        if self._roller.run(work, self.now()):
-            self.store.follow()
-            self.diary.sync()
+    def _roll(self, *, closing: bool = False) -> None:
+        """One batch at a time: what is due is decided when the one before is done."""
+        with self._rolling:
+            if self._roller.run(self._due(closing=closing), self.now()):
+                self.store.follow()
+                self.diary.sync()
 
     def _catch_up(self) -> None:
-        """At the start: vectors that are missing, and work that was left."""
-        self.diary.embed_missing(self._worker.stopping)
-        if (space := self.dense.changing()) and not self.diary.missing(space):
-            self.switch_embedding()
+        """At the start: work that was left, and vectors that are missing."""
         self._roller.by_rules()
-        self._roll(self._due())
+        self._roll()
+        self._embed_some()
 
     def switch_embedding(self) -> None:
         """The new embedding model's vectors are complete: it serves from now on."""
@@ -387,7 +422,7 @@ class Agent:
             pause = self.config.roll.pause_s
             if opened and all((self.now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
                 self.settle()
-        self._roll(self._due())
+        self._roll()
 
     # ---- changes of mind
 
@@ -435,11 +470,11 @@ class Agent:
         self.diary.sync()
 
     def finish(self) -> None:
-        """A command's end: settled, understood and embedded before this returns."""
+        """A command's end: settled, understood, and what was just said embedded, before this returns."""
         self.settle()
-        self._worker.submit(lambda: self._roll(self._due(closing=True)))
-        self._worker.submit(lambda: self.diary.embed_missing(self._worker.stopping))
-        self._worker.wait()
+        self._roll(closing=True)
+        with contextlib.suppress(EmbeddingError):  # said when it was used
+            self.diary.embed_missing(self._worker.stopping, SLICE)
 
     def settle_indexes(self) -> None:
         """Wait until what is made in the background (vectors, a trained index) is made."""

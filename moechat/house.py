@@ -53,7 +53,7 @@ class House:
         self.clock = clock or SystemClock(zone)
         self.key: str | None = None
         self._given_model, self._lock = model, threading.RLock()
-        self._made: dict[str, tuple[object, ChatModel]] = {}
+        self._made: dict[tuple[str, str, str | None, str], ChatModel] = {}
         self._agents: dict[tuple[str, str], Agent] = {}
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
@@ -128,15 +128,14 @@ class House:
     # ---- models
 
     def _model(self, use: str) -> ChatModel:
-        """The chat model as configured at this moment; made anew when the configuration changes."""
+        """The chat model as configured at this moment; equal settings share one model."""
         if self._given_model is not None:
             return self._given_model
         with self._lock:
             wanted = self._wanted(use)
-            made = self._made.get(use)
-            if made is None or made[0] != wanted:
-                made = self._made[use] = (wanted, self._make(*wanted))
-            return made[1]
+            if wanted not in self._made:
+                self._made[wanted] = self._make(*wanted)
+            return self._made[wanted]
 
     def _wanted(self, use: str) -> tuple[str, str, str | None, str]:
         """(gguf, base_url, key, model)."""
@@ -151,7 +150,10 @@ class House:
         if gguf:
             from moechat.ai.local import LocalChatModel
 
-            return LocalChatModel(Path(gguf))
+            return LocalChatModel(
+                Path(gguf), timeout_s=chat.timeout_s, temperature=chat.temperature, single_system=chat.single_system,
+                extra=chat.extra,
+            )  # fmt: skip
         if not base_url:
             return OfflineModel()
         return OpenAIChatModel(

@@ -106,11 +106,10 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
 
 
 def fill(agent: Agent, progress: Progress) -> int:
-    """Embed whatever has no vector, in the foreground. Returns how many texts were embedded."""
+    """Embed whatever has no vector, in the foreground. Returns how many exchanges were."""
     space = agent.dense.spaces[-1] if agent.dense.spaces else None
     total = agent.diary.missing(space) if space else 0
-    done = agent.diary.embed_missing(threading.Event(), lambda count: progress(count, 2 * total))
+    done = agent.diary.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
     if agent.dense.changing():
         agent.switch_embedding()
-    progress(2 * total, 2 * total)
     return done

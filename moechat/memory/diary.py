@@ -115,27 +115,39 @@ class Diary:
 
     # ---- vectors
 
-    def embed_missing(self, stop: Signal, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Embed what has no vector yet, in every space that needs it. Returns how many texts were embedded."""
-        return sum(self._fill(space, stop, progress) for space in list(self._dense.spaces))
+    def embed_missing(self, stop: Signal, limit: int = 0, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Embed what has no vector yet, the newest first, in every space that needs it.
 
-    def _fill(self, space: Space, stop: Signal, progress: Callable[[int], None]) -> int:
+        ``limit`` bounds the exchanges that are looked at (0: all). Returns how many were. Raises EmbeddingError.
+        """
+        return sum(self._fill(space, stop, limit, progress) for space in list(self._dense.spaces))
+
+    def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         table, done = space.table("diary"), 0
+        lacking = self._lacking(table)
         old_folder = space.folder / "diary.old"
         old = VectorTable(old_folder, table.dim) if old_folder.exists() else None
-        for batch in batched(self._unembedded(table), BATCH):
+        for batch in batched(lacking[: limit or None], BATCH):
             if stop.is_set():
                 break
-            done += self._embed(space, table, old, batch)
+            self._embed(space, table, old, self._store.cache.sides_of(batch))
+            done += len(batch)
             progress(done)
-        else:
-            if old is not None:
-                old.close()
+        if old is not None:
+            old.close()
+            if done == len(lacking):
                 shutil.rmtree(old_folder, ignore_errors=True)
         return done
 
+    def _lacking(self, table: VectorTable) -> list[int]:
+        """Rows of exchanges that have no vector, newest first."""
+        with self._lock:
+            rows = np.array(self._times.keys()[::-1], dtype=np.int64)
+        lacking: list[int] = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))].tolist()
+        return lacking
+
     @staticmethod
-    def _embed(space: Space, table: VectorTable, old: VectorTable | None, batch: Sequence[Side]) -> int:
+    def _embed(space: Space, table: VectorTable, old: VectorTable | None, batch: Sequence[Side]) -> None:
         texts = [text for side in batch for text in (side.user, side.char)]
         positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
         keys = [text_key(text) for text in texts]
@@ -150,19 +162,10 @@ class Diary:
         if len(new):
             vectors[new] = space.embedder.embed([texts[i] for i in new])
         table.put(positions, keys, vectors)
-        return len(new)
-
-    def _unembedded(self, table: VectorTable) -> Iterator[Side]:
-        """Exchanges without a vector; asks the table first, so that a full one costs no reading."""
-        with self._lock:
-            rows = np.array(sorted(self._times.keys()), dtype=np.int64)
-        lacking = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))]
-        for batch in batched(lacking.tolist(), 500):
-            yield from self._store.cache.sides_of(batch)
 
     def missing(self, space: Space) -> int:
         """How many exchanges have no vector in this space."""
-        return sum(1 for _ in self._unembedded(space.table("diary")))
+        return len(self._lacking(space.table("diary")))
 
     def reopen_vectors(self) -> None:
         """Another embedding model serves from now on."""
