@@ -10,7 +10,9 @@ from moechat.language import periods as p
 from moechat.language.periods import Context, Period, Piece
 
 _KIN = r"爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|弟弟?|姐姐?|妹妹?|老公|老婆|先生|太太|男朋友|女朋友|对象|儿子|女儿|孩子|宝宝|朋友|闺蜜|同学|老师|同事"
-_END = r"的?(?:那天|那一天|那次|那晚|那年|那会儿|那时候?|当天|时候|时)|(?=[，。！？,.!?；;\s]|是(?:什么时候|哪天|几号)|$)"
+_END = (
+    r"的?(?:那天|那一天|那次|那晚|那年|那会儿|那时候?|当天|时候|时)|(?=[，。！？,.!?；;\s]|是(?:什么时候|哪天|几号)|$)"
+)
 
 # kind, pattern with the group ``what``; 我 and me, 你 and you are said as 我 and 你.
 PATTERNS = (
@@ -33,7 +35,9 @@ _SPEAKERS = {
 _PRONOUNS = re.compile(r"^(?:我们|咱们|我|你|[和跟]你|[和跟]我|一起)+")
 
 # A cheap look before the patterns: most messages name nothing of the kind.
-_HINT = re.compile(r"生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)", re.IGNORECASE)
+_HINT = re.compile(
+    r"生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)", re.IGNORECASE
+)
 
 
 def _asked(kind: str, what: str) -> Iterator[str]:
@@ -56,9 +60,7 @@ def _asked(kind: str, what: str) -> Iterator[str]:
 
 
 def _period(found: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> Period:
-    start, end = (
-        moment.astimezone(ctx.zone).replace(tzinfo=None) if moment.tzinfo else moment for moment in found
-    )
+    start, end = (moment.astimezone(ctx.zone).replace(tzinfo=None) if moment.tzinfo else moment for moment in found)
     start, end = start.replace(microsecond=0, fold=0), end.replace(microsecond=0, fold=0)
     if whole_day:
         return Period(p.day(start).start, p.day(end).stop, "day" if start.date() == end.date() else "range")

@@ -11,7 +11,10 @@ from collections.abc import Sequence
 
 from moechat.model import Span
 
-_TRADITIONAL = str.maketrans("麼誰幾嗎還記說聊們過來講問總結憶麽哪裡裏樣時候嘛為個這沒樣辦該應談憶寫買", "么谁几吗还记说聊们过来讲问总结忆么哪里里样时候嘛为个这没样办该应谈忆写买")
+_TRADITIONAL = str.maketrans(
+    "麼誰幾嗎還記說聊們過來講問總結憶麽哪裡裏樣時候嘛為個這沒樣辦該應談憶寫買",
+    "么谁几吗还记说聊们过来讲问总结忆么哪里里样时候嘛为个这没样办该应谈忆写买",
+)
 
 # Said anywhere, these turn to memory, whatever the clause.
 _MEMORY = re.compile(
@@ -21,7 +24,10 @@ _MEMORY = re.compile(
     re.IGNORECASE,
 )
 # 记得明天叫我, remember to: an errand, not a memory.
-_ERRAND = re.compile(r"记得(?:要|在)?(?:提醒|叫|去(?!年)|带|给|帮)|(?:帮我)?记(?:一下|住|下来)|提醒我|别忘|\bremember to\b|\bremind me (?:to|tomorrow|next|on|in)\b", re.IGNORECASE)
+_ERRAND = re.compile(
+    r"记得(?:要|在)?(?:提醒|叫|去(?!年)|带|给|帮)|(?:帮我)?记(?:一下|住|下来)|提醒我|别忘|\bremember to\b|\bremind me (?:to|tomorrow|next|on|in)\b",
+    re.IGNORECASE,
+)
 
 _QUESTION = re.compile(
     r"什么|谁|哪|几(?=点|号|月|次|天|个|岁|[？?。]?$)|多少|多久|多长|多大|怎么|咋|啥|为什么|为何|何时|如何|几时|[吗么]\s*[？?。！!~～]*$|有没有|是不是|是否|"
@@ -38,8 +44,13 @@ _NOW = re.compile(
     r"(?:你)?(?:最近|今天|今早|今晚|这几天|这两天|这阵子|近来)?(?:过得|心情|身体|感觉|状态|睡得)?(?:还|都)?(?:怎么样|怎样|好吗|还好吗|忙吗|忙不忙|如何|咋样|好么|累吗|开心吗)[？?啊呀呢]*$|"
     r"天气|(?:吃|做|去|穿|看|玩|喝|聊|买|干)(?:点)?(?:什么|啥|哪)(?:好|呢|比较好)|猜"
 )
-_SPOKEN = re.compile(r"(?:[我你您他她]|我们|咱们?|俩)?(?:和|跟|对|给|向)?[我你您他她]?们?(?:说|聊|提|讲|谈|推荐|告诉|问|答应|约|发|教|送|看|吃|去|买|写|听)(?:起|到|给)?(?:[我你您]|我们)?(?:过)?的")
-_FILLER = re.compile(r"[\s，。！？!?,.~～、：:的在呢吧啊呀嘛哦那件天些个事情儿时候里和跟有过发生了聊天记录内容对话日记]+|\b(?:and|what|how|about|of|the|on|in|from|our|my|chat|talk|conversation|conversations|things|stuff)\b", re.IGNORECASE)
+_SPOKEN = re.compile(
+    r"(?:[我你您他她]|我们|咱们?|俩)?(?:和|跟|对|给|向)?[我你您他她]?们?(?:说|聊|提|讲|谈|推荐|告诉|问|答应|约|发|教|送|看|吃|去|买|写|听)(?:起|到|给)?(?:[我你您]|我们)?(?:过)?的"
+)
+_FILLER = re.compile(
+    r"[\s，。！？!?,.~～、：:的在呢吧啊呀嘛哦那件天些个事情儿时候里和跟有过发生了聊天记录内容对话日记]+|\b(?:and|what|how|about|of|the|on|in|from|our|my|chat|talk|conversation|conversations|things|stuff)\b",
+    re.IGNORECASE,
+)
 
 _EN_QUESTION = re.compile(
     r"^\W*(?:(?:and|so|but|hey|ok|okay|well|oh|hi|also|then)\W+)*(?:(?:in|on|at|during|over|before|after|around|from|to|for|with|about)\s+)?"
@@ -102,6 +113,6 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
         noun = bool(_SPOKEN.search(rest)) and not re.search(r"[了]", rest)
         following = clauses[index + 1][1] if index + 1 < len(clauses) else ""
         # 去年夏天，我们去了哪里 and 上周你说的那家店，叫什么: the question follows what it is about.
-        if (not _FILLER.sub("", rest) or noun) and (_interrogative(following) or noun and not following):
+        if (not _FILLER.sub("", rest) or noun) and (_interrogative(following) or (noun and not following)):
             return True
     return False

@@ -61,7 +61,11 @@ def lunar_year(year: int) -> tuple[date, int, list[int]] | None:
         return None
     code = int(_LUNAR[place : place + 6], 16)
     leap = code >> 13 & 15
-    return date(year, 1, 20) + timedelta(days=code >> 17), leap, [29 + (code >> i & 1) for i in range(13 if leap else 12)]
+    return (
+        date(year, 1, 20) + timedelta(days=code >> 17),
+        leap,
+        [29 + (code >> i & 1) for i in range(13 if leap else 12)],
+    )
 
 
 def lunar_month(year: int, month: int, *, leap: bool = False) -> tuple[date, int] | None:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from moechat.language.periods import DAY, UNIT_DAYS, Context, Period, around, day, month_after, months, shifted, week, year
+from moechat.language.periods import (
+    DAY,
+    UNIT_DAYS,
+    Context,
+    Period,
+    Shift,
+    around,
+    day,
+    month_after,
+    months,
+    shifted,
+    week,
+    year,
+)
 
 # Widths of vague words in days. Those that end before today (前两天, 前几天, 前阵子 …) count back from yesterday, the others
 # from now. English words share them: recently and lately are 最近, just now 刚才, the other day and a few days back 前几天,
@@ -44,10 +57,10 @@ def _moved(ctx: Context, delta: timedelta) -> datetime:
     return (ctx.now.replace(tzinfo=ctx.zone).astimezone(UTC) + delta).astimezone(ctx.zone).replace(tzinfo=None)
 
 
-def vague(ctx: Context, key: str, left_out: int, word: str = "") -> Period:
-    """The stretch of a vague word; ``left_out`` 1 ends it with yesterday. A word's own width goes before its key's."""
+def vague(ctx: Context, key: str, past: bool, word: str = "") -> Period:
+    """The stretch of a vague word, up to now, or up to yesterday if it is ``past``. A word's own width goes before its key's."""
     width = ctx.widths.get(word, ctx.widths.get(key, WIDTHS[key]))
-    if left_out:
+    if past:
         return Period(ctx.today - timedelta(days=width), ctx.today, "range")
     if width < 1:
         return Period(_moved(ctx, -timedelta(days=width)), ctx.present, "range")
@@ -78,7 +91,7 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
     if least != most and most - least <= 1 and unit in ("month", "year"):
         edges = sorted(shifted(ctx.today, unit, sign * n) for n in (least, most))
         return Period(edges[0] + DAY, edges[1] + DAY, "range")
-    first, last = sorted((shifted(ctx.today, unit, sign * n) for n in (least, most)))
+    first, last = sorted(shifted(ctx.today, unit, sign * n) for n in (least, most))
     whole = "day" if unit in ("day", "week") else unit
     begin, end = around(first, whole), around(last, whole)
     return begin if begin == end else Period(begin.start, end.stop, "range")
@@ -88,15 +101,14 @@ def trailing(ctx: Context, unit: str, count: float, *, ahead: bool = False) -> P
     """The last N units up to now; from days on they begin at midnight. ``ahead`` gives the next N units."""
     if unit in ("second", "minute", "hour"):
         delta = timedelta(days=UNIT_DAYS[unit] * count)
-        return Period(ctx.now, _moved(ctx, delta), "range") if ahead else Period(_moved(ctx, -delta), ctx.present, "range")
-    if unit == "year" and count % 1 or unit == "month" and count % 1:
+        return (
+            Period(ctx.now, _moved(ctx, delta), "range") if ahead else Period(_moved(ctx, -delta), ctx.present, "range")
+        )
+    if (unit == "year" and count % 1) or (unit == "month" and count % 1):
         unit, count = ("month", count * 12) if unit == "year" else ("day", round(count * 30.44))
     if ahead:
         return Period(ctx.now, shifted(ctx.today, unit, count) + DAY, "range")
     return Period(shifted(ctx.today, unit, -count), ctx.present, "range")
-
-
-Shift = Callable[[Period, Context], Period | None]
 
 
 def _width(ctx: Context, key: str) -> timedelta:

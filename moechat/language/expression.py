@@ -20,12 +20,14 @@ REACH = 12
 @dataclass(frozen=True)
 class Grammar:
     """A language's glue. ``gap`` may stand inside an expression, ``to`` between the ends of a range, ``also`` between two
-    expressions that share what contains the first; after ``between`` it makes a range too. ``forward`` tells from clause and use whether it speaks of the future."""
+    expressions that share what contains the first; after ``between`` it makes a range too. What ``refers`` to a day named
+    elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause and use whether it speaks of the future."""
 
     gap: re.Pattern[str]
     to: re.Pattern[str]
     also: re.Pattern[str]
     between: re.Pattern[str] | None
+    refers: re.Pattern[str]
     coarse_first: bool
     forward: Callable[[str, str], bool]
 
@@ -189,17 +191,18 @@ def _range(first: Group, last: Group, ctx: Context, forward: bool) -> Period | N
         return None
     if last.core[0].fixed and not first.core[0].fixed:
         place(last, ctx, forward)
-        end = last.period
-        if end:
-            _settle(first, _choose(first.core, end.start, lambda period: period.start <= end.start, False), ctx)
+        if last.period:
+            latest = last.period.start
+            _settle(first, _choose(first.core, latest, lambda period: period.start <= latest, False), ctx)
     else:
         place(first, ctx, forward)
-        begin = first.period
-        if begin and last.core[0].fixed:
+        if first.period and last.core[0].fixed:
             place(last, ctx, forward)
-        elif begin and not (_within_trail(last, first, ctx) and last.period and last.period.start >= begin.start):
-            last.period = None
-            _settle(last, _choose(last.core, begin.start, lambda period: period.start >= begin.start, True), ctx)
+        elif first.period:
+            earliest = first.period.start
+            if not (_within_trail(last, first, ctx) and last.period and last.period.start >= earliest):
+                last.period = None
+                _settle(last, _choose(last.core, earliest, lambda period: period.start >= earliest, True), ctx)
     begin, end = first.period, last.period
     if not begin or not end or end.start < begin.start:
         return None
@@ -245,7 +248,9 @@ def spans(text: str, pieces: Sequence[Piece], grammar: Grammar, ctx: Context) ->
                 group.period = follower.period = None
             shares = previous is not None and grammar.also.fullmatch(text, previous.end, group.start)
             if not (shares and previous and _within_trail(group, previous, ctx)):
-                place(group, ctx, forward)
+                refers = grammar.refers.search(text, max(group.start - 8, 0), group.start)
+                if not (refers and group.core and not group.core[0].fixed):
+                    place(group, ctx, forward)
         except (ValueError, OverflowError):
             # A year or a distance beyond the calendar (九千九百年前) names no time that anyone remembers.
             group.period = None

@@ -5,6 +5,7 @@ A piece is *fixed* (昨天, last week) or *floats* (三月, 周三, 晚上): the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
@@ -15,7 +16,16 @@ from moechat.language import calendar
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 # The length of a unit in days, for tolerances only; dates are reckoned on the calendar.
-UNIT_DAYS = {"second": 1 / 86400, "minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "weekend": 7, "month": 30.44, "year": 365.24}
+UNIT_DAYS = {
+    "second": 1 / 86400,
+    "minute": 1 / 1440,
+    "hour": 1 / 24,
+    "day": 1,
+    "week": 7,
+    "weekend": 7,
+    "month": 30.44,
+    "year": 365.24,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Context:
         return self.now + SECOND
 
 
+Shift = Callable[[Period, Context], "Period | None"]
 Within = Callable[[Period], Iterator[Period]]
 Cycle = Literal["day", "week", "month", "year"]
 
@@ -72,10 +83,28 @@ class Piece:
     fixed: Period | None = None
     within: Within | None = None
     cycle: Cycle | None = None
-    shift: Callable[[Period, Context], Period | None] | None = None
+    shift: Shift | None = None
     leads: bool = False
-    holiday: str = ""
     forward: bool = False
+
+
+Match = re.Match[str]
+Maker = Callable[[Match, Context], list[Piece]]
+
+
+def piece(
+    found: Match,
+    rank: float,
+    *,
+    fixed: Period | None = None,
+    within: Within | None = None,
+    cycle: Cycle | None = None,
+    shift: Shift | None = None,
+    leads: bool = False,
+    forward: bool = False,
+) -> list[Piece]:
+    """A rule's usual result: one piece where its pattern was found."""
+    return [Piece(found.span(), rank, fixed, within, cycle, shift, leads, forward)]
 
 
 def day(moment: datetime, count: int = 1, unit: str = "day") -> Period:

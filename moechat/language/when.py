@@ -81,7 +81,9 @@ def _resolve(
 ) -> tuple[Span, ...]:
     ctx = Context(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
     found: list[tuple[int, int, Period]] = []
-    rest, own_zh, own_en = text, [], []
+    rest = text
+    own_zh: list[Piece] = []
+    own_en: list[Piece] = []
     for piece in known.pieces(text, ctx):
         start, end = piece.at
         chinese = bool(_HAN.search(text, start, end))
