@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.index.hybrid import Doc, HybridIndex, HybridSettings, without_names
+from moechat.index.hybrid import Doc, HybridIndex, HybridSettings, asked_words, side_meant, without_names
 from moechat.index.vector import VectorTable, text_key
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -77,6 +77,47 @@ def test_the_answer_that_follows_a_question_comes_with_it():
         "Ann: Where did you adopt your parrot?", "Bob: At the shelter near the harbour.", start=DAY, first=20
     )
     assert set(indexed(docs).search("Where was the parrot adopted?", None, k=2).docs) == {20, 21}
+
+
+def test_a_question_seldom_holds_the_answer():
+    docs = [*SMALL_TALK, *talk("Ann: Do you have a parrot?", start=DAY, first=20)]
+    docs += talk("Bob: We have a parrot.", start=3 * DAY, first=21)
+    assert first(indexed(docs), "Who has a parrot?") == 21
+
+
+@pytest.mark.parametrize(
+    ("question", "side"),
+    [
+        ("你给我推荐了什么书？", 1),
+        ("我喜欢什么音乐？", 0),
+        ("我跟你说过什么？", 0),
+        ("Did you tell me a joke?", 1),
+        ("What is my job?", 0),
+        ("香菜好吃吗", None),
+        ("我们去过哪里", None),
+    ],
+)
+def test_pronouns_mean_a_side(question: str, side: int | None):
+    assert side_meant(question) == side
+
+
+def test_who_is_asked_about_by_a_pronoun_is_preferred():
+    docs = talk("我: 我喜欢爵士乐") + talk("她: 我喜欢爵士乐", start=DAY, first=3)
+    assert first(indexed(docs), "我喜欢什么音乐，爵士乐吗？") == 0
+    assert first(indexed(docs), "你喜欢什么音乐，爵士乐吗？") == 3
+
+
+def test_a_hinted_time_prefers_but_does_not_force():
+    docs = [*talk("Ann: a parrot"), *talk("Ann: a parrot", start=5 * DAY, first=2)]
+    docs += talk("Ann: rain all day", start=5 * DAY + 2 * HOUR, first=4)
+    index = indexed([*docs, *(Doc(d.doc + 10, d.time + 90 * DAY, d.speaker, d.text) for d in SMALL_TALK)])
+    assert index.search("parrot", None, hints=[(0.0, DAY)]).docs[:2].tolist() == [0, 2]
+    assert index.search("parrot", None, hints=[(5 * DAY, 6 * DAY)]).docs[:2].tolist() == [2, 0]
+
+
+def test_words_that_say_nothing_are_not_searched_by():
+    assert asked_words("What did the parrot do?") == ["parrot"]
+    assert asked_words("What did you do?") != []
 
 
 def test_neighbours_count_within_a_talk_only():

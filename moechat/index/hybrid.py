@@ -30,33 +30,39 @@ Times = tuple[float, float]
 
 WEIGHTS: Mapping[str, float] = {
     "dense": 0.6,  # cosine, in standard deviations above the mean of all
-    "around": 0.7,  # the same of the neighbours in the talk, by NEAR
-    "lexical": 3.0,  # share of the question's words, weighted by rarity, that the document has
-    "window": 5.0,  # the same of the document with its neighbours in the talk, counts fading by distance
-    "speaker": 2.5,  # said by the one whom the question names
-    "tells": 0.7,  # tells a time where the question asks when
-    "time": 0.4,  # tells a time
-    "name": 0.7,  # tells a name or a title
-    "asks": -0.8,  # ends with a question: it seldom holds the answer
-    "length": 0.4,  # logarithm of the words
+    "around": 0.6,  # the same of the neighbours in the talk, by NEAR
+    "lexical": 1.0,  # share of the question's words, weighted by rarity, that the document has
+    "window": 4.5,  # the same of the document with its neighbours in the talk, counts fading by distance
+    "answers": 1.0,  # the same of the question before, where the document follows one in the talk
+    "speaker": 2.5,  # said by the one whom the question names; by the side that 我 or 你 means, less
+    "tells": 1.5,  # tells a time, where the question asks when
+    "name": 0.6,  # tells a name or a title
+    "asks": -2.25,  # is a question itself: it seldom holds the answer
+    "hint": 2.5,  # told or happened in a time that is only hinted at
 }
+"""Fitted by leaving one conversation out and rounded; benchmarks/retrieval.py shows what each is worth."""
 FIRST = 1000.0
-"""Added to what lies in the asked time, so that it comes first."""
+"""Added to what lies in an asked time, so that it comes first."""
 NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
 """How much a neighbour in the talk says about a document, by distance: what went before says most."""
-REACH, FADING = 4, 0.7
-"""How far the window of words reaches in messages, and what a message more costs."""
+FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
+"""How much a word of a neighbour counts in a document's window, by distance."""
+PRONOUN = 0.4
+"""How much of a name it is to say 我 or 你."""
 COLUMNS = {
     "alive": np.bool_,
     "time": np.float64,
     "speaker": np.int32,
     "traits": np.uint8,
+    "asking": np.float32,
     "start": np.float64,
     "end": np.float64,
 }
 
 ASKS, TELLS_TIME, NAMES = 1, 2, 4
 _QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
+_CAPTION = re.compile(r"\s*[\[【][^\]】]*[\]】]\s*$")
 _TIME_TOLD = re.compile(
     r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
     |this\ (?:week|month|year|morning|weekend)
@@ -71,6 +77,14 @@ _ASKS_WHEN = re.compile(
     r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
     re.IGNORECASE,
 )
+# What you told is asked by 你…说, but 跟你说 is what I told.
+_YOU_SAID = re.compile(
+    r"(?<![跟和对向给同与])你(?:[给跟对向和教]过?我|[^我，。？！]){0,6}?(?:推荐|建议|告诉|介绍|说|提|讲|分享|答应|教|叫什么|喜欢|最爱|讨厌|的)"
+    r"|(?<!i )(?<!tell )\byou\b.{0,12}\b(?:recommend|suggest|say|said|tell|told|promise|mention|teach|like|love|hate)|\byour\b",
+    re.IGNORECASE,
+)
+_I = re.compile(r"我(?!们)|\b(?:I|my|me|mine)\b", re.IGNORECASE)
+USER_SIDE, CHARACTER_SIDE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +178,8 @@ class HybridIndex:
                     self.remove([doc.doc])
                 self.lexical.add(doc.doc, words.tokens(doc.text))
                 start, end = doc.happened or (np.nan, np.nan)
-                values = (True, doc.time, self._speaker(doc.speaker), _traits(doc.text), start, end)
+                traits, asking = _traits(doc.text), _asking(doc.text)
+                values = (True, doc.time, self._speaker(doc.speaker), traits, asking, start, end)
                 for name, value in zip(COLUMNS, values, strict=True):
                     self._columns[name][doc.doc] = value
                 if self._order is not None and not self._order.append(doc.doc, doc.time):
@@ -187,6 +202,7 @@ class HybridIndex:
         *,
         k: int = 200,
         spans: Sequence[Times] = (),
+        hints: Sequence[Times] = (),
         restrict: bool = False,
         hidden: Collection[int] = (),
         speakers: Collection[str] = (),
@@ -195,10 +211,11 @@ class HybridIndex:
 
         ``vector`` is that of the question, (dim,) float32 at unit length; None: words and time serve. With ``spans``
         (epoch seconds, inclusive) what was told or happened in them comes first, with ``restrict`` nothing else comes.
+        ``hints`` are times that the text names without asking for them, or vaguely (最近): there, a document gains a little.
         ``hidden`` documents are neither found nor looked at as neighbours. ``speakers`` are meant beside those named.
         """
         with self._lock:
-            return _Search(self, text, vector, spans, restrict, hidden, speakers).ranked(k)
+            return _Search(self, text, vector, spans, hints, restrict, hidden, speakers).ranked(k)
 
     def flush(self) -> None:
         """Write what is new; vectors are the caller's."""
@@ -264,12 +281,33 @@ def _name_pattern(name: str) -> str:
     return rf"(?<![a-zA-Z]){re.escape(name)}(?![a-zA-Z])" if name.isascii() else re.escape(name)
 
 
+def asked_words(text: str) -> list[str]:
+    """The tokens of a question that say something about the matter; all where none does."""
+    found = words.tokens(text)
+    return [token for token in found if not words.is_stop_word(token)] or found
+
+
+def side_meant(text: str) -> int | None:
+    """Whose words a question in the first or second person is about: 你推荐过 the character's, 我喜欢 the user's."""
+    if _YOU_SAID.search(text):
+        return CHARACTER_SIDE
+    return USER_SIDE if _I.search(text) else None
+
+
 def _traits(text: str) -> int:
     return (
-        ASKS * bool(_QUESTION_END.search(text))
+        ASKS * bool(_QUESTION_END.search(_CAPTION.sub("", text)))
         | TELLS_TIME * bool(_TIME_TOLD.search(text))
         | NAMES * bool(_NAME_TOLD.search(text))
     )
+
+
+def _asking(text: str) -> float:
+    """How far a text is a question, 0..1: two thirds for the share of it that asks, one third for ending so."""
+    said = _CAPTION.sub("", text)
+    sentences = _SENTENCE.findall(said)
+    share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(said), 1)
+    return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(said)) / 3
 
 
 class _Order:
@@ -343,6 +381,7 @@ class _Search:
         text: str,
         vector: NDArray[np.float32] | None,
         spans: Sequence[Times],
+        hints: Sequence[Times],
         restrict: bool,
         hidden: Collection[int],
         speakers: Collection[str],
@@ -353,13 +392,13 @@ class _Search:
         self.order = index.order()
         folded = text.casefold()
         self.meant = {i for i, n in enumerate(index.speakers) if n in speakers or (n.strip() and _named(n, folded))}
-        counted = Counter(words.tokens(index.without_names(text)))
+        counted = Counter(asked_words(index.without_names(text)))
         self.names = list(counted)
         self.worth = index.lexical.idf(self.names) * np.fromiter(counted.values(), np.float32, len(counted))
         self.visible = index.column("alive").copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
-        self.inside = self._inside(spans)
+        self.inside, self.hinted = self._inside(spans), self._inside(hints)
 
     def ranked(self, k: int) -> Ranked:
         docs = self._candidates(k)
@@ -423,31 +462,30 @@ class _Search:
 
     def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
         weights, places = self.settings.weights, self.order.places(docs)
-        beside = {distance: self._beside(places, distance) for distance in range(-REACH, REACH + 1)}
+        beside = {distance: self._beside(places, distance) for distance in FADING}
         reached = np.unique(np.concatenate(list(beside.values())))
         reached = reached[reached >= 0]
         at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
-        lexical, window, present, lengths = self._word_features(self.order.docs[reached], at)
+        lexical, window, answers, present = self._word_features(self.order.docs[reached], at)
         dense, around = self._dense_features(self.order.docs[reached], at)
         traits = self.index.column("traits")[docs]
-        asks_when = bool(_ASKS_WHEN.search(self.text))
         values = {
             "dense": dense,
             "around": around,
             "lexical": lexical,
             "window": window,
+            "answers": answers,
             "speaker": self._said_by_meant(docs),
-            "tells": (traits & TELLS_TIME > 0) * float(asks_when),
-            "time": (traits & TELLS_TIME > 0) * 1.0,
-            "name": (traits & NAMES > 0) * 1.0,
-            "asks": (traits & ASKS > 0) * 1.0,
-            "length": np.log1p(np.minimum(lengths, 80)),
+            "tells": (traits & TELLS_TIME > 0) * float(bool(_ASKS_WHEN.search(self.text))),
+            "name": traits & NAMES > 0,
+            "asks": self.index.column("asking")[docs],
+            "hint": self.hinted[docs],
         }
         return {name: np.asarray(value, np.float64) * weights.get(name, 0.0) for name, value in values.items()}, present
 
-    def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
-        """Shares of the question's words in each document and in its window; which words; lengths."""
+    def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+        """Shares of the question's words: in each document, its window, and the question it answers; which words."""
         lexical = self.index.lexical
         table, lengths = lexical.counts(docs, self.names)
         table[~self.visible[docs]] = 0
@@ -455,13 +493,14 @@ class _Search:
         lengths = np.append(lengths, np.float32(0))
         share = self.worth / max(float(self.worth.sum()), 1e-9)
         counts, sizes = np.zeros((len(at[0]), len(self.names)), np.float32), np.zeros(len(at[0]), np.float32)
-        for distance, places in at.items():
-            counts += np.float32(FADING ** abs(distance)) * table[places]
-            sizes += np.float32(FADING ** abs(distance)) * lengths[places]
-        usual = lexical.average_length * sum(FADING ** abs(distance) for distance in at)
-        window = saturate(counts, sizes, usual, k1=0.6, b=0.3) @ share
-        present = table[at[0]] > 0
-        return present @ share, window, present, lengths[at[0]]
+        for distance, fading in FADING.items():
+            counts += np.float32(fading) * table[at[distance]]
+            sizes += np.float32(fading) * lengths[at[distance]]
+        usual = lexical.average_length * sum(FADING.values())
+        window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
+        shares = (table > 0) @ share
+        asked = np.append(self.index.column("traits")[docs] & ASKS > 0, False)
+        return shares[at[0]], window, (shares * asked)[at[-1]], table[at[0]] > 0
 
     def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
         if self.vector is None:
@@ -486,9 +525,10 @@ class _Search:
         return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
 
     def _said_by_meant(self, docs: Ints) -> Floats:
-        if not self.meant or len(self.meant) == len(self.index.speakers):
-            return np.zeros(len(docs))
-        return np.isin(self.index.column("speaker")[docs], list(self.meant)).astype(np.float64)
+        if self.meant and len(self.meant) < len(self.index.speakers):
+            return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
+        side = None if self.meant else side_meant(self.text)
+        return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
 
 
 def _named(name: str, folded_text: str) -> bool:
