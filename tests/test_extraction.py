@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fact_blind import BLIND
 from fact_table import CASES, Case
 
 from moechat.ai import answer, extraction
@@ -22,7 +23,7 @@ from moechat.prompts import Prompts
 ZONE = timezone(timedelta(hours=8))
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=ZONE)
 PROMPTS = Path(__file__).resolve().parents[1] / "prompts"
-TRAPS = [case for case in CASES if not case.facts and case.kind not in ("nothing", "plain")]
+TRAPS = [case for case in CASES + BLIND if not case.facts and case.kind not in ("nothing", "plain")]
 
 
 def exchange(user: str, char: str = "嗯嗯", *, id: str = "x1", at: datetime = NOW) -> Exchange:
@@ -120,7 +121,7 @@ def right_answer(case: Case) -> str:
     return said(*facts)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind}-{case.text[:24]}")
+@pytest.mark.parametrize("case", CASES + BLIND, ids=lambda case: f"{case.kind}-{case.text[:24]}")
 def test_right_facts_of_the_table_pass_the_guards(case: Case) -> None:
     model = answering(right_answer(case))
     facts = understand(model, exchange(case.text), language=case.language).facts

@@ -6,6 +6,7 @@ import time
 from datetime import date, datetime, timedelta, timezone
 
 import pytest
+from fact_blind import BLIND
 from fact_table import CASES, Case
 
 from moechat.ai import rules
@@ -24,7 +25,7 @@ def key(fact: FactDraft) -> tuple[str, str, int]:
     return contradiction.keyword_class(fact).partition(":")[0], fact.target, contradiction.polarity(fact)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind}-{case.text[:24]}")
+@pytest.mark.parametrize("case", CASES + BLIND, ids=lambda case: f"{case.kind}-{case.text[:24]}")
 def test_exactly_the_facts_of_the_table_are_found(case: Case) -> None:
     facts = understood(case.text).facts
 

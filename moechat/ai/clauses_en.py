@@ -26,7 +26,8 @@ FRIEND = (
 )
 PET = (
     "cat|kitten|dog|puppy|rabbit|bunny|hamster|parrot|bird|turtle|tortoise|goldfish|fish|horse|pony|guinea pig|gecko|"
-    "lizard|snake|ferret|corgi|poodle|pet|rat|mouse|budgie|labrador|husky"
+    "lizard|snake|ferret|corgi|poodle|pet|rat|mouse|budgie|labrador|husky|golden retriever|retriever|spaniel|terrier|"
+    "beagle|shiba inu|shiba|chihuahua|pug|bulldog|dachshund"
 )
 PERSON = rf"{FAMILY}|{PARTNER}|{FRIEND}"
 
@@ -93,7 +94,7 @@ _TAG = re.compile(
 )
 _UNSURE = re.compile(
     r"\bmaybe\b|\bperhaps\b|\bprobably\b|\bpossibly\b|\bI (?:do not|never) (?:think|know|remember|recall|believe|"
-    r"said|say|told|claimed|suppose)\b|\bnever (?:said|told|claimed)\b|\bnot sure\b|\bI guess\b|\bI wonder\b|"
+    r"said|say|told|claimed|suppose)\b|\bnever (?:said|told|claimed)\b|\bnot sure\b|\bI (?:am not saying|cannot say|thought)\b|\bI guess\b|\bI wonder\b|"
     r"\bapparently\b|\bsupposedly\b|\bI (?:forgot|doubt)\b|\bsomeone said\b|"
     r"\b(?:it is |it's |that is |that's )?not (?:that|like) I\b|\b(?:might|(?-i:may)|could|should|must|would)\b(?! "
     r"have to say)|\bnot that I\b|\bas if I\b|\bkind of\b(?= a)|\balmost\b|\bnearly\b",
@@ -105,6 +106,7 @@ _JOKE = re.compile(
     r"\bnot true\b|\bmade that up\b|\bironic\w*|🙄|\b(?:\.\.\.)?\s?not$",
     re.I,
 )
+_ANNOUNCED = re.compile(r"(?:here's )?a joke|joke|april fools|yeah,? right|oh sure|sarcasm|irony", re.I)
 _EARNEST = re.compile(
     r"\b(?:not|no|stop|is not|am not|never)\s+(?:even )?(?:kidding|joking|jk|joke)\b|\bno joke\b", re.I
 )
@@ -115,7 +117,7 @@ _PAST = re.compile(
     re.I,
 )
 _WISH = re.compile(
-    r"^(?:(?:really|just|also|still|always|so|do|have|kind of|very|much)\s+)*(?:want(?:ed)? to|want|wish|hope|hoping|"
+    r"^(?:(?:really|just|also|still|always|so|do|have|kind of|very|much)\s+)*(?:(?:do not )?want(?:ed)? to|want|wish|hope|hoping|"
     r"dream of|dreamed|dreamt|am dreaming|would (?:like|love|rather|prefer|hate|kill)|"
     r"am (?:hoping|thinking (?:of|about)|considering|dreaming)|need to|need|long to|cannot wait|look forward|am "
     r"looking forward|feel like|wanted|think about|am tempted)\b",
@@ -325,12 +327,12 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
 
 
 def _jokes(clauses: list[Clause]) -> list[Clause]:
-    """A joke takes back what was said before it; one that opens the message covers what follows in it."""
+    """A joke takes back what was said before it; one that is announced ("yeah right, …") covers what follows."""
     result: list[Clause] = []
     opening = False
     for number, clause in enumerate(clauses):
         if clause.mood == "joke":
-            opening = opening or (number == 0 and len(clause.text.split()) <= 4)
+            opening = opening or (number == 0 and bool(_ANNOUNCED.match(clause.text)))
             result = [_with(earlier, "joke") for earlier in result]
         elif opening:
             clause = _with(clause, "joke")

@@ -50,7 +50,8 @@ _TIME = (
 )  # fmt: skip
 _LEAD_TIME = re.compile(rf"^(?:{_TIME})+[,， ]?")
 _ADVERB = re.compile(
-    r"^(?:也|还(?!有)|就(?!读|职)|都|其实|一直|真的|真心|确实|现在|目前|如今|今年|最近|近来|已经|已|从小就?|从小到大|"
+    r"^(?:开始(?=喜欢|讨厌|爱|不|吃素)|也|还(?!有)|就(?!读|职)|都|其实|一直|真的|真心|确实|现在|目前|如今|今年|最近|"
+    r"近来|已经|已|从小就?|从小到大|"
     r"平时|平常|一般|特别|非常|超级|超(?!市)|很|"
     r"好(?=喜欢|爱|讨厌|怕)|挺|蛮|比较|更|太|可(?=喜欢|爱|讨厌|是)|又|却|本人|个人|自己|有点儿?|有些|稍微|始终|永远|"
     r"至今|仍然|依然|向来|尤其|格外|十分|相当|巨|贼|只|才|是真的|"
@@ -70,7 +71,7 @@ _CUT = re.compile(
     r"(?<=.)(?=却(?=不|讨厌|喜欢))"
 )
 _ASKS = re.compile(
-    r"[吗嘛][啊呀]?$|什么(?!都)|啥(?!都)|哪(?:里|儿|个|些|位|家|天|年|种|座|怕)?(?!怕|吒)|谁(?!都)|怎么(?!都|也)|"
+    r"[吗嘛][啊呀]?$|什么(?!都)|啥(?!都)|哪(?:里|儿|个|些|位|家|天|年|种|座|怕)?(?!怕|吒)|谁(?!都)|(?<![不没])怎么(?!都|也)|"
     r"为何|为什么|几(?:岁|号|点|月|个人)|"
     r"多[少大高重久长]$|难道|何时|何处|"
     r"([喜是有能会要爱好对吃喝养住记行想])[没不]\1|是否|记不记得|你猜|何必|何苦|干嘛|咋"
@@ -83,7 +84,7 @@ _IF = re.compile(
     r"想象一下|比方说|换作|换成我|设想|要不是"
 )
 _UNSURE = re.compile(
-    r"可能(?!性)|也许|或许|大概|好像|似乎|说不定|恐怕|差点|不一定|估计|应该是|不确定|不知道|忘了|不记得|没说过|"
+    r"可能(?!性)|也许|或许|大概|好像|似乎|说不定|恐怕|差点|不一定|估计|应该是|不确定|不觉得|不认为|不知道|忘了|不记得|没说过|"
     r"差不多|听说|据说|是不是"
 )
 _JOKE = re.compile(
@@ -91,11 +92,16 @@ _JOKE = re.compile(
     r"不是真的|别当真|吹牛|讽刺|\[doge\]|🙄|狗头|才不是呢|说反了|"
     r"可真.+呢$|乱说的"
 )
+_ANNOUNCED = re.compile(r"(?:我|来|跟你|给你)*(?:开|讲|说)(?:一?个)(?:玩笑|笑话)$|反话|呵呵|愚人节")
 _EARNEST = re.compile(r"(?:没|不|别|不是|没在|不是在)(?:跟你|和你)?(?:开(?:个)?玩笑|骗你|逗你|说笑|吹牛)|(?:谁)骗你")
 _PAST = re.compile(
     r"以前|从前|曾经?|小时候|(?:^|我)原[来先](?!是)|过去(?!了)|当年|当初|那时候?|当时|那会儿|那年|那阵|时候|时期|"
     r"年轻时|上学时|(?:喜欢|讨厌|养|住|学|当|做|有|爱|谈|工作|上班|信|"
     r"交)过(?!敏|年|生日|得|日子|节|去)|一度|之前(?!说)|本来(?!就)|早年|前世|上辈子"
+)
+_BROUGHT_IN = re.compile(
+    rf"(?:有|养了?)(?:[一二两三四五六七八九十几\d]*[只条个匹位名])(?:[{HAN}]{{0,4}}的)?[{HAN}]{{0,3}}?({PERSON}|"
+    rf"{PET})"
 )
 _GREETING = re.compile(r"(?:大家|你们?|您)?好[呀啊]?|嗨|嘿|哈喽|早上好|晚上好|hi|hello|初次见面|很高兴认识你", re.I)
 _NOW = re.compile(r"现在|如今|目前|今年|后来|已经|终于|最近")
@@ -120,9 +126,9 @@ _REPORT = re.compile(
     r"记得|建议|骗"
 )
 _MINE = re.compile(rf"^我(?:家)?的?({PERSON}|{PET})(?:们|也|的(?=生日|名字|老家|工作|职业))?")
-_USER = re.compile(r"^(?:我们俩?|咱们?|俺|本人|我家(?=住|在|搬)|我(?:自己)?)(?!们)")
+_USER = re.compile(r"^(?:我们俩?|咱们?|俺|本人|我家(?=住|在|搬)|我(?:自己|这个?人|呢|啊)?)(?!们)")
 _OTHER = re.compile(
-    rf"^(?:你们?|您|他们?|她们?|它们?|大家|别人|人家|有人|有些人|谁|这|那|小[{HAN}](?=说|也|很|在|住|喜|讨|不|叫)|"
+    rf"^(?:你们?|您|他们?|她们?|它们?|大家|别人|人家|没有?人|有人|有些人|谁|这|那|小[{HAN}](?=说|也|很|在|住|喜|讨|不|叫)|"
     rf"(?:{PERSON})|{PET}的?|老板|天气|今天天气|外面|"
     rf"主角|歌里|书里|电影里|老师)"
 )
@@ -130,7 +136,8 @@ _BARE = re.compile(
     r"^(?:才|真|就|可|一直|从小|非常)?(?:不|没|从不|从来|再也|最?(?:不|超|很|好|特别|真)?(?:喜欢|讨厌|爱[吃喝看听]|"
     r"热爱|受不了|害怕)|住[在]|"
     r"住(?=[\u4e00-\u9fff]{2})|养|在.{1,12}(?:上班|工作|读|上学|实习|当|做)|叫|今年|来自|老家|"
-    r"有[一两个只条]|单身|对.{1,12}(?:过敏|感兴趣|没兴趣)|\d+岁|[一二三四五六七八九十]+岁|每[天晚周年个]|经常|和|跟|"
+    r"有[一两个只条]|单身|是(?:一[名个位]|个)|对.{1,12}(?:过敏|感兴趣|没兴趣)|\d+岁|[一二三四五六七八九十]+岁|"
+    r"每[天晚周年个]|经常|和|跟|"
     r"去|吃|喝|看|买|搬|换|跳槽|辞|入职|考|毕业|学|戒|生日|身高|体重|"
     r"结婚|分手|离婚|"
     r"打算|准备|想|要|决定|刚|丢|收到|参加|见|加班|会(?=弹|说|游|开|做)|做|玩|打|写|做|从事|专业|读|爸|带|陪|帮|终于|"
@@ -192,11 +199,19 @@ def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
             and not all(_GREETING.fullmatch(one.text) for one in [*before, *clauses])
         ):
             clause = Clause(part, clause.body, UNKNOWN, own, lead=clause.lead)  # 学了一道菜，叫做清蒸鲈鱼
-        mood, whose = own, OTHER if own == "hearsay" else clause.whose
+        mood, whose = own, OTHER if own == "hearsay" else _introduced(part, clause) or clause.whose
         if _TAG_QUESTION.match(part) and clauses and (asked or part.endswith(("吗", "吧"))):
             clauses[-1] = _with(clauses[-1], "question")
         clauses.append(Clause(part, clause.body, clause.whose, own, start + at, clause.lead))
     return clauses
+
+
+def _introduced(part: str, clause: Clause) -> str:
+    """The person that a clause brings in (我有个弟弟, 我女儿叫朵朵): what follows without a subject is said of them."""
+    if named := _MINE.match(part):
+        return named[1]
+    brought = _BROUGHT_IN.match(clause.body) if clause.whose == USER else None
+    return brought[1] if brought else ""
 
 
 def _parts(sentence: str) -> list[tuple[int, str]]:
@@ -254,7 +269,7 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
         return "question"
     if _UNSURE.search(part) or _DENIED.match(clause.body) or (part.endswith("吧") and "叫我" not in part):
         return "uncertain"
-    if _OF_OTHERS.match(part):
+    if _OF_OTHERS.match(part) or ("○" in part and _REPORT.search(part)):
         return "hearsay"
     if _WISH.match(clause.body) or _WISH.match(part):
         return "wish"
@@ -266,14 +281,12 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
 
 
 def _jokes(clauses: list[Clause]) -> list[Clause]:
-    """A joke takes back what was said before it; one that opens the message covers what follows in it."""
+    """A joke takes back what was said before it; one that is announced (开个玩笑) covers what follows."""
     result: list[Clause] = []
     opening = False
     for number, clause in enumerate(clauses):
         if clause.mood == "joke":
-            bare_marker = len(clause.text) <= 12
-            if number == 0 and bare_marker:
-                opening = True
+            opening = opening or (number == 0 and bool(_ANNOUNCED.match(clause.text)))
             result = [_with(earlier, "joke") for earlier in result]
         elif opening:
             clause = _with(clause, "joke")

@@ -17,7 +17,7 @@ from moechat.ai.clauses_en import PERSON, PET
 _MONTH = rf"(?P<month>{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in found.MONTHS)})\.?"
 _NUMBER = rf"\d{{1,3}}|(?:{'|'.join(found.TENS)})(?:[- ](?:{'|'.join(found.ONES)}))?|{'|'.join(found.ONES[3:])}"
 _NO = (
-    r"(?P<no>(?:do not|never|no longer|have never|do not really|do not particularly|really do not|cannot say I|do "
+    r"(?P<no>(?:do not|never|no longer|have never|do not really|do not particularly|really do not|do "
     r"not even) (?:really |particularly |even |much |quite |ever |actually |also )?)"
 )
 _TRAIT = (
@@ -88,7 +88,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (rf"(?P<no>do not |no longer )?live (?:in|at|near|outside|on) (?P<place>.+?){found.END}", found.home),
         (r"have (?:lived|been living) in (?P<place>.+)", found.home),
         (r"am living in (?P<place>.+)", found.home),
-        (r"(?:have )?(?:just )?(?:recently )?(?:moved|relocated|settled)(?: back)?(?: house| away)? (?:to|in) "
+        (r"(?:have )?(?:just )?(?:recently )?(?:moved|relocated|settled)(?: back)?(?: house| away)?(?: from .+?)? (?:to|in) "
          r"(?P<place>.+)", found.home),
         (r"my (?:home|house|flat|apartment|address) is (?:in|at) (?P<place>.+)", found.home),
         (r"(?:am|come|am originally|originally come) from (?P<place>.+)", found.hometown),
@@ -105,6 +105,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (r"(?:have )?(?:just |recently )?(?:started|joined|begun)(?: working| a (?:new )?job| work)? ?(?P<prep>at|"
          r"for|in|with) (?P<place>.+)", found.employer),
         (r"(?:have )?(?:got|landed|found) a (?:new )?job (?P<prep>at|with|in) (?P<place>.+)", found.employer),
+        (r"am an? (?:\w+ )?student (?:at|of) (?P<school>.+)", found.studies),
         (rf"am (?:a|an|the) (?P<sign>{_SIGNS})", found.sign),
         (rf"am (?P<no>not )?(?P<what>{_TRAIT})(?: now)?", found.trait),
         (rf"am (?P<no>not |no longer )?(?:an? |now an? |working as an? )(?!big fan|huge fan|"
@@ -130,7 +131,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (rf"(?:have|have got) (?P<count>an?|one|two|three|four|five|\d+) (?:(?:older|younger|big|little|twin) "
          rf")?(?P<who>(?:{PERSON})(?:s|ren)?){found.END}", found.person),
         (rf"(?P<no>do not have (?:any|an?)|have no) (?P<who>(?:{PERSON})s?){found.END}", found.person),
-        (r"[Mm]y (?:(?P<bad>least favou?rite)|(?:all[- ]time )?favou?rite) (?P<thing>(?!part|thing|one|bit|moment|"
+        (r"[Mm]y (?:(?P<bad>least favou?rite)|(?:new |all[- ]time |absolute )?favou?rite) (?P<thing>(?!part|thing|one|bit|moment|"
          r"memory|way)[\w-]+(?: [\w-]+)?) (?:is|are|was always|has become|is now|became) (?:now |still |definitely |"
          r"probably )?(?P<target>.+)", found.favourite),
         (r"my hobb(?:y is|ies are) (?P<target>.+)", found.as_said("has {} as a hobby", "likes", 1)),
@@ -192,7 +193,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         found.as_said("likes {}", "likes", 1)),
         (rf"{_NO}?(?:(?:really|absolutely|truly|also|still|always|totally|just|now|to) )*(?:{_LIKE}|{_DISLIKE}) "
          rf"(?P<target>.+?){found.END}", found.taste),
-        (r"am (?P<name>[A-Z][a-z]+)(?: [A-Z][a-z]+)?",
+        (r"am (?P<name>[A-Z][a-z]+)(?: [A-Z][a-z]+)?(?:, an? .+)?",
         _only_a_name),
     )
 )  # fmt: skip

@@ -86,9 +86,9 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (rf"(?:是|就是|过)?(?:我的?)?生日{_TAIL}", found.birthday_today),
         (rf"(?:(?:和|跟|与)[\u4e00-\u9fff]{{1,6}}?(?:一起)?)?(?P<no>不|没)?(?:再)?(?:住在?|定居在?|家住在?)(?P<place>.+?){_TAIL}",
         found.home),
-        (r"(?:坐标|人在|常住)(?P<place>[\u4e00-\u9fff]{2,8})", found.home),
+        (r"(?:坐标|人在|常住|现居)(?P<place>[\u4e00-\u9fff]{2,8})", found.home),
         (r"(?:我)?(?:的)?(?:家|住址|地址|住处)(?:就)?(?:在|是)(?P<place>.+)", found.home),
-        (rf"(?:搬家|搬|移居|迁居|定居)(?:到|去|来|回)(?:了)?(?P<place>.+?)(?:住|生活|定居)?{_TAIL}", found.home),
+        (rf"(?:从.{{1,8}}?)?(?:搬家|搬|移居|迁居|定居)(?:到|去|来|回)(?:了)?(?P<place>.+?)(?:住|生活|定居)?{_TAIL}", found.home),
         (rf"在(?P<place>[{HAN}]{{2,10}})(?:定居|安家|生活){_TAIL}", found.home),
         (rf"(?:我的?|的)?(?:老家|家乡|故乡)(?:就)?(?:是|在)(?P<place>.+?){_TAIL}", found.hometown),
         (rf"(?:来自|出生在|出生于|生在)(?P<place>.+?){_TAIL}", found.hometown),
@@ -105,7 +105,8 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (rf"(?P<no>不|没)?(?:再)?(?:是)?在(?P<place>[^,，]{{1,16}}?)(?:上班|工作|任职|实习|打工|干活|(?:当|做)(?:一名|"
          rf"一个)?(?P<job>{_JOBS})){_TAIL}", found.employer),
         (rf"(?:跳槽|入职|加入|换工作|调|调动)(?:到|去|了|进)*(?P<place>[^,，]{{1,16}}?)(?:上班|工作)?{_TAIL}", found.employer),
-        (rf"(?P<no>不)?(?:再)?(?:是|当|做|成为|当上)了?(?:一名|一个|一位|个|名)?(?P<job>{_JOBS}){_TAIL}", found.job),
+        (rf"(?P<no>不)?(?:再)?(?:是|当|做|成为|当上)了?(?:一名|一个|一位|个|名)?(?P<job>(?!做|搞|"
+         rf"从事){_JOBS})(?:(?:已经)?(?:快|有)?(?:{_NUMBER})年)?{_TAIL}", found.job),
         (rf"(?:的)?(?:我的)?(?:工作|职业|本职|本行)(?:是)(?:一名|一个|当|做)?(?P<job>[{HAN}A-Za-z]{{2,12}}){_TAIL}", found.job),
         (rf"(?:是)?(?:做|搞|干|从事)(?P<job>[{HAN}A-Za-z]{{2,8}}?)(?:的|工作|行业|这一?行){_TAIL}", found.job),
         (rf"(?:读|上|念|是)(?P<grade>大[一二三四]|高[一二三]|初[一二三]|研[一二三]|博[一二三四]|"
@@ -160,7 +161,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (rf"是(?P<target>[^的]{{1,12}})的?(?:粉丝|铁粉|死忠粉|歌迷|影迷|球迷){_TAIL}", found.fan),
         (rf"(?P<how>能|爱|很能|特别能)(?:吃|喝)(?P<target>{_BARE_FOODS}){_TAIL}",
         lambda match, now: iter([Found(f"{match['how'][-1]}吃{match['target']}", "喜好", match["target"])])),
-        (rf"(?P<how>吃)(?P<target>{_BARE_FOODS}){_TAIL}", found.eat),
+        (rf"(?:改|一直)?(?P<how>吃)(?P<target>{_BARE_FOODS}){_TAIL}", found.eat),
         (rf"(?P<no>{_NEGATION})?(?:最|真|超|特别|很|挺|也|太)*(?P<like>{_LIKE})(?P<consume>吃|喝)?(?P<target>.+)", found.taste),
         (rf"(?P<no>{_NEGATION})?(?:最|真|超|特别|很|挺|也|太)*(?P<dislike>{_DISLIKE})(?P<consume>吃|喝)?(?P<target>.+)",
         found.taste),
