@@ -9,35 +9,58 @@ from datetime import datetime
 from moechat.language import periods as p
 from moechat.language.periods import Context, Period, Piece
 
-_KIN = r"爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|弟弟?|姐姐?|妹妹?|老公|老婆|先生|太太|男朋友|女朋友|对象|儿子|女儿|孩子|宝宝|朋友|闺蜜|同学|老师|同事"
-_END = (
-    r"的?(?:那天|那一天|那次|那晚|那年|那会儿|那时候?|当天|时候|时)|(?=[，。！？,.!?；;\s]|是(?:什么时候|哪天|几号)|$)"
+_KIN = (
+    r"爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|弟弟?|姐姐?|妹妹?|老公|老婆|先生|太太|男朋友|女朋友|对象|"
+    r"儿子|女儿|孩子|宝宝|朋友|闺蜜|同学|老师|同事"
 )
+_WHOSE = (
+    rf"我(?:{_KIN})|我们?|你们?|他|她|TA|自己|{_KIN}|[小老阿][\u4e00-\u9fff]|[A-Za-z]{{2,20}}|"
+    rf"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{{2,3}}(?=的)"
+)
+_BOTH = r"(?:我们?|咱们?|你|我[和跟]你|你[和跟]我)?(?:[和跟][你我])?"
+_WHAT = r"(?P<what>[^\s，。！？,.!?；;的]{1,8}?)"
+_END = (
+    r"的?(?:那天|那一天|那次|那晚|那年|那会儿|那时候?|当天|时候|时)|"
+    r"(?=[，。！？,.!?；;\s]|是(?:什么时候|哪天|几号)|$)"
+)
+_EN_WHAT = r"(?P<what>[a-z]+(?: [a-z]+)?)"
 
-# kind, pattern with the group ``what``; 我 and me, 你 and you are said as 我 and 你.
+# kind, pattern with a group ``what``; 我 and my, 你 and your are said as 我 and 你.
 PATTERNS = (
-    ("birthday", rf"(?P<what>我(?:{_KIN})|我们?|你们?|他|她|TA|自己|{_KIN}|[小老阿][\u4e00-\u9fff]|[A-Za-z]{{2,20}}|(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{{2,3}}(?=的))?的?(?:过)?生日(?!快乐|礼物|蛋糕|派对|会)(?:那天|那一天|当天)?"),
+    ("birthday", rf"(?P<what>{_WHOSE})?的?(?:过)?生日(?!快乐|礼物|蛋糕|派对|会)(?:那天|那一天|当天)?"),
     ("anniversary", r"(?P<what>我们|咱们|恋爱|结婚|相识|认识)?的?纪念日(?:那天|当天)?"),
-    ("first", rf"(?:我们?|咱们?|你|我[和跟]你|你[和跟]我)?(?:[和跟][你我])?(?:头一|第一)次(?P<what>[^\s，。！？,.!?；;的]{{1,8}}?)(?:{_END})"),
-    ("last", rf"(?:我们?|咱们?|你|我[和跟]你|你[和跟]我)?(?:[和跟][你我])?(?:上一?|最近一|最后一)次(?P<what>[^\s，。！？,.!?；;的]{{1,8}}?)(?:{_END})"),
+    ("first", rf"{_BOTH}(?:头一|第一)次{_WHAT}(?:{_END})"),
+    ("last", rf"{_BOTH}(?:上一?|最近一|最后一)次{_WHAT}(?:{_END})"),
     ("event", r"(?:我们?|咱们?|你|我[和跟]你)?(?P<what>[\u4e00-\u9fff]{2,4})的?(?:那天|那一天|那晚|当天)"),
-    ("birthday", r"(?i:(?:on |at |for )?(?P<what>my|your|his|her|our|[a-z]{2,20}['’]s) (?:last )?(?:\d+(?:st|nd|rd|th) )?birthday)(?! (?:cake|party|gift|present|card))"),
+    (
+        "birthday",
+        r"(?i:(?:on |at |for )?(?P<what>my|your|his|her|our|[a-z]{2,20}['’]s) (?:last )?(?:\d+(?:st|nd|rd|th) )?birthday)"
+        r"(?! (?:cake|party|gift|present|card))",
+    ),
     ("anniversary", r"(?i:(?:on )?(?P<what>our|my|the) (?:wedding )?anniversary)"),
-    ("first", r"(?i:(?:the )?first time (?:that )?(?:we|i|you) (?:ever )?(?P<what>[a-z]+(?: [a-z]+)?)|when (?:we|i|you) first (?P<what2>[a-z]+)|our first (?P<what3>[a-z]+))"),
-    ("last", r"(?i:(?:the )?last time (?:that )?(?:we|i|you) (?P<what>[a-z]+(?: [a-z]+)?))"),
-    ("event", r"(?i:(?:on )?the (?:day|night) (?:that )?(?:we|i|you) (?P<what>[a-z]+(?: [a-z]+)?))"),
-)  # fmt: skip
+    (
+        "first",
+        rf"(?i:(?:the )?first time (?:that )?(?:we|i|you) (?:ever )?{_EN_WHAT}|"
+        r"when (?:we|i|you) first (?P<what2>[a-z]+)|our first (?P<what3>[a-z]+))",
+    ),
+    ("last", rf"(?i:(?:the )?last time (?:that )?(?:we|i|you) {_EN_WHAT})"),
+    ("event", rf"(?i:(?:on )?the (?:day|night) (?:that )?(?:we|i|you) {_EN_WHAT})"),
+)
 YEARLY = {"birthday", "anniversary"}
 _SPEAKERS = {
-    "": "我", "自己": "我", "我们": "我", "my": "我", "me": "我", "your": "你", "你们": "你", "our": "我们", "the": "我们", "咱们": "我们", "his": "他", "her": "她",
-}  # fmt: skip
-
-_PRONOUNS = re.compile(r"^(?:我们|咱们|我|你|[和跟]你|[和跟]我|一起)+")
+    "": "我",
+    "自己": "我",
+    "我们": "我",
+    "my": "我",
+    "your": "你",
+    "你们": "你",
+    "his": "他",
+    "her": "她",
+} | dict.fromkeys(("our", "the", "咱们"), "我们")
+_PRONOUNS = r"^(?:我们|咱们|我|你|[和跟]你|[和跟]我|一起)+"
 
 # A cheap look before the patterns: most messages name nothing of the kind.
-_HINT = re.compile(
-    r"生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)", re.IGNORECASE
-)
+_HINT = r"(?i)生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)"
 
 
 def _asked(kind: str, what: str) -> Iterator[str]:
@@ -51,7 +74,7 @@ def _asked(kind: str, what: str) -> Iterator[str]:
         for length in range(len(what), 1, -1):
             yield f"{kind}:{what[-length:]}"
     else:
-        what = _PRONOUNS.sub("", what) or what
+        what = re.sub(_PRONOUNS, "", what) or what
         yield f"{kind}:{what.lower()}"
         if "\u4e00" <= what[0] <= "\u9fff" and len(what) > 2:
             yield f"{kind}:{what[:2]}"
@@ -83,7 +106,7 @@ def _piece(kind: str, match: re.Match[str], found: tuple[datetime, datetime], ct
 
 def pieces(text: str, ctx: Context) -> list[Piece]:
     """The anchors of a text that memory knows, in order, as pieces of time expressions."""
-    if ctx.anchors is None or not _HINT.search(text):
+    if ctx.anchors is None or not re.search(_HINT, text):
         return []
     result: list[Piece] = []
     for kind, pattern in PATTERNS:

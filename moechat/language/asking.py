@@ -1,7 +1,7 @@
 """Does a message ask about the time it names, or does the time only date a remark?
 
-昨天我们聊了什么 searches yesterday; 我昨天没睡好 does not. Rules over the clause that holds the time; a wrong no costs little, since the
-span still ranks what is recalled.
+昨天我们聊了什么 searches yesterday; 我昨天没睡好 does not. Rules over the clause that holds the time; a wrong no costs
+little, since the span still ranks what is recalled. The patterns are compiled at first use.
 """
 
 from __future__ import annotations
@@ -17,59 +17,64 @@ _TRADITIONAL = str.maketrans(
 )
 
 # Said anywhere, these turn to memory, whatever the clause.
-_MEMORY = re.compile(
-    r"来着|(?:还|你|您|都)记得|记不记得|记得.{0,12}[吗么？?]|记得我们|想不起|想起来|忘了.{0,8}(?:什么|谁|哪|几|怎么|啥)|回忆|回顾|总结|梳理|"
+_MEMORY = (
+    r"(?i)来着|(?:还|你|您|都)记得|记不记得|记得.{0,12}[吗么？?]|记得我们|想不起|想起来|忘了.{0,8}(?:什么|谁|哪|几|怎么|啥)|回忆|回顾|总结|梳理|"
     r"(?:帮我|给我|替我).{0,4}(?:找|查|翻|想|回想|看看|数)|[说讲聊谈]{1,2}(?:一[说讲聊谈])?(?=你?我?们?(?:上|昨|前|去|那|今))|我说过(?:什么|没|吗)|告诉过你|跟你说过|"
-    r"\b(?:remember|recall|remind me|tell me (?:about|what|who|where|when|how)|look up|search|summari[sz]e|recap|go back to|i forg[eo]t|do you know what i)\b",
-    re.IGNORECASE,
+    r"\b(?:remember|recall|remind me|tell me (?:about|what|who|where|when|how)|look up|search|"
+    r"summari[sz]e|recap|go back to|i forg[eo]t|do you know what i)\b"
 )
 # 记得明天叫我, remember to: an errand, not a memory.
-_ERRAND = re.compile(
-    r"记得(?:要|在)?(?:提醒|叫|去(?!年)|带|给|帮)|(?:帮我)?记(?:一下|住|下来)|提醒我|别忘|\bremember to\b|\bremind me (?:to|tomorrow|next|on|in)\b",
-    re.IGNORECASE,
+_ERRAND = (
+    r"(?i)记得(?:要|在)?(?:提醒|叫|去(?!年)|带|给|帮)|(?:帮我)?记(?:一下|住|下来)|提醒我|别忘|"
+    r"\bremember to\b|\bremind me (?:to|tomorrow|next|on|in)\b"
 )
 
-_QUESTION = re.compile(
+_QUESTION = (
     r"什么|谁|哪|几(?=点|号|月|次|天|个|岁|[？?。]?$)|多少|多久|多长|多大|怎么|咋|啥|为什么|为何|何时|如何|几时|[吗么]\s*[？?。！!~～]*$|有没有|是不是|是否|"
     r"([聊说吃去做看有来买玩写提到见过])没\1|[过了]没有?\s*[？?。]*$|[？?]\s*$"
 )
 # Question words that ask nothing: 什么都没做, 没吃什么, 不知道怎么了, 没什么.
-_INDEFINITE = re.compile(
+_INDEFINITE = (
     r"(?:什么|谁|哪里?儿?|哪都?|怎么|啥|几个?|多少)(?:人|事|话|东西|地方)?[都也]|[没不](?:有|是|怎么|太|想|敢|能|会)?(?:[\u4e00-\u9fff])?(?:什么|几|多少|谁|哪|怎么|啥)|不知道?(?:为什么|怎么|为啥|咋)|"
     r"什么的|怎么了?也|莫名|说不出|随便.{0,3}(?:什么|啥)|[买去试看吃喝来写画拍做跑走等聊玩]了(?:好)?几(?!点|号|月)|好几|(?:不|没)怎么"
 )
 # Asked for now, not about then: advice, favours, opinions.
-_NOW = re.compile(
-    r"怎么办|咋办|该(?:怎么|咋|如何|不该|说|做|去|吃|穿)|应该|要不要|好不好|行不行|可不可以|能不能|可以[吗么]|行[吗么]|好[吗么]|对吧|是吧|你觉得|你看呢|你说呢|正常吗|怎么(?:才|能|可以)|怎样才|会不会|"
-    r"(?:你)?(?:最近|今天|今早|今晚|这几天|这两天|这阵子|近来)?(?:过得|心情|身体|感觉|状态|睡得)?(?:还|都)?(?:怎么样|怎样|好吗|还好吗|忙吗|忙不忙|如何|咋样|好么|累吗|开心吗)[？?啊呀呢]*$|"
+_NOW = (
+    r"怎么办|咋办|该(?:怎么|咋|如何|不该|说|做|去|吃|穿)|应该|要不要|好不好|行不行|可不可以|能不能|可以[吗么]|行[吗么]|好[吗么]|对吧|是吧|你觉得|你看呢|你说呢|正常吗|"
+    r"怎么(?:才|能|可以)|怎样才|会不会|"
+    r"(?:你)?(?:最近|今天|今早|今晚|这几天|这两天|这阵子|近来)?(?:过得|心情|身体|感觉|状态|睡得)?"
+    r"(?:还|都)?(?:怎么样|怎样|好吗|还好吗|忙吗|忙不忙|如何|咋样|好么|累吗|开心吗)[？?啊呀呢]*$|"
     r"天气|(?:吃|做|去|穿|看|玩|喝|聊|买|干)(?:点)?(?:什么|啥|哪)(?:好|呢|比较好)|猜"
 )
-_SPOKEN = re.compile(
-    r"(?:[我你您他她]|我们|咱们?|俩)?(?:和|跟|对|给|向)?[我你您他她]?们?(?:说|聊|提|讲|谈|推荐|告诉|问|答应|约|发|教|送|看|吃|去|买|写|听)(?:起|到|给)?(?:[我你您]|我们)?(?:过)?的"
+_SPOKEN = (
+    r"(?:[我你您他她]|我们|咱们?|俩)?(?:和|跟|对|给|向)?[我你您他她]?们?"
+    r"(?:说|聊|提|讲|谈|推荐|告诉|问|答应|约|发|教|送|看|吃|去|买|写|听)(?:起|到|给)?(?:[我你您]|我们)?(?:过)?的"
 )
-_FILLER = re.compile(
-    r"[\s，。！？!?,.~～、：:的在呢吧啊呀嘛哦那件天些个事情儿时候里和跟有过发生了聊天记录内容对话日记]+|\b(?:and|what|how|about|of|the|on|in|from|our|my|chat|talk|conversation|conversations|things|stuff)\b",
-    re.IGNORECASE,
+_FILLER = (
+    r"(?i)[\s，。！？!?,.~～、：:的在呢吧啊呀嘛哦那件天些个事情儿时候里和跟有过发生了聊天记录内容对话日记]+|"
+    r"\b(?:and|what|how|about|of|the|on|in|from|our|my|chat|talk|conversation|conversations|things|stuff)\b"
 )
 
-_EN_QUESTION = re.compile(
-    r"^\W*(?:(?:and|so|but|hey|ok|okay|well|oh|hi|also|then)\W+)*(?:(?:in|on|at|during|over|before|after|around|from|to|for|with|about)\s+)?"
-    r"(?:what|when|where|who|whom|whose|which|why|how|did|do|does|was|were|is|are|have|has|had|am|will)\b|\?\s*$|\bwhat(?:'s| is| was) the name\b",
-    re.IGNORECASE,
+_EN_QUESTION = (
+    r"(?i)^\W*(?:(?:and|so|but|hey|ok|okay|well|oh|hi|also|then)\W+)*"
+    r"(?:(?:in|on|at|during|over|before|after|around|from|to|for|with|about)\s+)?"
+    r"(?:what|when|where|who|whom|whose|which|why|how|did|do|does|was|were|is|are|have|has|had|am|will)\b|"
+    r"\?\s*$|\bwhat(?:'s| is| was) the name\b"
 )
-_EN_NOW = re.compile(
-    r"\b(?:should|can|could|would|may|shall) (?:i|you|we)\b|\bhow are you\b|\bhow(?:'s| is) (?:it|your|everything)\b|\bhow have you been\b|\bwhat(?:'s| is) (?:up|new|the weather)\b|"
-    r"\bweather\b|\bcan you believe\b|\bguess what\b|\bwhat do you think\b|\bdo you (?:want|think|like)\b|\bare you (?:ok|okay|free|busy)\b|\b(?:right|okay|ok)\?\s*$",
-    re.IGNORECASE,
+_EN_NOW = (
+    r"(?i)\b(?:should|can|could|would|may|shall) (?:i|you|we)\b|\bhow are you\b|\bhow(?:'s| is) (?:it|your|everything)\b|"
+    r"\bhow have you been\b|\bwhat(?:'s| is) (?:up|new|the weather)\b|"
+    r"\bweather\b|\bcan you believe\b|\bguess what\b|\bwhat do you think\b|"
+    r"\bdo you (?:want|think|like)\b|\bare you (?:ok|okay|free|busy)\b|\b(?:right|okay|ok)\?\s*$"
 )
-_BREAK = re.compile(r"[，。！？；,!?;\n]+|\.(?=\s|$)")
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_BREAK = r"[，。！？；,!?;\n]+|\.(?=\s|$)"
+_HAN = r"[\u3400-\u9fff]"
 
 
 def _clauses(text: str) -> list[tuple[int, str]]:
     """The clauses with their sign and the place where each begins."""
     found, start = [], 0
-    for sign in _BREAK.finditer(text):
+    for sign in re.finditer(_BREAK, text):
         found.append((start, text[start : sign.end()]))
         start = sign.end()
     if text[start:].strip():
@@ -87,11 +92,11 @@ def _without(text: str, start: int, spans: Sequence[Span]) -> str:
 
 
 def _interrogative(clause: str) -> bool:
-    if not _HAN.search(clause):
-        return bool(_EN_QUESTION.search(clause)) and not _EN_NOW.search(clause)
-    if not _QUESTION.search(_INDEFINITE.sub("", clause)):
+    if not re.search(_HAN, clause):
+        return bool(re.search(_EN_QUESTION, clause)) and not re.search(_EN_NOW, clause)
+    if not re.search(_QUESTION, re.sub(_INDEFINITE, "", clause)):
         return False
-    return not _NOW.search(clause)
+    return not re.search(_NOW, clause)
 
 
 def asks(text: str, spans: Sequence[Span]) -> bool:
@@ -99,9 +104,9 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
     if not spans:
         return False
     plain = text.translate(_TRADITIONAL)
-    if _ERRAND.search(plain):
+    if re.search(_ERRAND, plain):
         return False
-    if _MEMORY.search(plain) or not _FILLER.sub("", _without(plain, 0, spans)):
+    if re.search(_MEMORY, plain) or not re.sub(_FILLER, "", _without(plain, 0, spans)):
         return True
     clauses = _clauses(plain)
     for index, (start, clause) in enumerate(clauses):
@@ -110,9 +115,9 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
         rest = _without(clause, start, spans)
         if _interrogative(rest):
             return True
-        noun = bool(_SPOKEN.search(rest)) and not re.search(r"[了]", rest)
+        noun = bool(re.search(_SPOKEN, rest)) and not re.search(r"[了]", rest)
         following = clauses[index + 1][1] if index + 1 < len(clauses) else ""
         # 去年夏天，我们去了哪里 and 上周你说的那家店，叫什么: the question follows what it is about.
-        if (not _FILLER.sub("", rest) or noun) and (_interrogative(following) or (noun and not following)):
+        if (not re.sub(_FILLER, "", rest) or noun) and (_interrogative(following) or (noun and not following)):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Distances in time: counted ones (三天前), trailing ones (最近一周), vague ones (前几天), and what lies beside a date (国庆前后)."""
+"""Distances in time: counted (三天前), trailing (最近一周) and vague ones (前几天), and what lies beside a date (国庆前后)."""
 
 from __future__ import annotations
 

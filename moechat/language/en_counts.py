@@ -108,7 +108,7 @@ def quantity(text: str, unit: str) -> tuple[float, float, str] | None:
     """A counted distance as (least, most, unit)."""
     text, unit = text.lower().strip(), unit.lower().rstrip("s")
     kind, scale = {
-        "sec": ("second", 1), "second": ("second", 1), "min": ("minute", 1), "minute": ("minute", 1), "hr": ("hour", 1), "hour": ("hour", 1),
+        "sec": ("second", 1), "min": ("minute", 1), "hr": ("hour", 1),
         "fortnight": ("week", 2), "night": ("day", 1), "weekend": ("week", 1), "decade": ("year", 10),
     }.get(unit, (unit, 1))  # fmt: skip
     half = 0.5 if "and a half" in text else 0
@@ -129,9 +129,8 @@ def weekends(found: Match, ctx: Context, count: int) -> list[Piece]:
     return p.piece(found, 4.5, fixed=weekend, forward=count > 0)
 
 
-_BY_WEEKDAY = re.compile(
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\s*\0|\0\s*,?\s*on (?:mon|tues|wednes|thurs|fri|satur|sun)day",
-    re.IGNORECASE,
+_BY_WEEKDAY = (
+    r"(?i)(?:mon|tues|wednes|thurs|fri|satur|sun)day\s*\0|\0\s*,?\s*on (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
 
 
@@ -160,7 +159,7 @@ def distance(found: Match, ctx: Context) -> list[Piece]:
     if (
         unit == "week"
         and low == high
-        and _BY_WEEKDAY.search(found.string[: found.start()] + "\0" + found.string[found.end() :])
+        and re.search(_BY_WEEKDAY, found.string[: found.start()] + "\0" + found.string[found.end() :])
     ):
         return p.piece(found, 5, fixed=p.week(ctx.now, round(low) if ahead else -round(low)), forward=ahead)
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)

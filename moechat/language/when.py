@@ -3,9 +3,9 @@
 Memory looks back: what could be past or future is past, unless the text speaks of plans. Rules only, no model.
 
 Conventions. Weeks run from Monday to Sunday. Seasons are March to May, June to August, September to November, December to
-February. A bare festival is its day; with 假期, 那几天 or 期间 it is the holiday. N天前 and N周前 are that day, N个月前 that month,
-N年前 that year. 前几天 and 前阵子 end before today. A named unit of the calendar is given whole (今天 until midnight), a stretch that
-reaches to the present (最近, 刚才, 以来) ends now.
+February. A bare festival is its day; with 假期, 那几天 or 期间 it is the holiday. N天前 and N周前 are that day, N个月前
+that month, N年前 that year. 前几天 and 前阵子 end before today. A named unit of the calendar is given whole (今天 until
+midnight), a stretch that reaches to the present (最近, 刚才, 以来) ends now.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ def resolve(
     ``use="recall"`` looks back from now; ``use="writing"`` gives what a remembered message meant, and takes plans (有考试,
     出差) forward. ``widths`` are the widths of vague words in days; words not named keep theirs (``WIDTHS``).
 
-    ``anchors`` finds what only memory knows. It is called with ``kind:what`` and returns the first and last moment, or None:
-    ``birthday:我`` (whose birthday; 我 or me is the user, 你 or you the character, else as written), ``anniversary:我们``, ``first:聊天`` and
-    ``last:吵架`` (the first or last time of what follows), ``event:毕业`` (the day of what is named). Of birthdays and
-    anniversaries only month and day count: the year comes from the text, or is the latest that has begun. Unknown anchors
-    are no time, except that 上次 falls back on its width. No input raises; an error of ``anchors`` passes through.
+    ``anchors`` finds what only memory knows. It is called with ``kind:what`` and returns the first and last moment, or
+    None: ``birthday:我`` (whose birthday; 我 is the user, 你 the character, in English too; others as written: 妈妈, mom),
+    ``anniversary:我们``, ``first:聊天`` and ``last:吵架`` (the first or last time of what follows; English words as
+    written: ``first:talked``), ``event:毕业`` (the day of what is named). Several wordings may be tried, longest first. Of
+    birthdays and anniversaries only month and day count: the year comes from the text, or is the latest that has begun.
+    Unknown anchors are no time, except that 上次 falls back on its width. No text raises; an error of ``anchors`` itself
+    passes through.
     """
     if now.tzinfo is None:
         now = now.astimezone()
@@ -73,7 +75,7 @@ def _read(
 ) -> list[tuple[int, int, Period]]:
     pieces = [*own, *language.pieces(rest, ctx)]
     pieces.sort(key=lambda piece: piece.at)
-    return spans(text, pieces, language.GRAMMAR, ctx)
+    return spans(text, pieces, language.grammar(), ctx)
 
 
 def _resolve(

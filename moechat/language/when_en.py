@@ -70,7 +70,7 @@ def _relative_unit(found: Match, ctx: Context) -> list[Piece]:
 def _weekend(ctx: Context, ahead: int, found: Match) -> Period:
     """this weekend, looked back on with a past tense before Saturday, is the one that is over."""
     weekend = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
-    if ahead == 0 and weekend.start > ctx.now and _PAST.search(found.string):
+    if ahead == 0 and weekend.start > ctx.now and re.search(_PAST, found.string):
         return p.day(weekend.start - 7 * p.DAY, 2, "weekend")
     return weekend
 
@@ -88,7 +88,7 @@ def _relative_weekday(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _relative_name(found: Match, ctx: Context) -> list[Piece]:
-    """last summer, last March, last Christmas: the latest that is over; next summer: the next to begin; this summer: this year's."""
+    """last summer, last March, last Christmas: the latest that is over; next summer: the next to begin."""
     word, rel = found["nname"].lower().rstrip("."), found["nrel"].lower()
     within = _named(word)
     rank = 7 if word in SEASONS else 6 if word in MONTHS else 4
@@ -279,37 +279,38 @@ def _master() -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z])(?:{rules})", re.IGNORECASE)
 
 
-_FUTURE = re.compile(
-    r"\b(?:will|won't|shall|going to|gonna|plan(?:s|ned|ning)? (?:to|for|on)|about to|want to|would like to|need to|have to|let's|hope to|upcoming|due|"
-    r"looking forward)\b|['’]ll\b",
-    re.IGNORECASE,
+_FUTURE = (
+    r"(?i)\b(?:will|won't|shall|going to|gonna|plan(?:s|ned|ning)? (?:to|for|on)|about to|"
+    r"want to|would like to|need to|have to|let's|"
+    r"hope to|upcoming|due|"
+    r"looking forward)\b|['’]ll\b"
 )
-_PLANS = re.compile(
-    r"\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|\b(?:exam|deadline|meeting|appointment|interview)\b",
-    re.IGNORECASE,
+_PLANS = (
+    r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|"
+    r"\b(?:exam|deadline|meeting|appointment|interview)\b"
 )
-_PAST = re.compile(
-    r"\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|discussed|made|got|came|saw|ate|bought|took|\w{3,}ed)\b(?<!need)(?<!planned)",
-    re.IGNORECASE,
-)
+_PAST = r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
+    r"discussed|made|got|came|saw|ate|bought|took|\w{3,}ed)\b(?<!need)(?<!planned)"
 
 
 def _forward(clause: str, use: str) -> bool:
     """Does a clause speak of what is to come? A past tense outweighs a plan in it."""
-    if _PAST.search(clause):
+    if re.search(_PAST, clause):
         return False
-    return bool(_FUTURE.search(clause) or (use == "writing" and _PLANS.search(clause)))
+    return bool(re.search(_FUTURE, clause) or (use == "writing" and re.search(_PLANS, clause)))
 
 
-GRAMMAR = Grammar(
-    gap=re.compile(r"\s*,?\s*(?:(?:of|in|on|at|around|the|from|during|back)\s*)*"),
-    to=re.compile(r"\s*(?:to|until|till|through|thru|-+|–|—|~)\s*(?:the\s*)?"),
-    also=re.compile(r"\s*(?:,|and|or|&)\s*(?:(?:on|in)\s*)?"),
-    between=re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE),
-    refers=re.compile(r"\b(?:that|same) (?:day|year|week) (?:in )?$", re.IGNORECASE),
-    coarse_first=False,
-    forward=_forward,
-)
+@lru_cache(maxsize=1)
+def grammar() -> Grammar:
+    return Grammar(
+        gap=re.compile(r"\s*,?\s*(?:(?:of|in|on|at|around|the|from|during|back)\s*)*"),
+        to=re.compile(r"\s*(?:to|until|till|through|thru|-+|–|—|~)\s*(?:the\s*)?"),
+        also=re.compile(r"\s*(?:,|and|or|&)\s*(?:(?:on|in)\s*)?"),
+        between=re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE),
+        refers=re.compile(r"\b(?:that|same) (?:day|year|week) (?:in )?$", re.IGNORECASE),
+        coarse_first=False,
+        forward=_forward,
+    )
 
 
 def pieces(text: str, ctx: Context) -> list[Piece]:

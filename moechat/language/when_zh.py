@@ -277,16 +277,15 @@ def _master() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<r_{name}>{pattern})" for name, pattern in PATTERNS.items()))
 
 
-_FUTURE = re.compile(
+_FUTURE = (
     r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
     r"即将|预约|约好|安排|截止|到期|得(?:去|交|要)|应该(?:去|能)"
 )
-_PLANS = re.compile(
-    r"有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
-    r"记得(?:提醒|叫|去|要)|去(?!了|过|年)|deadline",
-    re.I,
+_PLANS = (
+    r"(?i)有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
+    r"记得(?:提醒|叫|去|要)|去(?!了|过|年)|deadline"
 )
-_PAST = re.compile(
+_PAST = (
     r"来着|[说聊提做去吃看玩买写学讲谈见到来问过给送告诉推荐]+[过了]|记得|那天|那次|当时|没有?[去来说做吃看]|以前|"
     r"曾经|了什么|了哪|了谁"
 )
@@ -295,20 +294,22 @@ _PAST = re.compile(
 def _forward(clause: str, use: str) -> bool:
     """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it."""
     clause = clause.translate(PLAIN)
-    if _PAST.search(clause):
+    if re.search(_PAST, clause):
         return False
-    return bool(_FUTURE.search(clause) or (use == "writing" and _PLANS.search(clause)))
+    return bool(re.search(_FUTURE, clause) or (use == "writing" and re.search(_PLANS, clause)))
 
 
-GRAMMAR = Grammar(
-    gap=re.compile(r"\s*(?:的|之)?(?:那天|那一天|当天|这天|那晚的?|那年|那个|这个|那|的时候)?(?:的|，)?\s*"),
-    to=re.compile(r"\s*(?:的)?(?:一直)?(?:到了?|至|~+|-+|—+|–)\s*"),
-    also=re.compile(r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是)\s*"),
-    between=None,
-    refers=re.compile(r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$"),
-    coarse_first=True,
-    forward=_forward,
-)
+@lru_cache(maxsize=1)
+def grammar() -> Grammar:
+    return Grammar(
+        gap=re.compile(r"\s*(?:的|之)?(?:那天|那一天|当天|这天|那晚的?|那年|那个|这个|那|的时候)?(?:的|，)?\s*"),
+        to=re.compile(r"\s*(?:的)?(?:一直)?(?:到了?|至|~+|-+|—+|–)\s*"),
+        also=re.compile(r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是)\s*"),
+        between=None,
+        refers=re.compile(r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$"),
+        coarse_first=True,
+        forward=_forward,
+    )
 
 
 def pieces(text: str, ctx: Context) -> list[Piece]:
