@@ -289,8 +289,10 @@ _PLANS = (
     r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|"
     r"\b(?:exam|deadline|meeting|appointment|interview)\b"
 )
-_PAST = r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
+_PAST = (
+    r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
     r"discussed|made|got|came|saw|ate|bought|took|\w{3,}ed)\b(?<!need)(?<!planned)"
+)
 
 
 def _forward(clause: str, use: str) -> bool:
