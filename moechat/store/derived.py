@@ -98,7 +98,7 @@ class Derived:
         store = self._store
         with store.writing():
             keep = {fact.id for fact in facts} | restated.keys()
-            self._drop_facts(ids, keep=keep, requeue=False)
+            self._replace_facts(ids, keep)
             self._add_facts(facts, restated)
             self._put_notes(ids, understanding)
             if understood:
@@ -149,18 +149,29 @@ class Derived:
         if not ids:
             return
         with self._store.writing():
-            others = self._drop_facts(ids) | self._drop_episodes(ids) | set(ids)
-            self._drop_notes(ids)
+            others = set(ids)
+            for step in (self._drop_facts, self._drop_episodes, self._drop_notes):
+                try:
+                    others |= step(ids)
+                except DataError as problem:  # what is hidden or queued anew stays so; the file is mended by its owner
+                    log.warning("nothing was dropped from a broken file: %s", problem)
             self._store.requeue(sorted(others - self._store.tree.retracted))
 
-    def _drop_facts(self, ids: Iterable[str], keep: Iterable[str] = (), requeue: bool = True) -> set[str]:
+    def _drop_facts(self, ids: Iterable[str]) -> set[str]:
+        """Remove whatever cites one of ``ids``; returns all sources of what went."""
+        cited = set(ids)
+        gone = [f for f in self._store.cache.facts() if f.by != "owner" and cited.intersection(f.draft.sources)]
+        self._write(formats.CORE, {fact.id: None for fact in gone})
+        return {source for fact in gone for source in fact.draft.sources}
+
+    def _replace_facts(self, ids: Iterable[str], keep: Iterable[str]) -> None:
+        """Remove what rests on ``ids`` alone: what others state as well is known, and a model does not repeat it."""
         cited, kept = set(ids), set(keep)
         gone = [
             fact for fact in self._store.cache.facts()
-            if fact.by != "owner" and fact.id not in kept and cited.intersection(fact.draft.sources)
+            if fact.by != "owner" and fact.id not in kept and fact.draft.sources and cited.issuperset(fact.draft.sources)
         ]  # fmt: skip
         self._write(formats.CORE, {fact.id: None for fact in gone})
-        return {source for fact in gone for source in fact.draft.sources} if requeue else set()
 
     def _drop_episodes(self, ids: Sequence[str], spare: Iterable[str] = ()) -> set[str]:
         """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
@@ -184,7 +195,7 @@ class Derived:
                 changes[id_] = formats.notes_entry(id_, tag, words, by, left)
         self._write(file, changes)
 
-    def _drop_notes(self, ids: Sequence[str]) -> None:
+    def _drop_notes(self, ids: Sequence[str]) -> set[str]:
         files: dict[str, dict[str, bytes | None]] = {}
         owned = self._owned_episodes(ids)
         for id_, row in self._store.cache.by_ids(ids).items():
@@ -192,6 +203,7 @@ class Derived:
                 files.setdefault(notes_file(row.file), {})[id_] = None
         for name, changes in files.items():
             self._write(name, changes)
+        return set()
 
     def _write(self, name: str, changes: Mapping[str, bytes | None]) -> None:
         """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
