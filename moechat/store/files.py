@@ -30,6 +30,7 @@ from moechat.store.tree import Node, Tree
 
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30
+BESIDE = ".2.yaml"  # our file of a day that has one of MoeChat's
 FEW_FILES = 400  # of which a turn looks at every one: a millisecond
 
 
@@ -160,24 +161,27 @@ class FileStore:
         known = self.cache.of_file(name)
         fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in found.values()]
         changed = [r for r in fresh if r[0].id not in known or not _same(known[r[0].id], r)]
-        corrected = [r for r in changed if self._by_hand(r[0].id, r[2])]
-        missing = [] if broken else [id_ for id_ in known if id_ not in found]
+        corrected = [r for r in changed if self._by_hand(r[0].id, r[2], known)]
+        gone = [] if broken else [id_ for id_ in known if id_ not in found]
         with self.cache.transaction():
-            self.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + missing)
+            self.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + gone)
             self.cache.add_exchanges(name, changed)
+        elsewhere = self.cache.by_ids(gone)  # moved by hand to a file that was read first
+        missing = [id_ for id_ in gone if id_ not in elsewhere]
         back = [e.id for e, _, _ in fresh if e.id in self.state.missing]
         if missing or back:
             now = self.clock.now()
             self.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
             self.state.write([{"op": "found", "ids": back}] if back else [])
         for exchange, _, sha in corrected:
-            self._append([_edit(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
+            if exchange.id in self.tree:
+                self._append([_edit(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
         self.derived.drop([e.id for e, _, _ in corrected])
 
-    def _by_hand(self, id_: str, sha: str) -> bool:
-        """Whether a record's text is not the one that we filed."""
+    def _by_hand(self, id_: str, sha: str, known: Mapping[str, Row]) -> bool:
+        """Whether a record's text is not the one that we filed, or knew where it has no log entry."""
         if id_ not in self.tree:
-            return False
+            return id_ in known and known[id_].sha != sha
         node = self.tree.nodes.get(id_)
         filed = node.filed if node else self.tree.past_sha.get(id_, "")
         return bool(filed) and filed != sha
@@ -221,10 +225,11 @@ class FileStore:
             entry = {"op": "variant", "id": id_, "char": char, "status": status, "hits": list(hits)}
             node = self.tree.node(id_)
             if node.settled and node.filed:
-                old = self.get(id_)
-                self._append([_edit(Exchange(id_, old.at, old.user, char))])
-                self.derived.drop([id_])
-                self.file_settled()
+                if char:  # a reply that never came takes no other's place
+                    old = self.get(id_)
+                    self._append([_edit(Exchange(id_, old.at, old.user, char, status))])
+                    self.derived.drop([id_])
+                    self.file_settled()
             else:
                 self._append([entry | {"error": error} if error else entry])
         self._end_stream(id_)
@@ -306,6 +311,8 @@ class FileStore:
                     raise NotFound(f"exchange {id_} has {len(node.variants)} replies; variant {variant} is not there")
                 entry["variant"] = variant
             self._append([entry])
+            if variant is not None and node.filed and (char := node.variants[variant].char) != self.get(id_).char:
+                self.correct(id_, char=char)
 
     def correct(self, id_: str, *, user: str | None = None, char: str | None = None) -> None:
         """Change the words of a message or a reply; what follows stays, what was derived is dropped and queued anew."""
@@ -371,10 +378,10 @@ class FileStore:
 
     def get(self, id_: str) -> Exchange:
         """An exchange by id, from its day file or, before it is filed, from the log."""
-        return self.exchanges([id_])[id_] if id_ else self._missing(id_)
+        return self.exchanges([id_]).get(id_) or self._missing(id_)
 
     def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """Exchanges by id. Raises NotFound for one that is nowhere."""
+        """Exchanges by id; one that is nowhere (its day file is gone and the log holds its words no more) is left out."""
         found: dict[str, Exchange] = {}
         for id_ in ids:
             node = self.tree.nodes.get(id_)
@@ -386,8 +393,9 @@ class FileStore:
                 found[id_] = rows[id_].exchange
             elif id_ not in found:
                 node = self.tree.nodes.get(id_)
-                found[id_] = node.exchange() if node and not node.folded else self._missing(id_)
-        return {id_: found[id_] for id_ in ids}
+                if node and not node.folded:
+                    found[id_] = node.exchange()
+        return {id_: found[id_] for id_ in ids if id_ in found}
 
     def _missing(self, id_: str) -> Exchange:
         raise NotFound(f"there is no exchange {id_!r}")
@@ -449,7 +457,7 @@ class FileStore:
         """Our file of that day; a file of the same name that MoeChat wrote is left alone."""
         name = formats.day_file(at, self.zone)
         if name in self._signatures and self._is_moechats(name):
-            return name.removesuffix(".yaml") + ".2.yaml"
+            return name.removesuffix(".yaml") + BESIDE
         return name
 
     def _is_moechats(self, name: str) -> bool:
@@ -467,7 +475,8 @@ class FileStore:
 
     def _mend_torn_tail(self, path: Path) -> None:
         """An append of ours that a crash cut short is taken away: the log has the whole of it and appends it again."""
-        unfiled = [node for node in self.tree.unfiled() if self.folder / self._day_file_name(node) == path]
+        name = path.name.replace(BESIDE, ".yaml")
+        unfiled = [node for node in self.tree.unfiled() if Path(self._day_file_name(node)).name == name]
         if not unfiled or not path.exists():
             return
         data = path.read_bytes()
@@ -532,4 +541,5 @@ def _edit(exchange: Exchange) -> Entry:
         "at": exchange.at.isoformat(),
         "user": exchange.user,
         "char": exchange.char,
+        "status": "done" if exchange.status == "streaming" else exchange.status,
     }

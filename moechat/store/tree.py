@@ -112,8 +112,7 @@ class Tree:
         node.filed = node.understood = ""
         node.folded = False
         node.at, node.user = entry["at"], entry["user"]
-        status = node.variant.status if node.variant else "done"
-        node.variants, node.chosen = [Variant(entry["char"], status)], 0
+        node.variants, node.chosen = [Variant(entry["char"], entry.get("status", "done"))], 0
 
     def _retract(self, entry: Entry) -> None:
         self.retracted.add(entry["id"])
