@@ -109,14 +109,11 @@ def _out(told: object) -> None:
 
 
 def _web(args: argparse.Namespace) -> int:
-    from moechat import web
+    from moechat import demo, web
 
-    house = _house(args)
-    try:
+    with demo.house(args.config) if args.demo else _house(args) as house:
         settings = house.config.web
         web.serve(house, host=args.host or settings.host, port=settings.port if args.port is None else args.port)
-    finally:
-        house.close()
     return 0
 
 
