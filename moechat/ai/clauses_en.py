@@ -94,7 +94,8 @@ _TAG = re.compile(
 )
 _UNSURE = re.compile(
     r"\bmaybe\b|\bperhaps\b|\bprobably\b|\bpossibly\b|\bI (?:do not|never) (?:think|know|remember|recall|believe|"
-    r"said|say|told|claimed|suppose)\b|\bnever (?:said|told|claimed)\b|\bnot sure\b|\bI (?:am not saying|cannot say|thought)\b|\bI guess\b|\bI wonder\b|"
+    r"said|say|told|claimed|suppose)\b|\bnever (?:said|told|claimed)\b|\bnot sure\b|\bI (?:am not saying|cannot say|"
+    r"thought)\b|\bI guess\b|\bI wonder\b|"
     r"\bapparently\b|\bsupposedly\b|\bI (?:forgot|doubt)\b|\bsomeone said\b|"
     r"\b(?:it is |it's |that is |that's )?not (?:that|like) I\b|\b(?:might|(?-i:may)|could|should|must|would)\b(?! "
     r"have to say)|\bnot that I\b|\bas if I\b|\bkind of\b(?= a)|\balmost\b|\bnearly\b",

@@ -147,6 +147,9 @@ _OF_OTHERS = re.compile(
     r"^我.{0,3}(?:觉得|知道|认为|以为|记得|发现|猜|感觉|相信|看得出|看出)(?:你|他|她|它|大家|别人|人)"
 )
 _DENIED = re.compile(r"^(?:又|也|并|才)*(?:不是|没有|并非|不能|没说)(?:不|讨厌|喜欢|爱|说|没)")
+_ABOUT_TOPIC = re.compile(
+    r"最|真|超|特别|很|挺|也|太|都|从来|一直|就|不|没|喜欢|爱|讨厌|受不了|吃不|喝不|接受|害怕|怕|恨"
+)
 _NAMED = re.compile(
     rf"^(?:[{HAN}]{{1,6}}?|[A-Za-z]+)(?:也|就|都|最|很|超|特别|真的|从小|一直)*(?:说|觉得|认为|以为|告诉|唱|喜欢|"
     rf"讨厌|不喜欢|住在|爱吃|不吃|不爱|害怕|怕|今年|"
@@ -237,13 +240,12 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
         return Clause(part, text, USER if named else OTHER, "said", lead=lead), True
     if user := _USER.match(text):
         return Clause(part, _bare(text[user.end() :]), "user", "said", lead=lead), True
-    if topic := re.match(rf"^([{HAN}A-Za-z《》]{{1,8}}?)我(?!们|的|妈|爸|朋友)", text):
-        if (
-            not _REPORT.search(topic[1])
-            and not _OTHER.match(text)
-            and topic[1] not in ("真希望", "希望", "叫", "请叫", "就叫")
-        ):
-            return Clause(part, f"{_bare(text[topic.end() :])}＠{topic[1]}", "user", "said", lead=lead), True
+    if topic := re.match(rf"^([{HAN}A-Za-z《》]{{1,8}}?)(?<!自)我(?!们|的|妈|爸|朋友)", text):
+        rest = _bare(text[topic.end() :])
+        if not _REPORT.search(topic[1]) and not _OTHER.match(text) and _ABOUT_TOPIC.match(rest):
+            return Clause(part, f"{rest}＠{topic[1]}", USER, "said", lead=lead), True
+        if re.match(r"在|从|到|早|上|下|当时|那天", topic[1]) and not _REPORT.search(topic[1]):
+            return Clause(part, rest, USER, "said", lead=lead), True
     if text.startswith(("我的", "我家")):
         return Clause(part, text, "user", "said", lead=lead), True
     if _OTHER.match(text):

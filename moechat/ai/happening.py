@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.language import words
 from moechat.model import Event, Exchange, Span
 
 Language = Literal["zh", "en"]
@@ -69,11 +70,15 @@ _NOT_ZH = re.compile(
     r"习惯|忘|烦|累|困|饿|渴|无聊|够|行|好)了$|了解|"
     r"为了|除了|受不了|了吗"
 )
+_NO_EVENT_ZH = re.compile(
+    r"^(?:感到|觉得|感觉|认为|希望|谢谢|感谢|多谢|会(?!议)|能|可以|有时|听说|明白|知道|想起|做不|让|给了?我|帮助?我|是|喜欢|应该|"
+    r"需要|看起来|在(?:思考|考虑|想)|思考|考虑)|没(?:有)?.*过|还没|不[想敢用]|下雨|下雪|天气|放晴|和你聊|跟你聊|聊天结束"
+)
 _VERBS_ZH = re.compile(
-    r"(去世|结婚|分手|离婚|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|面试|考试|出差|搬家|搬到|搬去|旅游|旅行|约会|"
+    r"^(去世|结婚|分手|离婚|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|面试|考试|出差|搬家|搬到|搬去|旅游|旅行|约会|"
     r"聚餐|跑步|爬山|游泳|答应|收到|遇到|碰到|见到|参加|拿到|通过|完成|开始|"
     r"吃|喝|看|听|买|卖|丢|找|见|学|写|画|做|玩|打|拍|读|送|借|还|修|养|换|考|拿|跑|爬|洗|煮|逛|坐|飞|聊|陪|带|接|搬|"
-    r"去|来|回|到|过|给|被)(?:了|过|完|到)?(.*)"
+    r"去|来|回|到|给|被)(?:了|过|完|到)?$"
 )
 _DONE_EN = re.compile(
     r"^(?:have |had |just |finally |already |really )*(?:went|had|ate|drank|saw|met|bought|got|lost|found|made|took|"
@@ -83,6 +88,14 @@ _DONE_EN = re.compile(
     r"felt|caught|forgot|heard|learned|learnt|missed|ordered|stayed|walked|worked|cleaned|tried|hurt|told|sent|"
     r"been to|gone|seen|eaten|done|bought|was (?:fired|promoted|hired|invited|late|sick|ill|robbed|in)|"
     r"\w{3,}ed)\b(.*)",
+    re.I,
+)
+_NO_EVENT_EN = re.compile(
+    r"(?:have |just )*(?:saw|got|had|won|found|made|took|told|tried|joined|felt|heard|needed|wanted|loved|liked|"
+    r"hated|enjoyed|was)"
+    r"(?: (?:it|that|this|you|the win|them|so|to))?[.!]*$|(?:needed|wanted|loved|liked|hated|was (?!fired|promoted|"
+    r"hired|invited|late|robbed))\b|"
+    r"(?:have )?(?:heard|noticed|agreed|supposed|guessed|got it|got you)\b|found .* (?:hard|helpful)",
     re.I,
 )
 _SUBJECT_EN = re.compile(
@@ -139,23 +152,24 @@ def days(start: str, end: str, language: Language) -> str:
 def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Language) -> bool:
     if language == "zh":
         text = clause.text
-        mine = (
-            clause.whose not in (OTHER, UNKNOWN)
-            or re.match(r"(?:我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟)", text) is not None
+        mine = clause.whose not in (OTHER, UNKNOWN) or (
+            clause.whose == UNKNOWN and re.match(r"我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟|去", text) is not None
         )
-        if not mine or len(text) < 4:
+        if not mine or len(text) < 4 or _NO_EVENT_ZH.search(clause.body) or "＠" in clause.body:
             return False
         done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
         if states_fact:
             return (span is not None and done) or bool(
                 re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text)
             )
-        return done or (span is not None and clause.mood in ("said", "plan") and bool(_VERBS_ZH.search(text)))
+        return done or (span is not None and clause.mood in ("said", "plan") and bool(_verb_zh(clause.body)))
     mine = clause.whose not in (OTHER, UNKNOWN)
     if not mine and not _SUBJECT_EN.match(clause.text):
         return False
     if clause.mood == "plan":
         return span is not None and len(clause.body.split()) > 2
+    if _NO_EVENT_EN.match(clause.body):
+        return False
     done = bool(_DONE_EN.match(clause.body)) or bool(_SUBJECT_EN.match(clause.text))
     return done and (
         not states_fact
@@ -182,6 +196,7 @@ def _sentence(clause: Clause, language: Language) -> str:
         )
     text = clause.text
     for pattern, instead in (
+        (r"^We\b", "the user and others"),
         (r"^I\b", "the user"),
         (r"\bI am\b", "the user is"),
         (r"\bI\b", "the user"),
@@ -197,11 +212,22 @@ def _sentence(clause: Clause, language: Language) -> str:
 
 def dated(text: str, span: Span | None, language: Language) -> str:
     """``text`` with the day that its time words meant after them: 昨天（2025-05-20）."""
-    if span is None or span.phrase not in text:
+    vague = span is None or (
+        span.granularity == "range" and not re.search(r"[\d一二三四五六七八九十到至]|week|month|year", span.phrase)
+    )
+    if span is None or vague or span.phrase not in text:
         return text
     day = days(span.start.date().isoformat(), span.end.date().isoformat(), language)
     open_, close = ("（", "）") if language == "zh" else (" (", ")")
     return text.replace(span.phrase, f"{span.phrase}{open_}{day}{close}", 1)
+
+
+def _verb_zh(body: str) -> str:
+    """The first word of ``body`` that is a verb of doing, as it is cut from its neighbours (吃 in 吃了, none in 感到)."""
+    for word in words.words(body):
+        if match := _VERBS_ZH.match(word):
+            return match[1]
+    return ""
 
 
 def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
@@ -215,10 +241,11 @@ def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
             "",
             clause.body,
         )
-        match = _VERBS_ZH.search(body)
-        return (subject, match[1], match[2].strip("了过的 ")) if match else (subject, body, "")
+        verb = _verb_zh(body)
+        thing = body.partition(verb)[2] if verb else ""
+        return subject, verb or body, re.sub(r"^[了过完到]+|[了过的]+$", "", thing).strip()
     match = re.match(
-        r"(?:am going to |will |have |had |just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |"
+        r"(?:am going to |will |have (?!an? |the |some |to )|just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |"
         r"in |on )?(.*)",
         clause.body,
     )
