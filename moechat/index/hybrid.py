@@ -84,6 +84,7 @@ _YOU_SAID = re.compile(
     re.IGNORECASE,
 )
 _I = re.compile(r"我(?!们)|\b(?:I|my|me|mine)\b", re.IGNORECASE)
+DAY_S = 86_400.0
 USER_SIDE, CHARACTER_SIDE = 0, 1
 
 
@@ -105,9 +106,8 @@ class HybridSettings:
     weights: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
     talk_gap_s: float = 3600.0
     full_below: int = 3000
-    lexical_top: int = 80
-    dense_top: int = 80
-    inside_top: int = 1500
+    lexical_top: int = 50
+    dense_top: int = 50
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,7 @@ class HybridIndex:
         self._speakers: list[str] = []
         self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._order: _Order | None = None
+        self._dated: Ints | None = None
         if folder is not None:
             self._open(folder)
 
@@ -173,6 +174,7 @@ class HybridIndex:
             if not docs:
                 return
             self._make_room(max(doc.doc for doc in docs) + 1)
+            self._dated = None
             for doc in docs:
                 if self._columns["alive"][doc.doc]:
                     self.remove([doc.doc])
@@ -193,7 +195,7 @@ class HybridIndex:
             self.lexical.remove(gone)
             alive[gone] = False
             if gone:
-                self._order = None
+                self._order = self._dated = None
 
     def search(
         self,
@@ -237,6 +239,12 @@ class HybridIndex:
         if self._order is None:
             self._order = _Order(self.documents(), self._columns["time"], self.settings.talk_gap_s)
         return self._order
+
+    def dated(self) -> Ints:
+        """The documents that tell of a time."""
+        if self._dated is None:
+            self._dated = np.flatnonzero(self._columns["alive"] & ~np.isnan(self._columns["start"]))
+        return self._dated
 
     def column(self, name: str) -> NDArray[Any]:
         return self._columns[name]
@@ -414,24 +422,23 @@ class _Search:
 
     def _inside(self, spans: Sequence[Times]) -> NDArray[np.bool_]:
         """Which documents were told, or tell of what happened, in a span."""
-        told, start, end = (self.index.column(name) for name in ("time", "start", "end"))
-        inside = np.zeros(len(told), np.bool_)
+        inside = np.zeros(len(self.visible), np.bool_)
+        dated = self.index.dated() if spans else np.zeros(0, np.int64)
+        start, end = self.index.column("start")[dated], self.index.column("end")[dated]
         for first, last in spans:
-            inside |= (told >= first) & (told <= last)
-            width = max(last - first, 86_400.0)
-            inside |= (start <= last) & (end >= first) & (end - start <= 2 * width)
+            low, high = np.searchsorted(self.order.times, first), np.searchsorted(self.order.times, last, "right")
+            inside[self.order.docs[low:high]] = True
+            widest = 2 * max(last - first, DAY_S)
+            inside[dated[(start <= last) & (end >= first) & (end - start <= widest)]] = True
         return inside & self.visible
 
     def _candidates(self, k: int) -> Ints:
         """Ascending: all that may be found where they are few, else the best by words and meaning, and neighbours."""
-        pool = self.inside if self.restrict else self.visible
+        inside = np.flatnonzero(self.inside)
+        pool = self.inside if self.restrict or len(inside) >= k else self.visible
         if np.count_nonzero(pool) <= self.settings.full_below:
             return np.flatnonzero(pool)
-        found = [self._best(pool, k)]
-        if self.inside.any() and not self.restrict:
-            inside = np.flatnonzero(self.inside)
-            found.append(inside if len(inside) <= self.settings.inside_top else self._best(self.inside, k))
-        docs = np.unique(np.concatenate(found))
+        docs = _distinct(np.concatenate([self._best(pool, k), inside if pool is self.visible else inside[:0]]))
         return docs[pool[docs]]
 
     def _best(self, pool: NDArray[np.bool_], k: int) -> Ints:
@@ -442,10 +449,10 @@ class _Search:
             assert self.index.vectors is not None
             near, _ = self.index.vectors.top(self.vector, settings.dense_top, pool)
             docs = np.concatenate([docs, near])
-        places = self.order.places(np.unique(docs))
-        around = np.unique(np.concatenate([self._beside(places, distance) for distance in range(-2, 3)]))
-        newest = self.order.docs[-k:]
-        return np.concatenate([self.order.docs[around[around >= 0]], newest])
+        places = self.order.places(_distinct(docs))
+        around = _distinct(np.concatenate([self._beside(places, distance) for distance in range(-2, 3)]))
+        around = self.order.docs[around[around >= 0]]
+        return around if len(around) >= k else np.concatenate([around, np.flatnonzero(pool)[-k:]])
 
     def _query_weights(self) -> Floats:
         idf = self.index.lexical.idf(self.names)
@@ -463,7 +470,7 @@ class _Search:
     def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
         weights, places = self.settings.weights, self.order.places(docs)
         beside = {distance: self._beside(places, distance) for distance in FADING}
-        reached = np.unique(np.concatenate(list(beside.values())))
+        reached = _distinct(np.concatenate(list(beside.values())))
         reached = reached[reached >= 0]
         at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
@@ -516,11 +523,11 @@ class _Search:
         return above[at[0]], np.sum([weight * above[at[distance]] for distance, weight in NEAR.items()], axis=0)
 
     def _usual_cosine(self) -> tuple[float, float]:
-        """Mean and standard deviation over at most a thousand documents spread evenly: the model's own scale."""
+        """Mean and standard deviation over about five hundred documents spread evenly: the model's own scale."""
         assert self.index.vectors is not None
         assert self.vector is not None
         docs = self.order.docs
-        sample = self.index.vectors.dot(docs[:: max(1, -(-len(docs) // 1000))], self.vector)
+        sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
         sample = sample[sample != MISSING].astype(np.float64)
         return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
 
@@ -529,6 +536,12 @@ class _Search:
             return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
         side = None if self.meant else side_meant(self.text)
         return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
+
+
+def _distinct(values: Ints) -> Ints:
+    """Ascending, without repeats (np.unique costs five times as much on so few)."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def _named(name: str, folded_text: str) -> bool:

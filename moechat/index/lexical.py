@@ -28,7 +28,7 @@ K1 = 1.2
 B = 0.6
 TAIL = 20_000
 """Documents that may gather in memory before they are frozen."""
-POSTINGS_READ = 60_000
+POSTINGS_READ = 40_000
 """Postings that one query may read before its remaining, more common words only score what the rarer ones found."""
 
 
@@ -436,8 +436,8 @@ class LexicalIndex:
         if allowed is not None:
             docs = segment.docs[found]
             found = found[(docs < len(allowed)) & allowed[np.minimum(docs, len(allowed) - 1)]]
-        if len(found) > 4 * limit:
-            found = found[np.argpartition(-score[found], 4 * limit)[: 4 * limit]]
+        if len(found) > 3 * limit:
+            found = found[np.argpartition(-score[found], 3 * limit)[: 3 * limit]]
         if rest and len(found):
             docs = segment.docs[found]
             table, lengths = self.counts(docs, [self._names[term] for term, _ in rest])
