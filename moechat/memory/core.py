@@ -23,6 +23,9 @@ from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 
 
+COMMON = 100  # a word that more facts than this have tells none of them from the others
+
+
 @dataclass(frozen=True)
 class Learned:
     """What a batch of drafts amounts to: new facts, and known ones that were stated again (id → further sources)."""
@@ -38,7 +41,8 @@ class _Snapshot:
     key: tuple[object, ...]
     facts: Sequence[Fact]
     index: FlatIndex | None
-    tokens: Sequence[frozenset[str]]
+    vectors: np.ndarray | None
+    by_word: Mapping[str, Sequence[int]]
 
 
 class CoreMemory:
@@ -48,6 +52,7 @@ class CoreMemory:
         self._store, self._dense = store, dense
         self._lock = threading.Lock()
         self._snapshot: _Snapshot | None = None
+        self._words: dict[str, tuple[str, ...]] = {}
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first."""
@@ -63,25 +68,33 @@ class CoreMemory:
         now = self._now()
         if not now.facts:
             return []
-        scores = np.zeros(len(now.facts), dtype=np.float32)
-        near: set[int] = set()
-        if now.index is not None and (vector := cue.vector) is not None:
-            places, found = now.index.search(vector, len(now.facts))
-            scores[places] = found
-            near = {int(i) for i, score in zip(places[:top_k], found[:top_k], strict=True) if meets(score, threshold)}
+        scores: dict[int, float] = {}
+        vector = cue.vector if now.index is not None else None
+        if now.index is not None and vector is not None:
+            places, found = now.index.search(vector, top_k)
+            scores = {int(i): float(s) for i, s in zip(places, found, strict=True) if meets(s, threshold)}
+        near = set(scores)
         shared = self._sharing(now, cue)
-        literal = sorted(shared, key=lambda i: (-len(shared[i]), -scores[i], i))[:top_k]
-        chosen = sorted(near | set(literal), key=lambda i: (-(scores[i] + 0.2 * len(shared.get(i, ()))), i))
-        return [_hit(now.facts[i], float(scores[i]), shared.get(i, ())) for i in chosen]
+        if now.vectors is not None and vector is not None:
+            rows = sorted(shared.keys() - near)
+            scores |= dict(zip(rows, (now.vectors[rows] @ vector).tolist(), strict=True))
+        literal = sorted(shared, key=lambda i: (-len(shared[i]), -scores.get(i, 0.0), i))[:top_k]
+        chosen = sorted(near | set(literal), key=lambda i: (-(scores.get(i, 0.0) + 0.2 * len(shared.get(i, ()))), i))
+        return [_hit(now.facts[i], scores.get(i, 0.0), shared.get(i, ())) for i in chosen]
 
-    def _sharing(self, now: _Snapshot, cue: Cue) -> dict[int, tuple[str, ...]]:
-        asked = frozenset(cue.once("keywords", lambda: words.keywords(cue.text, top_k=20)))
-        return {i: tuple(sorted(asked & tokens)) for i, tokens in enumerate(now.tokens) if asked & tokens}
+    def _sharing(self, now: _Snapshot, cue: Cue) -> dict[int, list[str]]:
+        """Facts that have content words of the text, and which."""
+        shared: dict[int, list[str]] = {}
+        for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.text, top_k=20)))):
+            having = now.by_word.get(word, ())
+            for i in having if len(having) <= COMMON else ():
+                shared.setdefault(i, []).append(word)
+        return shared
 
     def _now(self) -> _Snapshot:
         hidden = self._store.hidden()
         serving = self._dense.serving
-        key = (self._store.cache.generation(), frozenset(hidden), serving and serving.fingerprint)
+        key = (self._store.cache.facts_generation(), frozenset(hidden), serving and serving.fingerprint)
         with self._lock:
             if self._snapshot is None or self._snapshot.key != key:
                 facts = visible(self._store.cache.facts(), hidden)
@@ -97,8 +110,16 @@ class CoreMemory:
 
     def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact]) -> _Snapshot:
         vectors = self._dense.cached("core", [fact.text for fact in facts]) if facts else None
-        tokens = [frozenset(words.keywords(fact.text, top_k=20)) for fact in facts]
-        return _Snapshot(key, facts, FlatIndex(vectors) if vectors is not None else None, tokens)
+        by_word: dict[str, list[int]] = {}
+        for i, fact in enumerate(facts):
+            for word in set(self._words_of(fact.text)):
+                by_word.setdefault(word, []).append(i)
+        return _Snapshot(key, facts, FlatIndex(vectors) if vectors is not None else None, vectors, by_word)
+
+    def _words_of(self, text: str) -> tuple[str, ...]:
+        if text not in self._words:
+            self._words[text] = tuple(words.keywords(text, top_k=20))
+        return self._words[text]
 
     def near(self, text: str, count: int) -> list[Fact]:
         """The current facts nearest to a text (what the extraction is shown beside the newest)."""

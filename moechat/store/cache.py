@@ -71,6 +71,7 @@ class Cache:
         self.path = path
         self._lock = threading.RLock()
         self._gen: int | None = None
+        self._facts: tuple[int, list[Fact]] | None = None
         try:
             self._db = self._open()
         except sqlite3.DatabaseError:
@@ -337,22 +338,49 @@ class Cache:
         return [found[row] for row in sorted(found)]
 
     def set_facts(self, file: str, facts: Iterable[Fact]) -> None:
+        """Replace all that a facts file told."""
         with self.transaction() as db:
-            self.next_generation(db)
             db.execute("DELETE FROM facts WHERE file = ?", (file,))
+            self._facts = None
+            self.add_facts(file, facts)
+            self._facts = None
+
+    def add_facts(self, file: str, facts: Iterable[Fact]) -> None:
+        facts = list(facts)
+        with self.transaction() as db:
+            known = self._facts if self._facts and self._facts[0] == self.facts_generation() else None
+            generation = self.next_generation(db)
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('facts', ?)", (generation,))
+            self._facts = (generation, _in_order([*known[1], *facts])) if known and facts else None
             rows = [(f.id, file, json.dumps(fact_data(f), ensure_ascii=False)) for f in facts]
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def facts(self) -> list[Fact]:
-        """All facts, oldest first."""
+        """All facts, oldest first; read again only when some have changed."""
+        with self._lock:
+            generation = self.facts_generation()
+            if self._facts is None or self._facts[0] != generation:
+                self._facts = (generation, self._read_facts())
+            return list(self._facts[1])
+
+    def facts_generation(self) -> int:
+        """The generation in which facts last changed."""
+        rows = self.all("SELECT value FROM meta WHERE key = 'facts'")
+        return rows[0][0] if rows else 0
+
+    def _read_facts(self) -> list[Fact]:
         facts = [fact_from(id_, json.loads(data)) for id_, data in self.all("SELECT id, data FROM facts")]
-        return sorted(facts, key=lambda fact: (fact.at, fact.id))
+        return _in_order(facts)
 
 
 def _parts(values: Sequence) -> Iterator[Sequence]:
     """SQLite takes a bounded number of parameters."""
     for i in range(0, len(values), 500):
         yield [int(v) if hasattr(v, "item") else v for v in values[i : i + 500]]
+
+
+def _in_order(facts: Iterable[Fact]) -> list[Fact]:
+    return sorted(facts, key=lambda fact: (fact.at, fact.id))
 
 
 def _row(r: tuple) -> Row:
