@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"moechat: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 1
+        return 0 if args.command == "web" else 1  # Ctrl+C is how the page ends
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -113,7 +113,12 @@ def _web(args: argparse.Namespace) -> int:
 
     with demo.house(args.config) if args.demo else _house(args) as house:
         settings = house.config.web
-        web.serve(house, host=args.host or settings.host, port=settings.port if args.port is None else args.port)
+        web.serve(
+            house,
+            host=args.host or settings.host,
+            port=settings.port if args.port is None else args.port,
+            ready=lambda url: print(f"MoeChat: {url} (Ctrl+C ends it)", flush=True),
+        )
     return 0
 
 
