@@ -30,11 +30,12 @@ class Space:
 
     folder: Path
     embedder: Embedder
+    dim: int
     tables: dict[str, VectorTable] = field(default_factory=dict)
 
     def table(self, layer: str) -> VectorTable:
         if layer not in self.tables:
-            self.tables[layer] = VectorTable(self.folder / layer, self.embedder.dim)
+            self.tables[layer] = VectorTable(self.folder / layer, self.dim)
         return self.tables[layer]
 
     def close(self) -> None:
@@ -64,8 +65,15 @@ class Dense:
         if wanted and self._serves is wanted:
             self._write_manifest(wanted)
 
-    def _space(self, embedder: Embedder) -> Space:
-        return Space(self._folder / f"vectors-{embedder.fingerprint}", embedder)
+    def _space(self, embedder: Embedder) -> Space | None:
+        """None, and a notice, where the model cannot be loaded. Its dimension is kept: a slow model need not load for it."""
+        dims = self._manifest().get("dims", {})
+        try:
+            dim = int(dims.get(embedder.fingerprint) or embedder.dim)
+        except EmbeddingError as error:
+            self.notice = str(error)
+            return None
+        return Space(self._folder / f"vectors-{embedder.fingerprint}", embedder, dim)
 
     def _old(self, embedder: Embedder | None, load: Callable[[Mapping[str, str]], Embedder | None]) -> Space | None:
         manifest = self._manifest()
@@ -92,7 +100,8 @@ class Dense:
             return {}
 
     def _write_manifest(self, space: Space) -> None:
-        told = {"fingerprint": space.embedder.fingerprint, "settings": self._settings}
+        name = space.embedder.fingerprint
+        told = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
         if self._manifest() != told:
             replace(self._folder / "manifest.json", json.dumps(told, ensure_ascii=False).encode())
 
