@@ -59,7 +59,8 @@ def due(
         return Due(work, leaving[-1], must_cut=len(rounds) >= settings.cut_at_rounds)
     if pending and (closing or idle_h >= settings.idle_understand_h or (batch_size and len(pending) >= batch_size)):
         return Due(tuple(pending))
-    return Due()
+    inside = set(rounds)
+    return Due(tuple(id_ for id_ in pending if id_ not in inside))  # it left the context before it was understood
 
 
 @dataclass
