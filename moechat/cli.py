@@ -61,9 +61,17 @@ def _parser() -> argparse.ArgumentParser:
     rebuild = _command(commands, "rebuild", _rebuild, "make the indexes anew", talk=True)
     rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
 
-    bench = _command(commands, "bench", _bench, "measure", json_output=True)
-    bench.add_argument("what", choices=["speed"])
-    bench.add_argument("--entries", type=int, default=10_000, help="how many exchanges (default: 10000)")
+    bench = commands.add_parser("bench", help="measure", description="measure")
+    kinds = bench.add_subparsers(dest="what", required=True, metavar="WHAT")
+    speed = _command(kinds, "speed", _bench_speed, "what memory costs at a size")
+    speed.add_argument("--entries", type=int, default=10_000, help="how many exchanges (default: 10000)")
+    recall = _command(
+        kinds, "recall", _bench_recall, "how well memory is found again, on files of memories and questions"
+    )
+    recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines: memories and questions")
+    recall.add_argument(
+        "--embedding", metavar="PROVIDER", help="another embedding than the configured one (hash, off, …)"
+    )
     return parser
 
 
@@ -257,15 +265,29 @@ def _progress(quiet: bool) -> Callable[[int, int], None]:
     return tell
 
 
-def _bench(args: argparse.Namespace) -> int:
-    from moechat import bench
+def _bench_speed(args: argparse.Namespace) -> int:
+    from moechat.bench import speed
 
-    figures = bench.speed(args.entries)
+    figures = speed.speed(args.entries)
     if args.json:
         _out(figures)
     else:
         for name, value in figures.items():
             print(f"{name:>16}  {value}")
+    return 0
+
+
+def _bench_recall(args: argparse.Namespace) -> int:
+    from moechat.bench import recall
+
+    config = args.config if args.config.exists() else None
+    rows = recall.measure(
+        args.files, config=config, provider=args.embedding, each=_out if args.json else lambda row: None
+    )
+    if not args.json:
+        for row in rows:
+            for name, value in row.items():
+                print(f"{name:>18}  {value}")
     return 0
 
 

@@ -62,7 +62,7 @@ def speed(entries: int) -> dict[str, object]:
         begun = time.perf_counter()
         _write(folder, entries)
         written_s = time.perf_counter() - begun
-        command = [sys.executable, "-m", "moechat.bench", str(folder), str(entries)]
+        command = [sys.executable, "-m", "moechat.bench.speed", str(folder), str(entries)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
         if done.returncode:
             raise RuntimeError(f"the measuring process failed:\n{done.stderr}")
