@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from moechat.language import periods as p
-from moechat.language.periods import Context, Period, Piece
+from moechat.language.periods import Context, Period, Piece, compiled
 
 _KIN = (
     r"爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|弟弟?|姐姐?|妹妹?|老公|老婆|先生|太太|男朋友|女朋友|对象|"
@@ -74,7 +74,7 @@ def _asked(kind: str, what: str) -> Iterator[str]:
         for length in range(len(what), 1, -1):
             yield f"{kind}:{what[-length:]}"
     else:
-        what = re.sub(_PRONOUNS, "", what) or what
+        what = compiled(_PRONOUNS).sub("", what) or what
         yield f"{kind}:{what.lower()}"
         if "\u4e00" <= what[0] <= "\u9fff" and len(what) > 2:
             yield f"{kind}:{what[:2]}"
@@ -106,11 +106,11 @@ def _piece(kind: str, match: re.Match[str], found: tuple[datetime, datetime], ct
 
 def pieces(text: str, ctx: Context) -> list[Piece]:
     """The anchors of a text that memory knows, in order, as pieces of time expressions."""
-    if ctx.anchors is None or not re.search(_HINT, text):
+    if ctx.anchors is None or not compiled(_HINT).search(text):
         return []
     result: list[Piece] = []
     for kind, pattern in PATTERNS:
-        for match in re.finditer(pattern, text):
+        for match in compiled(pattern).finditer(text):
             if any(match.start() < piece.at[1] and match.end() > piece.at[0] for piece in result):
                 continue
             what = next((value for value in match.groupdict().values() if value), "")

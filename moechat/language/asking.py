@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from moechat.language.periods import compiled
 from moechat.model import Span
 
 _TRADITIONAL = str.maketrans(
@@ -74,7 +75,7 @@ _HAN = r"[\u3400-\u9fff]"
 def _clauses(text: str) -> list[tuple[int, str]]:
     """The clauses with their sign and the place where each begins."""
     found, start = [], 0
-    for sign in re.finditer(_BREAK, text):
+    for sign in compiled(_BREAK).finditer(text):
         found.append((start, text[start : sign.end()]))
         start = sign.end()
     if text[start:].strip():
@@ -92,11 +93,11 @@ def _without(text: str, start: int, spans: Sequence[Span]) -> str:
 
 
 def _interrogative(clause: str) -> bool:
-    if not re.search(_HAN, clause):
-        return bool(re.search(_EN_QUESTION, clause)) and not re.search(_EN_NOW, clause)
-    if not re.search(_QUESTION, re.sub(_INDEFINITE, "", clause)):
+    if not compiled(_HAN).search(clause):
+        return bool(compiled(_EN_QUESTION).search(clause)) and not compiled(_EN_NOW).search(clause)
+    if not compiled(_QUESTION).search(compiled(_INDEFINITE).sub("", clause)):
         return False
-    return not re.search(_NOW, clause)
+    return not compiled(_NOW).search(clause)
 
 
 def asks(text: str, spans: Sequence[Span]) -> bool:
@@ -104,9 +105,9 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
     if not spans:
         return False
     plain = text.translate(_TRADITIONAL)
-    if re.search(_ERRAND, plain):
+    if compiled(_ERRAND).search(plain):
         return False
-    if re.search(_MEMORY, plain) or not re.sub(_FILLER, "", _without(plain, 0, spans)):
+    if compiled(_MEMORY).search(plain) or not compiled(_FILLER).sub("", _without(plain, 0, spans)):
         return True
     clauses = _clauses(plain)
     for index, (start, clause) in enumerate(clauses):
@@ -115,9 +116,9 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
         rest = _without(clause, start, spans)
         if _interrogative(rest):
             return True
-        noun = bool(re.search(_SPOKEN, rest)) and not re.search(r"[了]", rest)
+        noun = bool(compiled(_SPOKEN).search(rest)) and not re.search(r"[了]", rest)
         following = clauses[index + 1][1] if index + 1 < len(clauses) else ""
         # 去年夏天，我们去了哪里 and 上周你说的那家店，叫什么: the question follows what it is about.
-        if (not re.sub(_FILLER, "", rest) or noun) and (_interrogative(following) or (noun and not following)):
+        if (not compiled(_FILLER).sub("", rest) or noun) and (_interrogative(following) or (noun and not following)):
             return True
     return False

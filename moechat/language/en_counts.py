@@ -7,7 +7,7 @@ import re
 from moechat.language import distances as d
 from moechat.language import periods as p
 from moechat.language.en_times import NUMBERS, ORDINALS, THIRDS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS, YEAR_THIRDS
-from moechat.language.periods import Context, Match, Period, Piece
+from moechat.language.periods import Context, Match, Period, Piece, compiled
 
 
 def number(text: str) -> float:
@@ -159,7 +159,7 @@ def distance(found: Match, ctx: Context) -> list[Piece]:
     if (
         unit == "week"
         and low == high
-        and re.search(_BY_WEEKDAY, found.string[: found.start()] + "\0" + found.string[found.end() :])
+        and compiled(_BY_WEEKDAY).search(found.string[: found.start()] + "\0" + found.string[found.end() :])
     ):
         return p.piece(found, 5, fixed=p.week(ctx.now, round(low) if ahead else -round(low)), forward=ahead)
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)

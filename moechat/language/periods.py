@@ -9,9 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
+from functools import cache
 from typing import Literal
 
 from moechat.language import calendar
+
+# Patterns are compiled at first use, not at import, and kept (the cache of ``re`` is small and shared by all).
+compiled = cache(re.compile)
 
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)

@@ -17,7 +17,7 @@ from moechat.language.en_times import (
     SEASONS,
 )
 from moechat.language.expression import Grammar
-from moechat.language.periods import Context, Maker, Match, Period, Piece
+from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled
 
 
 def _month_of(text: str) -> int:
@@ -70,7 +70,7 @@ def _relative_unit(found: Match, ctx: Context) -> list[Piece]:
 def _weekend(ctx: Context, ahead: int, found: Match) -> Period:
     """this weekend, looked back on with a past tense before Saturday, is the one that is over."""
     weekend = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
-    if ahead == 0 and weekend.start > ctx.now and re.search(_PAST, found.string):
+    if ahead == 0 and weekend.start > ctx.now and compiled(_PAST).search(found.string):
         return p.day(weekend.start - 7 * p.DAY, 2, "weekend")
     return weekend
 
@@ -297,9 +297,9 @@ _PAST = (
 
 def _forward(clause: str, use: str) -> bool:
     """Does a clause speak of what is to come? A past tense outweighs a plan in it."""
-    if re.search(_PAST, clause):
+    if compiled(_PAST).search(clause):
         return False
-    return bool(re.search(_FUTURE, clause) or (use == "writing" and re.search(_PLANS, clause)))
+    return bool(compiled(_FUTURE).search(clause) or (use == "writing" and compiled(_PLANS).search(clause)))
 
 
 @lru_cache(maxsize=1)

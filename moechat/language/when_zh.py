@@ -10,7 +10,7 @@ from moechat.language import periods as p
 from moechat.language import zh_counts as counts
 from moechat.language.calendar import holiday, lunar_day, lunar_month
 from moechat.language.expression import Grammar
-from moechat.language.periods import Context, Maker, Match, Period, Piece
+from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled
 from moechat.language.zh_times import (
     FESTIVAL_NAMES,
     MONTH_PARTS,
@@ -294,9 +294,9 @@ _PAST = (
 def _forward(clause: str, use: str) -> bool:
     """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it."""
     clause = clause.translate(PLAIN)
-    if re.search(_PAST, clause):
+    if compiled(_PAST).search(clause):
         return False
-    return bool(re.search(_FUTURE, clause) or (use == "writing" and re.search(_PLANS, clause)))
+    return bool(compiled(_FUTURE).search(clause) or (use == "writing" and compiled(_PLANS).search(clause)))
 
 
 @lru_cache(maxsize=1)
