@@ -26,7 +26,7 @@ from moechat.character import Character, CharacterFile
 from moechat.clock import Clock
 from moechat.config import Config
 from moechat.cue import Cue
-from moechat.errors import EmbeddingError, ModelError, MoeChatError, NotFound
+from moechat.errors import DataError, EmbeddingError, ModelError, MoeChatError, NotFound
 from moechat.index.dense import Dense
 from moechat.index.vector import VectorTable, embed_cached
 from moechat.memory import context
@@ -35,7 +35,7 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.roll import Due, Roller, due
 from moechat.memory.world_book import WorldBook
-from moechat.model import Exchange, Hit, Recollection, Span, Status
+from moechat.model import Exchange, Hit, Message, Recollection, Span, Status
 from moechat.prompts import Prompts
 from moechat.recall import Budget, Candidates, Recipe, recall
 from moechat.store.files import FileStore
@@ -127,6 +127,10 @@ class Agent:
             dedupe_window=self.config.Agent.core_dedupe_window,
         )  # fmt: skip
         self._anchors = Anchors(self.core, self.store, around.clock)
+        self._before: list[Message] = []
+        self._history_problem = ""
+        if not self.store.tree.parents:  # the talk that an older program left seeds the first context
+            self._history(lambda: self._before.extend(context.saved(folder)))
         self._worker = Worker(f"memory of {character.name}", self.tick, TICK_S)
         self.store.compact()
         self._worker.submit(self._catch_up)
@@ -150,7 +154,7 @@ class Agent:
         found = [str(problem) for problem in self.store.problems]
         found += [str(self._file.problem)] if self._file.problem else []
         found += [str(problem) for problem in self.book.problems]
-        found += [text for text in (self.dense.notice, self._roller.problem) if text]
+        found += [text for text in (self._history_problem, self.dense.notice, self._roller.problem) if text]
         left, seconds = self._embedding
         if left > SLICE:
             found.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
@@ -241,12 +245,35 @@ class Agent:
         character, chat = self.character, self.config.chat
         kept = context.newest(before, length=max(0, self.config.Agent.context_length), tokens=chat.context_tokens)
         start = self._sees_the_start(kept)
-        talk = assembly.history(kept, character.greeting, from_the_start=start)
+        talk = self._seeded(
+            assembly.history(kept, "" if self._before else character.greeting, from_the_start=start), start
+        )
         messages = assembly.assemble(
             character, self._prompts, talk, found, text, now, recalled_position=chat.recalled_position
         )
         hits = [*found.hits, *(d.hit for d in found.dropped if d.why == "in_context")]
         return ChatRequest(messages, character, text, now, found.spans, found.empty_spans, hits, kept)
+
+    def _seeded(self, talk: list[Message], start: bool) -> list[Message]:
+        """The first context begins with what history.yaml held; ``context_length`` counts it."""
+        said = [*self._before, *talk] if start else talk
+        length = self.config.Agent.context_length
+        return said[-max(length, len(talk)) :] if length else said
+
+    def _save_history(self) -> None:
+        """The settled talk of the context, in history.yaml."""
+        if self.store.tree.parents:
+            opened = {node.id for node in self.store.tree.open()}
+            settled = [exchange for exchange in context.path(self.store) if exchange.id not in opened]
+            said = self._seeded(context.messages(settled), self._sees_the_start(settled))
+            self._history(lambda: context.save(self.store.folder, said))
+
+    def _history(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self._history_problem = ""
+        except DataError as problem:
+            self._history_problem = str(problem)
 
     def _sees_the_start(self, kept: Sequence[Exchange]) -> bool:
         if not kept:
@@ -360,6 +387,7 @@ class Agent:
         self.book.refresh()
 
     def _after_turn(self) -> None:
+        self._save_history()
         self._embed_some()
         self._roll()
 
@@ -466,6 +494,7 @@ class Agent:
     def settle(self) -> None:
         """What was answered stands; the plain facts in it are found at once."""
         self.store.settle()
+        self._save_history()
         self._roller.by_rules()
         self.diary.sync()
 

@@ -1,8 +1,8 @@
 """Small houses for tests: a data folder with one character, a clock that stands, an embedder without weights, a script.
 
-    home = Home.build(tmp_path)
-    with home.open() as house:
-        say(house.agent(), "我住在杭州")
+home = Home.build(tmp_path)
+with home.open() as house:
+    say(house.agent(), "我住在杭州")
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Home:
         """``sections`` are those of config.yaml; ``character`` the keys of character.yaml."""
         owner = folder / "data" / "agents" / CHARACTER
         owner.mkdir(parents=True)
-        told = {"name": CHARACTER, "user_name": "阿明", "language": "zh", "persona": "你是小满，爱听人说话。"} | (character or {})
+        told = {"name": CHARACTER, "user_name": "阿明", "language": "zh", "persona": "你是小满，爱听人说话。"} | (
+            character or {}
+        )
         (owner / "character.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
         home = cls(folder / "data", folder / "config.yaml", SetClock(moment(now)))
         home.configure(**sections)
@@ -109,7 +111,9 @@ def shown(found: Recollection, layer: str = "") -> str:
     return "\n".join(hit.text for hit in found.hits if not layer or hit.layer == layer)
 
 
-def told(store: FileStore, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float) -> str:
+def told(
+    store: FileStore, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float
+) -> str:
     """One exchange, straight into the store; then the clock moves on by ``advance`` (a minute)."""
     id_ = store.begin(user, clock.now())
     store.finish(id_, char, "done")
@@ -166,7 +170,9 @@ def understanding(make: Callable[[int], str] = answer, replies: Any = polite) ->
 
     def complete(messages: Sequence[Any]) -> str:
         asked = messages[-1].content
-        numbers = [int(line[1:].partition("]")[0]) for line in asked.splitlines() if line[:1] == "[" and "] 20" in line[:8]]
+        numbers = [
+            int(line[1:].partition("]")[0]) for line in asked.splitlines() if line[:1] == "[" and "] 20" in line[:8]
+        ]
         return make(max(numbers, default=0))
 
     return ScriptedModel(replies, complete)

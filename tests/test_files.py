@@ -48,7 +48,13 @@ def known(store: FileStore, *ids: str) -> dict[str, str]:
     return {id_: row.exchange.user for id_, row in store.cache.by_ids(ids).items() if id_ not in store.hidden()}
 
 
-def understood(store: FileStore, *ids: str, facts: dict[str, tuple[str, ...]] | None = None, events: dict[str, tuple[str, ...]] | None = None, by: str = "model") -> None:
+def understood(
+    store: FileStore,
+    *ids: str,
+    facts: dict[str, tuple[str, ...]] | None = None,
+    events: dict[str, tuple[str, ...]] | None = None,
+    by: str = "model",
+) -> None:
     """Understand exchanges as a model would: fact or event → its sources."""
     drafts = [FactDraft(text, sources) for text, sources in (facts or {}).items()]
     at = {id_: store.get(id_).at for id_ in ids}
@@ -140,7 +146,14 @@ def test_a_day_in_the_configured_zone_has_its_own_file(home: Home, store: FileSt
     assert [p.name for p in day_files(home.folder)] == ["2025-05-20.yaml", "2025-05-21.yaml"]
 
 
-AWKWARD = ["你好\r\n在吗", "  两个空格\n\n", "{{user}}：你\n{{char}}：我", "\x00\x85\u2028\ufeff", "key: - value #", "时间：2025-5-20 15:00:00\n"]
+AWKWARD = [
+    "你好\r\n在吗",
+    "  两个空格\n\n",
+    "{{user}}：你\n{{char}}：我",
+    "\x00\x85\u2028\ufeff",
+    "key: - value #",
+    "时间：2025-5-20 15:00:00\n",
+]
 
 
 @pytest.mark.parametrize("text", AWKWARD, ids=repr)
@@ -180,7 +193,9 @@ def test_a_damaged_cache_is_thrown_away(home: Home, store: FileStore) -> None:
 # ---- hard case 1: regenerate, correct, branch
 
 
-def test_a_reply_regenerated_three_times_leaves_one_settled_exchange_and_one_touch(home: Home, store: FileStore) -> None:
+def test_a_reply_regenerated_three_times_leaves_one_settled_exchange_and_one_touch(
+    home: Home, store: FileStore
+) -> None:
     old = told(store, home.clock, "我讨厌香菜", settle=True)
     hits = [{"id": old, "layer": "diary"}]
     id_ = store.begin("我讨厌吃什么", home.clock.now())
@@ -247,7 +262,9 @@ def test_choosing_another_reply_after_it_settled_changes_the_day_file(home: Home
     assert "      嗨\n" in (home.folder / DAY).read_text(encoding="utf-8")
 
 
-def test_correcting_an_older_message_keeps_what_follows_and_drops_what_rested_on_it(home: Home, store: FileStore) -> None:
+def test_correcting_an_older_message_keeps_what_follows_and_drops_what_rested_on_it(
+    home: Home, store: FileStore
+) -> None:
     a, b, c = (told(store, home.clock, text, settle=True) for text in ("我住在杭州", "我喜欢猫", "今天下雨"))
     understood(
         store, a, b, c,
@@ -296,7 +313,12 @@ def test_a_fact_superseded_on_one_branch_stands_on_the_other(home: Home, store: 
     (old,) = store.cache.facts()
     b = told(store, home.clock, "我搬到苏州了", settle=True)
     draft = FactDraft("住在苏州", (b,))
-    store.derived.put([b], Understanding({b: ""}), [Fact(formats.derived_id(draft.text, (b,)), home.clock.now(), draft, (old.id,))], {})
+    store.derived.put(
+        [b],
+        Understanding({b: ""}),
+        [Fact(formats.derived_id(draft.text, (b,)), home.clock.now(), draft, (old.id,))],
+        {},
+    )
     assert facts(store) == ["住在苏州"]
     store.select(a)
     assert facts(store) == ["住在杭州"]
@@ -344,7 +366,9 @@ def test_strength_and_pins_carry_over_where_the_text_is_equal(home: Home, store:
     assert store.cache.facts()[0].id == before
 
 
-def test_retracting_hides_the_exchange_and_restoring_brings_it_back_to_be_understood(home: Home, store: FileStore) -> None:
+def test_retracting_hides_the_exchange_and_restoring_brings_it_back_to_be_understood(
+    home: Home, store: FileStore
+) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("秘密", "别的"))
     understood(store, a, b, facts={"有秘密": (a,)}, events={"两件事": (a, b)})
     store.retract(a)
@@ -384,7 +408,9 @@ def test_a_right_edit_is_a_correction(home: Home, store: FileStore) -> None:
     assert stated_once(home.folder) == {a: 1, b: 1}
 
 
-def test_a_wrong_edit_is_named_never_overwritten_and_new_records_wait_until_it_parses(home: Home, store: FileStore) -> None:
+def test_a_wrong_edit_is_named_never_overwritten_and_new_records_wait_until_it_parses(
+    home: Home, store: FileStore
+) -> None:
     a = told(store, home.clock, "第一轮", settle=True)
     b = told(store, home.clock, "第二轮", settle=True)
     path = home.folder / DAY
@@ -432,7 +458,10 @@ def test_another_days_file_is_not_held_up_by_a_broken_one(home: Home, store: Fil
     assert b in (home.folder / "memorys" / "2025-05-21.yaml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("wrong", ["a: [\n", "\ufffd\n", "just words\n", "x: {msg: {user: 好}, time: 昨天}\n", "x: {time: 2025-05-20T10:00:00}\n"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["a: [\n", "\ufffd\n", "just words\n", "x: {msg: {user: 好}, time: 昨天}\n", "x: {time: 2025-05-20T10:00:00}\n"],
+)
 def test_a_broken_record_costs_itself_alone_and_is_named_by_line(home: Home, store: FileStore, wrong: str) -> None:
     a = told(store, home.clock, "第一轮", settle=True)
     path = home.folder / DAY
@@ -485,10 +514,15 @@ def test_a_day_file_can_be_edited_while_core_memory_is_broken(home: Home, store:
 def test_a_record_added_by_hand_may_use_any_key(home: Home, store: FileStore) -> None:
     told(store, home.clock, "第一轮", settle=True)
     with open(home.folder / DAY, "a", encoding="utf-8") as file:
-        file.write("奶奶的话:\n  msg: {user: 奶奶说要多穿衣, char: ''}\nno:\n  time: 2025-05-20 09:30\n  msg: {user: 早, char: 早}\n")
+        file.write(
+            "奶奶的话:\n  msg: {user: 奶奶说要多穿衣, char: ''}\nno:\n  time: 2025-05-20 09:30\n  msg: {user: 早, char: 早}\n"
+        )
     store.follow()
     rows = store.cache.by_ids(["奶奶的话", "no"])
-    assert (rows["奶奶的话"].exchange.user, rows["奶奶的话"].exchange.at) == ("奶奶说要多穿衣", moment("2025-05-20T12:00:00"))
+    assert (rows["奶奶的话"].exchange.user, rows["奶奶的话"].exchange.at) == (
+        "奶奶说要多穿衣",
+        moment("2025-05-20T12:00:00"),
+    )
     assert rows["no"].exchange.at == moment("2025-05-20T09:30:00")
     assert store.problems == []
 
@@ -505,7 +539,9 @@ def test_a_record_by_hand_can_be_edited_and_what_cites_it_is_dropped(home: Home,
     assert facts(store) == []
 
 
-def test_a_record_deleted_by_hand_is_not_recalled_what_cites_it_is_hidden_and_it_may_come_back(home: Home, store: FileStore) -> None:
+def test_a_record_deleted_by_hand_is_not_recalled_what_cites_it_is_hidden_and_it_may_come_back(
+    home: Home, store: FileStore
+) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("秘密", "别的"))
     understood(store, a, b, facts={"有秘密": (a,), "有别的": (b,)})
     path = home.folder / DAY
@@ -655,10 +691,14 @@ def test_a_log_torn_at_any_byte_of_its_last_append_keeps_every_finished_exchange
 
 
 @pytest.mark.parametrize("name", [DAY, "memorys/2025-05-20.2.yaml"])
-def test_a_day_file_torn_at_any_byte_of_its_last_append_is_mended_from_the_log(home: Home, tmp_path: Path, name: str) -> None:
+def test_a_day_file_torn_at_any_byte_of_its_last_append_is_mended_from_the_log(
+    home: Home, tmp_path: Path, name: str
+) -> None:
     if name != DAY:  # MoeChat's own file of the day is there: ours stands beside it
         (home.folder / "memorys").mkdir()
-        (home.folder / DAY).write_text("1747710000: {text_tag: '', msg: '时间：2025-5-20 11:00:00\n\n  {{user}}：早\n\n  {{char}}：早'}\n")
+        (home.folder / DAY).write_text(
+            "1747710000: {text_tag: '', msg: '时间：2025-5-20 11:00:00\n\n  {{user}}：早\n\n  {{char}}：早'}\n"
+        )
     store = home.store()
     done = told(store, home.clock, "第一轮", settle=True)
     path = home.folder / name

@@ -69,7 +69,9 @@ def test_a_line_that_is_half_written_by_another_is_read_once_it_is_whole(path: P
     assert reader.unread() == (False, [SECOND])
 
 
-@pytest.mark.parametrize("damage", [b"\0\0\0\0\n", b"{\n", b"[]\n", b"\xff\xfe\n", b"\n", b'{"op":"settle","id":"a"},{"op":"settle"}\n'])
+@pytest.mark.parametrize(
+    "damage", [b"\0\0\0\0\n", b"{\n", b"[]\n", b"\xff\xfe\n", b"\n", b'{"op":"settle","id":"a"},{"op":"settle"}\n']
+)
 def test_a_damaged_line_is_told_and_costs_itself_alone(path: Path, damage: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(encode([FIRST]) + damage + encode([SECOND]))
@@ -106,7 +108,11 @@ def test_a_log_that_went_away_is_noticed(path: Path) -> None:
     assert JsonLines(path).unread() == (False, [SECOND])
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=5), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)), max_size=6))
+@given(
+    st.lists(
+        st.dictionaries(st.text(max_size=5), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)), max_size=6
+    )
+)
 @settings(max_examples=100, deadline=None)
 def test_any_text_stays_on_one_line(entries: list[dict[str, str]]) -> None:
     assert encode(entries).count(b"\n") == len(entries)

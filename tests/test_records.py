@@ -109,10 +109,14 @@ def test_any_key_round_trips(key: str) -> None:
 @settings(max_examples=150, deadline=None)
 def test_other_programs_read_the_same_text(text: str) -> None:
     """The files are plain YAML: PyYAML's own safe loader finds the words where ours does."""
-    assert yaml.safe_load(records.entry("k", {"msg": {"user": records.Block(text)}}))["k"]["msg"]["user"] == (text or "")
+    assert yaml.safe_load(records.entry("k", {"msg": {"user": records.Block(text)}}))["k"]["msg"]["user"] == (
+        text or ""
+    )
 
 
-@pytest.mark.parametrize("value", ["no", "on", "12:30:45", "0x1F", "1_000", "2025-05-20", "null", "~", "1e3", ".5", "=", ""])
+@pytest.mark.parametrize(
+    "value", ["no", "on", "12:30:45", "0x1F", "1_000", "2025-05-20", "null", "~", "1e3", ".5", "=", ""]
+)
 def test_scalars_stay_text_where_yaml_1_1_would_make_something_else_of_them(value: str) -> None:
     record = read_one(f"k: {value}\n".encode())
     assert record.value == value
@@ -194,7 +198,10 @@ def test_splicing_leaves_every_other_byte_as_it_was() -> None:
     assert records.spliced(data, parsed, {"nobody": new}) == data
 
 
-@given(st.lists(st.sampled_from(["a: 1\n", "b:\n  x: |-\n    l\n\n    m\n", "# c\n", "\n", "'q k': z\r\n"]), unique=True), st.data())
+@given(
+    st.lists(st.sampled_from(["a: 1\n", "b:\n  x: |-\n    l\n\n    m\n", "# c\n", "\n", "'q k': z\r\n"]), unique=True),
+    st.data(),
+)
 @settings(max_examples=100, deadline=None)
 def test_replacing_any_record_changes_only_it(pieces: list[str], draw: st.DataObject) -> None:
     data = "".join(pieces).encode()

@@ -30,7 +30,12 @@ def chain(*ids: str, after: str | None = None) -> list[Entry]:
     """One settled, filed and understood exchange after another."""
     entries: list[Entry] = []
     for parent, id_ in zip((after, *ids), ids, strict=False):
-        entries += [begin(id_, parent, OLD), reply(id_), {"op": "settle", "id": id_}, {"op": "filed", "id": id_, "sha": f"#{id_}"}]
+        entries += [
+            begin(id_, parent, OLD),
+            reply(id_),
+            {"op": "settle", "id": id_},
+            {"op": "filed", "id": id_, "sha": f"#{id_}"},
+        ]
         entries.append({"op": "understood", "ids": [id_], "by": "model"})
     return entries
 
@@ -238,7 +243,9 @@ def test_what_was_folded_and_queued_again_can_be_folded_once_more() -> None:
     assert twice is not None
     again = grown(*twice)
     assert again.pending() == ["p3"]
-    again.apply([{"op": "understood", "ids": ["p3"], "by": "model"}, *chain(*(f"r{i}" for i in range(500)), after="q499")])
+    again.apply(
+        [{"op": "understood", "ids": ["p3"], "by": "model"}, *chain(*(f"r{i}" for i in range(500)), after="q499")]
+    )
     assert again.pending() == []
     assert again.folded(NOW) is not None
 

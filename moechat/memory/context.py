@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from moechat import yaml_file
+from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
+from moechat.store import records
 from moechat.store.files import FileStore
+
+HISTORY = "history.yaml"
 
 
 def path(store: FileStore) -> list[Exchange]:
@@ -40,3 +46,28 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
             break
         kept.append(exchange)
     return kept[::-1]
+
+
+def saved(folder: Path) -> list[Message]:
+    """What history.yaml holds. Raises DataError where it is broken."""
+    path = folder / HISTORY
+    told = yaml_file.read(path, as_text=True) if path.exists() else None
+    if not told:
+        return []
+    if not isinstance(told, list) or not all(
+        isinstance(one, dict) and {"role", "content"} <= one.keys() for one in told
+    ):
+        raise DataError(path, "expects a list of `- role: user` with `content: …` below it")
+    said = [(one["role"], one["content"]) for one in told]
+    return [
+        Message(role, content) for role, content in said if role in ("user", "assistant") and isinstance(content, str)
+    ]
+
+
+def save(folder: Path, said: Sequence[Message]) -> None:
+    """Write history.yaml for people to read. Raises DataError where it is broken: then it is left as it is."""
+    path = folder / HISTORY
+    if path.exists() and saved(folder) == list(said):
+        return
+    told = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in said)
+    records.replace(path, (told or "[]\n").encode("utf-8"))

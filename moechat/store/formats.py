@@ -14,7 +14,9 @@ from moechat.store.records import Block, Record, entry
 
 NOTES = ".notes.yaml"
 CORE = "core_mem.yml"
-_MOECHAT_MSG = re.compile(r"时间：(?P<at>[^\n]*)\n\{\{user\}\}：(?P<user>.*?)\n\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL)
+_MOECHAT_MSG = re.compile(
+    r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
+)
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 

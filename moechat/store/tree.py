@@ -209,7 +209,9 @@ class Tree:
         gone = {node.id for node in self.nodes.values() if node.folded or self._foldable(node, limit)}
         if len(gone) < 500:
             return None
-        rows = [[id_, self.parents[id_], self._sha(id_)] for id_ in self.parents if id_ not in self.nodes or id_ in gone]
+        rows = [
+            [id_, self.parents[id_], self._sha(id_)] for id_ in self.parents if id_ not in self.nodes or id_ in gone
+        ]
         entries: list[Entry] = [{"op": "past", "rows": rows[i : i + 1000]} for i in range(0, len(rows), 1000)]
         for node in self.nodes.values():
             if node.id not in gone:
