@@ -31,11 +31,10 @@ Ground = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Face:
-    """Who is on the page: the character's and the user's names, and the words of its language."""
+    """Who is on the page: the character's name and greeting, and the words of the page."""
 
     words: Words
     character: str
-    user: str = ""
     greeting: str = ""
 
 
@@ -84,10 +83,13 @@ def conversation(
     for day, exchanges in groupby(shown, key=lambda one: one.exchange.at.date()):
         several = list(exchanges)
         if day != after:
-            label = escape(face.words.day(several[0].exchange.at))
-            parts.append(f'<div class="day"><time datetime="{day}">{label}</time></div>')
+            parts.append(_day(several[0].exchange.at, face.words))
         parts += [exchange(one, face, (spans or {}).get(one.exchange.id, ())) for one in several]
     return "".join(parts)
+
+
+def _day(moment: datetime, words: Words) -> str:
+    return f'<div class="day"><time datetime="{moment.date()}">{escape(words.day(moment))}</time></div>'
 
 
 def _greeting(face: Face) -> str:
@@ -100,7 +102,7 @@ def exchange(shown: Shown, face: Face, spans: Sequence[Span] = ()) -> str:
     below = [_status(shown, words)]
     if shown.variants > 1:
         below.append(f'<span class="note variant">{escape(words("variant", n=shown.chosen + 1))}</span>')
-    below.append(memories(shown.grounds, words))
+    below.append(memories(shown.grounds, words, spans))
     reply = _char_side(face, rich(one.char), "".join(below)) if one.char or any(below) else ""
     return (
         f'<article class="exchange {escape(one.status)}" data-id="{escape(one.id)}">'
@@ -108,23 +110,33 @@ def exchange(shown: Shown, face: Face, spans: Sequence[Span] = ()) -> str:
     )
 
 
-def live(text: str, said: str, face: Face, *, at: datetime | None, spans: Sequence[Span] = (), recalled: int = 0) -> str:
+def live(
+    text: str,
+    said: str,
+    face: Face,
+    at: datetime,
+    *,
+    after: date | None = None,
+    spans: Sequence[Span] = (),
+    recalled: int = 0,
+) -> str:
     """The exchange that is being answered right now."""
     words = face.words
     waiting = words("thinking_of", n=recalled) if recalled else words("thinking")
     body = rich(said) + '<span class="caret" aria-hidden="true"></span>' if said else ""
     below = "" if said else f'<span class="note thinking">{escape(waiting)}</span>'
+    day = _day(at, words) if at.date() != after else ""
     return (
-        '<article class="exchange streaming" aria-busy="true">'
+        f'{day}<article class="exchange streaming" aria-busy="true">'
         f"{_user_side(face, text, at, spans)}{_char_side(face, body, below)}</article>"
     )
 
 
-def _user_side(face: Face, text: str, at: datetime | None, spans: Sequence[Span]) -> str:
+def _user_side(face: Face, text: str, at: datetime, spans: Sequence[Span]) -> str:
     if not text:  # a day file may hold a reply to nothing
         return ""
-    time = f'<time class="at">{at:%H:%M}</time>' if at else ""
-    who = escape(face.words("said_by", name=face.user or face.words("you")))
+    time = f'<time class="at">{at:%H:%M}</time>'
+    who = escape(face.words("you_said"))
     return (
         f'<div class="side user"><div class="said"><div class="bubble" role="group" aria-label="{who}">{escape(text)}</div>'
         f'<div class="below">{understood(spans, face.words)}{time}</div></div></div>'
@@ -156,38 +168,42 @@ def understood(spans: Sequence[Span], words: Words) -> str:
     """昨天 → 2025-05-20 周二: the time that was understood, under the message."""
     if not spans:
         return ""
-    told = "; ".join(f"{span.phrase} → {words.stretch(span.start, span.end)}" for span in spans)
+    told = "; ".join(span_told(span, words) for span in spans)
     return f'<span class="note span">{escape(words("understood", spans=told))}</span>'
+
+
+def span_told(span: Span, words: Words) -> str:
+    return f"{span.phrase} → {words.stretch(span.start, span.end)}"
 
 
 # ---- what a reply rests on
 
 
-def memories(grounds: Sequence[Ground], words: Words) -> str:
-    """The recalled memories to unfold, by kind, each with its reason."""
+def memories(grounds: Sequence[Ground], words: Words, spans: Sequence[Span] = ()) -> str:
+    """The recalled memories to unfold, by kind, each with its reason; ``spans`` date the phrases in the reasons."""
     if not grounds:
         return ""
     kinds: dict[str, list[Ground]] = {kind: [] for kind in GROUPS}
     for ground in grounds:
         kind = "context" if ground.get("dropped") == "in_context" else str(ground.get("layer"))
         kinds.setdefault(kind, []).append(ground)
-    groups = "".join(_group(kind, several, words) for kind, several in kinds.items() if several)
+    groups = "".join(_group(kind, several, words, spans) for kind, several in kinds.items() if several)
     title = escape(words("memories", n=len(grounds)))
     return f'<details class="memories"><summary>{title}</summary><div class="groups">{groups}</div></details>'
 
 
-def _group(kind: str, grounds: Sequence[Ground], words: Words) -> str:
-    items = "".join(_memory(ground, words) for ground in grounds)
+def _group(kind: str, grounds: Sequence[Ground], words: Words, spans: Sequence[Span]) -> str:
+    items = "".join(_memory(ground, words, spans) for ground in grounds)
     name = words(kind) if kind in GROUPS else kind
     return f'<section class="kind {escape(kind)}"><h4>{escape(name)}</h4><ul>{items}</ul></section>'
 
 
-def _memory(ground: Ground, words: Words) -> str:
+def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     time = moment(ground.get("time"))
     dated = f'<time datetime="{time.isoformat()}">{escape(words.moment(time))}</time> ' if time else ""
     if time and ground.get("layer") == "core":
         dated = f'<time datetime="{time.isoformat()}">{escape(words("learned", time=words.moment(time)))}</time> '
-    why = " · ".join(reasons(ground, words))
+    why = " · ".join(reasons(ground, words, spans))
     features = ground.get("features")
     parts = ", ".join(f"{name} {value}" for name, value in features.items()) if isinstance(features, Mapping) else ""
     return (
@@ -196,13 +212,14 @@ def _memory(ground: Ground, words: Words) -> str:
     )
 
 
-def reasons(ground: Ground, words: Words) -> list[str]:
+def reasons(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> list[str]:
     """Why a memory was recalled, in words: the recipe, the time asked for, words in common, the score."""
     recipe = str(ground.get("recipe", ""))
     names = {"by_time": "by_time", "events": "events", "profile": "profile", "lore": "lore_recipe"}
     told = [words(names[recipe]) if recipe in names else recipe]
-    if span := span_told(ground.get("span"), words):
-        told.append(words("span", span=span))
+    if phrase := str(ground.get("span") or ""):
+        dated = next((span_told(span, words) for span in spans if span.phrase == phrase), phrase)
+        told.append(words("span", span=dated))
     matched = ground.get("words")
     if isinstance(matched, Sequence) and not isinstance(matched, str) and matched:
         told.append(words("words", words="、".join(str(word) for word in matched)))
@@ -210,15 +227,6 @@ def reasons(ground: Ground, words: Words) -> list[str]:
     if isinstance(score, int | float) and recipe != "by_time":  # by time, everything in the span counts alike
         told.append(words("score", score=f"{score:.2f}"))
     return [one for one in told if one]
-
-
-def span_told(span: object, words: Words) -> str:
-    """The span of a ground: its phrase, with the dates where they are known."""
-    if isinstance(span, Mapping):
-        start, end = moment(span.get("start")), moment(span.get("end"))
-        dates = f" → {words.stretch(start, end)}" if start and end else ""
-        return f"{span.get('phrase', '')}{dates}"
-    return str(span or "")
 
 
 def moment(text: object) -> datetime | None:
@@ -234,7 +242,7 @@ def moment(text: object) -> datetime | None:
 
 def brand(words: Words) -> str:
     name, tagline = escape(words("title")), escape(words("tagline"))
-    return f'<div class="brand"><strong>{name}</strong><span>{tagline}</span></div>'
+    return f'<div class="brand" data-language="{words.language}"><strong>{name}</strong><span>{tagline}</span></div>'
 
 
 def notice(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from moechat.web import draw
-from moechat.web.words import LANGUAGES, Language, Words
+from moechat.web.words import LANGUAGES, Words
 
 # A click on a character at the side is told to Python with its name.
 PICK_JS = """
@@ -17,7 +17,6 @@ element.addEventListener('click', (event) => {
   if (button) trigger('click', {name: button.dataset.name});
 });
 """
-
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Parts:
 
 def lay_out(language: str) -> Parts:
     """The components, inside the Blocks that are open; worded anew when the page is loaded."""
-    words = Words(language if language in LANGUAGES else "zh")  # type: ignore[arg-type]
+    words = Words(language if language in LANGUAGES else "zh")
     view, prefs = gr.State(None), gr.BrowserState({}, storage_key="moechat", secret="moechat")
     with gr.Row(elem_id="frame"):
         with gr.Column(elem_id="side", min_width=0):
@@ -64,12 +63,17 @@ def lay_out(language: str) -> Parts:
     return Parts(view=view, prefs=prefs, **side, **main)
 
 
+def _html(value: str, elem_id: str, js_on_load: str | None = None) -> gr.HTML:
+    """HTML of our own, without Gradio's typography."""
+    return gr.HTML(value, elem_id=elem_id, js_on_load=js_on_load, apply_default_css=False)
+
+
 def _side(words: Words) -> dict[str, Any]:
-    brand = gr.HTML(draw.brand(words), elem_id="brand")
+    brand = _html(draw.brand(words), elem_id="brand")
     with gr.Row(elem_id="switches"):
         language = gr.Button(words("other_language"), elem_id="language", size="sm", variant="secondary")
         theme = gr.Button(words("theme"), elem_id="theme", size="sm", variant="secondary")
-    characters = gr.HTML("", elem_id="characters", js_on_load=PICK_JS)
+    characters = _html("", elem_id="characters", js_on_load=PICK_JS)
     with gr.Accordion(words("connection"), open=False, elem_id="connection") as connection:
         base_url = gr.Textbox(label=words("base_url"), info=words("base_url_hint"), max_lines=1, elem_id="base-url")
         model = gr.Textbox(label=words("model"), max_lines=1, elem_id="model")
@@ -77,7 +81,7 @@ def _side(words: Words) -> dict[str, Any]:
         with gr.Row(elem_id="try"):
             test = gr.Button(words("test"), size="sm", elem_id="test")
             save = gr.Button(words("save"), size="sm", variant="primary", elem_id="save")
-        outcome = gr.HTML("", elem_id="outcome")
+        outcome = _html("", elem_id="outcome")
     return {
         "brand": brand, "language": language, "theme": theme, "characters": characters, "connection": connection,
         "base_url": base_url, "model": model, "key": key, "test": test, "save": save, "outcome": outcome,
@@ -85,12 +89,12 @@ def _side(words: Words) -> dict[str, Any]:
 
 
 def _main(words: Words) -> dict[str, Any]:
-    title = gr.HTML("", elem_id="title")
-    problems = gr.HTML("", elem_id="problems")
+    title = _html("", elem_id="title")
+    problems = _html("", elem_id="problems")
     with gr.Column(elem_id="talk"):
         earlier = gr.Button(words("earlier"), visible=False, size="sm", elem_id="earlier")
-        past = gr.HTML(f'<p class="empty">{words("loading")}</p>', elem_id="past")
-        tail = gr.HTML("", elem_id="tail")
+        past = _html(f'<p class="empty">{words("loading")}</p>', elem_id="past")
+        tail = _html("", elem_id="tail")
         again = gr.Button(words("regenerate"), visible=False, size="sm", elem_id="again")
         newest = gr.Button(words("newest"), visible=False, size="sm", elem_id="newest")
     with gr.Row(elem_id="composer"):

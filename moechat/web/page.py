@@ -32,6 +32,7 @@ PAGES_DRAWN = 3  # "earlier" grows what is drawn to this many pages, then moves 
 
 Updates = dict[Any, Any]
 
+
 @dataclass(frozen=True)
 class View:
     """What one tab looks at: the newest ``count`` exchanges, or those before the exchange ``before``."""
@@ -66,7 +67,7 @@ class Page:
             language = language_of(request.headers.get("accept-language"))
         names = self.house.characters()
         wanted = prefs.get("character", "")
-        view = View(wanted if wanted in names else self._default(names), language, "", self.page)  # type: ignore[arg-type]
+        view = View(wanted if wanted in names else self._default(names), language, "", self.page)
         yield self._labels(view) | self._connection(view) | self._screen(view)
         yield from self._follow(view)
 
@@ -152,13 +153,15 @@ class Page:
         yield self._screen(view) | self._notice(view, agent, turn)
 
     def _notice(self, view: View, agent: Agent, turn: Turn) -> Updates:
-        """What went wrong with the turn itself stands under the last exchange."""
-        if not turn.error and not turn.crash:
+        """What went wrong stands under the last exchange, where that does not say so itself.
+
+        A regeneration that failed leaves the reply that was there.
+        """
+        words, last = view.words, agent.recent(1)
+        told = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
+        if not told or (last and last[-1].error == told):
             return {}
-        words = view.words
-        told = turn.error or words("unexpected", kind=turn.crash)
-        last = agent.recent(1)
-        tail = self._drawn(last, self._face(view, agent), agent) if last else ""
+        tail = self._drawn(last, self._face(view, agent), agent)
         return {self.parts.tail: tail + draw.notice(words("went_wrong", error=told))}
 
     # ---- the connection
@@ -210,7 +213,7 @@ class Page:
 
     def _face(self, view: View, agent: Agent) -> Face:
         character = agent.character
-        return Face(view.words, character.name, character.user_name, character.greeting)
+        return Face(view.words, character.name, character.greeting)
 
     def _screen(self, view: View, turn: Turn | None = None) -> Updates:
         """Everything that depends on the character and on what was said."""
@@ -224,27 +227,40 @@ class Page:
         if agent is None:
             return updates | self._empty(view)
         turn = turn or self.turns.current(agent)
-        running = turn is not None and not turn.over.is_set()
+        if turn is not None and turn.over.is_set():
+            turn = None
         shown = agent.recent(view.count + 1, view.before or None)
         more, shown = len(shown) > view.count, shown[-view.count :]
-        face = self._face(view, agent)
-        if running and shown and (shown[-1].exchange.status == "streaming" or shown[-1].exchange.id == turn.exchange_id):
-            shown = shown[:-1]
-        at_newest = not view.before
-        last = shown[-1:] if at_newest and not running else []
-        past = shown[: len(shown) - len(last)]
-        tail = _live(turn, face) if running and at_newest else self._drawn(last, face, agent, after=past)
+        past, tail = self._past_and_tail(view, agent, shown, turn, from_the_start=not more)
         return updates | {
             parts.problems: draw.problems(agent.problems(), words),
-            parts.past: self._drawn(past, face, agent, from_the_start=not more),
+            parts.past: past,
             parts.tail: tail,
-            parts.earlier: gr.update(visible=more),
-            parts.newest: gr.update(visible=not at_newest),
-            parts.again: gr.update(visible=bool(last)),
-            parts.send: gr.update(visible=not running),
-            parts.stop: gr.update(visible=running),
-            parts.box: gr.update(placeholder=words("write", name=face.character), interactive=True),
+            parts.earlier: gr.update(value=words("earlier"), visible=more),
+            parts.newest: gr.update(value=words("newest"), visible=bool(view.before)),
+            parts.again: gr.update(value=words("regenerate"), visible=bool(shown and not view.before and turn is None)),
+            parts.send: gr.update(value=words("send"), visible=turn is None),
+            parts.stop: gr.update(value=words("stop"), visible=turn is not None),
+            parts.box: gr.update(
+                label=words("message"), placeholder=words("write", name=agent.character.name), interactive=True
+            ),
         }
+
+    def _past_and_tail(
+        self, view: View, agent: Agent, shown: list[Shown], turn: Turn | None, *, from_the_start: bool
+    ) -> tuple[str, str]:
+        """The last exchange stands apart, so that a growing reply redraws itself alone."""
+        face = self._face(view, agent)
+        if view.before:
+            return self._drawn(shown, face, agent, from_the_start=from_the_start), ""
+        if turn is None:
+            past, last = shown[:-1], shown[-1:]
+            return self._drawn(past, face, agent, from_the_start=from_the_start), self._drawn(
+                last, face, agent, after=past
+            )
+        if shown and (shown[-1].exchange.status == "streaming" or shown[-1].exchange.id == turn.exchange_id):
+            shown = shown[:-1]
+        return self._drawn(shown, face, agent, from_the_start=from_the_start), _live(turn, face)
 
     def _empty(self, view: View) -> Updates:
         parts, hidden = self.parts, gr.update(visible=False)
@@ -265,7 +281,7 @@ class Page:
         return ""
 
     def _drawn(
-        self, shown: list[Shown], face: Face, agent: Agent, *, after: list[Shown] | None = None, from_the_start: bool = False
+        self, shown: list[Shown], face: Face, agent: Agent, *, after: Sequence[Shown] = (), from_the_start: bool = False
     ) -> str:
         spans = {one.exchange.id: _spans(agent, one) for one in shown}
         day = after[-1].exchange.at.date() if after else None
@@ -283,10 +299,7 @@ class Page:
         key_env = self.house.config.chat.key_env
         return {
             parts.brand: draw.brand(words),
-            parts.earlier: words("earlier"), parts.newest: words("newest"), parts.again: words("regenerate"),
-            parts.send: words("send"), parts.stop: words("stop"),
             parts.language: words("other_language"), parts.theme: words("theme"),
-            parts.box: gr.update(label=words("message")),
             parts.connection: gr.update(label=words("connection")),
             parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint")),
             parts.model: gr.update(label=words("model")),
@@ -310,7 +323,7 @@ class Page:
 def _live(turn: Turn, face: Face) -> str:
     found = turn.found
     spans, recalled = (found.spans, len(found.hits)) if found else ((), 0)
-    return draw.live(turn.text, turn.said, face, at=turn.at, spans=spans, recalled=recalled)
+    return draw.live(turn.text, turn.said, face, turn.at, after=turn.after, spans=spans, recalled=recalled)
 
 
 def _spans(agent: Agent, shown: Shown) -> Sequence[Span]:
@@ -346,8 +359,8 @@ def _wire(blocks: gr.Blocks, page: Page, parts: Parts) -> None:
     view, panel = parts.view, [parts.view, parts.base_url, parts.model, parts.key]
     following = [
         blocks.load(page.load, [parts.prefs], **quiet),
-        gr.on([parts.send.click, parts.box.submit], page.send, [view, parts.box], trigger_mode="once", **quiet),
-        parts.again.click(page.regenerate, [view], trigger_mode="once", **quiet),
+        gr.on([parts.send.click, parts.box.submit], page.send, [view, parts.box], trigger_mode="multiple", **quiet),
+        parts.again.click(page.regenerate, [view], trigger_mode="multiple", **quiet),
     ]
     for go, handler in (
         (parts.characters.click, page.switch),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -22,13 +23,12 @@ STATIC = Path(__file__).parent / "static"
 START_S, STOP_S = 30.0, 10.0
 
 # What this page does not use of Gradio: files in and out, requests made for others, development tools.
-CLOSED = tuple(
-    f"/gradio_api/{name}"
-    for name in (
-        "file", "upload", "proxy", "stream", "component_server", "custom_component", "process_recording", "deep_link",
-        "run", "api", "call", "vibe", "undo-vibe", "profiling", "runs", "dev",
-    )
-) + ("/monitoring", "/svelte")  # fmt: skip
+CLOSED = (
+    "/gradio_api/file", "/gradio_api/upload", "/gradio_api/proxy", "/gradio_api/stream", "/gradio_api/component_server",
+    "/gradio_api/custom_component", "/gradio_api/process_recording", "/gradio_api/deep_link", "/gradio_api/run",
+    "/gradio_api/api", "/gradio_api/call", "/gradio_api/vibe", "/gradio_api/undo-vibe", "/gradio_api/profiling",
+    "/gradio_api/dev", "/monitoring", "/svelte",
+)  # fmt: skip
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'self'; base-uri 'self'; "
@@ -130,21 +130,26 @@ def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server
             stop()
 
 
+def announce(url: str) -> None:
+    """Where the page is, on the standard output."""
+    sys.stdout.write(f"MoeChat: {url}  (Ctrl+C ends it)\n")
+    sys.stdout.flush()
+
+
 def serve(
     house: House,
     *,
     host: str = "127.0.0.1",
     port: int = 7860,
     open_browser: bool = False,
-    ready: Callable[[str], None] | None = None,
+    ready: Callable[[str], None] = announce,
 ) -> None:
     """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the address; port 0 is any free one.
 
     Raises MoeChatError where the port cannot be had. The house stays open: it is its maker who closes it.
     """
     with _server(house, host, port) as (server, listening, url):
-        if ready is not None:
-            ready(url)
+        ready(url)
         if open_browser:
             webbrowser.open(url)
         server.run(sockets=[listening])

@@ -6,31 +6,42 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from moechat.agent import Agent, Delta, Recalled, TurnEvent
+from moechat.agent import Agent, Delta, Ended, Recalled, Shown, TurnEvent
 from moechat.errors import MoeChatError
 from moechat.model import Recollection
+
+ASK_S = 0.05
 
 log = logging.getLogger(__name__)
 
 
 class Turn:
-    """One reply on its way. ``said`` grows; ``over`` is set when it has ended.
+    """One reply on its way. ``said`` grows; ``over`` is set when it has ended. ``after`` is the day of the exchange before.
 
-    ``error`` says in words why the turn itself could not be had, ``crash`` names an error that nobody foresaw; what went
-    wrong with the reply alone is stored with it.
+    ``error`` says in words why the turn itself could not be had, ``crash`` names an error that nobody foresaw,
+    ``failure`` says what went wrong with the reply alone.
     """
 
-    def __init__(self, agent: Agent, text: str, at: datetime, events: Iterator[TurnEvent], exchange_id: str = "") -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        text: str,
+        at: datetime,
+        events: Iterator[TurnEvent],
+        *,
+        after: Sequence[Shown] = (),
+        exchange_id: str = "",
+    ) -> None:
         self.text, self.at, self.exchange_id = text, at, exchange_id
+        self.after = after[-1].exchange.at.date() if after else None
         self.said = ""
         self.found: Recollection | None = None
-        self.error = self.crash = ""
+        self.error = self.crash = self.failure = ""
         self.over = threading.Event()
         self._agent, self._events = agent, events
-        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"turn of {agent.character.name}", daemon=True)
 
     @property
@@ -42,23 +53,23 @@ class Turn:
         self._thread.start()
         return self
 
-    def stop(self) -> None:
-        """End the reply; what was said is kept."""
-        self._stopping.set()
-        self._agent.stop()
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the reply and wait until it has ended; what was said is kept.
 
-    def join(self, timeout_s: float) -> None:
-        self._thread.join(timeout_s)
+        Asked for again and again, since a reply that is only about to begin cannot be stopped yet.
+        """
+        for _ in range(max(1, round(timeout_s / ASK_S))):
+            self._agent.stop()
+            if self.over.wait(ASK_S):
+                return
 
     def _run(self) -> None:
         try:
             for event in self._events:
                 self._take(event)
-                if self._stopping.is_set():  # also where it was asked for before the reply had begun
-                    self._agent.stop()
         except (MoeChatError, OSError) as failure:
             self.error = str(failure)
-        except Exception as failure:  # noqa: BLE001 - the border of a background worker
+        except Exception as failure:  # the border of a background worker
             log.exception("a turn ended unexpectedly")
             self.crash = type(failure).__name__
         finally:
@@ -70,6 +81,8 @@ class Turn:
                 self.exchange_id, self.found = id_, found
             case Delta(text=text):
                 self.said += text
+            case Ended(error=error):
+                self.failure = error
 
 
 class Turns:
@@ -86,15 +99,17 @@ class Turns:
     def talk(self, agent: Agent, text: str) -> Turn | None:
         """The turn that begins, or None where the last one is not over."""
         with self._lock:
-            return None if self.current(agent) else self._begin(Turn(agent, text, agent.now(), agent.talk(text)), agent)
+            if self.current(agent):
+                return None
+            return self._begin(Turn(agent, text, agent.now(), agent.talk(text), after=agent.recent(1)), agent)
 
     def regenerate(self, agent: Agent) -> Turn | None:
         with self._lock:
-            last = agent.recent(1)
+            last = agent.recent(2)
             if self.current(agent) or not last:
                 return None
-            exchange = last[-1].exchange
-            return self._begin(Turn(agent, exchange.user, exchange.at, agent.regenerate(), exchange.id), agent)
+            one, events = last[-1].exchange, agent.regenerate()
+            return self._begin(Turn(agent, one.user, one.at, events, after=last[:-1], exchange_id=one.id), agent)
 
     def _begin(self, turn: Turn, agent: Agent) -> Turn:
         self._turns[id(agent)] = turn
@@ -104,11 +119,9 @@ class Turns:
         if (turn := self.current(agent)) is not None:
             turn.stop()
 
-    def close(self, timeout_s: float = 10.0) -> None:
-        """Stop whatever is under way and wait for it to be stored."""
+    def close(self) -> None:
+        """Stop whatever is under way and wait until it is stored."""
         with self._lock:
             turns = [turn for turn in self._turns.values() if not turn.over.is_set()]
         for turn in turns:
             turn.stop()
-        for turn in turns:
-            turn.join(timeout_s)

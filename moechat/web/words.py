@@ -16,8 +16,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "tagline": ("会记得你的聊天伙伴", "a companion that remembers"),
     "characters": ("角色", "Characters"),
     "other_language": ("English", "中文"),
-    "theme": ("明暗", "Light / dark"),
-    "write": ("对{name}说点什么…（回车发送，Shift+回车换行）", "Say something to {name}… (Enter sends, Shift+Enter: new line)"),
+    "theme": ("◐ 明暗", "◐ Theme"),
+    "write": ("对{name}说点什么…", "Say something to {name}…"),
     "message": ("消息", "Message"),
     "send": ("发送", "Send"),
     "stop": ("停止", "Stop"),
@@ -25,7 +25,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "earlier": ("↑ 更早的", "↑ Earlier"),
     "newest": ("↓ 回到最新", "↓ Back to the newest"),
     "conversation": ("对话", "Conversation"),
-    "you": ("你", "You"),
+    "you_said": ("你说", "You said"),
     "said_by": ("{name}说", "{name} said"),
     "loading": ("正在打开…", "Opening…"),
     "no_characters": (
@@ -40,7 +40,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "failed": ("没有说完", "Not finished"),
     "unfinished": ("这句话还没有得到回答", "This message has not been answered yet"),
     "went_wrong": ("出错了：{error}", "Something went wrong: {error}"),
-    "unexpected": ("意外的错误（{kind}），详情见程序的日志。", "An unexpected error ({kind}); the program's log has the details."),
+    "unexpected": (
+        "意外的错误（{kind}），详情见程序的日志。",
+        "An unexpected error ({kind}); the program's log has the details.",
+    ),
     "busy": (
         "上一句话还在回答，等它说完或先停止。",
         "The last message is still being answered: wait for it, or stop it first.",
@@ -84,7 +87,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "testing": ("正在测试…", "Testing…"),
     "needs_url": ("请先填写接口地址。", "Fill in the address first."),
     "saved": ("已保存，下一句话就用它。", "Saved: the next message uses it."),
-    "saved_offline": ("已保存：不再连接模型，由离线回复作答。", "Saved: no model any more, the offline replies answer."),
+    "saved_offline": (
+        "已保存：不再连接模型，由离线回复作答。",
+        "Saved: no model any more, the offline replies answer.",
+    ),
     "key_stays": (
         "地址变了：为了不把原来的密钥发给别处，请重新填写密钥。",
         "The address is a new one: enter the key again, the known one is not sent elsewhere.",

@@ -62,11 +62,32 @@
 
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("[data-opens=connection]")) openConnection();
-    if (event.target.closest?.("#characters button, #send, #again")) say();
+    if (event.target.closest?.("#characters button")) say();
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && event.target.closest?.("#box")) say();
-  });
+  // A double click, or Enter pressed twice or held, sends once.
+  const last = { text: "", at: -Infinity };
+  function isSentAgain(text) {
+    const now = performance.now();
+    if (text && text === last.text && now - last.at < 700) return true;
+    last.text = text;
+    last.at = now;
+    return false;
+  }
+  function once(event) {
+    const enter = event.type === "keypress";
+    if (enter && (event.key !== "Enter" || event.shiftKey || !event.target.closest?.("#box"))) return;
+    if (!enter && !event.target.closest?.("#send, #again")) return;
+    const sends = enter || event.target.closest("#send");
+    const twice = event.detail > 1 || (sends && isSentAgain(document.querySelector("#box textarea")?.value));
+    if (twice) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    } else {
+      say();
+    }
+  }
+  document.addEventListener("click", once, true);
+  document.addEventListener("keypress", once, true);
 
   applyTheme();
   dark.addEventListener("change", applyTheme);
@@ -79,6 +100,13 @@
     talk.setAttribute("role", "log");
     talk.setAttribute("tabindex", "0");
     follow(talk);
+    const brand = document.querySelector("#brand");
+    const tell = () => {
+      const language = brand?.querySelector("[data-language]")?.dataset.language;
+      document.documentElement.lang = language === "en" ? "en" : "zh-CN";
+    };
+    tell();
+    if (brand) new MutationObserver(tell).observe(brand, { childList: true, subtree: true, attributes: true });
   });
   waiting.observe(document.documentElement, { childList: true, subtree: true });
   window.moechat = { toggleTheme };

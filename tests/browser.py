@@ -1,0 +1,80 @@
+"""A real headless Chromium for tests of the page; what it asks of any other machine is a failure."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+WAIT_MS = 15_000
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("no chromium on this machine; on Debian: apt-get install chromium fonts-noto-cjk")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def tab(browser: Browser, url: str, *, locale: str = "zh-CN", **context: Any) -> Iterator[Page]:
+    """A page in a context of its own, opened and drawn. On leaving: no error in it, no request to anyone else."""
+    errors: list[str] = []
+    elsewhere: list[str] = []
+    opened = browser.new_context(locale=locale, **context)
+    opened.set_default_timeout(WAIT_MS)
+
+    def asked(address: str) -> None:
+        if not address.startswith((url, "data:", "blob:")):
+            elsewhere.append(address)
+
+    opened.on("request", lambda request: asked(request.url))
+    try:
+        yield open_tab(opened.new_page(), url, errors)
+        assert errors == []
+        assert elsewhere == []
+    finally:
+        opened.close()
+
+
+def open_tab(page: Page, url: str, errors: list[str] | None = None) -> Page:
+    """Go to the page and wait until the conversation is drawn."""
+    if errors is not None:
+        page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(url)
+    page.locator("#title h1").wait_for()
+    return page
+
+
+def say(page: Page, text: str) -> None:
+    """Type a message and send it, as a person does."""
+    page.locator("#box textarea").fill(text)
+    page.locator("#box textarea").press("Enter")
+
+
+def ask(page: Page, text: str) -> str:
+    """Send a message, wait until its reply stands, and give the reply."""
+    before = page.locator("#tail .exchange").get_attribute("data-id") if page.locator("#tail .exchange").count() else ""
+    say(page, text)
+    page.locator(f'#tail .exchange[data-id]:not([data-id="{before}"])').wait_for()
+    return page.locator("#tail .side.char .bubble").inner_text()
+
+
+def unfold(page: Page) -> str:
+    """Unfold what the last reply rests on, and give its words."""
+    page.locator("#tail details.memories > summary").click()
+    return page.locator("#tail details.memories .groups").inner_text()

@@ -1,0 +1,303 @@
+"""What the page says and how it draws it, the turns that run behind it, and the server's borders; without a browser."""
+
+from __future__ import annotations
+
+import string
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from html.parser import HTMLParser
+from pathlib import Path
+from threading import Event
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.agent import Shown
+from moechat.ai.scripted import Line
+from moechat.errors import MoeChatError
+from moechat.model import Exchange, Span
+from moechat.web import draw, running, serve
+from moechat.web.draw import Face
+from moechat.web.server import POLICY
+from moechat.web.turns import Turns
+from moechat.web.words import TEXTS, Words, language_of
+from tests.houses import Home, silent
+
+ZONE = timezone(timedelta(hours=8))
+ZH, EN = Words("zh"), Words("en")
+FACE = Face(ZH, "青禾", greeting="来啦。")
+TAGS = {
+    "article", "div", "span", "time", "details", "summary", "section", "h4", "ul", "li", "em", "strong", "code", "pre",
+}  # fmt: skip
+EVIL = '<img src=x onerror="alert(1)"> [a](javascript:alert(1)) $\\latex$ {{user}} ${value} </div><script>'
+
+
+class Reader(HTMLParser):
+    """The tags, the attributes and the text of a drawing."""
+
+    def __init__(self, drawn: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(drawn)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=ZONE)
+
+
+def shown(user: str = "昨天我们吃了什么", char: str = "火锅。", **told: object) -> Shown:
+    values: dict[str, object] = {"grounds": (), "error": "", "variants": 1, "chosen": 0} | told
+    exchange = Exchange("e1", at("2025-05-21T15:00"), user, char, values.pop("status", "done"))  # type: ignore[arg-type]
+    return Shown(exchange, **values)  # type: ignore[arg-type]
+
+
+def ground(**told: object) -> dict[str, object]:
+    base = {
+        "layer": "diary",
+        "recipe": "events",
+        "id": "m",
+        "time": "2025-05-20T19:30:00+08:00",
+        "text": "我们吃了火锅",
+    }
+    return base | {"score": 0.61803, "words": ["火锅"], "features": {"dense": 0.5}, "span": "", "sources": []} | told
+
+
+YESTERDAY = Span("昨天", at("2025-05-20T00:00"), at("2025-05-20T23:59:59"))
+
+
+# ---- words
+
+
+def test_every_word_of_the_page_is_there_in_both_languages_with_the_same_blanks() -> None:
+    def blanks(text: str) -> set[str]:
+        return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+    for name, (chinese, english) in TEXTS.items():
+        assert chinese.strip(), name
+        assert english.strip(), name
+        assert blanks(chinese) == blanks(english), name
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        ("en-GB,en;q=0.9,zh;q=0.1", "en"),
+        ("fr-FR,en;q=0.5", "en"),
+        ("ja", "en"),
+        (None, "zh"),
+    ],
+)
+def test_the_browser_decides_the_language(accepted: str | None, language: str) -> None:
+    assert language_of(accepted) == language
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [
+        ("2025-05-20T00:00", "2025-05-20T23:59:59", "2025-05-20 周二"),
+        ("2025-05-20T18:00", "2025-05-20T23:59:59", "2025-05-20 周二 18:00–23:59"),
+        ("2025-05-12T00:00", "2025-05-18T23:59:59", "2025-05-12 至 2025-05-18"),
+        ("2025-05-20T18:00", "2025-05-21T05:59:59", "2025-05-20 18:00 至 2025-05-21 05:59"),
+    ],
+)
+def test_a_stretch_of_time_is_told_as_short_as_it_can_be(start: str, end: str, told: str) -> None:
+    assert ZH.stretch(at(start), at(end)) == told
+
+
+# ---- drawing
+
+
+@given(
+    st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\0")),
+    st.text(alphabet="<>&\"'`*_[]()${}\\a中 \n"),
+)
+def test_whatever_was_written_stays_text(anything: str, nasty: str) -> None:
+    text = anything + nasty
+    one = shown(
+        text, text, error=text, status="failed", grounds=[ground(text=text, words=[text], recipe=text, span=text)]
+    )
+    reader = Reader(draw.conversation([one], Face(ZH, text, greeting=text), from_the_start=True))
+    assert reader.tags <= TAGS
+    assert not {name for name in reader.attributes if name.startswith("on") or name in ("src", "href")}
+    assert text in reader.text  # the message, to the letter
+
+
+def test_names_and_problems_stay_text_too() -> None:
+    drawn = (
+        draw.characters([EVIL], EVIL, ZH)
+        + draw.problems([EVIL], ZH)
+        + draw.notice(EVIL)
+        + draw.outcome(EVIL, good=False)
+    )
+    drawn += draw.header(EVIL, ZH, connected=True, model=EVIL) + draw.avatar(EVIL)
+    reader = Reader(drawn)
+    assert reader.tags <= {"nav", "button", "span", "details", "summary", "ul", "li", "p", "header", "h1"}
+    assert reader.text.count(EVIL) == 6
+
+
+def test_a_reply_may_have_emphasis_asides_and_code_and_nothing_else() -> None:
+    assert draw.rich("*笑* **真的** `x<1` 2*3*4") == "<em>笑</em> <strong>真的</strong> <code>x&lt;1</code> 2*3*4"
+    assert draw.rich("看：\n```py\na *b* <c>\n```完") == "看：\n<pre><code>a *b* &lt;c&gt;\n</code></pre>完"
+    assert draw.rich("[a](http://x) # b $c$") == "[a](http://x) # b $c$"
+
+
+def test_the_time_understood_stands_under_the_message_and_in_the_reason() -> None:
+    drawn = draw.exchange(shown(grounds=[ground(recipe="by_time", span="昨天")]), FACE, [YESTERDAY])
+    assert "时间：昨天 → 2025-05-20 周二" in drawn
+    assert "你问的时间：昨天 → 2025-05-20 周二" in drawn
+
+
+def test_memories_are_grouped_by_kind_each_with_its_reason_in_words() -> None:
+    grounds = [
+        ground(),
+        ground(layer="core", recipe="profile", text="讨厌香菜"),
+        ground(layer="lore", recipe="lore", text="半舟是茶馆", time=""),
+        ground(dropped="in_context", text="刚说过的"),
+    ]
+    text = Reader(draw.memories(grounds, ZH)).text
+    assert text.startswith("记忆 · 4 条")
+    assert [text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")] == sorted(
+        text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")
+    )
+    assert "2025-05-20 19:30 按内容找到 · 相同的词：火锅 · 得分 0.62" in text
+    assert "2025-05-20 19:30 得知" in text
+    assert "found by content · words in common: 火锅 · score 0.62" in Reader(draw.memories(grounds, EN)).text
+    assert draw.memories([], ZH) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"status": "failed", "error": "连接中途断开"}, "没有说完 · 连接中途断开"),
+        ({"status": "stopped", "char": "说到"}, "已停止"),
+        ({"status": "streaming", "char": ""}, "还没有得到回答"),
+        ({"variants": 3, "chosen": 2}, "第 3 个回答"),
+    ],
+)
+def test_what_became_of_a_reply_is_said_under_it(told: dict[str, object], words: str) -> None:
+    assert words in Reader(draw.exchange(shown(**told), FACE)).text  # type: ignore[arg-type]
+
+
+def test_a_new_day_gets_one_line() -> None:
+    one, other = shown(), shown()
+    drawn = draw.conversation([one, other], FACE)
+    assert drawn.count('class="day"') == 1
+    assert "2025年5月21日 周三" in drawn
+    assert 'class="day"' not in draw.conversation([one], FACE, after=one.exchange.at.date())
+
+
+def test_without_a_model_the_page_says_so() -> None:
+    assert "未连接模型" in draw.header("青禾", ZH, connected=False, model="")
+    assert "Connected to tiny" in draw.header("青禾", EN, connected=True, model="tiny")
+
+
+# ---- turns
+
+
+@pytest.fixture
+def turns() -> Iterator[Turns]:
+    kept = Turns()
+    yield kept
+    kept.close()
+
+
+def test_a_second_message_is_refused_while_the_first_is_answered(tmp_path: Path, turns: Turns) -> None:
+    held = Line("慢", hold=Event(), then="慢说完")
+    with Home.build(tmp_path).open(silent([held, "第二句"])) as house:
+        agent = house.agent()
+        first = turns.talk(agent, "你好")
+        assert first is not None
+        assert turns.talk(agent, "你好") is None
+        assert turns.regenerate(agent) is None
+        assert turns.current(agent) is first
+        assert held.hold is not None
+        held.hold.set()
+        assert first.over.wait(10)
+        assert first.said == "慢慢说完"
+        second = turns.talk(agent, "再说")
+        assert second is not None
+        assert second.over.wait(10)
+        assert [one.exchange.char for one in agent.recent(5)] == ["慢慢说完", "第二句"]
+
+
+def test_a_reply_stopped_at_once_is_stored_as_stopped(tmp_path: Path, turns: Turns) -> None:
+    with Home.build(tmp_path).open(silent([Line("", hold=Event(), then="不会说到")])) as house:
+        turn = turns.talk(house.agent(), "你好")
+        assert turn is not None
+        turn.stop()
+        assert turn.over.wait(10)
+        assert [one.exchange.status for one in house.agent().recent(1)] == ["stopped"]
+
+
+def test_closing_ends_what_is_under_way_and_what_was_shown_is_kept(tmp_path: Path, turns: Turns) -> None:
+    with Home.build(tmp_path).open(silent([Line("说到这里", hold=Event())])) as house:
+        turn = turns.talk(house.agent(), "你好")
+        assert turn is not None
+        while not turn.said and not turn.over.wait(0.01):
+            pass
+        turns.close()
+        assert turn.over.is_set()
+        assert house.agent().recent(1)[0].exchange.status == "stopped"
+
+
+def test_a_turn_that_cannot_be_had_says_why(tmp_path: Path, turns: Turns) -> None:
+    with Home.build(tmp_path).open(silent()) as house:
+        turn = turns.talk(house.agent(), " ")
+        assert turn is not None
+        assert turn.over.wait(10)
+        assert "empty" in turn.error
+
+
+# ---- the server
+
+
+def status_of(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
+def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house:
+        house.key = "sk-secret"
+        with running(house) as url:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                assert answer.headers["content-security-policy"] == POLICY
+                page = answer.read().decode()
+            with urllib.request.urlopen(f"{url}/config", timeout=10) as answer:
+                assert "sk-secret" not in answer.read().decode() + page
+            for name in (f"file={home.config}", f"file={home.data}", "upload", "proxy=http://127.0.0.1:9/", "call/x"):
+                assert status_of(f"{url}/gradio_api/{name}") == 404
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen(url, timeout=10)
+
+
+def test_a_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open(silent()) as house, running(house) as url:
+        port = int(url.rsplit(":", 1)[1])
+        with pytest.raises(MoeChatError, match=rf"127\.0\.0\.1:{port}.*--port"):
+            serve(house, port=port)
+
+
+def test_gradio_is_not_imported_before_a_page_is_built() -> None:
+    code = "import sys, moechat.web; sys.exit('gradio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
