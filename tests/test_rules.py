@@ -139,6 +139,26 @@ def test_what_did_not_happen_is_no_event() -> None:
         assert understood(text).events == (), text
 
 
+@pytest.mark.parametrize(
+    ("text", "subject", "predicate", "thing"),
+    [
+        ("我今天去公园跑步了", "用户", "去", "公园跑步"),
+        ("上周末我和爸妈看了一场电影", "用户", "看", "一场电影"),
+        ("我昨天收到了录取通知书", "用户", "收到", "录取通知书"),
+        ("I bought a red bicycle yesterday", "user", "bought", "red bicycle"),
+        ("We had a picnic last Sunday", "user", "had", "picnic"),
+    ],
+)
+def test_an_event_has_who_did_what(text: str, subject: str, predicate: str, thing: str) -> None:
+    (event,) = understood(text).events
+    assert (event.subject, event.predicate, event.object) == (subject, predicate, thing)
+
+
+def test_feelings_and_thanks_are_no_events() -> None:
+    for text in ("我感到很焦虑", "谢谢你陪了我这么久", "我还没去过北京", "今天下雨了", "I loved that", "I was tired"):
+        assert understood(text).events == (), text
+
+
 def test_a_death_matters_more_than_a_meal() -> None:
     assert (
         importance("我奶奶昨天去世了")

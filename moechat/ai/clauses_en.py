@@ -44,6 +44,11 @@ _ROLE = re.compile(
     r"character)[^)\]*]*[)\]*]|^(?:role ?-?play|let's role ?-?play)",
     re.I,
 )
+_MAKE_BELIEVE = re.compile(
+    r"^in (?:the|my|a|this) (?:story|novel|game|book|film|movie|play|song|dream)\b|^my (?:\w+ )?(?:character|avatar|"
+    r"hero|persona)\b",
+    re.I,
+)
 _ASIDE = re.compile(r"\*[^*\n]{1,60}\*|\([^)\n]{1,60}\)|\[[^\]\n]{1,60}\]")
 _QUOTE = re.compile(r"\"([^\"\n]*)\"|“([^”\n]*)”|(?<!\w)['‘]([^'’\n]{2,})['’](?!\w)")
 _SENTENCE = re.compile(r"(?:[^.!?;\n]|(?<=\bSt)\.|(?<=\bDr)\.|(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|\.(?=\w))+[.!?;\n]*")
@@ -104,7 +109,7 @@ _UNSURE = re.compile(
 _JOKE = re.compile(
     r"\bkidding\b|\bjk\b|\bjoking\b|(?:^|\s)/s(?:$|\s)|\byeah,? right\b|\boh sure\b|\bapril fools?\b|\bsarcas\w+|"
     r"\bpulling your leg\b|\bmessing with you\b|\bjust messing\b|\bnot really lol\b|\bas if$|\bgotcha\b|\bi lied\b|"
-    r"\bnot true\b|\bmade that up\b|\bironic\w*|🙄|\b(?:\.\.\.)?\s?not$",
+    r"\bnot true\b|\bmade that up\b|\bsaid (?:no one|nobody)\b|\bironic\w*|🙄|\b(?:\.\.\.)?\s?not$",
     re.I,
 )
 _ANNOUNCED = re.compile(r"(?:here's )?a joke|joke|april fools|yeah,? right|oh sure|sarcasm|irony", re.I)
@@ -139,8 +144,8 @@ _FUTURE = re.compile(
 )
 _PAST_VERB = re.compile(r"(?:did not|was(?! born| raised)|were|lived|worked|studied|liked|loved|hated|enjoyed)\b", re.I)
 _OF_OTHERS = re.compile(
-    r"^(?:\w+ )?I (?:know|think|thought|believe|see|hear|heard|bet|guess|suppose|knew|figured) "
-    r"(?:that )?(?:you|he|she|they|it|my|our|the|[A-Z][a-z]+)\b"
+    r"^(?:\w+ )?I (?:know|think|thought|believe|see|hear|heard|bet|guess|suppose|knew|figured) (?:that )?"
+    r"(?:you|he|she|they|it|my|our|the|[A-Z][a-z]+)\b|^I (?:told|tell) (?!you)\w+\b"
 )
 _NOW = re.compile(r"\bnow\b|\bthese days\b|\bcurrently\b|\bnowadays\b|\bstill\b", re.I)
 _MINE = re.compile(
@@ -206,8 +211,17 @@ def _sentence(sentence: str, start: int) -> list[Clause]:
         last = number == len(parts) - 1
         clause, explicit = _clause(part, whose)
         own: Mood = "hearsay" if scripted else _mood(part, clause, asked and last)
-        if own == "said" and mood in ("hypothetical", "wish", "plan", "past", "question", "hearsay", "uncertain"):
-            carried = mood == "hypothetical" or (not explicit and not _NOW.search(part))
+        if own == "said" and mood in (
+            "hypothetical",
+            "role",
+            "wish",
+            "plan",
+            "past",
+            "question",
+            "hearsay",
+            "uncertain",
+        ):
+            carried = mood in ("hypothetical", "role") or (not explicit and not _NOW.search(part))
             own = mood if carried else own
         if _TAG.match(part) and asked and clauses:
             clauses[-1] = _with(clauses[-1], "question")
@@ -306,6 +320,8 @@ def _bare(body: str) -> str:
 def _mood(part: str, clause: Clause, asked: bool) -> Mood:
     if _JOKE.search(part) and not _EARNEST.search(part):
         return "joke"
+    if _MAKE_BELIEVE.search(part):
+        return "role"
     if _IF.search(part):
         return "hypothetical"
     if asked or _ASKS.match(part) or (clause.lead and _ASKS.match(part[len(clause.lead) :])):

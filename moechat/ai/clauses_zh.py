@@ -62,6 +62,9 @@ _ROLE = re.compile(
     r"[(（【\[*][^)）】\]*]*(?:假装|扮演|假扮|角色|扮成|入戏|台词|模仿)[^)）】\]*]*[)）】\]*]|"
     r"^(?:假装|扮演|角色扮演|我来扮演|现在你是)"
 )
+_MAKE_BELIEVE = re.compile(
+    r"^我?(?:假装|装作|装成|扮成)|(?:小说|故事|游戏|梦|电影|剧本|漫画)(?:里|中)(?!我(?:喜欢|讨厌))"
+)
 _ASIDE = re.compile(r"\*[^*\n]{1,60}\*|[(（][^)）\n]{1,60}[)）]")
 _QUOTE = re.compile(r"“([^”\n]*)”|‘([^’\n]*)’|「([^」\n]*)」|『([^』\n]*)』|\"([^\"\n]*)\"")
 _SENTENCE = re.compile(r"[^。！？!?；;\n…]+[。！？!?；;\n…]*")
@@ -89,7 +92,7 @@ _UNSURE = re.compile(
 )
 _JOKE = re.compile(
     r"骗你|逗你|开(?:个|了个)?玩笑|说笑|闹着玩|假的[啦哈呀]|瞎说|胡说|反话|我编的|才怪|呵呵|愚人节|(?:是|都是)假的$|"
-    r"不是真的|别当真|吹牛|讽刺|\[doge\]|🙄|狗头|才不是呢|说反了|"
+    r"不是真的|(?:喊|说|问|答|唱|写)道$|别当真|吹牛|讽刺|\[doge\]|🙄|狗头|才不是呢|说反了|"
     r"可真.+呢$|乱说的"
 )
 _ANNOUNCED = re.compile(r"(?:我|来|跟你|给你)*(?:开|讲|说)(?:一?个)(?:玩笑|笑话)$|反话|呵呵|愚人节")
@@ -190,8 +193,8 @@ def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
         last = number == len(parts) - 1
         clause, explicit = _clause(part, whose)
         own = _mood(part, clause, asked and last)
-        if own == "said" and mood in ("hypothetical", "wish", "plan", "past") and not _NOW.search(part):
-            if mood == "hypothetical" or not explicit:
+        if own == "said" and mood in ("hypothetical", "role", "wish", "plan", "past") and not _NOW.search(part):
+            if mood in ("hypothetical", "role") or not explicit:
                 own = mood
         if own == "said" and last and asked:
             own = "question"
@@ -250,7 +253,7 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
         return Clause(part, text, "user", "said", lead=lead), True
     if _OTHER.match(text):
         return Clause(part, text, OTHER, "said", lead=lead), True
-    whose = inherited if _BARE.match(text) else OTHER if _NAMED.match(text) else UNKNOWN
+    whose = inherited if _BARE.match(_bare(text)) else OTHER if _NAMED.match(text) else UNKNOWN
     return Clause(part, _bare(text), whose, "said", lead=lead), False
 
 
@@ -265,6 +268,8 @@ def _bare(body: str) -> str:
 def _mood(part: str, clause: Clause, asked: bool) -> Mood:
     if _JOKE.search(part) and not _EARNEST.search(part):
         return "joke"
+    if _MAKE_BELIEVE.search(part):
+        return "role"
     if _IF.search(part):
         return "hypothetical"
     if asked or _ASKS.search(part):

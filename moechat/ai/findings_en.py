@@ -251,7 +251,7 @@ def consumes(match: re.Match[str], _: datetime) -> Iterator[Found]:
 
 def favourite(match: re.Match[str], _: datetime) -> Iterator[Found]:
     thing = match["thing"].strip().lower().replace("color", "colour")
-    for target in _targets(match["target"], split=False):
+    for target in _targets(re.sub(r" (?:because|since|as it)\b.*", "", match["target"]), split=False):
         if match["bad"]:
             yield Found(f"dislikes {target}", "likes", target, -1)
         else:

@@ -107,7 +107,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (r"(?:have )?(?:got|landed|found) a (?:new )?job (?P<prep>at|with|in) (?P<place>.+)", found.employer),
         (r"am an? (?:\w+ )?student (?:at|of) (?P<school>.+)", found.studies),
         (rf"am (?:a|an|the) (?P<sign>{_SIGNS})", found.sign),
-        (rf"am (?P<no>not )?(?P<what>{_TRAIT})(?: now)?", found.trait),
+        (rf"am (?P<no>not )?(?P<what>{_TRAIT}){found.END}", found.trait),
         (rf"am (?P<no>not |no longer )?(?:an? |now an? |working as an? )(?!big fan|huge fan|"
          rf"fan)(?P<job>{found.JOBS})(?: (?:at|for) (?P<place>.+?))?(?: now| by trade| by profession| anymore)?",
         found.job),
@@ -121,7 +121,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (r"my major is (?P<major>.+)", found.studies),
         (rf"[Mm]y (?P<pet>{PET})(?:'s name is| is called| is named) {_NAME}", found.pet),
         (rf"(?:have|own|got|adopted|have got|have adopted|just got) (?:an?|one|this) (?:\w+ )?(?P<pet>{PET}),? "
-         rf"(?:named|called) {_NAME}", found.pet),
+         rf"(?:named|called) {_NAME}(?: and .+)?", found.pet),
         (rf"[Hh]ave (?:two|three|four|\d+) (?:\w+ )?(?P<pets>{PET})s,? (?:named |called )?(?P<names>[A-Z]\w+(?:(?:,| "
          rf"and|, and) [A-Z]\w+)+)", found.named_pets),
         (rf"(?:have|own|adopted|have got|have adopted) (?P<count>an?|one|two|three|four|five|\d+) (?P<kind>(?:\w+ "
@@ -171,6 +171,8 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (r"cannot (?P<verb>eat|drink) (?P<target>.+)", found.consumes),
         (rf"(?:do not|never|no longer|do not ever) (?:really |ever |usually )?(?P<verb>eat|drink) "
          rf"(?P<target>.+?){found.END}", found.consumes),
+        (r"(?:have )?(?:started|begun|begun to|started to|come to|grown to) (?:liking|loving|enjoying|like|love|"
+         r"enjoy) (?P<target>.+)", found.as_said("likes {}", "likes", 1)),
         (r"do not mind (?P<target>.+)", found.as_said("does not mind {}", "likes", 1)),
         (r"do not care (?:much )?for (?P<target>.+)", found.as_said("does not care for {}", "likes", -1)),
         (rf"am (?:not|no longer)(?: really| exactly| much| even| at all)* (?:an?y? (?:big |huge |great )?fan of|into|"

@@ -67,7 +67,7 @@ _HABITS = r"抽烟|吸烟|熬夜|赖床|吃夜宵|吃早[饭餐]|睡懒觉|午�
 _BARE_FOODS = "辣|素|香菜|葱|姜|蒜|榴莲|内脏|海鲜|牛肉|羊肉|猪肉|鱼|甜|折耳根|肥肉|生冷"
 _DATE = rf"(?P<lunar>农历|阴历)?(?:\d{{4}}年)?(?P<month>{_NUMBER})月(?:初)?(?P<day>{_NUMBER})[号日]?"
 _COUNT = r"(?P<count>[一二两三四五六七八九十几\d]*[只条个匹头位群对])"
-_PETS = rf"(?P<kind>[{HAN}]{{0,4}}?(?:色的?|花|黑|白|橘|短|长毛|小)?)(?P<pet>{PET})"
+_PETS = rf"(?P<kind>(?:(?![和跟与])[{HAN}]){{0,4}}?(?:色的?|花|黑|白|橘|短|长毛|小)?)(?P<pet>{PET})"
 PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
     (re.compile(pattern), handler)
     for pattern, handler in (
@@ -79,7 +79,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
         (rf"是(?P<name>[{_SURNAMES}][{HAN}]{{1,2}}(?<![生员人座师的控迷粉党家长工手者族性])){_TAIL}", found.full_name),
         (rf"改名(?:为|成)(?P<name>[{HAN}A-Za-z·]{{1,8}}){_TAIL}", found.name),
         (rf"(?:满|刚满|刚?过完|刚?过了)?(?P<age>{_NUMBER})周?岁(?:生日)?{_TAIL}", found.age),
-        (r"(?P<age>\d{2})了", found.age),
+        (r"(?P<age>\d{2}|[二三四五六七八九]?十[一二三四五六七八九]?)了", found.age),
         (rf"年龄是?(?P<age>{_NUMBER})岁?{_TAIL}", found.age),
         (rf"(?:我的?|的)?生日(?:是|在|就是)?{_DATE}{_TAIL}", found.birthday),
         (rf"{_DATE}(?:的?生日|过生日|出生的?|生的){_TAIL}", found.birthday),
@@ -145,6 +145,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], found.Handler], ...] = tuple(
          rf"着迷的?)(?:很大的?)?(?:兴趣)?){_TAIL}", found.interest),
         (rf"(?P<no>没)?有(?P<ill>{_AILMENT}){_TAIL}", found.health),
         (rf"(?:得了|患有|患了|查出|确诊了?)(?P<ill>{_AILMENT}){_TAIL}", found.health),
+        (rf"把(?P<what>[{HAN}]{{1,6}}?)(?:给)?戒(?:掉)?{_TAIL}", found.given_up),
         (rf"戒(?:掉)?(?:了)?(?P<what>[{HAN}]{{1,6}}?){_TAIL}", found.given_up),
         (rf"{_NEGATION}(?P<verb>{_HABITS}){_TAIL}", found.habit_verb),
         (rf"(?P<no>不)?会(?P<what>{_SKILL})了?", found.skill),
