@@ -23,7 +23,8 @@ Command = Callable[[argparse.Namespace], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: what was asked for failed; 2: wrong use."""
     args = _parser().parse_args(argv)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    level = logging.WARNING if args.command == "web" else logging.ERROR  # the others tell their problems themselves
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     try:
         return args.run(args)
     except (MoeChatError, OSError) as error:
@@ -106,7 +107,9 @@ def _command(
 def _house(args: argparse.Namespace) -> House:
     from moechat.house import House
 
-    return House(args.data, args.config, now=getattr(args, "now", None))
+    house = House(args.data, args.config, now=getattr(args, "now", None))
+    _warn(house.config.notices)
+    return house
 
 
 def _out(told: object) -> None:
@@ -214,6 +217,7 @@ def _log(args: argparse.Namespace) -> int:
         if args.action == "list":
             for row in agent.log():
                 _out(row) if args.json else print(f"{row['mark']} {row['id']} [{row['status']}] {row['text']}")
+            _warn(agent.problems())
             return 0
         if not args.id:
             raise NotFound(f"log {args.action} needs the id of an exchange; `moechat log list` shows them")

@@ -20,7 +20,7 @@ from moechat.ai.offline import OfflineModel
 from moechat.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
 from moechat.clock import Clock, SetClock, SystemClock
 from moechat.defaults import defaults_folder, ensure
-from moechat.errors import EmbeddingError, NotFound
+from moechat.errors import ConfigError, EmbeddingError, NotFound
 from moechat.language import when, words
 from moechat.store.formats import local
 
@@ -49,7 +49,10 @@ class House:
         self.config = settings.load(config_path)
         zone = self.config.time.tzinfo
         if now is not None:
-            clock = SetClock(local(datetime.fromisoformat(now), zone))
+            try:
+                clock = SetClock(local(datetime.fromisoformat(now), zone))
+            except ValueError:
+                raise ConfigError("command line", "--now", now, "write a time as 2025-05-21T15:00") from None
         self.clock = clock or SystemClock(zone)
         self.key: str | None = None
         self._given_model, self._lock = model, threading.RLock()
