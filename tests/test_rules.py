@@ -154,6 +154,11 @@ def test_an_event_has_who_did_what(text: str, subject: str, predicate: str, thin
     assert (event.subject, event.predicate, event.object) == (subject, predicate, thing)
 
 
+def test_an_english_event_is_a_sentence_about_the_user() -> None:
+    texts = [event.text for event in understood("I live in Leeds, had hotpot with my roommate yesterday").events]
+    assert texts == ["The user had hotpot with their roommate yesterday (2025-05-20)"]
+
+
 def test_feelings_and_thanks_are_no_events() -> None:
     for text in ("我感到很焦虑", "谢谢你陪了我这么久", "我还没去过北京", "今天下雨了", "I loved that", "I was tired"):
         assert understood(text).events == (), text

@@ -200,13 +200,14 @@ def _sentence(clause: Clause, language: Language) -> str:
         (r"^I\b", "the user"),
         (r"\bI am\b", "the user is"),
         (r"\bI\b", "the user"),
-        (r"\b[Mm]y\b", "the user's"),
+        (r"^[Mm]y\b", "the user's"),
+        (r"\bmy\b", "their"),
         (r"\bme\b", "them"),
         (r"\bmyself\b", "themselves"),
         (r"\bthe user (?:am|have)\b", "the user has"),
     ):
         text = re.sub(pattern, instead, text)
-    text = text if "the user" in text else f"the user {text}"
+    text = text if re.search(r"\bthe user\b", text) else f"the user {text}"
     return text[0].upper() + text[1:]
 
 
