@@ -75,10 +75,11 @@ TurnEvent = Recalled | Delta | Ended
 
 @dataclass(frozen=True)
 class Shown:
-    """An exchange as a face shows it: ``grounds`` is what its reply rested on, ``variants`` how many replies there are."""
+    """An exchange as a face shows it: ``grounds`` is what its reply rested on, ``spans`` the times understood."""
 
     exchange: Exchange
     grounds: Sequence[dict[str, object]]
+    spans: Sequence[Span] = ()
     error: str = ""
     variants: int = 1
     chosen: int = 0
@@ -204,13 +205,14 @@ class Agent:
                 raise MoeChatError("the last message is being answered right now")
             exchange = self.store.get(leaf)
             self.store.restart_stream(leaf)
-            yield from self._reply(leaf, exchange.user, self.now())
+            yield from self._reply(leaf, exchange.user, exchange.at)
 
     def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
         said: list[str] = []
         status: Status = "stopped"
         error = ""
         grounds: list[dict[str, object]] = []
+        spans: list[list[str]] = []
         self._stop.clear()
         try:
             self.diary.sync()
@@ -221,25 +223,24 @@ class Agent:
             grounds = [_ground(hit) for hit in found.hits] + [
                 _ground(d.hit) | {"dropped": d.why} for d in found.dropped if d.why == "in_context"
             ][:3]
+            spans = [[s.phrase, s.start.isoformat(), s.end.isoformat(), s.granularity] for s in found.spans]
             yield Recalled(id_, found)
             request = self._request(text, now, before, found)  # 4. the prompt
             for piece in self._pieces(request):  # 5. the reply streams
                 said.append(piece)
                 yield Delta(piece)
             status = "stopped" if self._stop.is_set() else "done"
-        except ModelError as failure:
+        except MoeChatError as failure:
             status, error = "failed", self._in_words(failure)
         finally:
-            self._end(id_, "".join(said), status, error, grounds)
+            self._stream = None
+            reply = clean("".join(said))
+            self.store.finish(id_, reply, status, error=error, hits=grounds, spans=spans)  # 6. stored; it settles later
+            self._worker.submit(self._after_turn)  # 7. the roll, in the background
         yield Ended(self.store.get(id_), error)
 
-    def _in_words(self, failure: ModelError) -> str:
+    def _in_words(self, failure: MoeChatError) -> str:
         return failure.in_words(self.character.language) if isinstance(failure, Failure) else str(failure)
-
-    def _end(self, id_: str, char: str, status: Status, error: str, grounds: Sequence[dict[str, object]]) -> None:
-        self._stream = None
-        self.store.finish(id_, clean(char), status, error=error, hits=grounds)  # 6. stored; it settles later
-        self._worker.submit(self._after_turn)  # 7. the roll, in the background
 
     def _request(self, text: str, now: datetime, before: Sequence[Exchange], found: Recollection) -> ChatRequest:
         character, chat = self.character, self.config.chat
@@ -547,7 +548,12 @@ class Agent:
         node = self.store.tree.nodes.get(exchange.id)
         if node is None or node.variant is None:
             return Shown(exchange, ())
-        return Shown(exchange, node.variant.hits, node.variant.error, len(node.variants), node.chosen)
+        variant = node.variant
+        spans = [
+            Span(phrase, datetime.fromisoformat(start), datetime.fromisoformat(end), unit)
+            for phrase, start, end, unit in variant.spans
+        ]
+        return Shown(exchange, variant.hits, spans, variant.error, len(node.variants), node.chosen)
 
 
 def clean(text: str) -> str:

@@ -218,11 +218,19 @@ class FileStore:
         return id_
 
     def finish(
-        self, id_: str, char: str, status: Status, *, error: str = "", hits: Sequence[Mapping[str, object]] = ()
+        self,
+        id_: str,
+        char: str,
+        status: Status,
+        *,
+        error: str = "",
+        hits: Sequence[Mapping[str, object]] = (),
+        spans: Sequence[Sequence[str]] = (),
     ) -> None:
         """A reply ended; it is durable when this returns."""
         with self.writing():
-            entry = {"op": "variant", "id": id_, "char": char, "status": status, "hits": list(hits)}
+            told = {"error": error, "hits": list(hits), "spans": list(spans)}
+            entry = {"op": "variant", "id": id_, "char": char, "status": status, **{k: v for k, v in told.items() if v}}
             node = self.tree.node(id_)
             if node.settled and node.filed:
                 if char:  # a reply that never came takes no other's place
@@ -231,7 +239,7 @@ class FileStore:
                     self.derived.drop([id_])
                     self.file_settled()
             else:
-                self._append([entry | {"error": error} if error else entry])
+                self._append([entry])
         self._end_stream(id_)
 
     def _start_stream(self, id_: str) -> None:

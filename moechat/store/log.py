@@ -3,7 +3,8 @@
 An entry is an object with ``op``:
 
     exchange  id parent at user            a message has entered; its reply is on the way
-    variant   id char status [error hits]  a reply ended (done, stopped, failed); regenerating adds another
+    variant   id char status               a reply ended (done, stopped, failed); regenerating adds another
+              [error hits spans]           ... what went wrong, what it rested on, which times were understood
     select    id [variant]                 this exchange is the leaf now, with this variant
     settle    id                           its answer stands
     filed     id sha                       it stands in its day file, with this text hash

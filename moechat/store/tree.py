@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from moechat.model import Exchange, Status
@@ -19,6 +19,7 @@ class Variant:
     status: Status
     error: str = ""
     hits: list[dict[str, object]] = field(default_factory=list)
+    spans: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Tree:
 
     def _variant(self, entry: Entry) -> None:
         node = self.nodes[entry["id"]]
-        node.variants.append(Variant(entry["char"], entry["status"], entry.get("error", ""), entry.get("hits", [])))
+        node.variants.append(_variant(entry))
         if entry["char"] or len(node.variants) == 1:  # a reply that never came takes no other's place
             node.chosen = len(node.variants) - 1
 
@@ -234,10 +235,16 @@ class Tree:
         return datetime.fromisoformat(node.at) < limit
 
 
+def _variant(entry: Entry) -> Variant:
+    return Variant(
+        entry["char"], entry["status"], entry.get("error", ""), entry.get("hits", []), entry.get("spans", [])
+    )
+
+
 def _written(node: Node) -> Iterator[Entry]:
     yield {"op": "exchange", "id": node.id, "parent": node.parent, "at": node.at, "user": node.user}
-    for v in node.variants:
-        yield {"op": "variant", "id": node.id, "char": v.char, "status": v.status, "error": v.error, "hits": v.hits}
+    for variant in node.variants:
+        yield {"op": "variant", "id": node.id, **asdict(variant)}
     if len(node.variants) > 1:
         yield {"op": "select", "id": node.id, "variant": node.chosen}
     if node.settled:
