@@ -237,6 +237,9 @@ def holiday(name: str, day: date) -> tuple[date, date]:
     official = _OFFICIAL.get("春节" if name == "除夕" else name, {}).get(day.year)
     if official:
         return official
+    national = _OFFICIAL["国庆"].get(day.year)
+    if name == "中秋" and national and national[0] <= day <= national[1]:
+        return national
     if name in ("春节", "除夕"):
         new_year = day + timedelta(days=name == "除夕")
         return new_year - timedelta(days=1), new_year + timedelta(days=6 if day.year > 2024 else 5)

@@ -18,6 +18,7 @@ from moechat.language.en_times import (
 )
 from moechat.language.expression import Grammar
 from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled
+from moechat.language.tense import PAST_EN, forward_en
 
 
 def _month_of(text: str) -> int:
@@ -70,7 +71,7 @@ def _relative_unit(found: Match, ctx: Context) -> list[Piece]:
 def _weekend(ctx: Context, ahead: int, found: Match) -> Period:
     """this weekend, looked back on with a past tense before Saturday, is the one that is over."""
     weekend = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
-    if ahead == 0 and weekend.start > ctx.now and compiled(_PAST).search(found.string):
+    if ahead == 0 and weekend.start > ctx.now and compiled(PAST_EN).search(found.string):
         return p.day(weekend.start - 7 * p.DAY, 2, "weekend")
     return weekend
 
@@ -279,29 +280,6 @@ def _master() -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z])(?:{rules})", re.IGNORECASE)
 
 
-_FUTURE = (
-    r"(?i)\b(?:will|won't|shall|going to|gonna|plan(?:s|ned|ning)? (?:to|for|on)|about to|"
-    r"want to|would like to|need to|have to|let's|"
-    r"hope to|upcoming|due|"
-    r"looking forward)\b|['’]ll\b"
-)
-_PLANS = (
-    r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|"
-    r"\b(?:exam|deadline|meeting|appointment|interview)\b"
-)
-_PAST = (
-    r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
-    r"discussed|made|got|came|saw|ate|bought|took|\w{3,}ed)\b(?<!need)(?<!planned)"
-)
-
-
-def _forward(clause: str, use: str) -> bool:
-    """Does a clause speak of what is to come? A past tense outweighs a plan in it."""
-    if compiled(_PAST).search(clause):
-        return False
-    return bool(compiled(_FUTURE).search(clause) or (use == "writing" and compiled(_PLANS).search(clause)))
-
-
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
     return Grammar(
@@ -311,7 +289,7 @@ def grammar() -> Grammar:
         between=re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE),
         refers=re.compile(r"\b(?:that|same) (?:day|year|week) (?:in )?$", re.IGNORECASE),
         coarse_first=False,
-        forward=_forward,
+        forward=forward_en,
     )
 
 

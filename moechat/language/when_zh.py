@@ -11,6 +11,7 @@ from moechat.language import zh_counts as counts
 from moechat.language.calendar import holiday, lunar_day, lunar_month
 from moechat.language.expression import Grammar
 from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled
+from moechat.language.tense import PAST_ZH, forward_zh
 from moechat.language.zh_times import (
     FESTIVAL_NAMES,
     MONTH_PARTS,
@@ -49,8 +50,13 @@ def _weekend(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _relative_weekend(found: Match, ctx: Context) -> list[Piece]:
-    week = p.week(ctx.now, counts.ups(found["rwend"]))
-    return p.piece(found, 4.5, fixed=p.day(week.start + 5 * p.DAY, 2, "weekend"))
+    """这周末, told as past before Saturday, is the weekend that is over."""
+    ahead = counts.ups(found["rwend"])
+    weekend = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
+    told = compiled(PAST_ZH).search(found.string) or found.string[: found.start()].endswith("刚过去的")
+    if ahead == 0 and weekend.start > ctx.now and told:
+        weekend = p.day(weekend.start - 7 * p.DAY, 2, "weekend")
+    return p.piece(found, 4.5, fixed=weekend)
 
 
 def _relative_month(found: Match, ctx: Context) -> list[Piece]:
@@ -95,6 +101,17 @@ def _relative_quarter(found: Match, ctx: Context) -> list[Piece]:
 def _season(found: Match, ctx: Context) -> list[Piece]:
     first, count = SEASONS[found.group() if found.group() == "暑假" else found.group()[0]]
     return p.piece(found, 7, within=p.in_years(lambda y: p.months(y, first, count, "season")), cycle="year")
+
+
+def _new_year_side(found: Match, ctx: Context) -> list[Piece]:
+    """年前 and 年后: the month before 春节, and the month after its first week."""
+    after = found.group().endswith("后")
+
+    def make(y: int) -> Period | None:
+        new_year = lunar_day(y, 1, 1)
+        return p.day(p.on(new_year).start + (7 if after else -30) * p.DAY, 30, "range") if new_year else None
+
+    return p.piece(found, 4, within=p.in_years(make), cycle="year")
 
 
 def _winter_break(found: Match, ctx: Context) -> list[Piece]:
@@ -232,6 +249,8 @@ MAKERS: dict[str, Maker] = {
     "bound_clock": _clock,
     "beside_week": counts.beside_week,
     "beside": counts.beside,
+    "before_now": counts.before_now,
+    "new_year_side": _new_year_side,
     "vague": counts.vague,
     "trailing": counts.trailing,
     "distance": counts.distance,
@@ -277,28 +296,6 @@ def _master() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<r_{name}>{pattern})" for name, pattern in PATTERNS.items()))
 
 
-_FUTURE = (
-    r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
-    r"即将|预约|约好|安排|截止|到期|得(?:去|交|要)|应该(?:去|能)"
-)
-_PLANS = (
-    r"(?i)有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
-    r"记得(?:提醒|叫|去|要)|去(?!了|过|年)|deadline"
-)
-_PAST = (
-    r"来着|[说聊提做去吃看玩买写学讲谈见到来问过给送告诉推荐]+[过了]|记得|那天|那次|当时|没有?[去来说做吃看]|以前|"
-    r"曾经|了什么|了哪|了谁"
-)
-
-
-def _forward(clause: str, use: str) -> bool:
-    """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it."""
-    clause = clause.translate(PLAIN)
-    if compiled(_PAST).search(clause):
-        return False
-    return bool(compiled(_FUTURE).search(clause) or (use == "writing" and compiled(_PLANS).search(clause)))
-
-
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
     return Grammar(
@@ -308,7 +305,7 @@ def grammar() -> Grammar:
         between=None,
         refers=re.compile(r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$"),
         coarse_first=True,
-        forward=_forward,
+        forward=forward_zh,
     )
 
 

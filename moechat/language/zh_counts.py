@@ -7,6 +7,7 @@ import re
 from moechat.language import distances as d
 from moechat.language import periods as p
 from moechat.language.periods import Context, Match, Period, Piece
+from moechat.language.tense import forward_zh
 from moechat.language.zh_times import SHIFT_NAMES, UNITS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2, "正": 1, "元": 1}
@@ -81,6 +82,11 @@ def quantity(text: str) -> tuple[float, float, str] | None:
     return value * scale, (value + (10 if value >= 20 and value % 10 == 0 else 1) if more else value) * scale, kind
 
 
+def before_now(found: Match, ctx: Context) -> list[Piece]:
+    """之前 by itself (你之前说过), not 吃饭之前."""
+    return p.piece(found, 4, fixed=d.vague(ctx, "之前", False))
+
+
 def distance(found: Match, ctx: Context) -> list[Piece]:
     amount = quantity(found["dist"])
     if not amount:
@@ -94,6 +100,8 @@ def distance(found: Match, ctx: Context) -> list[Piece]:
     ):
         # 三周前的周二: the weekday is looked for in that week
         return p.piece(found, 5, fixed=p.week(ctx.now + (1 if ahead else -1) * low * 7 * p.DAY), forward=ahead)
+    if found["dhours"] and unit == "minute":
+        low, high = (count + 60 * number(found["dhours"]) for count in (low, high))
     if unit == "weekend":
         week = p.week(ctx.now, round(low) if ahead else -round(low))
         return p.piece(found, 4.5, fixed=p.day(week.start + 5 * p.DAY, 2, "weekend"), forward=ahead)
@@ -112,8 +120,10 @@ def trailing(found: Match, ctx: Context) -> list[Piece]:
     if not amount:
         return []
     _, high, unit = amount
+    if found["span2"] and "内" in found.group() and forward_zh(found.string, ctx.use):
+        return p.piece(found, 4, fixed=d.trailing(ctx, unit, high, ahead=True), forward=True)
     fixed = d.trailing(ctx, unit, high)
-    if found.group()[0] == "前" and fixed.days > 1:
+    if found.group()[0] in "前上" and fixed.days > 1:
         fixed = Period(fixed.start, ctx.today, fixed.unit)  # 前三天, as 前几天, ends before today
     return p.piece(found, 4, fixed=fixed)
 
