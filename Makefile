@@ -29,8 +29,9 @@ bench: $(VENV)/.installed        ## what memory costs at a size; ARGS="--entries
 soak: $(VENV)/.installed-dev     ## the long tests
 	$(PY) -m pytest -m "soak or slow" $(ARGS)
 
-docs: $(VENV)/.installed         ## docs/configuration.md, from the schema
+docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md
 	$(PY) -m moechat.config > docs/configuration.md
+	$(PY) -m moechat.cli_reference > docs/commands.md
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MoeChat needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }

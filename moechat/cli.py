@@ -22,7 +22,7 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: what was asked for failed; 2: wrong use."""
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
     level = logging.WARNING if args.command == "web" else logging.ERROR  # the others tell their problems themselves
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     try:
@@ -34,10 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0 if args.command == "web" else 1  # Ctrl+C is how the page ends
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="moechat", description="A chat companion that remembers.")
-    parser.add_argument("--version", action="version", version=f"moechat {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """Every command with its options; ``docs/commands.md`` is written from it."""
+    whole = argparse.ArgumentParser(prog="moechat", description="A chat companion that remembers.")
+    whole.add_argument("--version", action="version", version=f"moechat {__version__}")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     web = _command(commands, "web", _web, "the chat in the browser", json_output=False)
     web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
@@ -45,16 +46,20 @@ def _parser() -> argparse.ArgumentParser:
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
     say = _command(commands, "say", _say, "one whole turn, settled and understood before it returns", talk=True)
-    say.add_argument("text")
+    say.add_argument("text", help="what you say")
     ask = _command(commands, "recall", _recall, "what would be recalled and why; writes nothing", talk=True)
-    ask.add_argument("text")
+    ask.add_argument("text", help="a message, as you would say it")
     when = _command(commands, "when", _when, "time expressions → spans", now=True)
     when.add_argument("text", nargs="*", help="texts; none: one a line from standard input")
 
     tree = _command(commands, "log", _log, "the conversation's tree", talk=True)
-    tree.add_argument("action", choices=["list", "select", "correct", "branch", "retract", "restore"])
-    tree.add_argument("id", nargs="?", help="an exchange")
-    tree.add_argument("text", nargs="?", help="the corrected words")
+    tree.add_argument(
+        "action",
+        choices=["list", "select", "correct", "branch", "retract", "restore"],
+        help="list all; go on from an exchange (select, branch); change its words; take it back; undo that",
+    )
+    tree.add_argument("id", nargs="?", help="an exchange, as `log list` names it (all but list)")
+    tree.add_argument("text", nargs="?", help="with correct: the words that were meant")
     tree.add_argument("--reply", action="store_true", help="correct the reply, not the message")
     tree.add_argument("--variant", type=int, help="with select: which of the replies, from 0")
 
@@ -73,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     recall.add_argument(
         "--embedding", metavar="PROVIDER", help="another embedding than the configured one (hash, off, …)"
     )
-    return parser
+    return whole
 
 
 def _command(
