@@ -77,7 +77,7 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
         moments = sorted(_moved(ctx, sign * timedelta(days=UNIT_DAYS[unit] * n)) for n in (least, most))
         slack = timedelta(minutes=30) if unit == "hour" and least >= 1 else timedelta(days=UNIT_DAYS[unit] * least / 2)
         if unit != "hour":
-            slack = max(timedelta(days=UNIT_DAYS[unit] * least / 4), timedelta(minutes=1))
+            slack = min(max(timedelta(days=UNIT_DAYS[unit] * least / 4), timedelta(minutes=1)), timedelta(minutes=30))
         stop = moments[1] + slack
         return Period(moments[0] - slack, min(stop, ctx.present) if sign < 0 else stop, unit)
     if unit == "year" and least % 1:

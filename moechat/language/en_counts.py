@@ -21,6 +21,12 @@ def ordinal(text: str) -> int:
     return ORDINALS[text] if text in ORDINALS else int(text[:-2])
 
 
+def day_number(text: str) -> int:
+    """5, 5th and fifth."""
+    digits = "".join(c for c in text if c.isdigit())
+    return int(digits) if digits else ORDINALS[text.lower()]
+
+
 def weekday_of(text: str) -> int:
     return WEEKDAYS[text.lower().rstrip(".")]
 
@@ -162,6 +168,9 @@ def distance(found: Match, ctx: Context) -> list[Piece]:
         and compiled(_BY_WEEKDAY).search(found.string[: found.start()] + "\0" + found.string[found.end() :])
     ):
         return p.piece(found, 5, fixed=p.week(ctx.now, round(low) if ahead else -round(low)), forward=ahead)
+    if found["dunit"].lower().startswith("night") and not ahead:
+        evening = p.day(ctx.today - low * p.DAY).start + 0.75 * p.DAY
+        return p.piece(found, 3, fixed=Period(evening, evening + 0.25 * p.DAY, "part"))
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)
     return p.piece(found, rank, fixed=d.away(ctx, unit, low, high, 1 if ahead else -1), forward=ahead)
 

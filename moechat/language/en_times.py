@@ -149,6 +149,7 @@ _UNIT = (
 _MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b(?:\.(?=\s*\d))?"
 _WEEKDAY = "(?:" + "|".join(sorted(WEEKDAYS, key=len, reverse=True)) + r")\b"
 _DAYNUM = r"(?:3[01]|[12]\d|0?[1-9])"
+_DAY_WORD = "(?:" + "|".join(word for word in ORDINALS if word != "last") + r")\b"
 _ORDINAL = "(?:" + "|".join(ORDINALS) + r"|\d{1,2}(?:st|nd|rd|th))"
 _SEASON = "(?:spring|summer|autumn|fall|winter)"
 _QUANTITY = (
@@ -161,7 +162,7 @@ _FESTIVAL_WORDS = "|".join(sorted(FESTIVAL_NAMES, key=len, reverse=True)).replac
 # By name, in the order in which they are tried; the first that fits wins.
 PATTERNS = {
     "trailing": (
-        rf"(?:in|over|during|within|for|throughout)?\s*the (?P<tword>last|past|next|"
+        rf"(?:in|over|during|within|for|throughout)?\s*(?:the|this(?= past)) (?P<tword>last|past|next|"
         rf"coming) (?:(?P<tcount>{_QUANTITY}) )?(?P<tunit>{_UNIT})\b(?<!weekend)(?! of\b)"
     ),
     "past_counted": rf"(?P<pword>last|past) (?P<pcount>{_QUANTITY}) (?P<punit>{_UNIT})\b",
@@ -196,6 +197,8 @@ PATTERNS = {
         r"past(?= weekend)|this|next|following|coming|upcoming|current) (?P<runit>week|weekend|month|year|"
         r"quarter)(?!\w)"
     ),
+    "weekday_before_last": rf"(?:the )?(?P<wbl>{_WEEKDAY}) before last",
+    "this_unit": r"(?<=of )the (?P<thunit>year|month|week)(?= *[,.?!]| *$)",
     "relative_weekday": rf"(?:on )?(?P<rwrel>last|past|this|next|coming) (?P<rwday>{_WEEKDAY})",
     "relative_name": rf"(?P<nrel>last|past|this|next) (?P<nname>{_SEASON}|{_MONTH}|{_FESTIVAL_WORDS})(?!\s+\d)\b",
     "third": (
@@ -205,7 +208,7 @@ PATTERNS = {
     ),
     "half_of": r"(?:the )?(?P<halfno>first|second) half(?= of (?:the |this |last |next )?(?:year|(?:19|20)\d\d))",
     "nth": rf"(?:the |on the )?(?P<nth>{_ORDINAL}) (?P<what>{_WEEKDAY}|day|week|weekend)(?= (?:of|in)\b)",
-    "side": r"(?P<lead>since|around|before|after|until|till|prior to)\b(?=\s)",
+    "side": r"(?P<lead>since|around|before|after|prior to)\b(?=\s)",
     "festival": (
         rf"(?:on |over |during |at |around )?(?P<fname>{_FESTIVAL_WORDS})\b(?!\s+(?:tree|card|song|party|movie|"
         rf"cake|costume|gift|present|resolution)s?)(?P<fwhole> (?:holidays?|break|vacation|period|season))?"
@@ -216,12 +219,14 @@ PATTERNS = {
     ),
     "slashed": r"(?<![\d./])(?P<sm>[0-3]?\d)[/](?P<sd>[0-3]?\d)[/](?P<sy>(?:20|19)?\d\d)(?![\d/])",
     "month_day": (
-        rf"(?:on )?(?P<mda>{_MONTH})\s*(?:the )?(?P<dma>{_DAYNUM})(?:st|nd|rd|th)?(?![\d:%]|\s*(?:am|pm|%|"
-        rf"people|times|days|years))|(?:on )?(?:the )?(?P<dmb>{_DAYNUM})(?:st|nd|rd|"
+        rf"(?:on )?(?P<mda>{_MONTH})\s*(?:the )?(?P<dma>{_DAYNUM}|{_DAY_WORD})(?:st|nd|rd|th)?(?![\d:%]|"
+        rf"\s*(?:am|pm|%|"
+        rf"people|times|days|years))|(?:on )?(?:the )?(?P<dmb>{_DAYNUM}|{_DAY_WORD})(?:st|nd|rd|"
         rf"th)?(?: day)?(?: of)? (?P<mdb>{_MONTH})"
     ),
     "month": (
-        rf"(?P<month>{_MONTH})(?=,? ?(?:of )?(?:19|20)\d\d\b|,?(?: of)? (?:last|this|next) year)|(?:(?<=\bin )|"
+        rf"(?P<month>{_MONTH})(?=\s*(?:to|through|until|-|–|and)\s*{_MONTH}|,? ?(?:of )?(?:19|20)\d\d\b|"
+        rf",?(?: of)? (?:last|this|next) year)|(?:(?<=\bin )|"
         rf"(?<=\blast )|(?<=\bthis )|(?<=\bnext )|(?<=\bsince )|(?<=\bof )|(?<=\bby )|(?<=\bduring )|"
         rf"(?<=\buntil )|(?<=\bbefore )|(?<=\bafter )|(?<=\bfrom )|(?<=\bto )|(?<=\bthrough )|(?<=\bearly )|"
         rf"(?<=\blate )|(?<=\bmid-)|(?<=\bbetween )|(?<=\baround )|(?<=\band )|"

@@ -223,7 +223,7 @@ def _clause(text: str, start: int, end: int) -> str:
 def _linked(text: str, group: Group, follower: Group, grammar: Grammar) -> bool:
     if grammar.to.fullmatch(text, group.end, follower.start):
         return True
-    opened = grammar.between and grammar.between.search(text, max(group.start - 16, 0), group.start)
+    opened = grammar.between and grammar.between.search(text, max(group.start - 16, 0), group.end)
     return bool(opened and grammar.also.fullmatch(text, group.end, follower.start))
 
 

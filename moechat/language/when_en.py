@@ -88,6 +88,17 @@ def _relative_weekday(found: Match, ctx: Context) -> list[Piece]:
     return p.piece(found, 4, fixed=fixed, forward=ahead > 0)
 
 
+def _weekday_before_last(found: Match, ctx: Context) -> list[Piece]:
+    latest = ctx.today - ((ctx.today.weekday() - counts.weekday_of(found["wbl"]) - 1) % 7 + 1) * p.DAY
+    return p.piece(found, 4, fixed=p.day(latest - 7 * p.DAY))
+
+
+def _this_unit(found: Match, ctx: Context) -> list[Piece]:
+    """the end of the month, with nothing said of which."""
+    unit = found["thunit"].lower()
+    return p.piece(found, {"year": 8, "month": 6, "week": 5}[unit], fixed=p.around(ctx.now, unit))
+
+
 def _relative_name(found: Match, ctx: Context) -> list[Piece]:
     """last summer, last March, last Christmas: the latest that is over; next summer: the next to begin."""
     word, rel = found["nname"].lower().rstrip("."), found["nrel"].lower()
@@ -133,7 +144,7 @@ def _month(found: Match, ctx: Context) -> list[Piece]:
 def _month_day(found: Match, ctx: Context) -> list[Piece]:
     """March 5th, the 5th of March, 5 March: month and day in one."""
     name = found["mda"] or found["mdb"]
-    value, dom = _month_of(name), int(re.sub(r"\D", "", found["dma"] or found["dmb"]))
+    value, dom = _month_of(name), counts.day_number(found["dma"] or found["dmb"])
 
     def make(y: int) -> Period | None:
         whole = p.months(y, value)
@@ -146,7 +157,7 @@ def _month_day(found: Match, ctx: Context) -> list[Piece]:
 
 def _bare_day(found: Match, ctx: Context) -> list[Piece]:
     """on the 15th; and a number that ends a range (May 20-22, August 11 to 15)."""
-    dom = int(re.sub(r"\D", "", found["bday"] or found["rday"]))
+    dom = counts.day_number(found["bday"] or found["rday"])
     return p.piece(found, 4, within=p.day_of_month(dom), cycle="month") if 1 <= dom <= 31 else []
 
 
@@ -251,6 +262,8 @@ MAKERS: dict[str, Maker] = {
     "this_time": counts.this_time,
     "this_part": _this_part,
     "relative_unit": _relative_unit,
+    "weekday_before_last": _weekday_before_last,
+    "this_unit": _this_unit,
     "relative_weekday": _relative_weekday,
     "relative_name": _relative_name,
     "third": counts.third,
@@ -283,10 +296,10 @@ def _master() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
     return Grammar(
-        gap=re.compile(r"\s*,?\s*(?:(?:of|in|on|at|around|the|from|during|back)\s*)*"),
+        gap=re.compile(r"\s*,?\s*(?:(?:of|in|on|at|around|the|from|during|back|between)\s*)*"),
         to=re.compile(r"\s*(?:to|until|till|through|thru|-+|–|—|~)\s*(?:the\s*)?"),
         also=re.compile(r"\s*(?:,|and|or|&)\s*(?:(?:on|in)\s*)?"),
-        between=re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE),
+        between=re.compile(r"\bbetween\b", re.IGNORECASE),
         refers=re.compile(r"\b(?:that|same) (?:day|year|week) (?:in )?$", re.IGNORECASE),
         coarse_first=False,
         forward=forward_en,
