@@ -34,6 +34,7 @@ T = TypeVar("T")
 SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
 LITERAL_SHARE = 0.5  # of the question's words, by rarity: what has them was meant, however far its vector lies
+MANY_ROWS = 2000  # rows indexed at a start that are written at once: the next start after a kill need not read them again
 SIDES = ("user", "char")
 
 
@@ -99,15 +100,23 @@ class Diary:
             self._generation = generation
 
     def _catch_up(self, after: int | None = None) -> None:
-        """Index the rows that the words' index does not have: those of newer generations, or all that are missing."""
+        """Index the rows that the words' index does not have: those of newer generations, or all that are missing.
+
+        A process that was killed leaves the index as it was last written: rows that died since are still in it.
+        """
         rows: Iterable[Side]
+        lacking: set[int] = set()
         if after is None:
-            lacking = set(self._times.keys()).difference((self._index.documents() // 2).tolist())
+            alive, indexed = set(self._times.keys()), set((self._index.documents() // 2).tolist())
+            self._index.remove(2 * row + i for row in sorted(indexed - alive) for i in (0, 1))
+            lacking = alive - indexed
             rows = itertools.chain.from_iterable(map(self._store.cache.sides_of, batched(sorted(lacking), 500)))
         else:
             rows = self._store.cache.sides(after=after)
         for batch in batched(rows, 500):
             self._index.add([doc for side in batch for doc in self._docs(side)])
+        if len(lacking) > MANY_ROWS:
+            self._index.flush()
 
     def _docs(self, side: Side) -> list[Doc]:
         texts = (side.user, side.char)
