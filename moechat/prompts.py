@@ -27,6 +27,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "lore": ("char", "user", "entries"),
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
+    "extraction": ("char", "user", "now", "known", "topics", "exchanges", "problem"),
 }
 
 
