@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.index.hybrid import Doc, HybridIndex, HybridSettings, asked_words, side_meant, without_names
+from moechat.index.hybrid import Doc, HybridIndex, HybridSettings
+from moechat.index.traits import asked_words, side_meant, without_names
 from moechat.index.vector import VectorTable, text_key
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -105,6 +106,12 @@ def test_who_is_asked_about_by_a_pronoun_is_preferred():
     docs = talk("我: 我喜欢爵士乐") + talk("她: 我喜欢爵士乐", start=DAY, first=3)
     assert first(indexed(docs), "我喜欢什么音乐，爵士乐吗？") == 0
     assert first(indexed(docs), "你喜欢什么音乐，爵士乐吗？") == 3
+
+
+def test_a_speaker_called_by_a_pronoun_is_not_named_by_it():
+    assert without_names("我喜欢你推荐的书", ["我", "你"]) == "我喜欢你推荐的书"
+    docs = talk("我: 我喜欢这本书") + talk("AI: 我喜欢这本书", start=DAY, first=3)
+    assert first(indexed(docs), "你推荐给我的书") == 3
 
 
 def test_a_hinted_time_prefers_but_does_not_force():

@@ -9,7 +9,6 @@ surroundings have, who said it, and whether it tells something of the kind that 
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moechat.index import traits
 from moechat.index.lexical import LexicalIndex, saturate
+from moechat.index.order import Order
 from moechat.index.vector import MISSING, VectorTable
 from moechat.language import words
 
@@ -38,7 +39,7 @@ WEIGHTS: Mapping[str, float] = {
     "tells": 1.5,  # tells a time, where the question asks when
     "name": 0.6,  # tells a name or a title
     "asks": -2.25,  # is a question itself: it seldom holds the answer
-    "hint": 2.5,  # told or happened in a time that is only hinted at
+    "hint": 1.5,  # told or happened in a time that is only hinted at
 }
 """Fitted by leaving one conversation out and rounded; benchmarks/retrieval.py shows what each is worth."""
 FIRST = 1000.0
@@ -59,33 +60,7 @@ COLUMNS = {
     "end": np.float64,
 }
 
-ASKS, TELLS_TIME, NAMES = 1, 2, 4
-_QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
-_CAPTION = re.compile(r"\s*[\[【][^\]】]*[\]】]\s*$")
-_TIME_TOLD = re.compile(
-    r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
-    |this\ (?:week|month|year|morning|weekend)
-    |week(?:end)?s?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d
-    |january|february|march|april|june|july|august|september|october|november|december)\b
-    |昨[天晚]|前[天晚]|今[天晚早年]|明[天年]|去年|后天|[上下]个?[周月]|周末|(?:周|星期|礼拜)[一二三四五六日天]|\d[年月日号]|最近|刚刚?|以前|[年月]前""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_NAME_TOLD = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|[《“\"「][^》”\"」]+[》”\"」]")
-_ASKS_WHEN = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|season)\b|\bhow long ago\b"
-    r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
-    re.IGNORECASE,
-)
-# What you told is asked by 你…说, but 跟你说 is what I told.
-_YOU_SAID = re.compile(
-    r"(?<![跟和对向给同与])你(?:[给跟对向和教]过?我|[^我，。？！]){0,6}?(?:推荐|建议|告诉|介绍|说|提|讲|分享|答应|教|叫什么|喜欢|最爱|讨厌|的)"
-    r"|(?<!i )(?<!tell )\byou\b.{0,12}\b(?:recommend|suggest|say|said|tell|told|promise|mention|teach|like|love|hate)|\byour\b",
-    re.IGNORECASE,
-)
-_I = re.compile(r"我(?!们)|\b(?:I|my|me|mine)\b", re.IGNORECASE)
 DAY_S = 86_400.0
-USER_SIDE, CHARACTER_SIDE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +121,7 @@ class HybridIndex:
         self._lock = threading.RLock()
         self._speakers: list[str] = []
         self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
-        self._order: _Order | None = None
+        self._order: Order | None = None
         self._dated: Ints | None = None
         if folder is not None:
             self._open(folder)
@@ -166,7 +141,7 @@ class HybridIndex:
 
     def without_names(self, text: str) -> str:
         """``text`` without the names of those who speak here: what its vector should be made of."""
-        return without_names(text, self._speakers)
+        return traits.without_names(text, self._speakers)
 
     def add(self, docs: Sequence[Doc]) -> None:
         """Index documents; one that is here already is replaced."""
@@ -180,8 +155,8 @@ class HybridIndex:
                     self.remove([doc.doc])
                 self.lexical.add(doc.doc, words.tokens(doc.text))
                 start, end = doc.happened or (np.nan, np.nan)
-                traits, asking = _traits(doc.text), _asking(doc.text)
-                values = (True, doc.time, self._speaker(doc.speaker), traits, asking, start, end)
+                told, asking = traits.of(doc.text), traits.asking(doc.text)
+                values = (True, doc.time, self._speaker(doc.speaker), told, asking, start, end)
                 for name, value in zip(COLUMNS, values, strict=True):
                     self._columns[name][doc.doc] = value
                 if self._order is not None and not self._order.append(doc.doc, doc.time):
@@ -234,10 +209,10 @@ class HybridIndex:
     def close(self) -> None:
         self.flush()
 
-    def order(self) -> _Order:
+    def order(self) -> Order:
         """The documents in the order of time."""
         if self._order is None:
-            self._order = _Order(self.documents(), self._columns["time"], self.settings.talk_gap_s)
+            self._order = Order(self.documents(), self._columns["time"], self.settings.talk_gap_s)
         return self._order
 
     def dated(self) -> Ints:
@@ -275,111 +250,6 @@ class HybridIndex:
         return self._speakers.index(name)
 
 
-def without_names(text: str, names: Iterable[str]) -> str:
-    """``text`` without ``names``: English keeps its grammar by "they", Chinese does without."""
-    known = sorted((name for name in names if name.strip()), key=len, reverse=True)
-    if not known:
-        return text
-    instead = "" if re.search(r"[\u4e00-\u9fff]", text) else "they"
-    rest = re.sub("|".join(_name_pattern(name) for name in known), instead, text, flags=re.IGNORECASE).strip()
-    return rest if re.sub(r"\W", "", rest) not in ("", instead) else text
-
-
-def _name_pattern(name: str) -> str:
-    return rf"(?<![a-zA-Z]){re.escape(name)}(?![a-zA-Z])" if name.isascii() else re.escape(name)
-
-
-def asked_words(text: str) -> list[str]:
-    """The tokens of a question that say something about the matter; all where none does."""
-    found = words.tokens(text)
-    return [token for token in found if not words.is_stop_word(token)] or found
-
-
-def side_meant(text: str) -> int | None:
-    """Whose words a question in the first or second person is about: 你推荐过 the character's, 我喜欢 the user's."""
-    if _YOU_SAID.search(text):
-        return CHARACTER_SIDE
-    return USER_SIDE if _I.search(text) else None
-
-
-def _traits(text: str) -> int:
-    return (
-        ASKS * bool(_QUESTION_END.search(_CAPTION.sub("", text)))
-        | TELLS_TIME * bool(_TIME_TOLD.search(text))
-        | NAMES * bool(_NAME_TOLD.search(text))
-    )
-
-
-def _asking(text: str) -> float:
-    """How far a text is a question, 0..1: two thirds for the share of it that asks, one third for ending so."""
-    said = _CAPTION.sub("", text)
-    sentences = _SENTENCE.findall(said)
-    share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(said), 1)
-    return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(said)) / 3
-
-
-class _Order:
-    """Documents by time, and the talk that each place in that order belongs to."""
-
-    def __init__(self, docs: Ints, times: Floats, gap_s: float) -> None:
-        self._gap_s = gap_s
-        order = docs[np.argsort(times[docs], kind="stable")]
-        moments = times[order]
-        self._docs = _Growing(order)
-        self._times = _Growing(moments)
-        pauses = np.diff(moments, prepend=moments[:1]) > gap_s
-        self._talks = _Growing(np.cumsum(pauses, dtype=np.int64))
-        self._places = np.full(int(docs.max()) + 1 if len(docs) else 0, -1, np.int64)
-        self._places[order] = np.arange(len(order))
-
-    @property
-    def docs(self) -> Ints:
-        return self._docs.values
-
-    @property
-    def times(self) -> Floats:
-        return self._times.values
-
-    @property
-    def talks(self) -> Ints:
-        return self._talks.values
-
-    def places(self, docs: Ints) -> Ints:
-        return self._places[docs]
-
-    def append(self, doc: int, time: float) -> bool:
-        """Put a document at the end; False where it belongs elsewhere."""
-        last = len(self.docs) - 1
-        if last >= 0 and (time, doc) < (self.times[last], self.docs[last]):
-            return False
-        new_talk = last >= 0 and time - self.times[last] > self._gap_s
-        self._talks.append((self.talks[last] if last >= 0 else 0) + int(new_talk))
-        self._docs.append(doc)
-        self._times.append(time)
-        if doc >= len(self._places):
-            more = max(doc + 1 - len(self._places), len(self._places) // 4)
-            self._places = np.concatenate([self._places, np.full(more, -1, np.int64)])
-        self._places[doc] = last + 1
-        return True
-
-
-class _Growing:
-    """An array with room at its end."""
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self._room, self._size = values, len(values)
-
-    @property
-    def values(self) -> NDArray[Any]:
-        return self._room[: self._size]
-
-    def append(self, value: float) -> None:
-        if self._size == len(self._room):
-            self._room = np.concatenate([self._room, np.zeros(self._size // 4 + 64, self._room.dtype)])
-        self._room[self._size] = value
-        self._size += 1
-
-
 class _Search:
     """One search: what is asked, which documents come into question, and what each is worth."""
 
@@ -398,9 +268,8 @@ class _Search:
         self.vector = vector if index.vectors is not None else None
         self.restrict = restrict and bool(spans)
         self.order = index.order()
-        folded = text.casefold()
-        self.meant = {i for i, n in enumerate(index.speakers) if n in speakers or (n.strip() and _named(n, folded))}
-        counted = Counter(asked_words(index.without_names(text)))
+        self.meant = {i for i, name in enumerate(index.speakers) if name in speakers or traits.names(text, name)}
+        counted = Counter(traits.asked_words(index.without_names(text)))
         self.names = list(counted)
         self.worth = index.lexical.idf(self.names) * np.fromiter(counted.values(), np.float32, len(counted))
         self.visible = index.column("alive").copy()
@@ -476,7 +345,7 @@ class _Search:
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
         lexical, window, answers, present = self._word_features(self.order.docs[reached], at)
         dense, around = self._dense_features(self.order.docs[reached], at)
-        traits = self.index.column("traits")[docs]
+        told = self.index.column("traits")[docs]
         values = {
             "dense": dense,
             "around": around,
@@ -484,8 +353,8 @@ class _Search:
             "window": window,
             "answers": answers,
             "speaker": self._said_by_meant(docs),
-            "tells": (traits & TELLS_TIME > 0) * float(bool(_ASKS_WHEN.search(self.text))),
-            "name": traits & NAMES > 0,
+            "tells": (told & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
+            "name": told & traits.NAMES > 0,
             "asks": self.index.column("asking")[docs],
             "hint": self.hinted[docs],
         }
@@ -506,7 +375,7 @@ class _Search:
         usual = lexical.average_length * sum(FADING.values())
         window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
         shares = (table > 0) @ share
-        asked = np.append(self.index.column("traits")[docs] & ASKS > 0, False)
+        asked = np.append(self.index.column("traits")[docs] & traits.ASKS > 0, False)
         return shares[at[0]], window, (shares * asked)[at[-1]], table[at[0]] > 0
 
     def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
@@ -534,7 +403,7 @@ class _Search:
     def _said_by_meant(self, docs: Ints) -> Floats:
         if self.meant and len(self.meant) < len(self.index.speakers):
             return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
-        side = None if self.meant else side_meant(self.text)
+        side = None if self.meant else traits.side_meant(self.text)
         return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
 
 
@@ -542,7 +411,3 @@ def _distinct(values: Ints) -> Ints:
     """Ascending, without repeats (np.unique costs five times as much on so few)."""
     ordered = np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-
-
-def _named(name: str, folded_text: str) -> bool:
-    return re.search(_name_pattern(name.casefold()), folded_text) is not None

@@ -1,16 +1,14 @@
 """Words → documents: BM25 over integer documents, disposable, exact however it was filled.
 
-Documents live in segments: frozen ones as memory-mapped arrays, and one growing in memory. Each keeps its documents
-twice, as postings (term → documents) to find and as forward lists (document → terms) to score, so that a query reads
-the postings of its rare words only and scores what they found exactly, common words included. Statistics (documents,
-lengths, document frequencies) are of the living documents: adding one by one, removing, and building at once agree.
+A query reads the postings of its rare words only and scores what they found exactly, common words included (see
+``segment`` for how documents are kept). Statistics (documents, lengths, document frequencies) are of the living
+documents: adding one by one, removing, and building at once agree.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from moechat.index.segment import Segment, Tail, frozen_from
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -37,178 +37,6 @@ def saturate(counts: NDArray, lengths: NDArray, average_length: float, *, k1: fl
     tf = counts.astype(np.float32)
     norm = np.float32(k1 * (1 - b)) + np.float32(k1 * b / max(average_length, 1e-9)) * lengths
     return np.float32(k1 + 1) * tf / (tf + (norm if tf.ndim == 1 else norm[:, None]))
-
-
-class _Segment:
-    """Frozen documents in ascending order, as arrays that are memory-mapped where they come from a folder."""
-
-    PARTS = ("docs", "lengths", "terms", "starts", "places", "place_counts", "doc_starts", "doc_terms", "doc_counts")
-
-    def __init__(self, arrays: Mapping[str, NDArray], dead: NDArray[np.bool_], name: str = "") -> None:
-        self.docs, self.lengths, self.terms = arrays["docs"], arrays["lengths"], arrays["terms"]
-        self.starts, self._places, self._place_counts = arrays["starts"], arrays["places"], arrays["place_counts"]
-        self.doc_starts, self.doc_terms = arrays["doc_starts"], arrays["doc_terms"]
-        self.doc_counts = arrays["doc_counts"]
-        self.dead, self.living, self.name = dead, int(len(dead) - dead.sum()), name
-        self.arrays, self.dead_file, self._dead_changed = arrays, "", True
-        if not len(self.docs) == len(self.lengths) == len(dead) == len(self.doc_starts) - 1:
-            raise ValueError(f"segment {name}: its parts do not fit together")
-        if len(self.starts) != len(self.terms) + 1 or len(self.doc_terms) != len(self.doc_counts):
-            raise ValueError(f"segment {name}: its parts do not fit together")
-
-    @classmethod
-    def open(cls, folder: Path, name: str, dead_file: str) -> _Segment:
-        arrays = {
-            part: np.asarray(np.load(folder / name / f"{part}.npy", mmap_mode="r", allow_pickle=False))
-            for part in cls.PARTS
-        }
-        segment = cls(arrays, np.load(folder / dead_file, allow_pickle=False), name)
-        segment.dead_file, segment._dead_changed = dead_file, False
-        return segment
-
-    def save(self, folder: Path, generation: int) -> None:
-        if not self.name:
-            self.name = f"segment-{generation}-{int(self.docs[0]) if len(self.docs) else 0}"
-            (folder / self.name).mkdir(exist_ok=True)
-            for part, array in self.arrays.items():
-                np.save(folder / self.name / f"{part}.npy", array)
-        if self._dead_changed:
-            self.dead_file = f"dead-{generation}-{self.name}.npy"
-            np.save(folder / self.dead_file, self.dead)
-            self._dead_changed = False
-
-    @property
-    def size(self) -> int:
-        return len(self.docs)
-
-    def place(self, doc: int) -> int:
-        """Where a living document stands, or -1."""
-        return int(self.places(np.array([doc], np.int64))[0])
-
-    def places(self, docs: Ints) -> Ints:
-        places = np.searchsorted(self.docs, docs)
-        places[places == len(self.docs)] = 0
-        missing = (self.docs[places] != docs) | self.dead[places] if len(self.docs) else np.ones(len(docs), bool)
-        return np.where(missing, -1, places)
-
-    def document(self, place: int) -> tuple[NDArray, NDArray]:
-        start, end = int(self.doc_starts[place]), int(self.doc_starts[place + 1])
-        return self.doc_terms[start:end], self.doc_counts[start:end]
-
-    def postings(self, term: int) -> tuple[NDArray, NDArray]:
-        at = int(np.searchsorted(self.terms, np.int32(term)))
-        if at == len(self.terms) or self.terms[at] != term:
-            return self._places[:0], self._place_counts[:0]
-        start, end = int(self.starts[at]), int(self.starts[at + 1])
-        return self._places[start:end], self._place_counts[start:end]
-
-    def kill(self, place: int) -> None:
-        self.dead[place], self._dead_changed = True, True
-        self.living -= 1
-
-    def flat(self, places: Ints) -> tuple[Ints, NDArray, NDArray]:
-        """The forward lists of documents, laid end to end: (index into places, term, count)."""
-        starts = np.asarray(self.doc_starts[places], np.int64)
-        sizes = np.asarray(self.doc_starts[places + 1], np.int64) - starts
-        rows = np.repeat(np.arange(len(places)), sizes)
-        at = np.arange(len(rows)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-        return rows, self.doc_terms[at], self.doc_counts[at]
-
-
-class _Tail:
-    """Documents not frozen yet, in the order they came."""
-
-    def __init__(self) -> None:
-        self._docs, self._lengths, self._dead = array("q"), array("f"), bytearray()
-        self._at: dict[int, int] = {}
-        self._forward: list[tuple[NDArray, NDArray]] = []
-        self._postings: dict[int, tuple[array, array]] = {}
-        self.living = 0
-
-    def append(self, doc: int, terms: NDArray, counts: NDArray) -> None:
-        place = self._at[doc] = len(self._docs)
-        self._docs.append(doc)
-        self._lengths.append(float(counts.sum(dtype=np.int64)))
-        self._dead.append(0)
-        self._forward.append((terms, counts))
-        for term, count in zip(terms.tolist(), counts.tolist(), strict=True):
-            places, tallies = self._postings.setdefault(term, (array("i"), array("B")))
-            places.append(place)
-            tallies.append(count)
-        self.living += 1
-
-    @property
-    def size(self) -> int:
-        return len(self._docs)
-
-    @property
-    def docs(self) -> Ints:
-        return np.array(self._docs, np.int64)
-
-    @property
-    def lengths(self) -> Floats:
-        return np.array(self._lengths, np.float32)
-
-    @property
-    def dead(self) -> NDArray[np.bool_]:
-        return np.frombuffer(bytes(self._dead), np.bool_)
-
-    def place(self, doc: int) -> int:
-        return self._at.get(doc, -1)
-
-    def places(self, docs: Ints) -> Ints:
-        return np.array([self._at.get(doc, -1) for doc in docs.tolist()], np.int64)
-
-    def document(self, place: int) -> tuple[NDArray, NDArray]:
-        return self._forward[place]
-
-    def postings(self, term: int) -> tuple[NDArray, NDArray]:
-        places, counts = self._postings.get(term, ((), ()))
-        return np.array(places, np.int32), np.array(counts, np.uint8)
-
-    def kill(self, place: int) -> None:
-        self._dead[place] = 1
-        del self._at[self._docs[place]]
-        self.living -= 1
-
-    def flat(self, places: Ints) -> tuple[Ints, NDArray, NDArray]:
-        lists = [self._forward[place] for place in places.tolist()]
-        rows = np.repeat(np.arange(len(lists)), [len(terms) for terms, _ in lists])
-        terms = np.concatenate([np.zeros(0, np.int32), *(terms for terms, _ in lists)])
-        return rows, terms, np.concatenate([np.zeros(0, np.uint8), *(counts for _, counts in lists)])
-
-
-def _frozen_from(parts: Sequence[_Segment | _Tail]) -> _Segment:
-    """One segment of all living documents of ``parts``."""
-    docs, sizes, terms, counts = [], [], [], []
-    for part in parts:
-        living = np.flatnonzero(~part.dead)
-        rows, term, count = part.flat(living)
-        docs.append(np.asarray(part.docs)[living])
-        sizes.append(np.bincount(rows, minlength=len(living)))
-        terms.append(np.asarray(term))
-        counts.append(np.asarray(count))
-    all_docs, all_sizes = np.concatenate(docs), np.concatenate(sizes)
-    order = np.argsort(all_docs, kind="stable")
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    row = np.repeat(rank, all_sizes)
-    by_doc = np.argsort(row, kind="stable")
-    row, doc_terms, doc_counts = row[by_doc], np.concatenate(terms)[by_doc], np.concatenate(counts)[by_doc]
-    by_term = np.argsort(doc_terms, kind="stable")
-    distinct, firsts = np.unique(doc_terms[by_term], return_index=True)
-    arrays = {
-        "docs": all_docs[order],
-        "lengths": np.bincount(row, doc_counts, len(order)).astype(np.float32),
-        "terms": distinct,
-        "starts": np.append(firsts, len(by_term)).astype(np.int64),
-        "places": row[by_term],
-        "place_counts": doc_counts[by_term],
-        "doc_starts": np.concatenate([[0], np.cumsum(all_sizes[order])]).astype(np.int64),
-        "doc_terms": doc_terms,
-        "doc_counts": doc_counts,
-    }
-    return _Segment(arrays, np.zeros(len(order), np.bool_))
 
 
 def _weighted(query: Query) -> tuple[list[str], Floats]:
@@ -231,8 +59,8 @@ class LexicalIndex:
         self._names: list[str] = []
         self._df = np.zeros(1024, np.int32)
         self._length = 0
-        self._frozen: list[_Segment] = []
-        self._tail = _Tail()
+        self._frozen: list[Segment] = []
+        self._tail = Tail()
         self._generation = 0
         if folder is not None:
             self.refresh()
@@ -338,19 +166,6 @@ class LexicalIndex:
         table, _ = self.counts(np.array([doc], np.int64), names)
         return [name for name, count in zip(names, table[0], strict=True) if count]
 
-    def terms_of(self, docs: Ints) -> list[list[tuple[str, int]]]:
-        """Each document's terms and their counts."""
-        answer: list[list[tuple[str, int]]] = []
-        for doc in docs:
-            for segment in self._segments():
-                if (place := segment.place(int(doc))) >= 0:
-                    terms, counts = segment.document(place)
-                    answer.append([(self._names[t], int(c)) for t, c in zip(terms, counts, strict=True)])
-                    break
-            else:
-                answer.append([])
-        return answer
-
     def flush(self) -> None:
         """Write what is new. The manifest is replaced last, so that a crash leaves the former state."""
         self._freeze()
@@ -396,17 +211,17 @@ class LexicalIndex:
         """Forget everything, here; the files go with the next flush."""
         self._terms, self._names = {}, []
         self._df, self._length = np.zeros(1024, np.int32), 0
-        self._frozen, self._tail = [], _Tail()
+        self._frozen, self._tail = [], Tail()
 
     def _freeze(self) -> None:
         if self._tail.size:
-            self._frozen.append(_frozen_from([self._tail]))
-            self._tail = _Tail()
+            self._frozen.append(frozen_from([self._tail]))
+            self._tail = Tail()
         while len(self._frozen) > 1 and self._frozen[-1].size * 2 > self._frozen[-2].size:
             newer, older = self._frozen.pop(), self._frozen.pop()
-            self._frozen.append(_frozen_from([older, newer]))
+            self._frozen.append(frozen_from([older, newer]))
 
-    def _segments(self) -> list[_Segment | _Tail]:
+    def _segments(self) -> list[Segment | Tail]:
         return [*self._frozen, self._tail] if self._tail.size else [*self._frozen]
 
     def _term(self, token: str) -> int:
@@ -426,7 +241,7 @@ class LexicalIndex:
         return known, []
 
     def _score_segment(
-        self, segment: _Segment | _Tail, read: list, rest: list, limit: int, allowed: NDArray[np.bool_] | None
+        self, segment: Segment | Tail, read: list, rest: list, limit: int, allowed: NDArray[np.bool_] | None
     ) -> tuple[Ints, Floats]:
         score, all_lengths = np.zeros(segment.size, np.float32), segment.lengths
         for term, idf in read:
@@ -453,7 +268,7 @@ class LexicalIndex:
         names = (self.folder / f"terms-{generation}.txt").read_text(encoding="utf-8").split("\n")[:-1][:count]
         df = np.load(self.folder / f"df-{generation}.npy", allow_pickle=False)
         segments = [
-            _Segment.open(self.folder, name, dead)
+            Segment.open(self.folder, name, dead)
             for name, dead in zip(manifest["segments"], manifest["dead"], strict=True)
         ]
         if len(names) != count or len(df) != count:

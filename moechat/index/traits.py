@@ -1,0 +1,99 @@
+"""What a text asks for and what it tells, by its form alone: names, questions, times; and what to search by.
+
+Patterns are Chinese and English. A wrong guess costs little: each is one small part of a score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from moechat.language import words
+
+USER_SIDE, CHARACTER_SIDE = 0, 1
+NO_NAMES = frozenset({"我", "你", "您", "i", "me", "you", "user", "用户", "ai", "assistant"})
+"""What a speaker may be called without being named by it."""
+
+ASKS, TELLS_TIME, NAMES = 1, 2, 4
+_QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
+_CAPTION = re.compile(r"\s*[\[【][^\]】]*[\]】]\s*$")
+_TIME_TOLD = re.compile(
+    r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
+    |this\ (?:week|month|year|morning|weekend)
+    |week(?:end)?s?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d
+    |january|february|march|april|june|july|august|september|october|november|december)\b
+    |昨[天晚]|前[天晚]|今[天晚早年]|明[天年]|去年|后天|[上下]个?[周月]|周末|(?:周|星期|礼拜)[一二三四五六日天]|\d[年月日号]|最近|刚刚?|以前|[年月]前""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAME_TOLD = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|[《“\"「][^》”\"」]+[》”\"」]")
+_ASKS_WHEN = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|season)\b|\bhow long ago\b"
+    r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
+    re.IGNORECASE,
+)
+# What you told is asked by 你…说, but 跟你说 is what I told.
+_YOU_SAID = re.compile(
+    r"(?<![跟和对向给同与])你(?:[给跟对向和教]过?我|[^我，。？！]){0,6}?(?:推荐|建议|告诉|介绍|说|提|讲|分享|答应|教|叫什么|喜欢|最爱|讨厌|的)"
+    r"|(?<!i )(?<!tell )\byou\b.{0,12}\b(?:recommend|suggest|say|said|tell|told|promise|mention|teach|like|love|hate)|\byour\b",
+    re.IGNORECASE,
+)
+_I = re.compile(r"我(?!们)|\b(?:I|my|me|mine)\b", re.IGNORECASE)
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """``text`` without ``names``: English keeps its grammar by "they", Chinese does without."""
+    known = sorted(filter(_is_name, names), key=len, reverse=True)
+    if not known:
+        return text
+    instead = "" if re.search(r"[\u4e00-\u9fff]", text) else "they"
+    rest = re.sub("|".join(_name_pattern(name) for name in known), instead, text, flags=re.IGNORECASE).strip()
+    return rest if re.sub(r"\W", "", rest) not in ("", instead) else text
+
+
+def names(text: str, name: str) -> bool:
+    """Whether ``text`` names the one who is called so."""
+    return _is_name(name) and re.search(_name_pattern(name.casefold()), text.casefold()) is not None
+
+
+def _is_name(name: str) -> bool:
+    return bool(name.strip()) and name.strip().casefold() not in NO_NAMES
+
+
+def _name_pattern(name: str) -> str:
+    return rf"(?<![a-zA-Z]){re.escape(name)}(?![a-zA-Z])" if name.isascii() else re.escape(name)
+
+
+def asked_words(text: str) -> list[str]:
+    """The tokens of a question that say something about the matter; all where none does."""
+    found = words.tokens(text)
+    return [token for token in found if not words.is_stop_word(token)] or found
+
+
+def side_meant(text: str) -> int | None:
+    """Whose words a question in the first or second person is about: 你推荐过 the character's, 我喜欢 the user's."""
+    if _YOU_SAID.search(text):
+        return CHARACTER_SIDE
+    return USER_SIDE if _I.search(text) else None
+
+
+def asks_when(text: str) -> bool:
+    """Whether a question asks for a time."""
+    return _ASKS_WHEN.search(text) is not None
+
+
+def of(text: str) -> int:
+    """The bits ``ASKS`` (it ends with a question), ``TELLS_TIME`` and ``NAMES`` (a name or a title)."""
+    return (
+        ASKS * bool(_QUESTION_END.search(_CAPTION.sub("", text)))
+        | TELLS_TIME * bool(_TIME_TOLD.search(text))
+        | NAMES * bool(_NAME_TOLD.search(text))
+    )
+
+
+def asking(text: str) -> float:
+    """How far a text is a question, 0..1: two thirds for the share of it that asks, one third for ending so."""
+    said = _CAPTION.sub("", text)
+    sentences = _SENTENCE.findall(said)
+    share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(said), 1)
+    return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(said)) / 3
