@@ -426,11 +426,15 @@ class Agent:
         )  # fmt: skip
 
     def _roll(self, *, closing: bool = False) -> None:
-        """One batch at a time: what is due is decided when the one before is done."""
+        """One batch at a time: what is due is decided when the one before is done. ``closing``: until nothing waits."""
         with self._rolling:
-            if self._roller.run(self._due(closing=closing), self.now()):
+            before: Due | None = None
+            while (work := self._due(closing=closing)) != before and self._roller.run(work, self.now()):
                 self.store.follow()
                 self.diary.sync()
+                if not closing:
+                    return
+                before = work
 
     def _catch_up(self) -> None:
         """At the start: work that was left, and vectors that are missing."""
