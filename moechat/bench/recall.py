@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from moechat import yaml_file
+from moechat import upkeep, yaml_file
 from moechat.agent import Agent
 from moechat.ai.embedding import Embedder, Kind, Thresholds, make_embedder
 from moechat.ai.scripted import ScriptedModel
@@ -164,6 +164,7 @@ def write(agent: Agent, clock: SetClock, haystack: Haystack) -> dict[tuple[str, 
         agent.store.finish(id_, pair.char.text if pair.char else "", "done")
         ids |= {(id_, side): one.id for side, one in (("user", pair.user), ("char", pair.char)) if one}
     agent.finish()
+    upkeep.fill(agent, lambda done, of: None)
     agent.settle_indexes()
     return ids
 
