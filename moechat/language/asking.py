@@ -20,7 +20,7 @@ _TRADITIONAL = str.maketrans(
 # Said anywhere, these turn to memory, whatever the clause.
 _MEMORY = (
     r"(?i)来着|(?:还|你|您|都)记得|记不记得|记得.{0,12}[吗么？?]|记得我们|想不起|想起来|忘了.{0,8}(?:什么|谁|哪|几|怎么|啥)|回忆|回顾|总结|梳理|"
-    r"(?:帮我|给我|替我).{0,4}(?:找|查|翻|想|回想|看看|数)|[说讲聊谈]{1,2}(?:一[说讲聊谈])?(?=你?我?们?(?:上|昨|前|去|那|今))|我说过(?:什么|没|吗)|告诉过你|跟你说过|"
+    r"^(?:翻|查|找|回想|想想)(?:一?下|查|翻|找)?(?=.*[的了])|(?:帮我|给我|替我).{0,4}(?:找|查|翻|想|回想|看看|数)|[说讲聊谈]{1,2}(?:一[说讲聊谈])?(?=你?我?们?(?:上|昨|前|去|那|今))|我说过(?:什么|没|吗)|告诉过你|跟你说过|"
     r"\b(?:remember|recall|remind me|tell me (?:about|what|who|where|when|how)|look up|search|"
     r"summari[sz]e|recap|go back to|i forg[eo]t|do you know what i)\b"
 )
@@ -43,23 +43,29 @@ _INDEFINITE = (
 _NOW = (
     r"怎么办|咋办|该(?:怎么|咋|如何|不该|说|做|去|吃|穿)|应该|要不要|好不好|行不行|可不可以|能不能|可以[吗么]|行[吗么]|好[吗么]|对吧|是吧|你觉得|你看呢|你说呢|正常吗|"
     r"怎么(?:才|能|可以)|怎样才|会不会|"
-    r"(?:你)?(?:最近|今天|今早|今晚|这几天|这两天|这阵子|近来)?(?:过得|心情|身体|感觉|状态|睡得)?"
-    r"(?:还|都)?(?:怎么样|怎样|好吗|还好吗|忙吗|忙不忙|如何|咋样|好么|累吗|开心吗)[？?啊呀呢]*$|"
-    r"天气|(?:吃|做|去|穿|看|玩|喝|聊|买|干)(?:点)?(?:什么|啥|哪)(?:好|呢|比较好)|猜"
+    r"天气|(?:吃|做|去|穿|看|玩|喝|聊|买|干)(?:点)?(?:什么|啥|哪)(?:儿|里)?(?:玩|吃|逛)?(?:好|呢|比较好)|猜"
 )
+# How are you, in so many words; a question about oneself (我) is none.
+_GREETING = (
+    r"(?:你)?(?:最近|今天|今早|今晚|这几天|这两天|这阵子|近来)?(?:过得|心情|身体|感觉|状态|睡得)?"
+    r"(?:还|都)?(?:怎么样|怎样|好吗|还好吗|忙吗|忙不忙|如何|咋样|好么|累吗|开心吗)[？?啊呀呢]*$"
+)
+# 昨晚的梦, 上周五那家餐厅: a bare noun, with nothing said of it.
+_NOUN = r"^[我你的]{0,2}(?:的|那[个本家部次件首条位场顿])[^了很真太好没不是有吗，。！？]{1,8}[。？?！!~]*$"
 _SPOKEN = (
     r"(?:[我你您他她]|我们|咱们?|俩)?(?:和|跟|对|给|向)?[我你您他她]?们?"
     r"(?:说|聊|提|讲|谈|推荐|告诉|问|答应|约|发|教|送|看|吃|去|买|写|听)(?:起|到|给)?(?:[我你您]|我们)?(?:过)?的"
 )
 _FILLER = (
-    r"(?i)[\s，。！？!?,.~～、：:的在呢吧啊呀嘛哦那件天些个事情儿时候里和跟有过发生了聊天记录内容对话日记]+|"
+    r"(?i)[\s，。！？!?,.~～、：:的在呢吧啊呀嘛哦这那件天些个事情儿时候里和跟有过发生了聊天记录内容对话日记]+|"
     r"\b(?:and|what|how|about|of|the|on|in|from|our|my|chat|talk|conversation|conversations|things|stuff)\b"
 )
 
+# The time itself is read as ``zz``: last Tuesday what did I say asks, yesterday was awful does not.
 _EN_QUESTION = (
-    r"(?i)^\W*(?:(?:and|so|but|hey|ok|okay|well|oh|hi|also|then)\W+)*"
-    r"(?:(?:in|on|at|during|over|before|after|around|from|to|for|with|about)\s+)?"
-    r"(?:what|when|where|who|whom|whose|which|why|how|did|do|does|was|were|is|are|have|has|had|am|will)\b|"
+    r"(?i)^\W*(?:(?:and|so|but|hey|ok|okay|well|oh|hi|also|then)\W+)*(?:(?:zz|(?:in|on|at|during|over|before|after|around|from|"
+    r"to|for|with|about)\s+(?:zz\W+)?)\W*)?(?:what|when|where|who|whom|whose|which|why|how)\b|"
+    r"^\W*(?:(?:and|so|but|hey|ok|okay|well|oh|hi|also|then|zz\s*,)\W+)*(?:did|do|does|was|were|is|are|have|has|had|am|will)\b|"
     r"\?\s*$|\bwhat(?:'s| is| was) the name\b"
 )
 _EN_NOW = (
@@ -68,14 +74,21 @@ _EN_NOW = (
     r"\bweather\b|\bcan you believe\b|\bguess what\b|\bwhat do you think\b|"
     r"\bdo you (?:want|think|like)\b|\bare you (?:ok|okay|free|busy)\b|\b(?:right|okay|ok)\?\s*$"
 )
+# What a later question says of the remark before it: 它的名字是, 当时看了什么, what were they about.
+_BACK = (
+    r"(?i)它|他们?是|她们?是|当时|那时|那(?:个|本|家|部|次|天|里|首|条|件)|其中|叫什么|名字|关于|[你我]们?(?:当时|都)?(?:说|聊|推荐|回答|建议|提)|"
+    r"\b(?:it|its|they|them|there|then|that|did you|did we|did i|was i|were we)\b"
+)
 _BREAK = r"[，。！？；,!?;\n]+|\.(?=\s|$)"
 _HAN = r"[\u3400-\u9fff]"
 
 
-def _clauses(text: str) -> list[tuple[int, str]]:
-    """The clauses with their sign and the place where each begins."""
+def _clauses(text: str, spans: Sequence[Span]) -> list[tuple[int, str]]:
+    """The clauses with their sign and the place where each begins; a comma inside a date parts nothing."""
     found, start = [], 0
     for sign in compiled(_BREAK).finditer(text):
+        if any(span.at[0] < sign.start() < span.at[1] for span in spans):
+            continue
         found.append((start, text[start : sign.end()]))
         start = sign.end()
     if text[start:].strip():
@@ -84,12 +97,18 @@ def _clauses(text: str) -> list[tuple[int, str]]:
 
 
 def _without(text: str, start: int, spans: Sequence[Span]) -> str:
-    """A clause with its time expressions taken out."""
+    """A clause with its time expressions taken out; in English ``zz`` keeps their place."""
+    fill = "" if compiled(_HAN).search(text) else "zz"
     for span in sorted(spans, key=lambda span: -span.at[0]):
         left, right = span.at[0] - start, span.at[1] - start
         if 0 <= left < len(text):
-            text = text[:left] + text[max(right, left) :]
+            text = text[:left] + fill + text[max(right, left) :]
     return text
+
+
+def _is_bare(rest: str) -> bool:
+    """Is there nothing beside the time: 昨天呢, 三天前的事?"""
+    return not compiled(_FILLER).sub("", rest.replace("zz", ""))
 
 
 def _interrogative(clause: str) -> bool:
@@ -97,7 +116,21 @@ def _interrogative(clause: str) -> bool:
         return bool(compiled(_EN_QUESTION).search(clause)) and not compiled(_EN_NOW).search(clause)
     if not compiled(_QUESTION).search(compiled(_INDEFINITE).sub("", clause)):
         return False
+    if "我" not in clause and compiled(_GREETING).search(clause):
+        return False
     return not compiled(_NOW).search(clause)
+
+
+def _refers(question: str, remark: str) -> bool:
+    """Is a question about the remark before it: by a pronoun, or by a word of two characters or four letters that both have?"""
+    if compiled(_BACK).search(question):
+        return True
+    words = {remark[i : i + 2] for i in range(len(remark) - 1) if compiled(r"[\u3400-\u9fff]{2}").match(remark, i)}
+    words |= set(compiled(r"[a-z]{4,}").findall(remark.lower()))
+    return any(
+        word in question.lower()
+        for word in words - {"今天", "昨天", "我们", "你们", "什么", "一个", "with", "have", "that"}
+    )
 
 
 def asks(text: str, spans: Sequence[Span]) -> bool:
@@ -107,18 +140,22 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
     plain = text.translate(_TRADITIONAL)
     if compiled(_ERRAND).search(plain):
         return False
-    if compiled(_MEMORY).search(plain) or not compiled(_FILLER).sub("", _without(plain, 0, spans)):
+    if compiled(_MEMORY).search(plain) or _is_bare(_without(plain, 0, spans)):
         return True
-    clauses = _clauses(plain)
+    clauses = _clauses(plain, spans)
     for index, (start, clause) in enumerate(clauses):
         if not any(start <= span.at[0] < start + len(clause) for span in spans):
             continue
         rest = _without(clause, start, spans)
         if _interrogative(rest):
             return True
+        if len(clauses) == 1 and compiled(_NOUN).search(rest.strip()):
+            return True
         noun = bool(compiled(_SPOKEN).search(rest)) and not re.search(r"[了]", rest)
         following = clauses[index + 1][1] if index + 1 < len(clauses) else ""
         # 去年夏天，我们去了哪里 and 上周你说的那家店，叫什么: the question follows what it is about.
-        if (not compiled(_FILLER).sub("", rest) or noun) and (_interrogative(following) or (noun and not following)):
+        if (_is_bare(rest) or noun) and (_interrogative(following) or (noun and not following)):
+            return True
+        if any(_interrogative(later) and _refers(later, rest) for _, later in clauses[index + 1 :]):
             return True
     return False

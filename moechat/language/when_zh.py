@@ -234,6 +234,12 @@ def _clock(found: Match, ctx: Context) -> list[Piece]:
         minute = int(counts.number(found[prefix + "minute"]))
     if hour > 24 or (minute or 0) > 59:
         return []
+    if (
+        text.strip() == "一点"
+        and found.start()
+        and found.string[found.start() - 1] not in "，。！？；,.!? 在到从约前后上午夜里晨晚"
+    ):
+        return []  # 一点 is a little, unless something makes it an hour
     return p.piece(found, 2, within=p.clock(hour, minute, exact=hour > 12 or text[0] == "0"), cycle="day")
 
 
