@@ -6,6 +6,7 @@ queued in the log, and a crash resumes there.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 from moechat.ai import rules
 from moechat.ai.chat_model import ChatModel
 from moechat.character import Character
-from moechat.errors import ModelError
+from moechat.errors import DataError, ModelError
 from moechat.memory.core import CoreMemory
 from moechat.model import Event, Exchange, FactDraft, Understanding
 from moechat.prompts import Prompts
@@ -84,8 +85,11 @@ class Roller:
         pending = self.store.tree.pending()
         noted = self.store.cache.notes_of(pending)
         found = [id_ for id_ in pending if id_ not in noted]
-        for exchange in self._filed(found):
-            self._put([exchange], self._rules(exchange), understood=False)
+        with contextlib.suppress(
+            DataError
+        ):  # a broken file, which is told with all others: what it is to hold stays queued
+            for exchange in self._filed(found):
+                self._put([exchange], self._rules(exchange), understood=False)
         return found
 
     def _rules(self, exchange: Exchange) -> Understanding:
@@ -113,32 +117,36 @@ class Roller:
 
     def _understand(self, ids: Sequence[str], now: datetime) -> bool:
         exchanges = self._filed(ids)
+        waiting = {node.id for node in self.store.tree.unfiled()}.intersection(ids)
         if not exchanges:
-            return True
+            return not waiting
         model = self.model()
         if not model.understands:
-            self.store.mark_understood([e.id for e in exchanges], "rules")
-            return True
+            noted = self.store.cache.notes_of(ids)
+            self.store.mark_understood([e.id for e in exchanges if e.id in noted], "rules")
+            return not waiting and all(e.id in noted for e in exchanges)
         if self.not_before and now < self.not_before:
             return False
         try:
-            understanding = self._extract(model, exchanges, now)
-        except ModelError as error:
+            self._put(exchanges, self._extract(model, exchanges, now), understood=True)
+        except (ModelError, DataError) as error:
             self.failures += 1
             self.not_before = now + timedelta(seconds=self.retry_s * 2 ** min(self.failures - 1, 8))
             self.problem = str(error)
             log.warning("understanding failed, tried again after %s: %s", self.not_before, error)
             return False
         self.failures, self.not_before, self.problem = 0, None, ""
-        self._put(exchanges, understanding, understood=True)
-        return True
+        return not waiting
 
     def _extract(self, model: ChatModel, exchanges: Sequence[Exchange], now: datetime) -> Understanding:
         from moechat.ai import extraction
 
         known = self.core.current()[-self.dedupe_window :] if self.dedupe_window else []
+        again = {e.id for e in exchanges}
         near = self.core.near("\n".join(e.user for e in exchanges), 20)
-        known = list({fact.id: fact for fact in [*near, *known]}.values())
+        # What the rules found in these very words is not known yet: a model that is shown it would leave it out.
+        known = [f for f in [*near, *known] if f.by == "owner" or not f.draft.sources or set(f.draft.sources) - again]
+        known = list({fact.id: fact for fact in known}.values())
         character = self.character()
         return extraction.understand(
             model, exchanges, known_facts=known, character_name=character.name, user_name=character.user_name,
