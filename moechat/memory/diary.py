@@ -34,7 +34,9 @@ T = TypeVar("T")
 SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
 LITERAL_SHARE = 0.5  # of the question's words, by rarity: what has them was meant, however far its vector lies
-MANY_ROWS = 2000  # rows indexed at a start that are written at once: the next start after a kill need not read them again
+MANY_ROWS = (
+    2000  # rows indexed at a start that are written at once: the next start after a kill need not read them again
+)
 SIDES = ("user", "char")
 
 
@@ -223,8 +225,9 @@ class Diary:
         rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc in [*docs, *more])))}
         found: list[Found] = self._unfiled(cue, spans)
         hidden = self._store.hidden()
+        corrected = {node.id for node in self._store.tree.unfiled()}  # the day file cannot be written: it has old words
         for i, doc in enumerate([*docs, *more]):
-            if (row := rows.get(doc // 2)) is None or row.exchange.id in hidden:
+            if (row := rows.get(doc // 2)) is None or row.exchange.id in hidden or row.exchange.id in corrected:
                 continue
             known = i < len(docs)
             features = {name: float(values[i]) for name, values in ranked.features.items()} if known else {}
@@ -258,9 +261,11 @@ class Diary:
     def _happened_in(self, spans: Sequence[Span]) -> dict[int, Span]:
         """Rows of exchanges that tell of something that happened in a span."""
         rows: dict[int, Span] = {}
+        hidden = self._store.hidden()
         for span in spans:
             episodes = self._store.cache.episodes(self._happened.meeting(span.start.timestamp(), span.end.timestamp()))
-            ids = list(dict.fromkeys(source for episode in episodes for source in episode.event.sources))
+            seen = [e for e in episodes if e.id not in hidden and hidden.isdisjoint(e.event.sources)]
+            ids = list(dict.fromkeys(source for episode in seen for source in episode.event.sources))
             for row in self._store.cache.by_ids(ids).values():
                 rows.setdefault(row.row, span)
         return rows
@@ -313,7 +318,8 @@ class Diary:
         """Spans that are asked for and hold no record."""
         if not cue.asks_time:
             return []
-        unfiled = [node.exchange().at for node in [*self._store.tree.open(), *self._store.tree.unfiled()]]
+        nodes, hidden = [*self._store.tree.open(), *self._store.tree.unfiled()], self._store.hidden()
+        unfiled = [node.exchange().at for node in nodes if node.variants and node.id not in hidden]
         return [span for span in cue.spans if not self._has(span) and not any(map(span.covers, unfiled))]
 
     def _has(self, span: Span) -> bool:
