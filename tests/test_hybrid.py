@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -246,21 +245,34 @@ def test_an_index_opened_again_answers_alike(tmp_path: Path):
         assert one.scores == pytest.approx(other.scores)
 
 
-@pytest.mark.parametrize("name", ["columns.json", "columns.npz", "words/manifest.json"])
-def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str):
+@pytest.mark.parametrize("name", ["columns.npz", "words/manifest.json"])
+@pytest.mark.parametrize("damage", ["junk", "cut", "gone"])
+def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str, damage: str):
     indexed(SMALL_TALK, tmp_path).close()
-    (tmp_path / name).write_bytes(b"\x00junk")
+    path = tmp_path / name
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(b"\x00junk" if damage == "junk" else path.read_bytes()[: path.stat().st_size // 2])
     index = HybridIndex(tmp_path, None)
     assert index.stale
-    assert index.count == 0
+    assert index.count == len(index.documents()) == 0
     index.add(SMALL_TALK)
     index.close()
     assert HybridIndex(tmp_path, None).count == len(SMALL_TALK)
 
 
-def test_files_hold_no_text_beyond_words_and_names(tmp_path: Path):
-    indexed(talk("Ann: secret parrots"), tmp_path).close()
-    assert json.loads((tmp_path / "columns.json").read_text(encoding="utf-8"))["speakers"] == ["Ann"]
+def test_after_a_crash_between_its_files_an_index_keeps_what_both_hold(tmp_path: Path):
+    index = indexed(SMALL_TALK, tmp_path)
+    index.flush()
+    index.remove([3])
+    index.add([Doc(50, DAY, "Cem", "a parrot")])
+    index.lexical.flush()  # and here the process dies
+    again = HybridIndex(tmp_path, None)
+    assert again.documents().tolist() == [doc.doc for doc in SMALL_TALK if doc.doc != 3]
+    assert again.lexical.documents().tolist() == again.documents().tolist()
+    again.add([Doc(50, DAY, "Cem", "a parrot")])
+    assert first(again, "What did Cem say of parrots?") == 50
 
 
 VOCABULARY = ["parrot", "beach", "rain", "香菜", "猫", "when", "volcano", "dog?", "yesterday"]

@@ -8,13 +8,13 @@ surroundings have, who said it, and whether it tells something of the kind that 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,11 +200,10 @@ class HybridIndex:
             if self.folder is None:
                 return
             self.lexical.flush()
-            np.savez(self.folder / "columns.new.npz", allow_pickle=False, **self._columns)
-            told = {"columns": list(COLUMNS), "speakers": self._speakers, "count": self.count}
+            names = np.array(self._speakers, np.str_)
+            np.savez(self.folder / "columns.new.npz", allow_pickle=False, speakers=names, **self._columns)
             (self.folder / "columns.new.npz").replace(self.folder / "columns.npz")
-            (self.folder / "columns.new.json").write_text(json.dumps(told), encoding="utf-8")
-            (self.folder / "columns.new.json").replace(self.folder / "columns.json")
+            self.stale = False
 
     def close(self) -> None:
         self.flush()
@@ -225,18 +224,21 @@ class HybridIndex:
         return self._columns[name]
 
     def _open(self, folder: Path) -> None:
+        """Keep what both files hold: words and columns are written one after the other, and a crash may part them."""
         try:
-            told = json.loads((folder / "columns.json").read_text(encoding="utf-8"))
-            with np.load(folder / "columns.npz", allow_pickle=False) as file:
+            with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                speakers = [str(name) for name in file["speakers"]]
                 columns = {name: file[name].astype(kind) for name, kind in COLUMNS.items()}
-            if told["columns"] != list(COLUMNS) or len({len(column) for column in columns.values()}) != 1:
-                raise ValueError("another format")
-            if not np.array_equal(np.flatnonzero(columns["alive"]), self.lexical.documents()):
-                raise ValueError("words and columns disagree")
-            self._columns, self._speakers = columns, [str(name) for name in told["speakers"]]
-        except (OSError, ValueError, KeyError, TypeError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             self.lexical.clear()
             self.stale = True
+            return
+        alive, found = columns["alive"], self.lexical.documents()
+        known = found[found < len(alive)]
+        self.lexical.remove(found[(found >= len(alive)) | ~np.isin(found, known[alive[known]])].tolist())
+        columns["alive"] = np.zeros(len(alive), np.bool_)
+        columns["alive"][self.lexical.documents()] = True
+        self._columns, self._speakers = columns, speakers
 
     def _make_room(self, docs: int) -> None:
         have = len(self._columns["alive"])

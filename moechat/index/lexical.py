@@ -11,6 +11,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,7 @@ class LexicalIndex:
         temporary.write_text(json.dumps(manifest), encoding="utf-8")
         temporary.replace(self.folder / "manifest.json")
         self._sweep(manifest)
+        self.stale = False
 
     def refresh(self) -> None:
         """Read what another process has written since; what was added here and not flushed is given up."""
@@ -286,4 +288,5 @@ class LexicalIndex:
         keep = {*manifest["segments"], *manifest["dead"], f"df-{number}.npy", f"terms-{number}.txt", "manifest.json"}
         for path in self.folder.iterdir():
             if path.name not in keep:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+                with suppress(OSError):  # in use elsewhere: it goes with a later flush
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
