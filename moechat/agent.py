@@ -9,9 +9,10 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from moechat.character import Character, CharacterFile
 from moechat.clock import Clock
 from moechat.config import Config
 from moechat.cue import Cue
-from moechat.errors import DataError, EmbeddingError, ModelError, MoeChatError, NotFound
+from moechat.errors import DataError, EmbeddingError, MoeChatError, NotFound
 from moechat.index.dense import Dense
 from moechat.index.vector import VectorTable, embed_cached
 from moechat.memory import context
@@ -110,6 +111,7 @@ class Agent:
         self._file, self._around = file, around
         self._turn, self._rolling, self._lock = threading.Lock(), threading.Lock(), threading.RLock()
         self._embedding = (0, 0.0)
+        self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
         self._stop = threading.Event()
         self._stream: Iterator[str] | None = None
         character = file.character
@@ -183,6 +185,18 @@ class Agent:
 
     def talk(self, text: str) -> Iterator[TurnEvent]:
         """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
+        return self._kept(self._talk(text))
+
+    def regenerate(self) -> Iterator[TurnEvent]:
+        """Another reply to the last message. Raises NotFound where there is none."""
+        return self._kept(self._regenerate())
+
+    def _kept(self, turn: Generator[TurnEvent, None, None]) -> Iterator[TurnEvent]:
+        """Remember a turn as long as somebody holds it: one that is left in the middle is ended by ``close``."""
+        self._turns.add(turn)
+        return turn
+
+    def _talk(self, text: str) -> Generator[TurnEvent, None, None]:
         text = clean(text)
         if not text.strip():
             raise MoeChatError("the message is empty; write something first")
@@ -194,8 +208,7 @@ class Agent:
             self._roller.by_rules()
             yield from self._reply(id_, text, now)
 
-    def regenerate(self) -> Iterator[TurnEvent]:
-        """Another reply to the last message. Raises NotFound where there is none."""
+    def _regenerate(self) -> Generator[TurnEvent, None, None]:
         with self._turn:
             self._follow()
             leaf = self.store.tree.leaf
@@ -219,7 +232,7 @@ class Agent:
             before = [e for e in self._context(now) if e.id != id_]
             previous = before[-1].char if before else ""
             cue = self._cue(text, now, previous)  # 2. the cue, and all recipes side by side
-            found = self._recall(cue, before)  # 3. merged, fused, within the budget
+            found = self._recall(cue, before, own=id_)  # 3. merged, fused, within the budget
             grounds = [_ground(hit) for hit in found.hits] + [
                 _ground(d.hit) | {"dropped": d.why} for d in found.dropped if d.why == "in_context"
             ][:3]
@@ -310,15 +323,17 @@ class Agent:
         embed = self.dense.query if self.dense.serving else None
         return Cue(text, now, previous, embed, self.config.time.widths, self._anchors.resolve)
 
-    def _recall(self, cue: Cue, before: Sequence[Exchange]) -> Recollection:
+    def _recall(self, cue: Cue, before: Sequence[Exchange], *, own: str = "") -> Recollection:
+        """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
         self._around.ready()
         settings = self.config.recall
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
-        return recall(
+        found = recall(
             cue, self._recipes(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
             budget=Budget(settings.token_budget, dict(settings.min_share.model_dump())),
-            widen=self.diary.widen, in_context={e.id for e in kept}, empty_spans=self._empty_spans,
+            widen=self.diary.widen, in_context={own, *(e.id for e in kept)}, empty_spans=self._empty_spans,
         )  # fmt: skip
+        return replace(found, dropped=[one for one in found.dropped if one.hit.id != own])
 
     def _empty_spans(self, cue: Cue) -> Sequence[Span]:
         return self.diary.empty_spans(cue) if self.config.Agent.long_memory else []
@@ -520,6 +535,9 @@ class Agent:
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
         self.stop()
+        for turn in list(self._turns):
+            with contextlib.suppress(ValueError):  # it runs in another thread, and has been told to stop
+                turn.close()
         with self._turn:
             self.settle()
         self._worker.close()
