@@ -263,6 +263,43 @@ tell me about last week
 who did I meet last Friday
 remind me what I said on Monday
 Did I take my pills this morning?
+我曾经在5月4日这天分享了一些我遇到的麻烦，是关于什么的？
+在4月27号这天，我在公园里跑了多久？
+在5月6号我读了一本书，它的名字是？
+What is one of Tim's favorite fantasy TV shows, as mentioned on November 11, 2023?
+On May 4th, I shared with you some problems I encountered. What were they about?
+On May 6th, I read a book. What was its name?
+我最近去厦门旅游了，厦门我最喜欢的景点是？
+你还记得上个月我说的那件事吗
+上周我是不是说过要减肥
+昨天我心情怎么样
+我上个月体重多少
+去年国庆我们去了哪儿玩
+上周三晚上我几点睡的
+前天我吃了什么药
+昨天我跟谁吵架了
+上次你推荐的电影是哪部
+上周的事
+昨晚的梦
+我昨天跟你说了什么来着
+帮我回忆一下去年夏天
+翻一下上周的聊天记录
+昨天聊的那个话题
+查查我上个月去了几次健身房
+what were we talking about last night
+where was I last summer
+can you tell me what I said yesterday
+what did you recommend last week
+last week?
+and yesterday?
+how was my mood last month
+When did I last see Tom in March?
+去年夏天的事你还记得吗
+你记得我们上周聊了啥不
+上周五那家餐厅
+昨天说到哪儿了
+前阵子我在忙什么
+最近我们都聊了些什么
 """
 DATING = """
 我昨天没睡好
@@ -283,6 +320,40 @@ I slept badly last night, what should I do?
 How are you today?
 I had a great day yesterday.
 remember to call me tomorrow
+昨天真是倒霉
+昨天晚上下大雨了
+我前天买了新手机
+上周我们公司团建
+今天心情不错
+今天吃了火锅，超级满足
+昨天我和他吵架了，我该怎么办？
+你昨天睡得好吗
+早上好，今天过得怎么样
+今晚月色真美
+我下周要去日本旅游
+周末想去爬山，有什么推荐
+周末去哪玩好呢
+明天天气怎么样
+昨天跑了五公里，腿好酸
+刚才地震了
+前几天感冒了一直没好
+我上个月失恋了
+昨晚失眠到三点
+We moved here last year.
+I had pizza last night and it was great.
+yesterday was awful
+My sister visited me last weekend.
+I'm going to a concert tomorrow
+Guess what, I got a promotion yesterday!
+Today is my birthday
+I've been tired lately
+昨天我生日
+去年今天我还在读书
+昨天的面试没过，好难过
+我妈昨天又催婚了，烦死了
+昨天没什么特别的
+上周谁也没联系我
+今天好热啊，你热吗
 """
 
 

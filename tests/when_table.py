@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from when_table_met import BLOCKS as MET
+
 NOWS = {
     "wed": datetime(2025, 5, 21, 15, 0),
     "night": datetime(2025, 5, 21, 0, 10),
@@ -737,7 +739,7 @@ def expected(cell: str, now: datetime) -> tuple[tuple[datetime, datetime], ...]:
 
 
 def rows() -> Iterator[Row]:
-    for kind, now, use, lines in BLOCKS:
+    for kind, now, use, lines in [*BLOCKS, *MET]:
         for line in lines.strip().splitlines():
             text, _, cell = line.rpartition(" => ")
             yield Row(kind, NOWS[now], use, text, expected(cell, NOWS[now]))

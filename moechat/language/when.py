@@ -6,6 +6,8 @@ Conventions. Weeks run from Monday to Sunday. Seasons are March to May, June to 
 February. A bare festival is its day; with 假期, 那几天 or 期间 it is the holiday. N天前 and N周前 are that day, N个月前
 that month, N年前 that year. 前几天 and 前阵子 end before today. A named unit of the calendar is given whole (今天 until
 midnight), a stretch that reaches to the present (最近, 刚才, 以来) ends now.
+
+jionlp is not asked: on the table of the tests it finds no right span that the rules lack (``benchmarks/when.py``).
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def quantity(text: str) -> tuple[float, float, str] | None:
         return None
     head, tail = text[: text.rindex(unit)], text[text.rindex(unit) + len(unit) :]
     kind, scale = _SCALE.get(UNITS[unit], (UNITS[unit], 1))
-    half = 0.5 if head.rstrip("个").endswith("半") or tail.startswith("半") else 0
+    half = 0.5 if head.rstrip("个多").endswith("半") or tail.startswith("半") else 0
     more = "多" in head or "多" in tail or head.startswith("大半")
     count = head.strip("个大半多好上来")
     if "几" in count:
