@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from moechat.clock import Clock
-from moechat.errors import DataError, NotFound
+from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.model import Exchange, Status
 from moechat.store import formats, records
 from moechat.store.cache import Cache, Row
@@ -245,7 +245,10 @@ class FileStore:
     def _start_stream(self, id_: str) -> None:
         """A lock that the system releases if this process dies: so others see whether a reply is still on the way."""
         lock = FileLock(self.folder / ".index" / f"stream-{id_}.lock", thread_local=False)
-        lock.acquire(timeout=0)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise MoeChatError("another process is answering this message right now") from None
         self._streams[id_] = lock
 
     def _end_stream(self, id_: str) -> None:
