@@ -26,7 +26,7 @@ from moechat.agent import Agent, Delta, Ended, Recalled
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.clock import SetClock
-from moechat.errors import ModelError
+from moechat.errors import ModelError, MoeChatError
 from moechat.house import House
 from moechat.language import words
 from moechat.model import Message
@@ -139,7 +139,7 @@ class Talker:
         leaf = self.agent.store.tree.leaf
         if leaf is None or leaf in self.agent.store.tree.retracted or self.agent.store.is_streaming(leaf):
             return
-        self.tell(will="regenerate", id=leaf, char=self.next_reply())
+        self.tell(will="regenerate", char=self.next_reply())  # another process may add a message before that
         for event in self.agent.regenerate():
             if isinstance(event, Ended):
                 self.tell(did="end", id=event.exchange.id, user=event.exchange.user, char=event.exchange.char)
@@ -206,7 +206,10 @@ class Talker:
             (step,) = self.random.choices(
                 [step for step, _ in steps.values()], [weight for _, weight in steps.values()]
             )
-            step()
+            try:
+                step()
+            except MoeChatError as refused:  # another process answers this message, or took it back
+                self.tell(did="refused", why=str(refused))
             self.clock.advance(seconds=self.random.choice([2, 40, 200, 200, 3000]))
         self.house.close()
         self.tell(did="leave")

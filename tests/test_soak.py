@@ -79,7 +79,8 @@ class Ledger:
     def __init__(self) -> None:
         self.told: dict[str, Told] = {}
         self.entering: dict[str, tuple[float, str, str]] = {}  # by talker: a message that may have entered unreported
-        self.reported = 0
+        self.again: dict[str, tuple[float, str]] = {}  # by talker: a regenerated reply that may stand unreported
+        self.reported = self.refused = 0
 
     def read(self, lines: list[dict[str, Any]]) -> None:
         for line in sorted(lines, key=lambda line: line["t"]):
@@ -90,8 +91,14 @@ class Ledger:
                     self._enter(line["id"], line["who"])
                 case {"did": "end"}:
                     self.reported += 1
+                    self._again(line["id"], line["who"])
                     self._done(self.told[line["id"]].char, line["char"], line["t"])
-                case {"will": "regenerate" | "correct"}:
+                case {"will": "regenerate"}:
+                    self.again[line["who"]] = (line["t"], line["char"])
+                case {"did": "refused"}:
+                    self.refused += 1
+                    self.again.pop(line["who"], None)
+                case {"will": "correct"}:
                     for side in line.keys() & {"user", "char"}:
                         getattr(self.told[line["id"]], side).append(Change(line[side], line["t"]))
                 case {"did": "correct"}:
@@ -106,6 +113,11 @@ class Ledger:
         begun, user, char = self.entering.pop(who)
         assert id_ not in self.told, f"two messages have the id {id_}"
         self.told[id_] = Told([Change(user, begun, begun)], [Change(char, begun, first=True)])
+
+    def _again(self, id_: str, who: str) -> None:
+        if who in self.again:
+            begun, char = self.again.pop(who)
+            self.told[id_].char.append(Change(char, begun))
 
     @staticmethod
     def _done(changes: list[Change], text: str, at: float) -> None:
@@ -125,6 +137,8 @@ class Ledger:
         assert store.tree.parents.keys() == self.told.keys(), "an exchange is lost"
         for id_, told in self.told.items():
             found = store.get(id_)
+            for who in [who for who, (_, char) in self.again.items() if char == found.char]:
+                self._again(id_, who)
             assert told.accepts("user", found.user), (id_, found.user, told.user)
             assert told.accepts("char", found.char), (id_, found.char, told.char)
             retracted = id_ in store.tree.retracted
