@@ -91,6 +91,7 @@ class Surroundings:
     """What an agent shares with others: the pool, the models, the clock and where the prompts are.
 
     ``model`` and ``understanding`` are asked anew each time, so that a connection made in the page holds from the next turn.
+    ``looks``: nothing settles, is understood or leaves the context by itself (commands that only show).
     """
 
     clock: Clock
@@ -102,6 +103,7 @@ class Surroundings:
     understanding: Callable[[], ChatModel]
     ready: Callable[[], None]
     prompt_folders: Sequence[Path]
+    looks: bool = False
 
 
 class Agent:
@@ -135,8 +137,11 @@ class Agent:
         if not self.store.tree.parents:  # the talk that an older program left seeds the first context
             self._history(lambda: self._before.extend(context.saved(folder)))
         self._worker = Worker(f"memory of {character.name}", self.tick, TICK_S)
-        self.store.compact()
-        self._worker.submit(self._catch_up)
+        if around.looks:
+            self._worker.submit(self._embed_some)
+        else:
+            self.store.compact()
+            self._worker.submit(self._catch_up)
 
     # ---- what it is
 
@@ -398,7 +403,8 @@ class Agent:
         """Take in what hands and other processes changed."""
         self._file.refresh()
         self.store.follow()
-        self._roller.by_rules()
+        if not self._around.looks:
+            self._roller.by_rules()
         self.diary.sync()
         self.book.refresh()
 
@@ -466,6 +472,8 @@ class Agent:
         """Now and then, in the background: a pause settles, an idle hour understands."""
         with self._turn:
             self.store.follow(all_files=True)
+            if self._around.looks:
+                return
             opened = self.store.tree.open()
             pause = self.config.roll.pause_s
             if opened and all((self.now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
@@ -538,8 +546,9 @@ class Agent:
         for turn in list(self._turns):
             with contextlib.suppress(ValueError):  # it runs in another thread, and has been told to stop
                 turn.close()
-        with self._turn:
-            self.settle()
+        if not self._around.looks:
+            with self._turn:
+                self.settle()
         self._worker.close()
         for table in self._lore_tables.values():
             table.close()

@@ -109,10 +109,10 @@ def _command(
     return command
 
 
-def _house(args: argparse.Namespace) -> House:
+def _house(args: argparse.Namespace, *, looks: bool = False) -> House:
     from moechat.house import House
 
-    house = House(args.data, args.config, now=getattr(args, "now", None))
+    house = House(args.data, args.config, now=getattr(args, "now", None), looks=looks)
     _warn(house.config.notices)
     return house
 
@@ -166,7 +166,7 @@ def _say(args: argparse.Namespace) -> int:
 
 
 def _recall(args: argparse.Namespace) -> int:
-    with _house(args) as house:
+    with _house(args, looks=True) as house:
         agent = house.agent(args.character, args.user)
         found = agent.recall(args.text)
         _warn([*agent.problems(), *found.notices])
@@ -217,7 +217,7 @@ def _when(args: argparse.Namespace) -> int:
 def _log(args: argparse.Namespace) -> int:
     from moechat.errors import NotFound
 
-    with _house(args) as house:
+    with _house(args, looks=args.action == "list") as house:
         agent = house.agent(args.character, args.user)
         if args.action == "list":
             for row in agent.log():
@@ -249,7 +249,7 @@ def _log(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     from moechat import upkeep
 
-    with _house(args) as house:
+    with _house(args, looks=True) as house:
         report = upkeep.verify(house.agent(args.character, args.user))
     if args.json:
         _out(report)

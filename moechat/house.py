@@ -32,6 +32,7 @@ class House:
     """``data`` and ``config`` are made from the packaged defaults where they are not there.
 
     ``model`` and ``embedder`` stand in for those of the configuration (tests, demos). ``now`` holds the clock (``--now``).
+    ``looks``: nothing settles, is understood or leaves the context by itself.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class House:
         now: str | None = None,
         model: ChatModel | None = None,
         embedder: Embedder | None = None,
+        looks: bool = False,
     ) -> None:
         ensure(data, config_path)
         self.data, self.config_path = data.resolve(), config_path
@@ -55,6 +57,7 @@ class House:
                 raise ConfigError("command line", "--now", now, "write a time as 2025-05-21T15:00") from None
         self.clock = clock or SystemClock(zone)
         self.key: str | None = None
+        self._looks = looks
         self._given_model, self._lock = model, threading.RLock()
         self._made: dict[tuple[str, str, str | None, str], ChatModel] = {}
         self._agents: dict[tuple[str, str], Agent] = {}
@@ -121,6 +124,7 @@ class House:
             understanding=lambda: self._model("understanding"),
             ready=self.ready,
             prompt_folders=[self.config_path.parent / "prompts", defaults_folder() / "prompts"],
+            looks=self._looks,
         )
 
     @staticmethod

@@ -80,8 +80,9 @@ class Home:
         """The default owner's folder."""
         return self.data / "agents" / CHARACTER
 
-    def open(self, model: ChatModel | None = None) -> House:
-        return House(self.data, self.config, clock=self.clock, model=model or silent(), embedder=self.embedder)
+    def open(self, model: ChatModel | None = None, *, looks: bool = False) -> House:
+        given = model or silent()
+        return House(self.data, self.config, clock=self.clock, model=given, embedder=self.embedder, looks=looks)
 
     def store(self) -> FileStore:
         return FileStore(self.folder, clock=self.clock, zone=ZONE)

@@ -155,7 +155,7 @@ def test_its_files_are_never_written_and_its_pickles_never_read(home: Home, tmp_
 
 def test_a_folder_that_is_only_looked_at_stays_as_it_was(home: Home) -> None:
     before = fingerprints(home.folder)
-    with home.open() as house:
+    with home.open(looks=True) as house:
         house.agent().recall("前天我们聊了什么")
         assert upkeep.verify(house.agent())["problems"] == []
     assert fingerprints(home.folder) == before
