@@ -82,7 +82,8 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
         return Period(moments[0] - slack, min(stop, ctx.present) if sign < 0 else stop, unit)
     if unit == "day" and least == 0.5:
         # 半天前 is said of some hours, rarely of twelve
-        return Period(_moved(ctx, sign * timedelta(hours=12)), _moved(ctx, sign * timedelta(hours=3)), "hour")
+        first, last = sorted(_moved(ctx, sign * timedelta(hours=hours)) for hours in (3, 12))
+        return Period(first, last, "hour")
     if unit == "year" and least % 1:
         unit, least, most = "month", least * 12, most * 12
     if unit == "month" and least % 1:

@@ -214,10 +214,12 @@ _CLAUSE = re.compile(r"[，。！？；,!?;\n]|\.(?=\s|$)")
 
 
 def _clause(text: str, start: int, end: int) -> str:
-    breaks = [found.start() for found in _CLAUSE.finditer(text)]
-    left = max((at + 1 for at in breaks if at < start), default=0)
-    right = min((at for at in breaks if at >= end), default=len(text))
-    return text[left:right]
+    """The clause around an expression, as far as two hundred characters on either side."""
+    left = max(start - 200, 0)
+    for found in _CLAUSE.finditer(text, left, start):
+        left = found.end()
+    right = _CLAUSE.search(text, end, end + 200)
+    return text[left : right.start() if right else end + 200]
 
 
 def _linked(text: str, group: Group, follower: Group, grammar: Grammar) -> bool:

@@ -31,6 +31,9 @@ __all__ = ["WIDTHS", "Anchors", "asks", "resolve"]
 
 Use = Literal["recall", "writing"]
 
+# What lies further on in a pasted text is not looked at.
+LONGEST = 10_000
+
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]{2}|\d{4}-\d|\d/\d")
 
@@ -85,7 +88,7 @@ def _resolve(
 ) -> tuple[Span, ...]:
     ctx = Context(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
     found: list[tuple[int, int, Period]] = []
-    rest = text
+    rest = text = text[:LONGEST]
     own_zh: list[Piece] = []
     own_en: list[Piece] = []
     for piece in known.pieces(text, ctx):
