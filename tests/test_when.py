@@ -231,6 +231,15 @@ def test_an_anchor_that_memory_does_not_know_is_no_time() -> None:
     assert span.phrase == "上次"
 
 
+@pytest.mark.parametrize(
+    "text", ["国庆那天", "昨天那天", "你还记得那天吗", "上次说到哪了", "其实那天", "the day I was there"]
+)
+def test_memory_is_not_asked_for_what_the_calendar_knows_or_what_names_nothing(text: str) -> None:
+    asked: list[str] = []
+    resolve(text, WEDNESDAY, anchors=lambda anchor: asked.append(anchor))  # type: ignore[func-returns-value]
+    assert not asked
+
+
 def test_anchors_are_asked_each_time_since_memory_grows() -> None:
     known: dict[str, tuple[datetime, datetime]] = {}
     assert resolve("我生日那天", WEDNESDAY, anchors=known.get) == []

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from moechat.language import periods as p
+from moechat.language import when_zh
 from moechat.language.periods import Context, Period, Piece, compiled
 
 _KIN = (
@@ -59,6 +60,14 @@ _SPEAKERS = {
 } | dict.fromkeys(("our", "the", "咱们"), "我们")
 _PRONOUNS = r"^(?:我们|咱们|我|你|[和跟]你|[和跟]我|一起)+"
 
+# Words that name no event: 还记得那天, 上次说到哪了, the day I was.
+_EMPTY = (
+    r"[的得着过是在和跟对但而且就都也还又才吧呢吗啊到了]$|记得|觉得|知道|想起|忘|为什么|什么|谁|哪|怎么|几|吗|^说|^聊(?!天)|次|"
+    r"其实|因为|所以|如果|只是|可是|不过|或者|当然|今天|昨天|后来|然后|突然|好像|那天|最后"
+)
+_EMPTY_WORDS = r"(?:was|were|had|have|did|do|could|can|want(?:ed)?|think|thought|know|knew|ever|ago|after|before)"
+_EMPTY_EN = rf"^{_EMPTY_WORDS}\b|\b{_EMPTY_WORDS}$"
+
 # A cheap look before the patterns: most messages name nothing of the kind.
 _HINT = r"(?i)生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)"
 
@@ -70,16 +79,16 @@ def _asked(kind: str, what: str) -> Iterator[str]:
         yield f"{kind}:{_SPEAKERS.get(what.lower(), what)}"
     elif kind == "anniversary":
         yield f"{kind}:{_SPEAKERS.get(what.lower(), what)}"
-    elif kind == "event" and "\u4e00" <= what[0] <= "\u9fff":
-        for length in range(len(what), 1, -1):
-            yield f"{kind}:{what[-length:]}"
+    elif "\u4e00" <= what[0] <= "\u9fff":
+        what = compiled(_PRONOUNS).sub("", what)
+        shortest = 2 if kind == "event" else max(len(what), 2)
+        for length in range(len(what), shortest - 1, -1):
+            if not compiled(_EMPTY).search(what[-length:]):
+                yield f"{kind}:{what[-length:]}"
     else:
-        what = compiled(_PRONOUNS).sub("", what) or what
-        yield f"{kind}:{what.lower()}"
-        if "\u4e00" <= what[0] <= "\u9fff" and len(what) > 2:
-            yield f"{kind}:{what[:2]}"
-        if " " in what:
-            yield f"{kind}:{what.split()[0].lower()}"
+        for words in dict.fromkeys((what.lower(), what.split()[0].lower())):
+            if not compiled(_EMPTY_EN).search(words):
+                yield f"{kind}:{words}"
 
 
 def _period(found: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> Period:
@@ -113,6 +122,8 @@ def pieces(text: str, ctx: Context) -> list[Piece]:
         for match in compiled(pattern).finditer(text):
             if any(match.start() < piece.at[1] and match.end() > piece.at[0] for piece in result):
                 continue
+            if kind == "event" and when_zh.pieces(match.group(), ctx):
+                continue  # 国庆那天: the calendar knows it
             what = next((value for value in match.groupdict().values() if value), "")
             for asked in _asked(kind, what):
                 if found := ctx.anchors(asked):
