@@ -139,7 +139,8 @@ def job(match: re.Match[str], _: datetime) -> Iterator[Found]:
     job = _trimmed(match["job"])
     no = bool(match.groupdict().get("no"))
     if job and not _NOT_A_JOB.search(job):
-        yield Found(f"{'不再' if no else ''}是{job}", "职业", job, -1 if no else 1, single=True)
+        verb = match.groupdict().get("verb") or "是"  # 做插画的: the user does it, and is no 插画
+        yield Found(f"{'不再' if no else ''}{verb}{job}", "职业", job, -1 if no else 1, single=True)
 
 
 def school(match: re.Match[str], _: datetime) -> Iterator[Found]:

@@ -133,12 +133,27 @@ def _refers(question: str, remark: str) -> bool:
     )
 
 
+_WHICH_DAY = r"^(?:是|在)?(?:哪一?天|几号|几月几[号日]|什么时候|何时|星期几|周几|多少号)(?:来着)?[\s?？呀啊呢吗]*$"
+_WHEN_IS = r"(?i)^\W*(?:when(?:'s| is| was)|(?:what|which) (?:day|date) (?:is|was))\s*$"
+
+
+def _asks_which(text: str, spans: Sequence[Span]) -> bool:
+    """我的生日是哪天, when is my birthday: the time is what is asked for, not what happened then.
+
+    Of 我们第一次聊天是哪天 the diary knows the answer, so that one asks.
+    """
+    if compiled(r"(?i)第一次|上次|first|last").search(spans[0].phrase):
+        return False
+    before, after = text[: spans[0].at[0]], text[spans[-1].at[1] :]
+    return bool(compiled(_WHICH_DAY).search(after) or (not after.strip(" ?？") and compiled(_WHEN_IS).search(before)))
+
+
 def asks(text: str, spans: Sequence[Span]) -> bool:
     """True where the message asks about or looks for the time that its ``spans`` name; ``spans`` are those of this text."""
     if not spans:
         return False
     plain = text.translate(_TRADITIONAL)
-    if compiled(_ERRAND).search(plain):
+    if compiled(_ERRAND).search(plain) or _asks_which(plain, spans):
         return False
     if compiled(_MEMORY).search(plain) or _is_bare(_without(plain, 0, spans)):
         return True
