@@ -120,6 +120,7 @@ VAGUE_PAST = _table("""
 # Words that look like times. What they cover is read no further.
 # fmt: off
 NOT_TIMES = "|".join((
+    r"(?:wednesday addams|sunday times|monday\.com|black friday sale)",
     r"(?:every|each|any|some|one|all) (?:(?:single|other) )?(?:day|night|morning|evening|afternoon|week|"
     r"weekend|month|year|spring|summer|fall|autumn|winter|mon|tues|wednes|thurs|fri|satur|"
     r"sun)(?:day)?s?(?: (?:morning|afternoon|evening|night)s?)?\b",
@@ -245,7 +246,8 @@ PATTERNS = {
     ),
     "season": (
         rf"(?:in |during |over )?the (?P<season>{_SEASON})\b(?!\s+(?:palace|camp|school|olympics|job|"
-        rf"of\s+[a-z]))|(?<=\bin )(?P<season2>spring|summer|autumn|winter)\b"
+        rf"of\s+[a-z]))|(?<=\bin )(?P<season2>spring|summer|autumn|winter)\b|"
+        rf"(?P<season3>{_SEASON})(?=,? (?:of )?(?:19|20)\d\d\b)"
     ),
     "weekday": (
         r"(?:on )?(?P<weekday>mon|tues|wednes|thurs|fri|satur|sun)day\b|\bon (?P<wshort>mon|tues?|wed|thu|"

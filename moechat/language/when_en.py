@@ -161,7 +161,20 @@ def _bare_day(found: Match, ctx: Context) -> list[Piece]:
     return p.piece(found, 4, within=p.day_of_month(dom), cycle="month") if 1 <= dom <= 31 else []
 
 
+_BEFORE_YEAR = (
+    {word for name in FESTIVAL_NAMES for word in name.split()[-1:]}
+    | {*MONTHS, *SEASONS}
+    | {*"in of since during before after until from to late early mid between and year half quarter".split()}
+)
+
+
 def _year(found: Match, ctx: Context) -> list[Piece]:
+    """A year; behind a word that is neither a preposition nor a time it is a number (Room 2023)."""
+    word = compiled(r"([a-z']+)\.?[ -]$").search(
+        found.string[max(found.start("year") - 20, 0) : found.start("year")].lower()
+    )
+    if word and word.group(1) not in _BEFORE_YEAR:
+        return []
     return p.piece(found, 8, fixed=p.year(int(found["year"])))
 
 
@@ -239,7 +252,9 @@ def _half_of(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _any_season(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 7, within=_named((found["season"] or found["season2"]).lower()), cycle="year")
+    return p.piece(
+        found, 7, within=_named((found["season"] or found["season2"] or found["season3"]).lower()), cycle="year"
+    )
 
 
 def _any_weekday(found: Match, ctx: Context) -> list[Piece]:
