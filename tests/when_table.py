@@ -21,6 +21,9 @@ NOWS = {
     "month_end": datetime(2025, 3, 31, 9, 0),
     "leap_day": datetime(2024, 2, 29, 20, 0),
     "new_year": datetime(2025, 1, 1, 10, 0),
+    "after_new_year": datetime(2026, 2, 18, 9, 30),
+    "december": datetime(2024, 12, 2, 22, 15),
+    "monday": datetime(2025, 7, 7, 18, 0),
 }
 
 BLOCKS = [

@@ -1,4 +1,8 @@
-"""Expressions met in use and in reading, with the spans they should give; the notation is that of ``when_table``."""
+"""Expressions met in use and in reading; the notation is that of ``when_table``.
+
+The spans of the blocks ``met`` were read off the rules and judged, so they guard more than they measure. Those of the blocks
+``later`` were written without the rules: 79 of 81 were right at first.
+"""
 
 from __future__ import annotations
 
@@ -548,5 +552,98 @@ the other side => -
 last but not least => -
 at last => -
 the last one => -
+"""),
+    ("zh later", "after_new_year", "recall", """
+我们除夕那天聊了啥 => 2026-02-16
+大年初二去哪了 => 2026-02-18
+去年端午节的时候 => 2025-05-31
+上上个周末我们看了什么电影 => 2026-02-07..2026-02-08
+上周四下午你推荐的咖啡馆 => 2026-02-12T13..2026-02-12T17
+元宵节那天 => 2025-02-12
+情人节晚上吃的什么 => 2026-02-14T18..2026-02-14T23
+前年十一假期 => 2024-10-01..2024-10-07
+一周前 => 2026-02-11
+四个月前 => 2025-10
+三年前的冬天 => 2023-12..2024-02
+今年一月中旬 => 2026-01-11..2026-01-20
+去年圣诞节前一天 => 2025-12-24
+从去年十一月到现在 => 2025-11-01..now
+昨晚半夜 => 2026-02-17T23..2026-02-18T04
+2月3号早上 => 2026-02-03T06..2026-02-03T09
+11号 => 2026-02-11
+28号我干嘛了 => 2026-01-28
+八月 => 2025-08
+我下个月要去出差 => 2026-03
+年夜饭那天 => -
+过去两周我们聊了几次 => 2026-02-04..now
+刚刚 => 2026-02-18T08:30..now
+上个月的第一个星期一 => 2026-01-05
+"""),
+    ("en later", "after_new_year", "recall", """
+last Thursday night => 2026-02-12T18..2026-02-12T23
+three months ago => 2025-11
+on February 3rd => 2026-02-03
+last Valentine's Day => 2026-02-14
+the first Monday of January => 2026-01-05
+over Chinese New Year => 2026-02-17
+in August => 2025-08
+a couple of weeks ago => 2026-01-28..2026-02-04
+the day before my trip => -
+since the beginning of January => 2026-01-01..now
+"""),
+    ("zh later", "december", "recall", """
+这个月 => 2024-12
+月初我说的事 => 2024-12-01..2024-12-10
+上个星期五晚上八点 => 2024-11-29T20
+感恩节那天 => 2024-11-28
+光棍节 => 2024-11-11
+九月下旬 => 2024-09-21..2024-09-30
+去年十二月 => 2023-12
+今年夏天我们去的地方 => 2024-06..2024-08
+今年冬天 => 2024-12..2025-02
+秋天的时候 => 2024-09..2024-11
+周一早上 => 2024-12-02T06..2024-12-02T09
+周日下午 => 2024-12-01T13..2024-12-01T17
+周二 => 2024-11-26
+晚上七点半 => 2024-12-02T19:30
+大前年春节 => 2021-02-12
+五年前 => 2019
+二十分钟前 => 2024-12-02T21:50..2024-12-02T21:59
+八个小时之前 => 2024-12-02T13:45..2024-12-02T14:44
+11月20日至25日 => 2024-11-20..2024-11-25
+七月和八月 => 2024-07 ; 2024-08
+"""),
+    ("en later", "december", "recall", """
+yesterday at 8:30 pm => 2024-12-01T20:30
+the week before Thanksgiving => 2024-11-21..2024-11-27
+this morning => 2024-12-02T06..2024-12-02T11
+on Black Friday => 2024-11-29
+last summer => 2024-06..2024-08
+between June and September => 2024-06..2024-09
+two Sundays ago => 2024-11-24
+Nov 20-25 => 2024-11-20..2024-11-25
+10 minutes ago => 2024-12-02T22:03..2024-12-02T22:06
+in the fall => 2024-09..2024-11
+"""),
+    ("zh later", "monday", "writing", """
+我明晚要去听演唱会 => 2025-07-08T18..2025-07-08T23
+下周二交作业 => 2025-07-15
+这周六结婚 => 2025-07-12
+八月要去旅游 => 2025-08
+周三有个面试 => 2025-07-09
+上周末去了海边 => 2025-07-05..2025-07-06
+中秋节打算回家 => 2025-10-06
+月底要搬家 => 2025-07-21..2025-07-31
+暑假在打工 => 2025-07..2025-08
+大后天考科目三 => 2025-07-10
+去年冬天骨折过 => 2024-12..2025-02
+"""),
+    ("en later", "monday", "writing", """
+I'm moving to Berlin next month => 2025-08
+my exam is on Thursday => 2025-07-10
+I quit my job last Friday => 2025-07-04
+we'll meet at 7pm tomorrow => 2025-07-08T19
+We got married in May => 2025-05
+I plan to run a marathon in October => 2025-10
 """),
 ]  # fmt: skip

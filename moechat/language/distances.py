@@ -77,7 +77,7 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
         moments = sorted(_moved(ctx, sign * timedelta(days=UNIT_DAYS[unit] * n)) for n in (least, most))
         slack = timedelta(minutes=30) if unit == "hour" and least >= 1 else timedelta(days=UNIT_DAYS[unit] * least / 2)
         if unit != "hour":
-            slack = min(max(timedelta(days=UNIT_DAYS[unit] * least / 4), timedelta(minutes=1)), timedelta(minutes=30))
+            slack = timedelta(minutes=min(max(UNIT_DAYS[unit] * least * 1440 // 4, 1), 30))
         stop = moments[1] + slack
         return Period(moments[0] - slack, min(stop, ctx.present) if sign < 0 else stop, unit)
     if unit == "day" and least == 0.5:
@@ -131,13 +131,13 @@ def _since(period: Period, ctx: Context) -> Period | None:
 
 
 def _before(period: Period, ctx: Context) -> Period:
-    """国庆前 is the days before it; before a month or a year, or anything longer than a week, nothing bounds it."""
-    reach = _width(ctx, "前") if period.days <= 8 else timedelta(days=3653)
+    """国庆前 is the days before it; before a month or a year, or anything longer than a holiday, nothing bounds it."""
+    reach = _width(ctx, "前") if period.days <= 15 else timedelta(days=3653)
     return Period(period.start - reach, period.start, "range")
 
 
 def _after(period: Period, ctx: Context) -> Period:
-    stop = period.stop + _width(ctx, "后") if period.days <= 8 else ctx.present
+    stop = period.stop + _width(ctx, "后") if period.days <= 15 else ctx.present
     return Period(period.stop, min(stop, ctx.present) if period.stop <= ctx.now else stop, "range")
 
 

@@ -55,7 +55,7 @@ def nth(found: Match, ctx: Context) -> list[Piece]:
     if what == "day":
         return p.piece(found, 4, within=p.nth(p.blocks(1, "day"), value))
     if what == "week":
-        return p.piece(found, 5, within=p.nth(p.blocks(7, "week"), value))
+        return p.piece(found, 5, within=p.last_days(7, "week") if value < 0 else p.nth(p.blocks(7, "week"), value))
     if what == "weekend":
         return p.piece(found, 4.5, within=p.nth(p.in_weeks(5, 2, "weekend"), value))
     return p.piece(found, 4, within=p.nth(p.in_weeks(weekday_of(what)), value))

@@ -196,7 +196,7 @@ PATTERNS = {
     "relative_unit": (
         r"(?:the )?(?P<bunit>week|weekend|month|year) before last|(?:the )?(?P<rel>last|previous|"
         r"past(?= weekend)|this|next|following|coming|upcoming|current) (?P<runit>week|weekend|month|year|"
-        r"quarter)(?!\w)"
+        r"quarter)(?!\w|\s+of\b)"
     ),
     "weekday_before_last": rf"(?:the )?(?P<wbl>{_WEEKDAY}) before last",
     "this_unit": r"(?<=of )the (?P<thunit>year|month|week)(?= *[,.?!]| *$)",

@@ -81,7 +81,10 @@ def groups(text: str, pieces: Sequence[Piece], grammar: Grammar) -> list[Group]:
             last.steps.append(piece)
             last.end = piece.at[1]
         elif not piece.shift:
-            near = [lead for lead in leads if grammar.gap.fullmatch(text, lead.at[1], piece.at[0])]
+            near: list[Piece] = []
+            for lead in reversed(leads):  # since the beginning of January: each leads the next
+                if grammar.gap.fullmatch(text, lead.at[1], near[0].at[0] if near else piece.at[0]):
+                    near.insert(0, lead)
             found.append(Group([piece], near, near[0].at[0] if near else piece.at[0], piece.at[1]))
             leads = []
     return found

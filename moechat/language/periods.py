@@ -286,6 +286,15 @@ def blocks(length: int, unit: str) -> Within:
     return within
 
 
+def last_days(count: int, unit: str) -> Within:
+    """The last ``count`` days of a period (the last week of November)."""
+
+    def within(period: Period) -> Iterator[Period]:
+        yield Period(period.stop - count * DAY, period.stop, unit)
+
+    return within
+
+
 def same_day(moment: datetime, slack: int = 0) -> Within:
     """The same day of a month or a year as ``moment``, with ``slack`` days on either side (去年今天, 去年这个时候)."""
 

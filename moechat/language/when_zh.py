@@ -60,7 +60,9 @@ def _relative_weekend(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _relative_month(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 6, fixed=p.month(ctx.now, counts.ups(found["rmonth"])))
+    ahead = counts.ups(found["rmonth"])
+    same = p.in_years(lambda y: p.months(y, ctx.now.month)) if ahead == 0 else None  # 去年这个月
+    return p.piece(found, 6, fixed=p.month(ctx.now, ahead), within=same)
 
 
 def _relative_year(found: Match, ctx: Context) -> list[Piece]:

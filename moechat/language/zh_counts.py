@@ -136,7 +136,7 @@ def nth(found: Match, ctx: Context) -> list[Piece]:
     if what == "周末":
         return p.piece(found, 4.5, within=p.nth(p.in_weeks(5, 2, "weekend"), value))
     if what in ("周", "星期", "礼拜"):
-        return p.piece(found, 5, within=p.nth(p.blocks(7, "week"), value))
+        return p.piece(found, 5, within=p.last_days(7, "week") if value < 0 else p.nth(p.blocks(7, "week"), value))
     if what == "月":
         return p.piece(found, 6, within=p.nth(p.in_months(p.months), value))
     return p.piece(found, 4, within=p.nth(p.in_weeks(WEEKDAYS[what[-1]]), value))
