@@ -14,7 +14,7 @@ import pytest
 from moechat.errors import DataError, NotFound
 from moechat.memory import context
 from moechat.memory.core import visible
-from moechat.model import Event, Exchange, Fact, FactDraft, Understanding
+from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats, records
 from moechat.store.files import FileStore
 from tests.houses import ZONE, Home, day_files, edit, imported, moment, told
@@ -481,7 +481,7 @@ def test_a_broken_core_memory_is_named_never_overwritten_and_stops_no_talk(home:
     wrong = path.read_bytes()
     store.follow()
     b = told(store, home.clock, "我喜欢猫", settle=True)
-    with pytest.raises(DataError, match="core_mem.yml"):
+    with pytest.raises(DataError, match=r"core_mem\.yml"):
         understood(store, b, facts={"喜欢猫": (b,)})
     assert store.tree.pending() == [b], "it stays queued"
     assert path.read_bytes() == wrong

@@ -296,7 +296,7 @@ def test_a_crash_between_understanding_and_the_cut_resumes_with_the_cut(home: Ho
 def understood(agent: Agent, count: int) -> Any:
     from moechat.model import Understanding
 
-    return Understanding({id_: "说了话" for id_ in agent.store.tree.context()[:count]})
+    return Understanding(dict.fromkeys(agent.store.tree.context()[:count], "说了话"))
 
 
 def test_unfinished_understanding_resumes_at_the_next_start(home: Home) -> None:

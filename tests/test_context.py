@@ -1,0 +1,98 @@
+"""The context: what the chat model is shown of the talk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.errors import DataError
+from moechat.language.words import count_tokens
+from moechat.memory import context
+from moechat.model import Exchange, Message
+from tests.houses import Home, moment, told
+
+
+def talk(*sides: tuple[str, str]) -> list[Exchange]:
+    return [Exchange(str(i), moment("2025-05-20T15:00:00"), user, char) for i, (user, char) in enumerate(sides)]
+
+
+# Golden `context` of seed 003.
+THREE = talk(("u1", "a1"), ("u2", "a2"), ("u3", "a3"))
+
+
+def test_the_golden_of_seed_003_keeps_the_newest_messages() -> None:
+    kept = context.messages(context.newest(THREE, length=4))
+    assert [m.content for m in kept] == ["u2", "a2", "u3", "a3"]
+    assert context.newest(THREE, length=0) == THREE
+
+
+def test_who_said_what_is_told_and_a_reply_that_never_came_leaves_no_message() -> None:
+    assert context.messages(talk(("你好", ""), ("在吗", "在"))) == [
+        Message("user", "你好"),
+        Message("user", "在吗"),
+        Message("assistant", "在"),
+    ]
+
+
+def test_one_that_is_under_way_counts_one_and_the_newest_is_always_kept() -> None:
+    assert [e.user for e in context.newest(talk(("一", "答"), ("二", "")), length=3)] == ["一", "二"]
+    assert [e.user for e in context.newest(talk(("一", "答"), ("很长" * 500, "答")), tokens=10)] == ["很长" * 500]
+
+
+sides = st.lists(st.tuples(st.text("你好 ab", max_size=9), st.text("嗯ok", max_size=9)), max_size=12)
+
+
+@given(sides, st.integers(0, 12), st.integers(0, 40))
+def test_what_is_kept_is_the_longest_end_within_both_limits(
+    said: list[tuple[str, str]], length: int, tokens: int
+) -> None:
+    exchanges = talk(*said)
+
+    def fits(end: list[Exchange]) -> bool:
+        count = sum(2 if e.char else 1 for e in end)
+        size = sum(count_tokens(e.user) + count_tokens(e.char) for e in end)
+        return len(end) <= 1 or ((not length or count <= length) and (not tokens or size <= tokens))
+
+    longest = max((n for n in range(len(exchanges) + 1) if fits(exchanges[len(exchanges) - n :])), default=0)
+    assert context.newest(exchanges, length=length, tokens=tokens) == exchanges[len(exchanges) - longest :]
+
+
+def test_the_path_has_the_words_that_stand_now(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    store = home.store()
+    a, b, c = (told(store, home.clock, text, settle=True) for text in ("一", "二", "三"))
+    store.correct(a, user="壹")
+    store.retract(b)
+    assert [e.user for e in context.path(store)] == ["壹", "三"]
+    store.cut(a, home.clock.now())
+    assert [e.id for e in context.path(store)] == [c]
+    store.close()
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+
+
+@given(st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), text), max_size=5))
+def test_history_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, said: list[Message]) -> None:
+    folder = tmp_path_factory.mktemp("owner")
+    context.save(folder, said)
+    assert context.saved(folder) == said
+    plain = yaml.safe_load((folder / "history.yaml").read_bytes())
+    assert [row["role"] for row in plain] == [m.role for m in said]
+
+
+def test_no_history_is_none(tmp_path: Path) -> None:
+    assert context.saved(tmp_path) == []
+
+
+@pytest.mark.parametrize("broken", ["- role: [", "just words", "- role: user", "role: user", "- a\n- b"])
+def test_a_broken_history_is_named_and_not_written_over(tmp_path: Path, broken: str) -> None:
+    path = tmp_path / "history.yaml"
+    path.write_text(broken, encoding="utf-8")
+    with pytest.raises(DataError, match=r"history\.yaml"):
+        context.save(tmp_path, [Message("user", "新")])
+    assert path.read_text(encoding="utf-8") == broken
