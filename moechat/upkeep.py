@@ -101,8 +101,8 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
             continue
         if path.is_dir():
             shutil.rmtree(path)
-        elif not path.name.startswith("stream-"):
-            path.unlink()
+        elif path.suffix != ".lock":  # somebody may hold it
+            path.unlink(missing_ok=True)
 
 
 def fill(agent: Agent, progress: Progress) -> int:

@@ -6,6 +6,7 @@ indexes grow at their ends; a row that died is taken out of them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import shutil
@@ -18,6 +19,7 @@ from threading import Event as Signal
 from typing import TypeVar
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
@@ -29,14 +31,13 @@ from moechat.model import Exchange, Hit, Span
 from moechat.recall import Candidates, exchange_text
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
+from moechat.store.records import Signature
 
 T = TypeVar("T")
 SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
 LITERAL_SHARE = 0.5  # of the question's words, by rarity: what has them was meant, however far its vector lies
-MANY_ROWS = (
-    2000  # rows indexed at a start that are written at once: the next start after a kill need not read them again
-)
+MANY_ROWS = 2000  # so many rows indexed at a start are written at once, so that they are not read again after a kill
 SIDES = ("user", "char")
 
 
@@ -57,35 +58,65 @@ class Diary:
         self._store, self._dense = store, dense
         self._speakers = (user_name, character_name)
         self._lock = threading.RLock()
-        self._generation = store.cache.generation()
-        self._times = TimeIndex(store.cache.times())
-        self._happened = SpanIndex(store.cache.happened())
+        self._lexical = store.folder / ".index" / "lexical"
+        self._open()
+
+    def _open(self) -> None:
+        """Begin with the cache as it is: at the start, and when another process or a hand had it made anew."""
+        cache = self._store.cache
+        self._identity, self._generation = cache.identity(), cache.generation()
+        self._times = TimeIndex(cache.times())
+        self._happened = SpanIndex(cache.happened())
         self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
-        lexical = store.folder / ".index" / "lexical"
-        self._own(lexical)
-        for space in dense.spaces:
-            self._own(space.folder / "diary", keep_old=True)
-        self._index = HybridIndex(lexical, dense.table("diary"))
+        with self._rows():
+            self._own(self._lexical)
+            for space in self._dense.spaces:
+                self._own(space.folder / "diary", keep_old=True)
+                space.table("diary").refresh()
+            self._index = HybridIndex(self._lexical, self._dense.table("diary"))
+            self._written = self._manifest()
         self._catch_up()
+
+    def _rows(self) -> FileLock:
+        """Held while files by row are renamed or written, never while anything is embedded."""
+        (self._store.folder / ".index").mkdir(parents=True, exist_ok=True)
+        return FileLock(self._store.folder / ".index" / "rows.lock", thread_local=False)
+
+    def _owns(self, folder: Path) -> bool:
+        """Whether the rows of an index are those of the cache that we know."""
+        with contextlib.suppress(FileNotFoundError):
+            return _mark(folder).read_text(encoding="utf-8") == self._identity
+        return False
 
     def _own(self, folder: Path, *, keep_old: bool = False) -> None:
         """Indexes by row belong to one cache. Those of an earlier one go; old vectors stay to be looked up by their text."""
-        mark = folder.with_name(f"{folder.name}.rows")
-        identity = self._store.cache.identity()
-        if folder.exists() and (not mark.exists() or mark.read_text(encoding="utf-8") != identity):
-            old = folder.with_name(f"{folder.name}.old")
-            if keep_old and not old.exists():
-                folder.rename(old)
+        if folder.exists() and not self._owns(folder):
+            if keep_old:
+                names = (folder.with_name(f"{folder.name}.old{number}") for number in itertools.count(1))
+                folder.rename(next(name for name in names if not name.exists()))
             else:
                 shutil.rmtree(folder)
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(identity, encoding="utf-8")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _mark(folder).write_text(self._identity, encoding="utf-8")
+
+    def _manifest(self) -> Signature:
+        return Signature.of(self._lexical / "words" / "manifest.json")
+
+    def _write(self) -> None:
+        """Write the words' index, unless another process wrote it since we read it: what it lacks is added at a start."""
+        with self._rows():
+            if self._owns(self._lexical) and self._manifest() == self._written:
+                self._index.flush()
+                self._written = self._manifest()
 
     # ---- following the store
 
     def sync(self) -> None:
         """Take in rows that came or died since the last call."""
         with self._lock:
+            if self._store.cache.identity() != self._identity:
+                self._open()
+                return
             generation = self._store.cache.generation()
             if generation == self._generation:
                 return
@@ -118,7 +149,7 @@ class Diary:
         for batch in batched(rows, 500):
             self._index.add([doc for side in batch for doc in self._docs(side)])
         if len(lacking) > MANY_ROWS:
-            self._index.flush()
+            self._write()
 
     def _docs(self, side: Side) -> list[Doc]:
         texts = (side.user, side.char)
@@ -134,20 +165,31 @@ class Diary:
         return sum(self._fill(space, stop, limit, progress) for space in list(self._dense.spaces))
 
     def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
+        """One process at a time makes the vectors of a space; in the background (``limit``) nobody waits for another."""
+        space.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(space.folder / "fill.lock", timeout=0 if limit else -1, thread_local=False)
+        with contextlib.suppress(Timeout), lock:
+            return self._fill_alone(space, stop, limit, progress)
+        return 0
+
+    def _fill_alone(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         table, done = space.table("diary"), 0
+        with self._rows():
+            if not self._owns(space.folder / "diary"):  # made anew by another process: the next turn follows it
+                return 0
+            table.refresh()
         lacking = self._lacking(table)
-        old_folder = space.folder / "diary.old"
-        old = VectorTable(old_folder, table.dim) if old_folder.exists() else None
+        folders = sorted(space.folder.glob("diary.old*"))
+        known = [table, *(VectorTable(folder, table.dim) for folder in folders)]
         for batch in batched(lacking[: limit or None], BATCH):
-            if stop.is_set():
+            if stop.is_set() or not self._embed(space, known, self._store.cache.sides_of(batch)):
                 break
-            self._embed(space, table, old, self._store.cache.sides_of(batch))
             done += len(batch)
             progress(done)
-        if old is not None:
+        for old, folder in zip(known[1:], folders, strict=True):
             old.close()
             if done == len(lacking):
-                shutil.rmtree(old_folder, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
         return done
 
     def _lacking(self, table: VectorTable) -> list[int]:
@@ -157,22 +199,26 @@ class Diary:
         lacking: list[int] = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))].tolist()
         return lacking
 
-    @staticmethod
-    def _embed(space: Space, table: VectorTable, old: VectorTable | None, batch: Sequence[Side]) -> None:
+    def _embed(self, space: Space, known: Sequence[VectorTable], batch: Sequence[Side]) -> bool:
+        """Store the vectors of a batch in the first of the ``known`` tables; False where its rows are no longer ours."""
         texts = [text for side in batch for text in (side.user, side.char)]
         positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
         keys = [text_key(text) for text in texts]
-        vectors = np.zeros((len(texts), table.dim), dtype=np.float32)
+        vectors = np.zeros((len(texts), known[0].dim), dtype=np.float32)
         unknown = np.ones(len(texts), dtype=bool)
-        for source in filter(None, (table, old)):
-            places = source.lookup(keys)
-            known = unknown & (places >= 0)
-            vectors[known] = source.get(places[known])
-            unknown &= ~known
+        for table in known:
+            places = table.lookup(keys)
+            found = unknown & (places >= 0)
+            vectors[found] = table.get(places[found])
+            unknown &= ~found
         new = np.flatnonzero(unknown)
-        if len(new):
-            vectors[new] = space.embedder.embed([texts[i] for i in new])
-        table.put(positions, keys, vectors)
+        if once := {keys[i]: texts[i] for i in new}:  # 好的 is said often
+            made = dict(zip(once, space.embedder.embed(list(once.values())), strict=True))
+            vectors[new] = [made[keys[i]] for i in new]
+        with self._rows():
+            if ours := self._owns(space.folder / "diary"):
+                known[0].put(positions, keys, vectors)
+        return ours
 
     def missing(self, space: Space) -> int:
         """How many exchanges have no vector in this space."""
@@ -359,7 +405,12 @@ class Diary:
         return found
 
     def close(self) -> None:
-        self._index.close()
+        self._write()
+
+
+def _mark(folder: Path) -> Path:
+    """The file that says which cache the rows of an index belong to."""
+    return folder.with_name(f"{folder.name}.rows")
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -77,6 +77,20 @@ class Cache:
         except sqlite3.DatabaseError:
             self.delete()
             self._db = self._open()
+        self._inode = path.stat().st_ino
+
+    def follow(self) -> bool:
+        """Open it again where another process, or a hand, deleted it or had it made anew. Whether that was so."""
+        with self._lock:
+            with contextlib.suppress(FileNotFoundError):
+                if self.path.stat().st_ino == self._inode:
+                    return False
+            if self._db.in_transaction:
+                return False
+            self._db.close()
+            self._db, self._facts = self._open(), None
+            self._inode = self.path.stat().st_ino
+            return True
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

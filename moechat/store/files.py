@@ -89,9 +89,10 @@ class FileStore:
         """
         with self._threads:
             self._follow_log()
-            if (generation := self.cache.generation()) != self._generation:
+            anew = self.cache.follow()
+            if (generation := self.cache.generation()) != self._generation or anew:
                 self._generation, self._signatures = generation, self.cache.signatures()
-            changed = self._changed_files(all_files)
+            changed = self._changed_files(all_files or anew)
         if changed:
             with self.writing():
                 self._signatures = self.cache.signatures()
