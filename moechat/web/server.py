@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import sys
@@ -16,11 +17,12 @@ from moechat.errors import MoeChatError
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from moechat.house import House
 
 STATIC = Path(__file__).parent / "static"
-START_S, STOP_S = 30.0, 10.0
+STOP_S = 5
 
 # What this page does not use of Gradio: files in and out, requests made for others, development tools.
 CLOSED = (
@@ -46,30 +48,49 @@ FONTS = (
 
 
 class Guard:
-    """Closes the endpoints that the page does not use and forbids the browser every request elsewhere."""
+    """Closes the endpoints that the page does not use and forbids the browser every request elsewhere.
 
-    def __init__(self, app: Any) -> None:
-        self.app = app
+    ``ending`` set hangs up on every tab that listens for news, so that the server need not wait for them.
+    """
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    def __init__(self, app: ASGIApp, ending: asyncio.Event) -> None:
+        self.app, self.ending = app, ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
-            return
-        if scope["path"].startswith(CLOSED):
+        elif scope["path"].startswith(CLOSED):
             await send({"type": "http.response.start", "status": 404, "headers": list(HEADERS)})
             await send({"type": "http.response.body", "body": b"not here"})
-            return
+        else:
+            await self._pass(scope, receive, send)
 
-        async def with_headers(message: Any) -> None:
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        unfinished = False
+
+        async def heard() -> Message:
+            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(receive()), asyncio.ensure_future(self.ending.wait())]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                return waits[0].result() if waits[0].done() else {"type": "http.disconnect"}
+            finally:
+                for one in waits:
+                    one.cancel()
+
+        async def said(message: Message) -> None:
+            nonlocal unfinished
             if message["type"] == "http.response.start":
-                message = message | {"headers": [*message["headers"], *HEADERS]}
+                message = {**message, "headers": [*message["headers"], *HEADERS]}
+            unfinished = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
 
-        await self.app(scope, receive, with_headers)
+        await self.app(scope, heard, said)
+        if unfinished and self.ending.is_set():
+            await send({"type": "http.response.body", "body": b""})
 
 
-def make_app(house: House) -> tuple[FastAPI, Callable[[], None]]:
-    """The application, and what stops the turns that are under way."""
+def make_app(house: House, ending: asyncio.Event) -> tuple[FastAPI, Callable[[], None]]:
+    """The application, which hangs up at ``ending``, and what stops the turns that are under way."""
     import gradio as gr
     from fastapi import FastAPI
 
@@ -95,7 +116,7 @@ def make_app(house: House) -> tuple[FastAPI, Callable[[], None]]:
         mcp_server=False,
         pwa=False,
     )
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, ending=ending)
     return app, blocks.page.close
 
 
@@ -120,12 +141,19 @@ def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server
     """(server, its socket, the address to open)."""
     import uvicorn
 
+    ending = asyncio.Event()
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            ending.set()
+            await super().shutdown(sockets)
+
     with _listen(host, port) as listening:
-        app, stop = make_app(house)
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, ws="none")
+        app, stop = make_app(house, ending)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOP_S, ws="none")
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         try:
-            yield uvicorn.Server(config), listening, f"http://{shown}:{listening.getsockname()[1]}"
+            yield Server(config), listening, f"http://{shown}:{listening.getsockname()[1]}"
         finally:
             stop()
 
@@ -165,4 +193,4 @@ def running(house: House, *, host: str = "127.0.0.1", port: int = 0) -> Iterator
             yield url
         finally:
             server.should_exit = True
-            thread.join(STOP_S)
+            thread.join(2 * STOP_S)

@@ -48,6 +48,11 @@
     settle();
   }
 
+  // What was unfolded at the end of the talk comes into view.
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open && event.target.closest?.("#talk")) event.target.scrollIntoView({ block: "nearest" });
+  }, true);
+
   function say() {
     document.dispatchEvent(new Event("moechat:end"));
     document.querySelector("#box textarea")?.focus();
