@@ -31,22 +31,23 @@ SHARED = ("--data", "--config", "--character", "--user", "--now", "--json")
 
 def reference() -> str:
     """The document, as it is committed."""
-    commands = _commands(parser())
-    parts = [HEAD, _shared(commands.values())]
-    for name, command in commands.items():
+    found = commands()
+    parts = [HEAD, _shared(found.values())]
+    for name, command in found.items():
         parts += [f"## `moechat {name}`\n", f"{_sentence(command.description or '')}\n", _usage(name, command)]
         if rows := [_row(action) for action in _own(command)]:
             parts.append(_table(rows))
     return "\n".join(parts)
 
 
-def _commands(parser: argparse.ArgumentParser, above: str = "") -> dict[str, argparse.ArgumentParser]:
-    """Every command that runs by its full name, ``bench speed`` too."""
-    for action in parser._actions:
+def commands(below: argparse.ArgumentParser | None = None, name: str = "") -> dict[str, argparse.ArgumentParser]:
+    """Every command that runs, by its full name (``say``, ``bench speed``)."""
+    parser_ = below or parser()
+    for action in parser_._actions:
         if isinstance(action, argparse._SubParsersAction):
-            below = (_commands(chosen, f"{above} {name}".strip()) for name, chosen in action.choices.items())
-            return {name: command for found in below for name, command in found.items()}
-    return {above: parser}
+            deeper = (commands(chosen, f"{name} {word}".strip()) for word, chosen in action.choices.items())
+            return {full: command for found in deeper for full, command in found.items()}
+    return {name: parser_}
 
 
 def _own(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:

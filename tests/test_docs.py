@@ -1,0 +1,185 @@
+"""The documents say what is so: links lead somewhere, commands exist, transcripts are what the program prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import yaml
+
+from moechat import __version__, cli, cli_reference
+
+ROOT = Path(__file__).resolve().parents[1]
+READMES = ("README.md", "README.zh-CN.md")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+NAMES = [path.relative_to(ROOT).as_posix() for path in DOCUMENTS]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of a language in a document."""
+    text = path.read_text(encoding="utf-8")
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """The headings of a document as links name them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    path = ROOT / name
+    for link in LINK.findall(path.read_text(encoding="utf-8")):
+        target, _, anchor = unquote(link).partition("#")
+        other = (path.parent / target).resolve() if target else path
+        assert other.exists(), f"{name} links to {link}"
+        assert not anchor or anchor in anchors(other), f"{name} links to {link}"
+
+
+def test_the_readmes_link_each_other_and_every_document() -> None:
+    assert "(README.zh-CN.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(README.md)" in (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
+    for readme in READMES:
+        text = (ROOT / readme).read_text(encoding="utf-8")
+        for document in (*ROOT.glob("docs/*.md"), ROOT / "CHANGELOG.md"):
+            assert f"({document.relative_to(ROOT).as_posix()}" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_that_a_document_names_exists(name: str) -> None:
+    commands = cli_reference.commands()
+    told = re.findall(r"(?:\$ |`)moechat ((?:bench )?[a-z]+)", (ROOT / name).read_text(encoding="utf-8"))
+    assert set(told) <= commands.keys()
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_make_has_the_targets_that_the_readme_names(name: str) -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    told = re.findall(r"(?:^|`)make ([a-z]+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"run", "test"} <= set(told) <= set(targets)
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_transcript_of_a_readme_is_what_the_program_prints(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (transcript,) = blocks(ROOT / name, "console")
+    monkeypatch.chdir(tmp_path)
+    for told in transcript.split("$ moechat ")[1:]:
+        command, printed = told.split("\n", 1)
+        assert cli.main(shlex.split(command)) == 0
+        assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_the_page_of_commands_is_the_one_that_make_docs_writes() -> None:
+    written = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    assert written == cli_reference.reference(), "run `make docs`"
+
+
+def test_every_option_has_a_word_of_help() -> None:
+    for name, command in cli_reference.commands().items():
+        assert command.description, name
+        assert [action.dest for action in command._actions if not action.help] == [], name
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert project["version"] == newest[1] == __version__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_yaml_example_can_be_read(name: str) -> None:
+    for block in blocks(ROOT / name, "yaml"):
+        assert isinstance(yaml.safe_load(block), dict)
+
+
+# ---- dependencies and architecture
+
+
+def declared() -> set[str]:
+    """The packages of pyproject.toml, extras too."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(line for lines in project["optional-dependencies"].values() for line in lines)]
+    return {re.split(r"[>=<;\[ ]", line)[0].lower() for line in asked}
+
+
+def test_every_dependency_is_justified_and_none_that_is_gone() -> None:
+    text = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8").lower()
+    rows = [re.split(r" *\| *", row) for row in re.findall(r"^\| .*$", text, re.MULTILINE)]
+    told = {name for row in rows for cell in row[1:3] for name in cell.split(", ")}
+    assert declared() - told == set()
+
+
+def test_every_dependency_is_pinned() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower().splitlines()
+    pinned = {line.partition("==")[0].replace("_", "-") for line in lines if "==" in line}
+    assert {name.replace("_", "-") for name in declared()} - pinned == set()
+
+
+def test_the_licences_told_are_those_of_the_installed_packages() -> None:
+    text = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+    for row in re.findall(r"^\| .*$", text, re.MULTILINE):
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        names = next((cell.split(", ") for cell in cells[:2] if set(cell.lower().split(", ")) <= declared()), [])
+        for name in names:
+            try:
+                told = metadata.metadata(name)
+            except metadata.PackageNotFoundError:
+                continue
+            licence = f"{told.get('License-Expression')} {told.get('License')} {told.get_all('Classifier')}"
+            given = next(cell for cell in cells if re.match(r"MIT|Apache|BSD|MPL", cell)).split(" ")[0]
+            assert given.split("-")[0] in licence, f"{name}: {given} is not in {licence}"
+
+
+def test_the_map_names_every_module_and_no_other() -> None:
+    chart = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").split("## Map")[1].split("\n## ")[0]
+    cells = "\n".join(re.findall(r"^\| .*$", chart, re.MULTILINE))
+    named = set(re.findall(r"`([a-z_]+)/?`", cells))
+    modules = {path.stem for path in (ROOT / "moechat").rglob("*.py")} - {"__init__"}
+    folders = {path.name for path in (ROOT / "moechat").rglob("*") if path.is_dir() and path.name != "__pycache__"}
+    assert modules - named == set(), "modules that docs/architecture.md does not name"
+    assert named - modules - folders == set(), "names in docs/architecture.md that are no modules"
+
+
+# ---- nothing of the machines that it was made on
+
+ELSEWHERE = re.compile(
+    r"/(?:work|root|opt|home|Users)/\w|file://|pypi\.org|pythonhosted|https?://(?!127\.0\.0\.1|localhost|\[::1\])[\w.-]*(?:pypi|index|mirror|registry)",
+    re.IGNORECASE,
+)
+
+
+def tracked() -> list[Path]:
+    """The files of the repository, or of its folder where it is none."""
+    asked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if asked.returncode == 0:
+        return [ROOT / name for name in asked.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+    return [
+        path for folder in ("moechat", "docs", "prompts") for path in (ROOT / folder).rglob("*.*") if path.is_file()
+    ]
+
+
+def test_no_file_names_a_folder_of_a_machine_or_a_package_index() -> None:
+    found = []
+    for path in tracked():
+        if path == Path(__file__) or path.suffix in (".png", ".ico"):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if match := ELSEWHERE.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {match[0]}")
+    assert found == []
+
+
+@pytest.mark.parametrize("picture", ["docs/chat.png", "docs/chat-en.png"])
+def test_the_pictures_are_small(picture: str) -> None:
+    assert 10_000 < (ROOT / picture).stat().st_size <= 300_000
