@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.language.words import clauses, count_tokens, is_stop_word, keywords, stem, tokens, words
+from moechat.language.words import clauses, content_tokens, count_tokens, is_stop_word, keywords, stem, tokens, words
 
 
 def test_a_two_character_word_inside_a_sentence_is_a_token():
@@ -62,6 +62,12 @@ def test_stop_words_are_known_as_words_and_as_stems():
     assert not is_stop_word("香菜")
 
 
+def test_content_tokens_leave_out_what_only_asks():
+    assert set(content_tokens("你喜欢什么颜色？")) == {"喜欢", "颜色"}
+    assert content_tokens("What did you do?") == []
+    assert "香菜" in content_tokens("我吃不吃香菜呢")
+
+
 def test_keywords_are_content_words_the_repeated_and_rare_first():
     found = keywords("我昨天和王小明去外滩看日落，王小明说外滩的日落很美", 3)
     assert found[0] == "王小明"
@@ -95,7 +101,7 @@ def test_token_counts_are_near_what_models_count():
 
 @given(st.text())
 def test_no_string_raises(text: str):
-    for found in (tokens(text), words(text), keywords(text), clauses(text)):
+    for found in (tokens(text), content_tokens(text), words(text), keywords(text), clauses(text)):
         assert all(isinstance(item, str) and item for item in found)
     assert count_tokens(text) >= 0
 

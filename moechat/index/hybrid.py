@@ -48,7 +48,7 @@ NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
 """How much a neighbour in the talk says about a document, by distance: what went before says most."""
 FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
 """How much a word of a neighbour counts in a document's window, by distance."""
-PRONOUN = 0.4
+PRONOUN = 0.8
 """How much of a name it is to say 我 or 你."""
 COLUMNS = {
     "alive": np.bool_,

@@ -32,13 +32,17 @@ _ASKS_WHEN = re.compile(
     r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
     re.IGNORECASE,
 )
-# What you told is asked by 你…说, but 跟你说 is what I told.
-_YOU_SAID = re.compile(
-    r"(?<![跟和对向给同与])你(?:[给跟对向和教]过?我|[^我，。？！]){0,6}?(?:推荐|建议|告诉|介绍|说|提|讲|分享|答应|教|叫什么|喜欢|最爱|讨厌|的)"
-    r"|(?<!i )(?<!tell )\byou\b.{0,12}\b(?:recommend|suggest|say|said|tell|told|promise|mention|teach|like|love|hate)|\byour\b",
+# Asked of the one who listens, about something else: 你还记得我… is about me.
+_PREAMBLE = re.compile(
+    r"你?(?:还|都)?(?:记得|记不记得|知道|知不知道)|你?能(?:不能)?(?:告诉|提醒)我|(?:告诉|提醒)我|你(?:觉得|认为|猜)"
+    r"|\bdo you (?:still |even )?(?:remember|know|recall|think)\b"
+    r"|\b(?:(?:can|could|would) you )?(?:please )?(?:tell|remind) me\b",
     re.IGNORECASE,
 )
-_I = re.compile(r"我(?!们)|\b(?:I|my|me|mine)\b", re.IGNORECASE)
+_PERSON = re.compile(
+    r"(?P<to>[跟对向给教])?(?P<zh>我(?!们)|[你您](?!们))|\b(?:(?P<me>I|me|my|mine|I've|I'm)|(?P<you>you|your|yours))\b",
+    re.IGNORECASE,
+)
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -66,15 +70,19 @@ def _name_pattern(name: str) -> str:
 
 def asked_words(text: str) -> list[str]:
     """The tokens of a question that say something about the matter; all where none does."""
-    found = words.tokens(text)
-    return [token for token in found if not words.is_stop_word(token)] or found
+    return words.content_tokens(text) or words.tokens(text)
 
 
 def side_meant(text: str) -> int | None:
-    """Whose words a question in the first or second person is about: 你推荐过 the character's, 我喜欢 the user's."""
-    if _YOU_SAID.search(text):
-        return CHARACTER_SIDE
-    return USER_SIDE if _I.search(text) else None
+    """Whose words a question in the first or second person is about: 你推荐过 the character's, 我喜欢 the user's.
+
+    The first person in it decides, as its subject mostly; where it is spoken to (跟你说的), the other one spoke.
+    """
+    person = _PERSON.search(_PREAMBLE.sub("", text))
+    if person is None:
+        return None
+    user = bool(person["me"]) or person["zh"] == "我"
+    return USER_SIDE if user != bool(person["to"]) else CHARACTER_SIDE
 
 
 def asks_when(text: str) -> bool:

@@ -85,6 +85,7 @@ aliti>al iviti>ive ousli>ous fulli>ful ator>ate alli>al ness> ment> eli>e ful> l
 """
 # Longest first; what remains must keep a vowel and a consonant after it.
 _SUFFIXES = tuple(pair.partition(">")[::2] for pair in _SUFFIX_PAIRS.split())
+_PERSON_OR_QUESTION = frozenset("我你您什么谁哪吗呢")
 
 
 def tokens(text: str, *, bigrams: bool = True) -> list[str]:
@@ -97,10 +98,26 @@ def tokens(text: str, *, bigrams: bool = True) -> list[str]:
     found: list[str] = []
     for run, word in _RUNS.findall(fold(text)):
         if run:
-            found.extend(_chinese(run, bigrams))
+            segments = _segment(run)
+            found.extend(_with_pairs(segments) if bigrams else segments)
         else:
             found.extend(_latin(word))
     return found
+
+
+def content_tokens(text: str) -> list[str]:
+    """The tokens of ``text`` that say something about the matter: no stop words, and no character pairs with a pronoun or a
+    question word in them. Other pairs stay, though they cross stop words: they find phrases."""
+    found: list[str] = []
+    for run, word in _RUNS.findall(fold(text)):
+        if run:
+            segments = _segment(run)
+            pairs = _with_pairs(segments)[len(segments) :]
+            found.extend(segments)
+            found.extend(pair for pair in pairs if _PERSON_OR_QUESTION.isdisjoint(pair))
+        else:
+            found.extend(_latin(word))
+    return [token for token in found if not is_stop_word(token)]
 
 
 def fold(text: str) -> str:
@@ -209,13 +226,10 @@ def _unaccented(word: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
 
 
-def _chinese(run: str, bigrams: bool) -> list[str]:
-    found = _segment(run)
-    if bigrams and len(run) > 1:
-        pairs = [run[i : i + 2] for i in range(len(run) - 1)]
-        known = set(found)
-        found = found + [pair for pair in pairs if pair not in known]
-    return found
+def _with_pairs(segments: list[str]) -> list[str]:
+    """Chinese words and the pairs of neighbouring characters that are not among them."""
+    run, known = "".join(segments), set(segments)
+    return segments + [run[i : i + 2] for i in range(len(run) - 1) if run[i : i + 2] not in known]
 
 
 def _segment(run: str) -> list[str]:
