@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,9 @@ class Planted:
     cosines: dict[str, float]
     fingerprint: str = "planted-1"
     dim: int = 2
-    thresholds: Thresholds = Thresholds(0.5, 0.5, 0.5)
+    thresholds: Thresholds = field(default_factory=lambda: Thresholds(0.5, 0.5, 0.5))
 
-    def embed(self, texts, kind="passage"):  # noqa: ANN001, ANN201
+    def embed(self, texts, kind="passage"):
         rows = [[1.0, 0.0] if kind == "query" else [c := self.cosines.get(t, 0.0), np.sqrt(1 - c * c)] for t in texts]
         return np.array(rows, dtype=np.float32).reshape(-1, 2)
 
@@ -60,7 +60,7 @@ def cue(core: CoreMemory, text: str) -> Cue:
     return Cue(text, moment("2025-05-21T15:00:00"), "", core._dense.query)
 
 
-def draft(text: str, source: str, **more) -> FactDraft:  # noqa: ANN003
+def draft(text: str, source: str, **more) -> FactDraft:
     return FactDraft(text, (source,), **more)
 
 

@@ -158,7 +158,7 @@ VECTORS = {"100": [1, 0], "200": [0.8, 0.6], "300": [0.38, 0.925], "400": [0.379
 class Planted:
     fingerprint, dim, thresholds = "planted-2", 2, Thresholds(0.38, 0.5, 0.5)
 
-    def embed(self, texts, kind="passage"):  # noqa: ANN001, ANN201
+    def embed(self, texts, kind="passage"):
         rows = np.array([VECTORS.get(text, [0, 0]) for text in texts], dtype=np.float32).reshape(-1, 2)
         return rows if kind == "passage" else np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1))
 
