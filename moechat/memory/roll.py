@@ -161,6 +161,10 @@ class Roller:
                 e.id: e for e in exchanges
                 if e.id in rows and rows[e.id].sha == text_hash(e.user, e.char) and e.id not in self.store.tree.retracted
             }  # fmt: skip
+            if not understood:  # another thread or process, or a model, was quicker
+                noted = self.store.cache.notes_of(list(same))
+                waiting = set(self.store.tree.pending()) - noted.keys()
+                same = {id_: e for id_, e in same.items() if id_ in waiting}
             if not same:
                 return
             told = _without(understanding, {e.id for e in exchanges} - same.keys())
