@@ -23,10 +23,11 @@ from filelock import FileLock, Timeout
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
-from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex
+from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.time import SpanIndex, TimeIndex
 from moechat.index.vector import VectorTable, meets, text_key
 from moechat.language import words
+from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Exchange, Hit, Span
 from moechat.recall import Candidates, exchange_text
 from moechat.store.cache import Side
@@ -36,7 +37,6 @@ from moechat.store.records import Signature
 T = TypeVar("T")
 SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
-LITERAL_SHARE = 0.5  # of the question's words, by rarity: what has them was meant, however far its vector lies
 MANY_ROWS = 2000  # so many rows indexed at a start are written at once, so that they are not read again after a kill
 SIDES = ("user", "char")
 
@@ -48,7 +48,9 @@ class Found:
     hit: Hit
     inside: Span | None
     relevant: bool
-    """Whether it passes the floor: near enough in meaning, or it has the words."""
+    """Whether it passes the floor of what is told unasked."""
+    near: bool
+    """Whether it is about the same by meaning, or has the words."""
 
 
 class Diary:
@@ -240,7 +242,7 @@ class Diary:
         if not cue.asks_time:
             return []
         found = [one for one in self._found(cue, threshold) if one.inside is not None]
-        why = ["below_threshold" if check and not one.relevant else "" for one in found]
+        why = ["below_threshold" if check and not one.near else "" for one in found]
         return [
             (replace(one.hit, recipe="by_time", span=one.inside), reason)
             for one, reason in zip(found, why, strict=True)
@@ -270,6 +272,7 @@ class Diary:
         more = sorted({2 * row for row in happened}.difference(docs))
         rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc in [*docs, *more])))}
         found: list[Found] = self._unfiled(cue, spans)
+        floor = Floor.of(cue.text, self._index, threshold)
         hidden = self._store.hidden()
         corrected = {node.id for node in self._store.tree.unfiled()}  # the day file cannot be written: it has old words
         for i, doc in enumerate([*docs, *more]):
@@ -286,15 +289,8 @@ class Diary:
                 ranked.words(i) if known else [],
             )
             inside = next((s for s in spans if s.covers(row.exchange.at)), None) or happened.get(doc // 2)
-            found.append(Found(hit, inside, self._relevant(features, threshold)))
+            found.append(Found(hit, inside, floor.passes(features), floor.near(features)))
         return sorted(found, key=lambda one: one.inside is None)
-
-    @staticmethod
-    def _relevant(features: dict[str, float], threshold: float) -> bool:
-        return (
-            bool(meets(features.get("cosine", -1.0), threshold))
-            or features.get("lexical", 0.0) / WEIGHTS["lexical"] >= LITERAL_SHARE
-        )
 
     def _vector(self, cue: Cue) -> np.ndarray | None:
         """The question's vector without the names of those who talk here: a name in a short text drowns its meaning."""
@@ -339,7 +335,7 @@ class Diary:
                 inside = next((span for span in spans if span.covers(exchange.at)), None)
                 if share or inside:
                     hit = _hit(exchange, side, share, {"share": share}, shared)
-                    found.append(Found(hit, inside, share >= LITERAL_SHARE))
+                    found.append(Found(hit, inside, share >= LITERAL_SHARE, share >= LITERAL_SHARE))
         return sorted(found, key=lambda one: -one.hit.score)
 
     def day(self, span: Span) -> list[Exchange]:

@@ -1,0 +1,56 @@
+"""Whether a memory of the diary is worth telling: the floor under what enters a prompt unasked.
+
+Rank says which memory is best, never whether it is good: something is always nearest. So a hit passes where its features
+add up to enough, with the words of the question that the diary has never heard counted against it (a question full of
+them asks for something that was never said); or where its meaning is near enough by the model's own measure, which is
+what finds anything in the first days, when the diary knows few words. docs/recall.md shows what the numbers cost and save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from moechat.index import traits
+from moechat.index.hybrid import WEIGHTS, HybridIndex
+from moechat.index.vector import meets
+
+ENOUGH = 4.0
+"""Sum of a hit's features, of which the words' count as far as the question's are known."""
+ENOUGH_WORDS = 2.5
+"""The same where a hit has no vector."""
+SAID_MUCH = 12.0
+"""How much the words of a question must say, by rarity (sum of idf, nats), to count in full: 谢谢 alone says little."""
+LITERAL_SHARE = 0.5
+"""Of the question's words, by rarity: what has them was meant, however far its vector lies."""
+WORDS = ("lexical", "window", "answers")
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The floor of one question. ``threshold`` is the cosine that suffices, ``known`` how far its words count (0..1)."""
+
+    threshold: float
+    known: float
+
+    @classmethod
+    def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
+        """``known``: the weight of the words that the diary has, in that of all; a word it never heard is as rare as can be."""
+        asked = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        worth = index.lexical.idf(asked)
+        unheard = np.count_nonzero(worth == 0) * np.log1p((index.count + 0.5) / 0.5)
+        return cls(threshold, float(worth.sum() / max(worth.sum() + unheard, SAID_MUCH)))
+
+    def passes(self, features: Mapping[str, float]) -> bool:
+        """Whether a hit with these features (weighted, as the index gives them) is relevant."""
+        parts = {name: features.get(name, 0.0) for name in WEIGHTS}
+        enough = ENOUGH if "cosine" in features else ENOUGH_WORDS
+        heard = sum(parts.values()) - (1 - self.known) * sum(parts[name] for name in WORDS)
+        return heard >= enough or bool(meets(features.get("cosine", -1.0), self.threshold))
+
+    def near(self, features: Mapping[str, float]) -> bool:
+        """Whether a hit is about the same by meaning alone, or has the words (seed 003's filter on a named time)."""
+        literal = features.get("lexical", 0.0) / WEIGHTS["lexical"]
+        return literal >= LITERAL_SHARE or bool(meets(features.get("cosine", -1.0), self.threshold))
