@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 import yaml
-from houses import Home, day_files
+from houses import Home, day_files, say
 from talker import CAT, Run, cat, understand
 
 from moechat import upkeep
@@ -311,6 +311,23 @@ def move_on(home: Home, chance: random.Random) -> None:
     newest = [datetime.fromisoformat(node.at) for node in store.tree.nodes.values() if node.at]
     store.close()
     home.clock.at = max([home.clock.at, *newest]) + timedelta(minutes=chance.choice([1, 5, 90, 900]))
+
+
+def test_corrected_words_are_understood_only_once_they_stand_in_their_file(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
+        agent = house.agent()
+        id_ = say(agent, "我养了一只叫雪球一号的猫").exchange.id
+        agent.finish()
+        (path,) = day_files(home.folder)
+        whole = path.read_bytes()
+        path.write_bytes(whole + b"broken: [\n")  # as after a kill: the correction is in the log alone
+        agent.correct(id_, user="我养了一只叫雪球二号的猫")
+        agent.finish()
+        assert (facts_of(home), agent.store.tree.pending()) == ([], [id_])
+        path.write_bytes(whole)
+        agent.finish()
+        assert (facts_of(home), agent.store.tree.pending()) == (["用户养了一只叫雪球二号的猫"], [])
 
 
 def test_nothing_is_lost_when_the_process_is_killed(zoo: Zoo, tmp_path: Path) -> None:

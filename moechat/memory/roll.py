@@ -102,9 +102,9 @@ class Roller:
         return bool(last) and self._rules(last[0]).scene_changed
 
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
-        """Those that stand in their day files (a broken file keeps the others waiting)."""
-        rows = self.store.cache.by_ids(ids)
-        return [rows[id_].exchange for id_ in ids if id_ in rows]
+        """Those that stand in their day files as they are meant (a broken file, or a kill, keeps a correction waiting)."""
+        rows, nodes = self.store.cache.by_ids(ids), self.store.tree.nodes
+        return [rows[id_].exchange for id_ in ids if id_ in rows and (id_ not in nodes or nodes[id_].filed)]
 
     def run(self, work: Due, now: datetime) -> bool:
         """Understand, then cut. False where understanding failed: it stays queued, and is tried again later."""
@@ -156,10 +156,10 @@ class Roller:
     def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> None:
         """Store it, unless an exchange was corrected or taken back while the model was thinking: that one stays queued."""
         with self.store.writing():
-            rows = self.store.cache.by_ids([e.id for e in exchanges])
+            standing = {e.id: text_hash(e.user, e.char) for e in self._filed([e.id for e in exchanges])}
             same = {
                 e.id: e for e in exchanges
-                if e.id in rows and rows[e.id].sha == text_hash(e.user, e.char) and e.id not in self.store.tree.retracted
+                if standing.get(e.id) == text_hash(e.user, e.char) and e.id not in self.store.tree.retracted
             }  # fmt: skip
             if not understood:  # another thread or process, or a model, was quicker
                 noted = self.store.cache.notes_of(list(same))
