@@ -128,6 +128,12 @@ def test_a_hinted_time_prefers_but_does_not_force():
     assert index.search("parrot", None, hints=[(5 * DAY, 6 * DAY)]).docs[:2].tolist() == [2, 0]
 
 
+def test_a_pasted_page_is_searched_by_its_rarest_words():
+    docs = [*SMALL_TALK, *talk("Ann: a parrot", start=DAY, first=20)]
+    page = "nothing much here number " * 20_000 + " ".join(map(str, range(100, 20_000))) + " parrot"
+    assert first(indexed(docs), page) == 20
+
+
 def test_words_that_say_nothing_are_not_searched_by():
     assert asked_words("What did the parrot do?") == ["parrot"]
     assert asked_words("What did you do?") != []

@@ -9,7 +9,6 @@ surroundings have, who said it, and whether it tells something of the kind that 
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +47,8 @@ NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
 """How much a neighbour in the talk says about a document, by distance: what went before says most."""
 FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
 """How much a word of a neighbour counts in a document's window, by distance."""
+MOST_WORDS = 64
+"""Words of a question that are looked for, the rarest: somebody may paste a page."""
 PRONOUN = 0.8
 """How much of a name it is to say 我 or 你."""
 COLUMNS = {
@@ -271,9 +272,10 @@ class _Search:
         self.restrict = restrict and bool(spans)
         self.order = index.order()
         self.meant = {i for i, name in enumerate(index.speakers) if name in speakers or traits.names(text, name)}
-        counted = Counter(traits.asked_words(index.without_names(text)))
-        self.names = list(counted)
-        self.worth = index.lexical.idf(self.names) * np.fromiter(counted.values(), np.float32, len(counted))
+        asked = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        worth = index.lexical.idf(asked)
+        rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
+        self.names, self.worth = [asked[i] for i in rarest], worth[rarest]
         self.visible = index.column("alive").copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
@@ -314,8 +316,7 @@ class _Search:
 
     def _best(self, pool: NDArray[np.bool_], k: int) -> Ints:
         settings = self.settings
-        query = dict(zip(self.names, self._query_weights(), strict=True))
-        docs, _ = self.index.lexical.candidates(query, settings.lexical_top, allowed=pool)
+        docs, _ = self.index.lexical.candidates(self.names, settings.lexical_top, allowed=pool)
         if self.vector is not None:
             assert self.index.vectors is not None
             near, _ = self.index.vectors.top(self.vector, settings.dense_top, pool)
@@ -324,10 +325,6 @@ class _Search:
         around = _distinct(np.concatenate([self._beside(places, distance) for distance in range(-2, 3)]))
         around = self.order.docs[around[around >= 0]]
         return around if len(around) >= k else np.concatenate([around, np.flatnonzero(pool)[-k:]])
-
-    def _query_weights(self) -> Floats:
-        idf = self.index.lexical.idf(self.names)
-        return np.divide(self.worth, idf, out=np.zeros(len(idf)), where=idf > 0)
 
     def _beside(self, places: Ints, distance: int) -> Ints:
         """The places so far away in the same talk, -1 where the talk has ended."""
