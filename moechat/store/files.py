@@ -514,8 +514,9 @@ class FileStore:
         return self.tree.hidden() | self.state.archived | self.state.missing.keys()
 
     def compact(self) -> bool:
-        """Drop from the log what it need not keep (once in a while, at a start)."""
+        """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
         with self.writing():
+            self.state.compact()
             entries = self.tree.folded(self.clock.now())
             if entries is None:
                 return False

@@ -9,6 +9,7 @@ access    rows         touches summed up: id → [last ISO, count]
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from moechat.errors import DataError
 from moechat.store.log import Entry, JsonLines
 
+log = logging.getLogger(__name__)
 COMPACT_OVER = 20_000
 
 
@@ -46,26 +48,32 @@ class State:
     def _apply(self, entries: Sequence[Entry]) -> None:
         self._read += len(entries)
         for entry in entries:
-            ids = entry.get("ids", ())
-            match entry["op"]:
-                case "touch":
-                    for id_ in ids:
-                        self.access[id_] = (entry["at"], self.access.get(id_, ("", 0))[1] + 1)
-                case "access":
-                    self.access.update({id_: (at, count) for id_, (at, count) in entry["rows"].items()})
-                case "archive":
-                    self.archived.update(ids)
-                case "restore":
-                    self.archived.difference_update(ids)
-                case "pin":
-                    self.pinned.update(ids)
-                case "unpin":
-                    self.pinned.difference_update(ids)
-                case "missing":
-                    self.missing.update(dict.fromkeys(ids, datetime.fromisoformat(entry["at"])))
-                case "found":
-                    for id_ in ids:
-                        self.missing.pop(id_, None)
+            try:
+                self._step(entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                log.warning("an entry of the state was passed over (%s: %s)", type(error).__name__, error)
+
+    def _step(self, entry: Entry) -> None:
+        ids = entry.get("ids", ())
+        match entry["op"]:
+            case "touch":
+                for id_ in ids:
+                    self.access[id_] = (entry["at"], self.access.get(id_, ("", 0))[1] + 1)
+            case "access":
+                self.access.update({id_: (at, count) for id_, (at, count) in entry["rows"].items()})
+            case "archive":
+                self.archived.update(ids)
+            case "restore":
+                self.archived.difference_update(ids)
+            case "pin":
+                self.pinned.update(ids)
+            case "unpin":
+                self.pinned.difference_update(ids)
+            case "missing":
+                self.missing.update(dict.fromkeys(ids, datetime.fromisoformat(entry["at"])))
+            case "found":
+                for id_ in ids:
+                    self.missing.pop(id_, None)
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Append, under the owner's lock."""
