@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import logging
 import sys
@@ -22,6 +23,9 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: what was asked for failed; 2: wrong use."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the terminal
+            stream.reconfigure(encoding="utf-8", errors="replace")
     args = parser().parse_args(argv)
     level = logging.WARNING if args.command == "web" else logging.ERROR  # the others tell their problems themselves
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
