@@ -126,6 +126,7 @@ def test_a_stopped_reply_stays_and_another_can_be_had(data: Path, browser: Brows
 
 def test_a_reply_goes_on_through_reloads_and_tabs_do_not_disturb_each_other(data: Path, browser: Browser) -> None:
     held = Line("慢慢", hold=Event(), then="说完了。")
+    write(data, "Wren", "name: Wren\nlanguage: en\ngreeting: Come in.\n")
     with scripted(data, held, "第二句。", "第三句。") as url, tab(browser, url) as one:
         two = open_tab(one.context.new_page(), url)
         one.locator("#box textarea").fill("你好")
@@ -135,6 +136,11 @@ def test_a_reply_goes_on_through_reloads_and_tabs_do_not_disturb_each_other(data
         expect(two.get_by_text("上一句话还在回答")).to_be_visible()
         expect(two.locator("#box textarea")).to_have_value("插一句")
         open_tab(one, url)
+        expect(one.locator("#tail .streaming .char .bubble")).to_contain_text("慢慢")
+        one.locator("#characters button", has_text="Wren").click()
+        expect(one.locator("#past .greeting")).to_contain_text("Come in.")
+        expect(one.locator("#tail .exchange")).to_have_count(0)
+        one.locator("#characters button", has_text="青禾").click()
         expect(one.locator("#tail .streaming .char .bubble")).to_contain_text("慢慢")
         assert held.hold is not None
         held.hold.set()

@@ -298,6 +298,19 @@ def test_a_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path) -> None:
             serve(house, port=port)
 
 
+def test_the_program_says_where_the_page_is_and_ends_quietly(root: Path, tmp_path: Path) -> None:
+    home = Home.build(tmp_path, embedding={"provider": "hash"})
+    command = [sys.executable, "app.py", "--data", str(home.data), "--config", str(home.config), "--port", "0"]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        url = program.stdout.readline().split()[1]
+        with urllib.request.urlopen(url, timeout=30) as page:
+            assert page.status == 200
+        program.terminate()
+        _, errors = program.communicate(timeout=30)
+    assert (program.returncode, errors) == (0, "")
+
+
 def test_gradio_is_not_imported_before_a_page_is_built() -> None:
     code = "import sys, moechat.web; sys.exit('gradio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -242,7 +242,8 @@ def moment(text: object) -> datetime | None:
 
 def brand(words: Words) -> str:
     name, tagline = escape(words("title")), escape(words("tagline"))
-    return f'<div class="brand" data-language="{words.language}"><strong>{name}</strong><span>{tagline}</span></div>'
+    told = f'data-language="{words.language}" data-talk="{escape(words("conversation"))}"'
+    return f'<div class="brand" {told}><strong>{name}</strong><span>{tagline}</span></div>'
 
 
 def notice(text: str) -> str:

@@ -51,16 +51,16 @@ class Parts:
         return list(self.__dict__.values())
 
 
-def lay_out(language: str) -> Parts:
-    """The components, inside the Blocks that are open; worded anew when the page is loaded."""
+def lay_out(language: str, view: object) -> Parts:
+    """The components, inside the Blocks that are open; worded anew when the page is loaded. ``view`` is a tab's first."""
     words = Words(language if language in LANGUAGES else "zh")
-    view, prefs = gr.State(None), gr.BrowserState({}, storage_key="moechat", secret="moechat")
+    state, prefs = gr.State(view), gr.BrowserState({}, storage_key="moechat", secret="moechat")
     with gr.Row(elem_id="frame"):
         with gr.Column(elem_id="side", min_width=0):
             side = _side(words)
         with gr.Column(elem_id="main", min_width=0):
             main = _main(words)
-    return Parts(view=view, prefs=prefs, **side, **main)
+    return Parts(view=state, prefs=prefs, **side, **main)
 
 
 def _html(value: str, elem_id: str, js_on_load: str | None = None) -> gr.HTML:

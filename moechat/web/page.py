@@ -74,7 +74,7 @@ class Page:
     def _default(self, names: list[str]) -> str:
         try:
             return self.house.agent().character.folder.name if names else ""
-        except MoeChatError:
+        except (MoeChatError, OSError):
             return names[0]
 
     def switch(self, view: View, picked: gr.EventData) -> Iterator[Updates]:
@@ -208,7 +208,7 @@ class Page:
     def _agent(self, view: View) -> Agent | None:
         try:
             return self.house.agent(view.character) if view.character else None
-        except MoeChatError:
+        except (MoeChatError, OSError):
             return None
 
     def _face(self, view: View, agent: Agent) -> Face:
@@ -276,7 +276,7 @@ class Page:
         try:
             if view.character:
                 self.house.agent(view.character)
-        except MoeChatError as failure:
+        except (MoeChatError, OSError) as failure:
             return str(failure)
         return ""
 
@@ -345,7 +345,7 @@ def _origin(url: str) -> tuple[str, str]:
 def build(house: House) -> gr.Blocks:
     """The page over a house. Its ``page`` attribute has ``close``."""
     with gr.Blocks(title="MoeChat", fill_height=True, fill_width=True, analytics_enabled=False) as blocks:
-        parts = lay_out(house.config.web.language)
+        parts = lay_out(house.config.web.language, View())
         page = Page(house, parts)
         _wire(blocks, page, parts)
     blocks.queue(default_concurrency_limit=None)

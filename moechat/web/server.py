@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import socket
 import sys
 import threading
@@ -69,7 +70,10 @@ class Guard:
         unfinished = False
 
         async def heard() -> Message:
-            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(receive()), asyncio.ensure_future(self.ending.wait())]
+            waits: list[asyncio.Future[Any]] = [
+                asyncio.ensure_future(receive()),
+                asyncio.ensure_future(self.ending.wait()),
+            ]
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 return waits[0].result() if waits[0].done() else {"type": "http.disconnect"}
@@ -174,13 +178,22 @@ def serve(
 ) -> None:
     """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the address; port 0 is any free one.
 
-    Raises MoeChatError where the port cannot be had. The house stays open: it is its maker who closes it.
+    For the main thread. Raises MoeChatError where the port cannot be had. The house stays open: it is its maker who closes it.
     """
     with _server(house, host, port) as (server, listening, url):
         ready(url)
         if open_browser:
             webbrowser.open(url)
-        server.run(sockets=[listening])
+        before = signal.signal(signal.SIGTERM, _interrupt)  # uvicorn raises a signal once more when it has ended
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                server.run(sockets=[listening])
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -35,7 +35,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # what happens to a reply
     "thinking": ("正在想…", "Thinking…"),
     "thinking_of": ("想起了 {n} 条，正在说…", "Recalled {n}, about to speak…"),
-    "streaming": ("正在回答", "Answering"),
     "stopped": ("已停止，说到这里的都留着", "Stopped; what was said so far is kept"),
     "failed": ("没有说完", "Not finished"),
     "unfinished": ("这句话还没有得到回答", "This message has not been answered yet"),
@@ -95,7 +94,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "地址变了：为了不把原来的密钥发给别处，请重新填写密钥。",
         "The address is a new one: enter the key again, the known one is not sent elsewhere.",
     ),
-    "model_names": ("可用的模型：{names}", "Models there: {names}"),
 }
 
 WEEKDAYS: Mapping[Language, tuple[str, ...]] = {

@@ -102,13 +102,15 @@
     if (!talk) return;
     waiting.disconnect();
     applyTheme(); // Gradio sets its own when it starts
-    talk.setAttribute("role", "log");
+    talk.setAttribute("role", "region");
     talk.setAttribute("tabindex", "0");
+    document.querySelector("#tail")?.setAttribute("role", "log"); // what is new is read out, not the whole talk again
     follow(talk);
     const brand = document.querySelector("#brand");
     const tell = () => {
-      const language = brand?.querySelector("[data-language]")?.dataset.language;
-      document.documentElement.lang = language === "en" ? "en" : "zh-CN";
+      const told = brand?.querySelector("[data-language]")?.dataset;
+      document.documentElement.lang = told?.language === "en" ? "en" : "zh-CN";
+      talk.setAttribute("aria-label", told?.talk ?? "");
     };
     tell();
     if (brand) new MutationObserver(tell).observe(brand, { childList: true, subtree: true, attributes: true });
