@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shutil
 import threading
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from moechat.agent import Agent
 from moechat.errors import DataError
+from moechat.memory.diary import ROWS_LOCK
 from moechat.model import Exchange
 from moechat.store import formats, records
 from moechat.store.files import FileStore
@@ -96,13 +100,16 @@ def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list
 def drop_indexes(folder: Path, *, vectors: bool) -> None:
     """Delete what can be made anew. Vectors are kept to be looked up by their text, unless they are to be made anew too."""
     index = folder / ".index"
-    for path in index.glob("*"):
-        if path.name.startswith("vectors-") and not vectors:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.suffix != ".lock":  # somebody may hold it
-            path.unlink(missing_ok=True)
+    index.mkdir(parents=True, exist_ok=True)
+    with FileLock(index / ROWS_LOCK):  # another process may be writing: it finds that its rows are gone, and follows
+        for path in list(index.glob("*")):
+            if path.name.startswith("vectors-") and not vectors:
+                continue
+            if path.is_dir():
+                gone = path.rename(index / f"gone-{uuid.uuid4().hex}")
+                shutil.rmtree(gone, ignore_errors=True)
+            elif path.suffix != ".lock":  # somebody may hold it
+                path.unlink(missing_ok=True)
 
 
 def fill(agent: Agent, progress: Progress) -> int:

@@ -38,6 +38,7 @@ T = TypeVar("T")
 SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
 MANY_ROWS = 2000  # so many rows indexed at a start are written at once, so that they are not read again after a kill
+ROWS_LOCK = "rows.lock"  # in .index: held while files by row are renamed, written or deleted
 SIDES = ("user", "char")
 
 
@@ -82,7 +83,7 @@ class Diary:
     def _rows(self) -> FileLock:
         """Held while files by row are renamed or written, never while anything is embedded."""
         (self._store.folder / ".index").mkdir(parents=True, exist_ok=True)
-        return FileLock(self._store.folder / ".index" / "rows.lock", thread_local=False)
+        return FileLock(self._store.folder / ".index" / ROWS_LOCK, thread_local=False)
 
     def _owns(self, folder: Path) -> bool:
         """Whether the rows of an index are those of the cache that we know."""
