@@ -36,7 +36,6 @@ def test_accents_and_apostrophes_do_not_part_words():
 
 
 def test_traditional_characters_are_found_by_simplified_ones():
-    pytest.importorskip("jionlp", reason="the table of Traditional characters comes with jionlp")
     assert tokens("繁體中文") == tokens("繁体中文")
 
 

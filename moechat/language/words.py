@@ -5,7 +5,7 @@ Nothing here raises on any string. jieba's dictionary (half a second) is read on
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.resources
 import logging
 import math
 import re
@@ -14,7 +14,6 @@ import unicodedata
 import warnings
 from collections import Counter
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 LONGEST_TOKEN = 64
@@ -267,13 +266,10 @@ def _jieba_once() -> Any:
 
 @cache
 def _traditional() -> dict[int, str]:
-    """Traditional → Simplified characters, from the table that jionlp carries; empty where it is not installed."""
-    found = importlib.util.find_spec("jionlp")
-    table = Path(found.origin).parent / "dictionary" / "tra2sim_char.txt" if found and found.origin else None
-    if table is None or not table.is_file():
-        return {}
+    """Traditional → Simplified characters: OpenCC's table, read as a file (its converter takes a text phrase by phrase)."""
+    table = importlib.resources.files("opencc") / "dictionary" / "TSCharacters.txt"
     pairs = (line.split() for line in table.read_text(encoding="utf-8").splitlines())
-    return {ord(pair[0]): pair[1] for pair in pairs if len(pair) == 2 and len(pair[0]) == 1}
+    return {ord(pair[0]): pair[1] for pair in pairs if len(pair) >= 2 and len(pair[0]) == 1}
 
 
 _STOP_STEMS = frozenset(stem(word) for word in STOP_EN)
