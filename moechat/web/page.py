@@ -348,14 +348,14 @@ def build(house: House) -> gr.Blocks:
         parts = lay_out(house.config.web.language, View())
         page = Page(house, parts)
         _wire(blocks, page, parts)
-    blocks.queue(default_concurrency_limit=None)
     blocks.page = page
     return blocks
 
 
 def _wire(blocks: gr.Blocks, page: Page, parts: Parts) -> None:
     """Which click calls which handler. Going elsewhere ends the following of a turn, not the turn."""
-    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "outputs": parts.all()}
+    hidden: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
+    quiet = hidden | {"outputs": parts.all()}
     view, panel = parts.view, [parts.view, parts.base_url, parts.model, parts.key]
     following = [
         blocks.load(page.load, [parts.prefs], **quiet),
@@ -369,7 +369,6 @@ def _wire(blocks: gr.Blocks, page: Page, parts: Parts) -> None:
         (parts.language.click, page.translate),
     ):
         following.append(go(handler, [view], cancels=following, **quiet))
-    hidden: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     parts.stop.click(page.stop, [view], None, **hidden)
     parts.theme.click(None, js="() => { window.moechat.toggleTheme(); }", api_visibility="private")
     parts.test.click(page.test, panel, [parts.outcome], **hidden)
