@@ -21,8 +21,10 @@ ENOUGH = 4.0
 """Sum of a hit's features, of which the words' count as far as the question's are known."""
 ENOUGH_WORDS = 2.5
 """The same where a hit has no vector."""
-SAID_MUCH = 12.0
-"""How much the words of a question must say, by rarity (sum of idf, nats), to count in full: 谢谢 alone says little."""
+SAID_MUCH = 1.8
+"""How many words as rare as can be a question must be worth to count in full: 谢谢 alone says little."""
+YOUNG = 50
+"""Documents at which both count half: a diary of the first days has heard few words, which says nothing about a question."""
 LITERAL_SHARE = 0.5
 """Of the question's words, by rarity: what has them was meant, however far its vector lies."""
 WORDS = ("lexical", "window", "answers")
@@ -40,8 +42,9 @@ class Floor:
         """``known``: the weight of the words that the diary has, in that of all; a word it never heard is as rare as can be."""
         asked = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
         worth = index.lexical.idf(asked)
-        unheard = np.count_nonzero(worth == 0) * np.log1p((index.count + 0.5) / 0.5)
-        return cls(threshold, float(worth.sum() / max(worth.sum() + unheard, SAID_MUCH)))
+        rarest = float(np.log1p((index.count + 0.5) / 0.5)) * index.count / (index.count + YOUNG)
+        known, unheard = float(worth.sum()), np.count_nonzero(worth == 0) * rarest
+        return cls(threshold, known / max(known + unheard, SAID_MUCH * rarest, 1e-9))
 
     def passes(self, features: Mapping[str, float]) -> bool:
         """Whether a hit with these features (weighted, as the index gives them) is relevant."""
