@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         kinds, "recall", _bench_recall, "how well memory is found again, on files of memories and questions"
     )
     recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines: memories and questions")
+    recall.add_argument("--ablate", action="store_true", help="beside plain search, and with one part off at a time")
     recall.add_argument(
         "--embedding", metavar="PROVIDER", help="another embedding than the configured one (hash, off, …)"
     )
@@ -294,13 +295,16 @@ def _bench_recall(args: argparse.Namespace) -> int:
     from moechat.bench import recall
 
     config = args.config if args.config.exists() else None
+    if args.ablate:
+        for row in recall.ablate(args.files, config=config, provider=args.embedding):
+            _out(row) if args.json else print(recall.line(row))
+        return 0
     rows = recall.measure(
         args.files, config=config, provider=args.embedding, each=_out if args.json else lambda row: None
     )
     if not args.json:
         for row in rows:
-            for name, value in row.items():
-                print(f"{name:>18}  {value}")
+            print(recall.told(row))
     return 0
 
 

@@ -8,11 +8,13 @@ of recall and embedding stands apart. Zone UTC, no deadlines: the same answer ev
 
 from __future__ import annotations
 
+import os
+import re
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,10 +28,12 @@ from moechat.ai.embedding import Embedder, Kind, Thresholds, make_embedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import dataset
 from moechat.bench.dataset import Haystack, Question
+from moechat.bench.rivals import rivals
 from moechat.clock import SetClock
 from moechat.config import Config
 from moechat.house import EMBEDDING_KEYS, House
 from moechat.model import Recollection
+from moechat.schema import Recipes
 
 Row = dict[str, Any]
 DEPTHS = (5, 10, 20)
@@ -47,6 +51,8 @@ class Asked:
     injected: frozenset[str]
     timing_ms: Mapping[str, float]
     embedding_ms: float = 0.0
+    stranger: bool = False
+    """Asked by somebody else, whose memory is another haystack."""
 
 
 class KeptVectors:
@@ -87,7 +93,8 @@ class Bench:
     settings: Mapping[str, Any]
     embedder: KeptVectors | None
     folder: Path
-    _owners: dict[tuple[str, int], dict[tuple[str, str], str]] = field(default_factory=dict)
+    _homes: dict[int, Path] = field(default_factory=dict)
+    _owners: dict[Path, dict[tuple[str, str], str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, folder: Path, config: Path | None, provider: str | None = None) -> Bench:
@@ -97,20 +104,28 @@ class Bench:
         if provider:
             told = {**told, "provider": provider}
         chosen = Config(embedding=told).embedding
-        settings = SimpleNamespace(**{key: getattr(chosen, key) for key in EMBEDDING_KEYS}, key=_key(chosen.key_env))
+        settings = SimpleNamespace(
+            **{key: getattr(chosen, key) for key in EMBEDDING_KEYS}, key=os.environ.get(chosen.key_env) or None
+        )
         made = make_embedder(settings)
         return cls({**given, "embedding": told}, KeptVectors(made) if made else None, folder)
 
-    def run(self, path: Path, number: int, changed: Mapping[str, Any] | None = None) -> Iterator[Asked]:
-        """Every question of a file. ``number`` keeps the owners of several files apart; ``changed`` are settings on top:
-        an owner is written once, and read under any settings."""
-        for i, haystack in enumerate(dataset.read(path)):
-            home = self.folder / f"{number}-{i}"
-            with self._house(home, haystack, changed or {}) as (agent, clock):
-                if (key := (str(path), i)) not in self._owners:
-                    self._owners[key] = write(agent, clock, haystack)
-                for question in haystack.questions:
-                    yield self._ask(agent, clock, question, self._owners[key])
+    def run(
+        self, haystack: Haystack, others: Sequence[Question] = (), changed: Mapping[str, Any] | None = None
+    ) -> Iterator[Asked]:
+        """Every question of a haystack, then those of ``others``. It is written once, and read under any settings:
+        ``changed`` are on top."""
+        if id(haystack) not in self._homes:
+            self._homes[id(haystack)] = self.folder / str(len(self._homes))
+        home = self._homes[id(haystack)]
+        with self._house(home, haystack, changed or {}) as (agent, clock):
+            if home not in self._owners:
+                self._owners[home] = write(agent, clock, haystack)
+            for question in haystack.questions:
+                yield self._ask(agent, clock, question, self._owners[home])
+            for question in others:
+                question = replace(question, asked_at=haystack.questions[0].asked_at)
+                yield replace(self._ask(agent, clock, question, self._owners[home]), stranger=True)
 
     def _house(self, home: Path, haystack: Haystack, changed: Mapping[str, Any]) -> _Opened:
         character = home / "data" / "agents" / "bench"
@@ -122,7 +137,8 @@ class Bench:
         needed = {"time": {"zone": "UTC"}, "recall": {"deadline_ms": NO_DEADLINE_MS}, "Agent": {"char": "bench"}}
         config.write_text(yaml.safe_dump(merged(merged(self.settings, needed), changed), allow_unicode=True), "utf-8")
         first = haystack.said[0].at if haystack.said else haystack.questions[0].asked_at
-        return _Opened(House, home, SetClock(first), self.embedder)
+        off = (changed.get("embedding") or {}).get("provider") == "off"
+        return _Opened(home, SetClock(first), None if off else self.embedder)
 
     def _ask(self, agent: Agent, clock: SetClock, question: Question, ids: Mapping[tuple[str, str], str]) -> Asked:
         clock.at = question.asked_at
@@ -136,10 +152,10 @@ class Bench:
 class _Opened:
     """A house that is open for the length of a ``with``; it gives its one agent and its clock."""
 
-    def __init__(self, make: Callable[..., House], home: Path, clock: SetClock, embedder: KeptVectors | None) -> None:
+    def __init__(self, home: Path, clock: SetClock, embedder: KeptVectors | None) -> None:
         silent = ScriptedModel((), understands=False)
         self.clock = clock
-        self.house = make(home / "data", home / "config.yaml", clock=clock, model=silent, embedder=embedder)
+        self.house = House(home / "data", home / "config.yaml", clock=clock, model=silent, embedder=embedder)
 
     def __enter__(self) -> tuple[Agent, SetClock]:
         self.house.ready()
@@ -147,12 +163,6 @@ class _Opened:
 
     def __exit__(self, *_: object) -> None:
         self.house.close()
-
-
-def _key(name: str) -> str | None:
-    import os
-
-    return os.environ.get(name) or None
 
 
 def write(agent: Agent, clock: SetClock, haystack: Haystack) -> dict[tuple[str, str], str]:
@@ -194,15 +204,16 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary(file: str, asked: Sequence[Asked]) -> Row:
-    """The figures of one file. Recall is over answerable questions with evidence, false recall over unanswerable ones."""
-    counted = [one for one in asked if one.question.counts]
+    """The figures of one file. Recall is over answerable questions with evidence, false recall over the others."""
+    own = [one for one in asked if not one.stranger]
+    counted = [one for one in own if one.question.counts]
     groups: dict[str, list[Asked]] = {}
     for one in counted:
         groups.setdefault(one.question.category, []).append(one)
         if one.question.names_date:
             groups.setdefault(NAMES_DATE, []).append(one)
     by = {name: found(group) for name, group in sorted(groups.items())}
-    return {"file": file, **found(counted), "by": by, **entered(asked), **times(asked)}
+    return {"file": file, **found(counted), "by": by, **entered(asked), **times(own)}
 
 
 def found(asked: Sequence[Asked]) -> Row:
@@ -215,15 +226,20 @@ def found(asked: Sequence[Asked]) -> Row:
 
 
 def entered(asked: Sequence[Asked]) -> Row:
-    """What entered the prompt: the share of the evidence, the share of unanswerable questions with anything of the diary."""
-    counted = [one for one in asked if one.question.counts]
+    """What entered the prompt: the share of the evidence, and the share of turns with anything of the diary where it has
+    no answer: questions marked so, and those of strangers."""
+    counted = [one for one in asked if one.question.counts and not one.stranger]
     wrong = [one for one in asked if not one.question.answerable]
+    strange = [one for one in asked if one.stranger]
     return {
         "evidence_injected": _mean(dataset.share_found(one.question.evidence, one.injected) for one in counted),
         "messages_injected": _mean(len(one.injected) for one in counted),
         "unanswerable": len(wrong),
         "false_recall": _mean(bool(one.injected) for one in wrong),
         "false_messages": _mean(len(one.injected) for one in wrong),
+        "strangers": len(strange),
+        "false_recall_strangers": _mean(bool(one.injected) for one in strange),
+        "false_messages_strangers": _mean(len(one.injected) for one in strange),
     }
 
 
@@ -248,18 +264,118 @@ def _quantile(values: Sequence[float], share: float) -> float:
     return round(float(np.quantile(values, share)), 3) if values else 0.0
 
 
+# ---- a whole measurement
+
+STRANGERS = 40  # questions of other haystacks in the same language that each haystack is asked
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+WITHOUT: Mapping[str, Mapping[str, Any]] = {
+    f"without {name}": {"recall": {"recipes": {name: {"enabled": False}}}} for name in Recipes.model_fields
+} | {"without vectors": {"embedding": {"provider": "off"}}}
+
+
+class Measurement:
+    """Files, read once, and one bench; ``each`` gets a row a question and a row a file as they come."""
+
+    def __init__(self, files: Sequence[Path], bench: Bench) -> None:
+        self.bench = bench
+        self.files = {str(path): dataset.read(path) for path in files}
+
+    def strangers(self, haystack: Haystack) -> list[Question]:
+        """Questions that others can answer from their memory, evenly chosen."""
+        theirs = [
+            question
+            for haystacks in self.files.values()
+            for other in haystacks
+            if other.name != haystack.name and _chinese(other) == _chinese(haystack)
+            for question in other.questions
+            if question.counts
+        ]
+        return theirs[:: max(1, -(-len(theirs) // STRANGERS))]
+
+    def ours(self, each: Callable[[Row], None] = lambda _: None, changed: Mapping[str, Any] | None = None) -> list[Row]:
+        """The product itself, under its settings or with some changed."""
+        rows = []
+        for file, haystacks in self.files.items():
+            asked = []
+            for haystack in haystacks:
+                for one in self.bench.run(haystack, self.strangers(haystack), changed):
+                    asked.append(one)
+                    if not one.stranger:
+                        each({"file": file, "id": one.question.id, "ranked": one.ranked})
+            rows.append(summary(file, asked))
+            each(rows[-1])
+        return rows
+
+    def theirs(self) -> dict[str, list[Row]]:
+        """The plain ways: name → a row a file."""
+        rows: dict[str, list[Row]] = {}
+        for file, haystacks in self.files.items():
+            asked: dict[str, list[Asked]] = {}
+            for haystack in haystacks:
+                for name, find in rivals(haystack, self.bench.embedder):
+                    asked.setdefault(name, []).extend(_timed(find, question) for question in haystack.questions)
+            for name, answers in asked.items():
+                counted = [one for one in answers if one.question.counts]
+                rows.setdefault(name, []).append({"file": file, **found(counted), **times(answers)})
+        return rows
+
+
+def _timed(find: Callable[[str], list[str]], question: Question) -> Asked:
+    find(question.text)  # its vector is kept from here on
+    begun = time.perf_counter()
+    ids = find(question.text)
+    return Asked(question, ids, frozenset(), {"total": (time.perf_counter() - begun) * 1000})
+
+
+def _chinese(haystack: Haystack) -> bool:
+    return any(_HAN.search(one.text) for one in haystack.said)
+
+
 def measure(
     files: Sequence[Path], *, config: Path | None, provider: str | None, each: Callable[[Row], None]
 ) -> list[Row]:
     """Run every file; ``each`` gets a row a question and then one a file. Returns the rows of the files."""
-    rows = []
     with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
-        bench = Bench.of(Path(folder), config, provider)
-        for number, path in enumerate(files):
-            asked = []
-            for one in bench.run(path, number):
-                asked.append(one)
-                each({"file": str(path), "id": one.question.id, "ranked": one.ranked})
-            rows.append(summary(str(path), asked))
-            each(rows[-1])
-    return rows
+        return Measurement(files, Bench.of(Path(folder), config, provider)).ours(each)
+
+
+def ablate(files: Sequence[Path], *, config: Path | None, provider: str | None) -> Iterator[Row]:
+    """Side by side: the plain ways, ours, and ours with one part off at a time; a row a file and way (``name``)."""
+    with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
+        measurement = Measurement(files, Bench.of(Path(folder), config, provider))
+        for name, rows in measurement.theirs().items():
+            yield from ({"name": name, **row} for row in rows)
+        for name, changed in {"ours": {}, **WITHOUT}.items():
+            yield from ({"name": name, **row} for row in measurement.ours(changed=changed))
+
+
+# ---- for people
+
+
+def line(row: Row) -> str:
+    """One row of a comparison."""
+    told = " ".join(f"{name} {_shown(row[name])}" for name in ("recall@5", "recall@10", "recall@20", "mrr", "p50_ms"))
+    more = [f"{name} {_shown(row[name])}" for name in ENTERED if row.get(name) is not None]
+    return "  ".join([f"{row['name']:20}", f"{Path(row['file']).parent.name}/{Path(row['file']).stem:20}", told, *more])
+
+
+ENTERED = ("evidence_injected", "false_recall", "false_recall_strangers")
+
+
+def told(row: Row) -> str:
+    """The figures of a file over several lines."""
+    lines = [row["file"], "  " + _figures(row)]
+    lines += [f"  {name:14} {_figures(group)}" for name, group in row["by"].items()]
+    lines.append("  in the prompt: " + ", ".join(f"{name} {_shown(row[name])}" for name in ENTERED))
+    lines.append(f"  ms, p50 / p95: all {row['p50_ms']} / {row['p95_ms']}")
+    lines += [f"    {name:12} {p50} / {p95}" for name, (p50, p95) in row["stages_ms"].items()]
+    return "\n".join(lines)
+
+
+def _figures(row: Row) -> str:
+    names = ["questions", *(f"recall@{depth}" for depth in DEPTHS), "mrr"]
+    return ", ".join(f"{name} {_shown(row[name])}" for name in names)
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
