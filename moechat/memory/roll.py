@@ -25,6 +25,7 @@ from moechat.store.formats import text_hash
 
 log = logging.getLogger(__name__)
 LARGEST_BATCH = 20
+RULES_BATCH = 200
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,13 @@ class Roller:
     def by_rules(self) -> list[str]:
         """Find the plain facts of settled exchanges at once. Returns the exchanges that were read."""
         pending = self.store.tree.pending()
-        noted = self.store.cache.notes_of(pending)
+        noted = self._noted(pending)
         found = [id_ for id_ in pending if id_ not in noted]
-        with contextlib.suppress(
-            DataError
-        ):  # a broken file, which is told with all others: what it is to hold stays queued
-            for exchange in self._filed(found):
-                self._put([exchange], self._rules(exchange), understood=False)
+        exchanges = self._filed(found)
+        with contextlib.suppress(DataError):  # a broken file, told with all others: what it is to hold stays queued
+            for start in range(0, len(exchanges), RULES_BATCH):
+                batch = exchanges[start : start + RULES_BATCH]
+                self._put(batch, _together([self._rules(exchange) for exchange in batch]), understood=False)
         return found
 
     def _rules(self, exchange: Exchange) -> Understanding:
@@ -100,6 +101,10 @@ class Roller:
         """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""
         last = self._filed(rounds[-1:])
         return bool(last) and self._rules(last[0]).scene_changed
+
+    def _noted(self, ids: Sequence[str]) -> set[str]:
+        """Those that somebody has read (what is left of dropped notes for an event of the owner's is nobody's)."""
+        return {id_ for id_, (_, _, by) in self.store.cache.notes_of(ids).items() if by}
 
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
         """Those that stand in their day files as they are meant (a broken file, or a kill, keeps a correction waiting)."""
@@ -122,7 +127,7 @@ class Roller:
             return not waiting
         model = self.model()
         if not model.understands:
-            noted = self.store.cache.notes_of(ids)
+            noted = self._noted(ids)
             self.store.mark_understood([e.id for e in exchanges if e.id in noted], "rules")
             return not waiting and all(e.id in noted for e in exchanges)
         if self.not_before and now < self.not_before:
@@ -171,6 +176,18 @@ class Roller:
             at = {e.id: e.at for e in exchanges}
             learned = self.core.learn(told.facts, at, told.by, same)
             self.store.derived.put(list(same), told, learned.facts, learned.restated or {}, understood=understood)
+
+
+def _together(found: Sequence[Understanding]) -> Understanding:
+    """What the rules made of several exchanges, as one, so that a day's notes are written once."""
+    return Understanding(
+        {id_: tag for one in found for id_, tag in one.tags.items()},
+        {id_: words for one in found for id_, words in one.keywords.items()},
+        tuple(fact for one in found for fact in one.facts),
+        tuple(event for one in found for event in one.events),
+        any(one.scene_changed for one in found),
+        "rules",
+    )
 
 
 def _without(understanding: Understanding, gone: set[str]) -> Understanding:

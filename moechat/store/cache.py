@@ -322,6 +322,14 @@ class Cache:
                 found[id_] = (tag, tuple(json.loads(words)), by)
         return found
 
+    def notes_files(self, ids: Sequence[str]) -> dict[str, str]:
+        """Exchange id → the file that its notes stand in."""
+        found: dict[str, str] = {}
+        for part in _parts(ids):
+            marks = ",".join("?" * len(part))
+            found.update(self.all(f"SELECT id, file FROM notes WHERE id IN ({marks})", part))
+        return found
+
     def happened(self) -> list[tuple[int, float, float]]:
         """(episode row, start, end) of live episodes whose time is known, by start."""
         return self.all(

@@ -196,11 +196,12 @@ class Derived:
         self._write(file, changes)
 
     def _drop_notes(self, ids: Sequence[str]) -> set[str]:
+        """Remove the notes of ``ids``; where the owner wrote an event into them, that alone stays."""
         files: dict[str, dict[str, bytes | None]] = {}
         owned = self._owned_episodes(ids)
-        for id_, row in self._store.cache.by_ids(ids).items():
-            if id_ not in owned:
-                files.setdefault(notes_file(row.file), {})[id_] = None
+        for id_, file in self._store.cache.notes_files(ids).items():
+            left = formats.notes_entry(id_, "", (), "", owned[id_]) if id_ in owned else None
+            files.setdefault(file, {})[id_] = left
         for name, changes in files.items():
             self._write(name, changes)
         return set()
