@@ -302,6 +302,8 @@ class Agent:
     def _pieces(self, request: ChatRequest) -> Iterator[str]:
         stream = self._stream = self._around.model().stream(request)
         try:
+            if self._stop.is_set():
+                return
             for piece in stream:
                 if self._stop.is_set():
                     return

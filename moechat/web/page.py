@@ -327,8 +327,10 @@ def _live(turn: Turn, face: Face) -> str:
 
 
 def _spans(agent: Agent, shown: Shown) -> Sequence[Span]:
-    """The times that the message named, as they were understood then."""
+    """The times that the message named, as they were understood then; of an old one, as they would be."""
     exchange = shown.exchange
+    if shown.spans:
+        return shown.spans
     return Cue(exchange.user, exchange.at, widths=agent.config.time.widths).spans if exchange.user else ()
 
 
