@@ -102,12 +102,22 @@ class Cache:
             if version not in (0, SCHEMA_VERSION):
                 raise sqlite3.DatabaseError("another version's cache")
             if version == 0:
-                identity = f"INSERT INTO meta VALUES ('identity', '{uuid.uuid4().hex}');"
-                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {identity} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;")
+                self._make(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    @staticmethod
+    def _make(db: sqlite3.Connection) -> None:
+        """Make the tables, unless another process that opened it at the same moment was quicker."""
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                db.execute(statement)
+            db.execute("INSERT INTO meta VALUES ('identity', ?)", (uuid.uuid4().hex,))
+            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        db.execute("COMMIT")
 
     def delete(self) -> None:
         for suffix in ("", "-wal", "-shm"):
