@@ -620,13 +620,23 @@ def test_imported_exchanges_are_on_every_path(home: Home, store: FileStore) -> N
 
 
 def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) -> None:
-    ids = []
-    for i in range(510):
-        id_ = store.begin(f"旧{i}", home.clock.now())
-        store.finish(id_, "嗯", "done")
+    ids, entries, parent = [], [], None
+    for i in range(510):  # written at once: 510 turns would sync the disk 2,000 times
+        at = home.clock.now()
+        id_ = at.strftime("%Y%m%d-%H%M%S")
+        entries += [
+            {"op": "exchange", "id": id_, "parent": parent, "at": at.isoformat(), "user": f"旧{i}"},
+            {"op": "variant", "id": id_, "char": "嗯", "status": "done", "hits": []},
+            {"op": "settle", "id": id_},
+        ]
         ids.append(id_)
+        parent = id_
         home.clock.advance(minutes=10)
-    store.settle()
+    with store.writing():
+        store._append(entries)
+        store.import_exchanges([store.tree.nodes[id_].exchange() for id_ in ids])
+        sha = formats.text_hash
+        store._append([{"op": "filed", "id": e.id, "sha": sha(e.user, e.char)} for e in map(store.get, ids)])
     store.mark_understood(ids, "rules")
     home.clock.advance(days=10)
     last = told(store, home.clock, "新", settle=True)

@@ -221,7 +221,7 @@ def replace(path: Path, data: bytes) -> None:
     try:
         with open(handle, "wb") as file:
             with contextlib.suppress(OSError):  # a temporary file is its owner's alone; the file was perhaps others' too
-                os.chmod(name, path.stat().st_mode & 0o777)
+                Path(name).chmod(path.stat().st_mode & 0o777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
