@@ -140,6 +140,7 @@ class Agent:
         if around.looks:
             self._worker.submit(self._embed_some)
         else:
+            self.store.resume()
             self.store.compact()
             self._worker.submit(self._catch_up)
 
@@ -361,11 +362,12 @@ class Agent:
         return recipes
 
     def threshold(self, recipe: str) -> float:
-        """The floor of a recipe: as configured, else that of the embedding model that serves."""
+        """The floor of a recipe: as configured, else that of the embedding model that serves: as fitted, else its own."""
         if (configured := self.config.threshold(recipe)) is not None:
             return configured
         layer = {"by_time": "diary", "events": "diary", "profile": "core", "lore": "lore"}[recipe]
-        own = self.dense.thresholds
+        serving = self.dense.serving
+        own = self.config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else None
         return getattr(own, layer) if own else DEFAULT_THRESHOLDS[layer]
 
     def _by_time(self, cue: Cue) -> Candidates:

@@ -330,6 +330,18 @@ def test_corrected_words_are_understood_only_once_they_stand_in_their_file(tmp_p
         assert (facts_of(home), agent.store.tree.pending()) == (["用户养了一只叫雪球二号的猫"], [])
 
 
+def test_words_taken_back_when_the_process_was_killed_leave_nothing_behind(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
+        id_ = say(house.agent(), "我养了一只叫雪球一号的猫").exchange.id
+        house.agent().finish()
+    assert facts_of(home) == ["用户养了一只叫雪球一号的猫"]
+    with open(home.folder / "log.jsonl", "a", encoding="utf-8") as log:  # what stands there if it dies just after
+        log.write(json.dumps({"op": "retract", "id": id_}) + "\n")
+    with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
+        assert house.agent().core.history() == [] and facts_of(home) == []
+
+
 def test_nothing_is_lost_when_the_process_is_killed(zoo: Zoo, tmp_path: Path) -> None:
     soak(zoo, tmp_path, kills=6, seed=1)
 

@@ -513,6 +513,14 @@ class FileStore:
         """Exchanges that no recipe may see: other branches, retracted, archived, deleted by hand."""
         return self.tree.hidden() | self.state.archived | self.state.missing.keys()
 
+    def resume(self) -> None:
+        """A change of mind that a kill cut short is ended (at a start): nothing stays that rests on words taken back."""
+        with self.writing():
+            waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
+            rows = self.cache.by_ids(list(waiting))
+            corrected = [id_ for id_, row in rows.items() if row.sha != _sha(waiting[id_])]
+            self.derived.drop([*corrected, *sorted(self.tree.retracted)])
+
     def compact(self) -> bool:
         """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
         with self.writing():
@@ -545,6 +553,10 @@ class FileStore:
 def _same(row: Row, fresh: tuple[Exchange, str, str]) -> bool:
     exchange, tag, sha = fresh
     return row.sha == sha and row.exchange.at == exchange.at and (not tag or row.tag == tag)
+
+
+def _sha(exchange: Exchange) -> str:
+    return formats.text_hash(exchange.user, exchange.char)
 
 
 def _edit(exchange: Exchange) -> Entry:
