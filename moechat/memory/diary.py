@@ -13,7 +13,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event as Signal
 from typing import TypeVar
@@ -26,15 +26,17 @@ from moechat.index.dense import Dense, Space
 from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.time import SpanIndex, TimeIndex
 from moechat.index.vector import VectorTable, meets, text_key
-from moechat.language import words
+from moechat.language import when, words
 from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Exchange, Hit, Span
 from moechat.recall import Candidates, exchange_text
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
+from moechat.store.formats import local
 from moechat.store.records import Signature
 
 T = TypeVar("T")
+MINUTE = timedelta(minutes=1)
 SEARCH_DEPTH = 120  # a benchmark reads at least 100 of them
 BATCH = 32  # exchanges that are embedded at once
 MANY_ROWS = 2000  # so many rows indexed at a start are written at once, so that they are not read again after a kill
@@ -156,7 +158,12 @@ class Diary:
 
     def _docs(self, side: Side) -> list[Doc]:
         texts = (side.user, side.char)
-        return [Doc(2 * side.row + i, side.t, self._speakers[i], text) for i, text in enumerate(texts) if text]
+        at = local(datetime.fromtimestamp(side.t, UTC), self._store.zone)
+        return [
+            Doc(2 * side.row + i, side.t, self._speakers[i], text, _told_of(text, at))
+            for i, text in enumerate(texts)
+            if text
+        ]
 
     # ---- vectors
 
@@ -240,7 +247,7 @@ class Diary:
         Ranked by relevance, so that a long span gives its best; the prompt shows it in order of time. ``check`` filters by
         meaning as well (``is_check_memorys``, ``mem_thresholds``).
         """
-        if not cue.asks_time:
+        if not asked_spans(cue):
             return []
         found = [one for one in self._found(cue, threshold) if one.inside is not None]
         why = ["below_threshold" if check and not one.near else "" for one in found]
@@ -252,8 +259,9 @@ class Diary:
     def events(self, cue: Cue, *, threshold: float) -> Candidates:
         """The diary by meaning and words. What lies outside an asked span stays in the ranking and enters no prompt."""
         candidates: Candidates = []
+        restricted = bool(asked_spans(cue))
         for one in self._found(cue, threshold):
-            outside = cue.asks_time and one.inside is None
+            outside = restricted and one.inside is None
             candidates.append((one.hit, "outside_span" if outside else "" if one.relevant else "below_threshold"))
         return candidates
 
@@ -262,13 +270,14 @@ class Diary:
         return cue.once(f"diary {threshold}", lambda: self._search(cue, threshold))
 
     def _search(self, cue: Cue, threshold: float) -> list[Found]:
-        spans = cue.spans if cue.asks_time else []
+        spans = asked_spans(cue)
         happened = self._happened_in(spans)
+        hints = [span for span in cue.spans if span not in spans]
         with self._lock:
-            told = [(span.start.timestamp(), span.end.timestamp()) for span in spans]
             ranked = self._index.search(
-                cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=told, hidden=self._hidden_documents()
-            )
+                cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=_ends(spans), hints=_ends(hints),
+                hidden=self._hidden_documents(),
+            )  # fmt: skip
         docs = ranked.docs.tolist()
         more = sorted({2 * row for row in happened}.difference(docs))
         rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc in [*docs, *more])))}
@@ -290,6 +299,8 @@ class Diary:
                 ranked.words(i) if known else [],
             )
             inside = next((s for s in spans if s.covers(row.exchange.at)), None) or happened.get(doc // 2)
+            if inside is None and features.get("inside"):
+                inside = spans[0]  # its words tell of that time
             found.append(Found(hit, inside, floor.passes(features), floor.near(features)))
         return sorted(found, key=lambda one: one.inside is None)
 
@@ -408,6 +419,33 @@ class Diary:
 def _mark(folder: Path) -> Path:
     """The file that says which cache the rows of an index belong to."""
     return folder.with_name(f"{folder.name}.rows")
+
+
+def asked_spans(cue: Cue) -> list[Span]:
+    """The spans that what is recalled must lie in.
+
+    A time that only dates a remark is none, and neither is a vague stretch up to now (最近, recently) in a question that
+    is about something: there it only hints.
+    """
+    if not cue.asks_time:
+        return []
+    vague = [span for span in cue.spans if span.granularity == "range" and abs(span.end - cue.now) < MINUTE]
+    if not vague or len(cue.spans) > len(vague):
+        return [span for span in cue.spans if span not in vague]
+    rest = cue.text
+    for span in vague:
+        rest = rest.replace(span.phrase, " ")
+    return [] if len(set(words.keywords(rest))) > 1 else vague
+
+
+def _ends(spans: Sequence[Span]) -> list[tuple[float, float]]:
+    return [(span.start.timestamp(), span.end.timestamp()) for span in spans]
+
+
+def _told_of(text: str, at: datetime) -> tuple[float, float] | None:
+    """The first time that a text names, as it was meant when it was said."""
+    spans = when.resolve(text, at, use="writing")
+    return _ends(spans[:1])[0] if spans else None
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -309,7 +309,7 @@ class FileStore:
             variant = self.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
             for hit in variant.hits if variant else ():
                 if "dropped" not in hit:
-                    used.update(dict.fromkeys([hit["id"]]))
+                    used[str(hit["id"])] = None
         self.state.touch(list(used), self.clock.now())
 
     def select(self, id_: str, variant: int | None = None) -> None:
