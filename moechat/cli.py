@@ -71,6 +71,10 @@ def parser() -> argparse.ArgumentParser:
     rebuild = _command(commands, "rebuild", _rebuild, "make the indexes anew", talk=True)
     rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
 
+    fit = _command(commands, "calibrate", _calibrate, "fit thresholds and weights to the embedding model", talk=True)
+    fit.add_argument("--pairs", type=Path, metavar="FILE", help="labelled pairs (JSON lines); else from the own memory")
+    fit.add_argument("--write", action="store_true", help="save what was fitted into the settings")
+
     bench = commands.add_parser("bench", help="measure", description="measure")
     kinds = bench.add_subparsers(dest="what", required=True, metavar="WHAT")
     speed = _command(kinds, "speed", _bench_speed, "what memory costs at a size")
@@ -277,6 +281,21 @@ def _progress(quiet: bool) -> Callable[[int, int], None]:
             print(f"\r{done} of {of}", end="\n" if done >= of else "", file=sys.stderr, flush=True)
 
     return tell
+
+
+def _calibrate(args: argparse.Namespace) -> int:
+    from moechat import calibrate
+
+    with _house(args) as house:
+        agent = house.agent(args.character, args.user)
+        pairs = calibrate.read(args.pairs) if args.pairs else calibrate.own_pairs(agent)
+        made = calibrate.calibrate(agent, pairs)
+        if args.write:
+            calibrate.write(args.config, agent, made)
+    _out(calibrate.as_json(made)) if args.json else print(calibrate.report(made))
+    if not made.fits:
+        print("moechat: no threshold was fitted; talk more, or give labelled pairs with --pairs", file=sys.stderr)
+    return 0 if made.fits else 1
 
 
 def _bench_speed(args: argparse.Namespace) -> int:

