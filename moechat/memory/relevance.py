@@ -17,9 +17,9 @@ from moechat.index import traits
 from moechat.index.hybrid import WEIGHTS, HybridIndex
 from moechat.index.vector import meets
 
-ENOUGH = 4.0
+ENOUGH = 3.5
 """Sum of a hit's features, of which the words' count as far as the question's are known."""
-ENOUGH_WORDS = 2.5
+ENOUGH_WORDS = 2.0
 """The same where a hit has no vector."""
 SAID_MUCH = 1.8
 """How many words as rare as can be a question must be worth to count in full: 谢谢 alone says little."""
@@ -50,6 +50,8 @@ class Floor:
         """Whether a hit with these features (weighted, as the index gives them) is relevant."""
         parts = {name: features.get(name, 0.0) for name in WEIGHTS}
         enough = ENOUGH if "cosine" in features else ENOUGH_WORDS
+        if parts["speaker"] < WEIGHTS["speaker"]:
+            parts["speaker"] = 0.0  # 我 and 你 rank the sides; half of the diary is told by each
         heard = sum(parts.values()) - (1 - self.known) * sum(parts[name] for name in WORDS)
         return heard >= enough or bool(meets(features.get("cosine", -1.0), self.threshold))
 
