@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from moechat import __version__, cli, cli_reference
+from moechat.prompts import TEMPLATES
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh-CN.md")
@@ -100,6 +101,12 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_every_yaml_example_can_be_read(name: str) -> None:
     for block in blocks(ROOT / name, "yaml"):
         assert isinstance(yaml.safe_load(block), dict)
+
+
+def test_every_prompt_stands_in_the_document_with_its_placeholders() -> None:
+    text = (ROOT / "docs/characters.md").read_text(encoding="utf-8").split("## `prompts/`")[1]
+    rows = [row.split("|")[1:-1] for row in re.findall(r"^\| `.*$", text, re.MULTILINE)]
+    assert {row[0].strip(" `"): tuple(row[3].replace("`", "").split()) for row in rows} == TEMPLATES
 
 
 # ---- dependencies and architecture
