@@ -13,6 +13,8 @@ import pytest
 from moechat.ai.embedding import Thresholds
 from moechat.cue import Cue
 from moechat.index.dense import Dense
+from moechat.memory.anchors import Anchors
+from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.model import Event, Exchange, Span, Understanding
 from moechat.store.files import FileStore
@@ -228,6 +230,23 @@ def test_an_edit_moves_a_record_in_time_and_changes_its_words(home: Home, diary:
     assert by_time(diary, "4月20日我们聊了什么") == []
     assert by_time(diary, "4月21日我们聊了什么") == ["20250420-090000"]
     assert diary.differences() == []
+
+
+def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:
+    """上次吵架那天 must not tell when a quarrel that was taken back took place."""
+    core = CoreMemory(store, Dense(home.folder / ".index", None))
+    anchors = Anchors(core, store, home.clock)
+    first = told(store, home.clock, "我们吵架了", settle=True, days=2)
+    second = told(store, home.clock, "又吵架了", settle=True, days=2)
+    event = Event("和好了", (second,), happened=(moment("2025-05-22T00:00:00"), moment("2025-05-22T23:59:59")))
+    store.derived.put([second], Understanding({second: ""}, {}, (), (event,)), [], {})
+    assert anchors.resolve("last:吵架") == (moment("2025-05-23T00:00:00"), moment("2025-05-23T23:59:59"))
+    assert anchors.resolve("event:和好") == (moment("2025-05-22T00:00:00"), moment("2025-05-22T23:59:59"))
+    store.select(first)
+    assert anchors.resolve("last:吵架") == (moment("2025-05-21T00:00:00"), moment("2025-05-21T23:59:59"))
+    assert anchors.resolve("event:和好") is None
+    store.retract(first)
+    assert anchors.resolve("last:吵架") is None
 
 
 def test_two_records_of_one_second_are_both_there(diary: Diary, store: FileStore) -> None:

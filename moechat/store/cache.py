@@ -12,7 +12,7 @@ import json
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -250,23 +250,24 @@ class Cache:
         sql = f"SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row IN ({marks}) ORDER BY row"
         return [Side(*values) for values in self.all(sql, rows)]
 
-    def told(self, word: str, before: float, *, last: bool) -> float | None:
-        """When the user first or last said a word ("": anything), in epoch seconds. Reads all that was said."""
+    def told(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
+        """When the user first or last said a word ("": anything), in epoch seconds. Reads until it is found."""
         order = "DESC" if last else "ASC"
-        rows = self.all(
-            f"SELECT t FROM exchanges WHERE alive = 1 AND t <= ? AND instr(lower(user), ?) ORDER BY t {order} LIMIT 1",
-            (before, word.lower()),
-        )
-        return rows[0][0] if rows else None
+        sql = f"SELECT id, t FROM exchanges WHERE alive = 1 AND t <= ? AND instr(lower(user), ?) ORDER BY t {order}"
+        with self._lock:
+            return next((t for id_, t in self._db.execute(sql, (before, word.lower())) if id_ not in hidden), None)
 
-    def happened_with(self, word: str, before: float) -> float | None:
+    def happened_with(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         """When the last event happened that a word is part of."""
-        rows = self.all(
-            "SELECT start FROM episodes WHERE alive = 1 AND start <= ? AND instr(lower(json_extract(data, '$.text')), ?)"
-            " ORDER BY start DESC LIMIT 1",
-            (before, word.lower()),
+        sql = (
+            "SELECT id, start, data FROM episodes WHERE alive = 1 AND start <= ?"
+            " AND instr(lower(json_extract(data, '$.text')), ?) ORDER BY start DESC"
         )
-        return rows[0][0] if rows else None
+        with self._lock:
+            for id_, start, data in self._db.execute(sql, (before, word.lower())):
+                if id_ not in hidden and not any(source in hidden for source in json.loads(data)["sources"]):
+                    return start
+        return None
 
     def before(self, moment: float, count: int) -> list[Row]:
         """The last ``count`` exchanges before a moment, oldest first."""
