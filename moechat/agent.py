@@ -271,7 +271,8 @@ class Agent:
         messages = assembly.assemble(
             character, self._prompts, talk, found, text, now, recalled_position=chat.recalled_position
         )
-        hits = [*found.hits, *(d.hit for d in found.dropped if d.why == "in_context")]
+        in_view = [d.hit for d in found.dropped if d.why == "in_context" and d.hit.side != "char"]  # the user's words alone
+        hits = [*found.hits, *in_view]
         return ChatRequest(messages, character, text, now, found.spans, found.empty_spans, hits, kept)
 
     def _seeded(self, talk: list[Message], start: bool) -> list[Message]:
