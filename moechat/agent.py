@@ -551,15 +551,12 @@ class Agent:
         for turn in list(self._turns):
             with contextlib.suppress(ValueError):  # it runs in another thread, and has been told to stop
                 turn.close()
-        if not self._around.looks:
-            with self._turn:
-                self.settle()
-        self._worker.close()
-        for table in self._lore_tables.values():
-            table.close()
-        self.diary.close()
-        self.dense.close()
-        self.store.close()
+        with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
+            for closing in (self.store, self.dense, self.diary, *self._lore_tables.values(), self._worker):
+                last.callback(closing.close)
+            if not self._around.looks:
+                with self._turn:
+                    self.settle()
 
     # ---- what faces show
 

@@ -184,9 +184,10 @@ class House:
         """Close every agent: what was answered stands, every thread stops."""
         with self._lock:
             agents, self._agents = list(self._agents.values()), {}
-        for agent in agents:
-            agent.close()
-        self._pool.shutdown(cancel_futures=True)
+        with contextlib.ExitStack() as last:  # one that fails keeps no other open
+            last.callback(self._pool.shutdown, cancel_futures=True)
+            for agent in agents:
+                last.callback(agent.close)
 
     def __enter__(self) -> House:
         return self
