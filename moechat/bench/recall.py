@@ -32,6 +32,7 @@ from moechat.bench.rivals import rivals
 from moechat.clock import SetClock
 from moechat.config import Config
 from moechat.house import EMBEDDING_KEYS, House
+from moechat.language import when
 from moechat.model import Recollection
 from moechat.schema import Recipes
 
@@ -289,6 +290,7 @@ class Measurement:
             if other.name != haystack.name and _chinese(other) == _chinese(haystack)
             for question in other.questions
             if question.counts
+            and not when.resolve(question.text, question.asked_at)  # a named day has an answer here, too
         ]
         return theirs[:: max(1, -(-len(theirs) // STRANGERS))]
 
