@@ -39,7 +39,7 @@ SCENES = (
     Scene(
         "chat-en.png", "en-GB", "Wren", ("Good evening", "It's been a while"),
         "I live in Leeds, I had ramen with my sister yesterday, and I can't stand coriander.",
-        ("What did I eat on 19 May?", "Can I stand coriander?", "Tell me about the Grey Lady"),
+        ("What did I eat on 19 May?", "What do I think of coriander?", "Tell me about the Grey Lady"),
     ),
 )  # fmt: skip
 
