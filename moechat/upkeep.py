@@ -67,7 +67,7 @@ def _read_all(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
 def _log_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[str]:
     """What was filed must be there, or be known to be missing; what was settled must be there or wait in the log."""
     problems = []
-    for id_ in store.tree.parents:
+    for id_ in list(store.tree.parents):  # the background may add some
         node = store.tree.nodes.get(id_)
         filed = node.filed if node else store.tree.past_sha.get(id_, "")
         if not filed or id_ in store.tree.retracted:

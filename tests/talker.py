@@ -147,7 +147,9 @@ class Talker:
     def some(self) -> str | None:
         """An exchange of the last ones."""
         tree = self.agent.store.tree
-        ids = [id_ for id_ in tree.parents if id_ not in tree.retracted and not self.agent.store.is_streaming(id_)]
+        ids = [
+            id_ for id_ in list(tree.parents) if id_ not in tree.retracted and not self.agent.store.is_streaming(id_)
+        ]
         return self.random.choice(ids[-LAST:]) if ids else None
 
     def correct(self) -> None:
