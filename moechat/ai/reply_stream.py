@@ -43,10 +43,9 @@ class ReplyStream(Iterator[str]):
 
     def __next__(self) -> str:
         if self._worker is None and not self._closed.is_set():
-            self._worker = Thread(
-                target=_work, args=(self._produce, self._pieces, self._closed), name="reply", daemon=True
-            )
-            self._worker.start()
+            worker = Thread(target=_work, args=(self._produce, self._pieces, self._closed), name="reply", daemon=True)
+            worker.start()
+            self._worker = worker  # only now: a close from another thread may join it at any moment
         while not self._closed.is_set():
             try:
                 piece = self._pieces.get(timeout=self._timeout_s)
