@@ -512,7 +512,7 @@ class Agent:
     def log(self) -> list[dict[str, object]]:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
         tree, off = self.store.tree, self.store.tree.off_path()
-        texts = self.store.exchanges([id_ for id_ in tree.parents if id_ not in self.store.state.missing])
+        texts = self.store.exchanges([id_ for id_ in list(tree.parents) if id_ not in self.store.state.missing])
         rows: list[dict[str, object]] = []
         for id_, exchange in texts.items():
             node = tree.nodes.get(id_)
@@ -552,8 +552,9 @@ class Agent:
             with contextlib.suppress(ValueError):  # it runs in another thread, and has been told to stop
                 turn.close()
         with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
-            for closing in (self.store, self.dense, self.diary, *self._lore_tables.values(), self._worker):
-                last.callback(closing.close)
+            lore = (table.close for table in self._lore_tables.values())
+            for close in (self.store.close, self.dense.close, self.diary.close, *lore, self._worker.close):
+                last.callback(close)
             if not self._around.looks:
                 with self._turn:
                     self.settle()
