@@ -101,10 +101,8 @@ def test_the_same_file_gives_the_same_ranking(file: Path) -> None:
 
 
 def test_a_hundred_messages_and_more_are_ranked_where_there_are_so_many(tmp_path: Path) -> None:
-    said = [
-        memory(f"m{i}", f"2025-03-01T{10 + i // 60}:{i % 60:02}:00", "AB"[i % 2], f"thing {i} on the shelf")
-        for i in range(240)
-    ]
+    times = [f"2025-03-01T{10 + i // 60}:{i % 60:02}:00" for i in range(240)]
+    said = [memory(f"m{i}", at, "AB"[i % 2], f"thing {i} on the shelf") for i, at in enumerate(times)]
     [row], _ = measured(written(tmp_path / "long.jsonl", *said, question("q", "which thing is number 77", "m77")))
     assert len(row["ranked"]) >= 100
     assert row["ranked"][0] == "m77"
