@@ -164,6 +164,8 @@ class OpenAIChatModel:
         return round((time.monotonic() - begun) * 1000)
 
     def _reply(self, messages: Sequence[Message], timeout_s: float, *, whole: bool = True) -> ReplyStream:
+        import openai  # noqa: F401 - half a second the first time, which is no silence of the model's
+
         line = Line()
 
         def produce(put: Put) -> None:

@@ -70,6 +70,8 @@ def supports(said: Said, draft: FactDraft) -> bool:
     ]
     if best := max(overlap, default=0):
         where = [clause for (clause, _), shared in zip(parts, overlap, strict=True) if shared == best]
+    elif target:  # what the fact is about was never said: 住在杭州 made of 我住在苏州
+        return False
     else:
         where = [clause for clause, spoken in parts if spoken & text]
     return any(_in_earnest(clause, draft) for clause in where)
