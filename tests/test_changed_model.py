@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import shutil
 import threading
 import time
 from collections import Counter
@@ -220,6 +221,66 @@ def test_a_changed_model_killed_half_way_is_finished_later_while_the_old_one_ans
 
 def test_while_no_model_serves_words_and_time_do(tmp_path: Path) -> None:
     change_with_the_old_model_gone(tmp_path, FEW)
+
+
+def test_indexes_made_anew_keep_the_vectors_by_their_text(tmp_path: Path) -> None:
+    home = home_with(tmp_path, 100)
+    for _ in range(2):  # the second time while the first was not ended
+        upkeep.drop_indexes(home.folder, vectors=False)
+        idle = CountingEmbedder(OLD, calls=0)
+        with opened(home, idle) as agent:
+            agent.stop()
+    kept = CountingEmbedder(OLD)
+    with opened(home, kept) as agent:
+        agent.settle_indexes()
+        report = upkeep.verify(agent)
+        assert (report["problems"], report["without_vector"], report["exchanges"]) == ([], 0, 100)
+        assert kept.passages.total() == 0
+        assert "50号面条" in shown(recalled(agent, "50号面条是哪天吃的"))
+
+    upkeep.drop_indexes(home.folder, vectors=True)
+    anew = CountingEmbedder(OLD)
+    with opened(home, anew) as agent:
+        agent.settle_indexes()
+        assert anew.passages.total() >= 200 and upkeep.verify(agent)["without_vector"] == 0
+
+
+def test_the_index_folder_may_be_deleted_while_somebody_talks(tmp_path: Path) -> None:
+    home = home_with(tmp_path, 100)
+    new, old = CountingEmbedder(NEW), CountingEmbedder(OLD)
+    with opened(home, new, old) as agent:
+        first = say(agent, "删之前我买了一把蓝雨伞").exchange.id
+        shutil.rmtree(home.folder / ".index")
+        second = say(agent, "删之后我喝了一杯酸梅汤").exchange.id
+        assert "50号面条" in shown(recalled(agent, "50号面条是哪天吃的"))
+        agent.finish()
+        assert "蓝雨伞" in "\n".join(hit.text for hit in agent.recall("蓝雨伞").ranked)
+        assert upkeep.verify(agent)["problems"] == []
+    with opened(home, CountingEmbedder(NEW)) as agent:
+        agent.settle_indexes()
+        report = upkeep.verify(agent)
+        assert (report["problems"], report["without_vector"]) == ([], 0)
+        assert [agent.store.get(id_).user[:3] for id_ in (first, second)] == ["删之前", "删之后"]
+
+
+def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
+    home = home_with(tmp_path, 100)
+    with opened(home, CountingEmbedder(OLD)) as open_one:
+        said = say(open_one, "我买了一把蓝雨伞").exchange.id
+        upkeep.drop_indexes(home.folder, vectors=False)
+        with opened(home, CountingEmbedder(OLD)) as other:
+            other.correct(memories(1)[0].id, user="第0天我其实喝了粥")
+            other.settle_indexes()
+            assert "50号面条" in shown(recalled(open_one, "50号面条是哪天吃的"))
+            assert "蓝雨伞" in "\n".join(hit.text for hit in other.recall("蓝雨伞").ranked)
+        open_one.finish()
+        assert upkeep.verify(open_one)["problems"] == []
+    with opened(home, CountingEmbedder(OLD)) as agent:
+        agent.settle_indexes()
+        report = upkeep.verify(agent)
+        assert (report["problems"], report["without_vector"]) == ([], 0)
+        assert agent.store.get(said).user == "我买了一把蓝雨伞"
+        assert "其实喝了粥" in "\n".join(hit.text for hit in agent.recall("我其实喝了粥").ranked[:1])
 
 
 @pytest.mark.soak
