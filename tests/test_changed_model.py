@@ -162,7 +162,7 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
 
     new, old = CountingEmbedder(NEW, calls=0), CountingEmbedder(OLD)
     with opened(home, new, old) as agent:
-        assert agent.dense.serving is old and agent.threshold("events") == OLD / 1000
+        assert agent.dense.serving is old and agent.recipes.threshold("events") == OLD / 1000
         found = recalled(agent, "500号面条是哪天吃的")  # the talk goes on while the new model is at work
         assert "500号面条" in shown(found)
         assert "500号面条是哪天吃的" in old.queries and not new.queries
@@ -173,7 +173,11 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
         new.let(1 << 30)
         agent.settle_indexes()
 
-        assert agent.dense.serving is new and agent.threshold("events") == NEW / 1000 and agent.dense.changing() is None
+        assert (
+            agent.dense.serving is new
+            and agent.recipes.threshold("events") == NEW / 1000
+            and agent.dense.changing() is None
+        )
         assert "换模型的时候我买了一把蓝雨伞" in old.passages and "换模型的时候我买了一把蓝雨伞" in new.passages
         assert "500号面条" in shown(recalled(agent, "500号面条呢")) and "500号面条呢" in new.queries
         assert "500号面条呢" not in old.queries
@@ -281,6 +285,34 @@ def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
         assert (report["problems"], report["without_vector"]) == ([], 0)
         assert agent.store.get(said).user == "我买了一把蓝雨伞"
         assert "其实喝了粥" in "\n".join(hit.text for hit in agent.recall("我其实喝了粥").ranked[:1])
+
+
+class FailingEmbedder(CountingEmbedder):
+    """One that does not answer as long as ``down``, as an endpoint may."""
+
+    down = True
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
+        if self.down:
+            raise EmbeddingError("the endpoint does not answer")
+        return super().embed(texts, kind)
+
+
+def test_an_embedding_model_that_fails_for_a_while_is_told_of_until_it_works(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    embedder = FailingEmbedder(OLD)
+    with opened(home, embedder) as agent:
+        say(agent, "我买了一把蓝雨伞")
+        agent.finish()
+        agent.settle_indexes()
+        assert "蓝雨伞" in "\n".join(hit.text for hit in agent.recall("蓝雨伞").ranked)
+        assert [problem for problem in agent.problems() if "does not answer" in problem]
+        embedder.down = False
+        say(agent, "然后回家了")
+        agent.finish()
+        agent.settle_indexes()
+        report = upkeep.verify(agent)
+        assert (report["problems"], report["without_vector"]) == ([], 0)
 
 
 @pytest.mark.soak

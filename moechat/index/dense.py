@@ -146,13 +146,16 @@ class Dense:
         if space is None:
             return None
         try:
-            return make(space)
+            made = make(space)
         except EmbeddingError as error:
             if self._warned != str(error):
                 self._warned = str(error)
                 log.warning("embedding failed, words and time serve: %s", error)
             self.notice = str(error)
             return None
+        if self.changing() is None:  # else the notice may tell of the model that is to serve next
+            self._warned = self.notice = ""
+        return made
 
     def close(self) -> None:
         for space in self.spaces:
