@@ -34,56 +34,18 @@ from moechat.memory import context
 from moechat.memory.anchors import Anchors
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
+from moechat.memory.recipes import Recipes
 from moechat.memory.roll import Due, Roller, due
 from moechat.memory.world_book import WorldBook
-from moechat.model import Exchange, Hit, Message, Recollection, Span, Status
+from moechat.model import Exchange, Message, Recollection, Span, Status
 from moechat.prompts import Prompts
-from moechat.recall import Budget, Candidates, Recipe, recall
+from moechat.recall import Budget, recall
 from moechat.store.files import FileStore
+from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, told
 
 log = logging.getLogger(__name__)
 TICK_S = 5.0
 SLICE = 256  # exchanges that are embedded before other background work has its turn
-SHOWN_TEXT = 400
-DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
-
-
-@dataclass(frozen=True)
-class Recalled:
-    """The reply is about to begin; this is what it rests on. ``seen`` are exchanges still in the context."""
-
-    exchange_id: str
-    recollection: Recollection
-
-
-@dataclass(frozen=True)
-class Delta:
-    """A piece of the reply, as it streams."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Ended:
-    """The reply is stored, durably. ``error`` says in words what went wrong, "" where nothing did."""
-
-    exchange: Exchange
-    error: str = ""
-
-
-TurnEvent = Recalled | Delta | Ended
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An exchange as a face shows it: ``grounds`` is what its reply rested on, ``spans`` the times understood."""
-
-    exchange: Exchange
-    grounds: Sequence[dict[str, object]]
-    spans: Sequence[Span] = ()
-    error: str = ""
-    variants: int = 1
-    chosen: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,6 +87,7 @@ class Agent:
         self.core = CoreMemory(self.store, self.dense)
         self._lore_tables: dict[str, VectorTable] = {}
         self._book: tuple[str, WorldBook] | None = None
+        self.recipes = Recipes(lambda: self.config, self.dense, self.diary, self.core, lambda: self.book)
         self._prompts = Prompts(around.prompt_folders, character.language)
         self._roller = Roller(
             self.store, self.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
@@ -163,7 +126,11 @@ class Agent:
         found = [str(problem) for problem in self.store.problems]
         found += [str(self._file.problem)] if self._file.problem else []
         found += [str(problem) for problem in self.book.problems]
-        found += [text for text in (self._history_problem, self.dense.notice, self._roller.problem) if text]
+        found += [
+            text
+            for text in (self._history_problem, self.dense.notice, self._roller.problem)
+            if text
+        ]
         left, seconds = self._embedding
         if left > SLICE:
             found.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
@@ -239,10 +206,10 @@ class Agent:
             previous = before[-1].char if before else ""
             cue = self._cue(text, now, previous)  # 2. the cue, and all recipes side by side
             found = self._recall(cue, before, own=id_)  # 3. merged, fused, within the budget
-            grounds = [_ground(hit) for hit in found.hits] + [
-                _ground(d.hit) | {"dropped": d.why} for d in found.dropped if d.why == "in_context"
+            grounds = [ground(hit) for hit in found.hits] + [
+                ground(d.hit) | {"dropped": d.why} for d in found.dropped if d.why == "in_context"
             ][:3]
-            spans = [[s.phrase, s.start.isoformat(), s.end.isoformat(), s.granularity] for s in found.spans]
+            spans = [told(span) for span in found.spans]
             yield Recalled(id_, found)
             request = self._request(text, now, before, found)  # 4. the prompt
             for piece in self._pieces(request):  # 5. the reply streams
@@ -271,7 +238,9 @@ class Agent:
         messages = assembly.assemble(
             character, self._prompts, talk, found, text, now, recalled_position=chat.recalled_position
         )
-        in_view = [d.hit for d in found.dropped if d.why == "in_context" and d.hit.side != "char"]  # the user's words alone
+        in_view = [
+            d.hit for d in found.dropped if d.why == "in_context" and d.hit.side != "char"
+        ]  # the user's words alone
         hits = [*found.hits, *in_view]
         return ChatRequest(messages, character, text, now, found.spans, found.empty_spans, hits, kept)
 
@@ -338,7 +307,7 @@ class Agent:
         settings = self.config.recall
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
         found = recall(
-            cue, self._recipes(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
+            cue, self.recipes.active(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
             budget=Budget(settings.token_budget, dict(settings.min_share.model_dump())),
             widen=self.diary.widen, in_context={own, *(e.id for e in kept)}, empty_spans=self._empty_spans,
         )  # fmt: skip
@@ -346,46 +315,6 @@ class Agent:
 
     def _empty_spans(self, cue: Cue) -> Sequence[Span]:
         return self.diary.empty_spans(cue) if self.config.Agent.long_memory else []
-
-    def _recipes(self) -> list[Recipe]:
-        agent = self.config.Agent
-        runs: dict[str, tuple[bool, str, Callable[[Cue], Candidates]]] = {
-            "by_time": (agent.long_memory, "diary", self._by_time),
-            "events": (agent.long_memory, "diary", self._events),
-            "profile": (agent.is_core_mem, "core", self._profile),
-            "lore": (agent.lore_books, "lore", self._lore),
-        }
-        recipes = []
-        for name, settings in self.config.recall.recipes.items():
-            on, layer, run = runs[name]
-            if on and settings.enabled:
-                recipes.append(Recipe(name, layer, run, settings.weight, settings.limit))  # type: ignore[arg-type]
-        return recipes
-
-    def threshold(self, recipe: str) -> float:
-        """The floor of a recipe: as configured, else that of the embedding model that serves: as fitted, else its own."""
-        if (configured := self.config.threshold(recipe)) is not None:
-            return configured
-        layer = {"by_time": "diary", "events": "diary", "profile": "core", "lore": "lore"}[recipe]
-        serving = self.dense.serving
-        own = self.config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else None
-        return getattr(own, layer) if own else DEFAULT_THRESHOLDS[layer]
-
-    def _by_time(self, cue: Cue) -> Candidates:
-        return self.diary.by_time(cue, threshold=self.threshold("by_time"), check=self.config.Agent.is_check_memorys)
-
-    def _events(self, cue: Cue) -> Candidates:
-        return self.diary.events(cue, threshold=self.threshold("events"))
-
-    def _profile(self, cue: Cue) -> Candidates:
-        top_k = self.config.Agent.core_top_k
-        return [(hit, "") for hit in self.core.search(cue, top_k=top_k, threshold=self.threshold("profile"))]
-
-    def _lore(self, cue: Cue) -> Candidates:
-        depth = self.config.Agent.scan_depth
-        threshold = self.threshold("lore")
-        hits = self.book.search(cue.clauses, cue.clause_vectors, scan_depth=depth, threshold=threshold, text=cue.text)
-        return [(hit, "") for hit in hits]
 
     # ---- the context and what follows it
 
@@ -572,22 +501,11 @@ class Agent:
             if id_ not in tree.retracted and id_ not in self.store.state.missing:
                 ids.append(id_)
         ids.reverse()
-        shown = [self._shown(exchange) for exchange in self.store.exchanges(ids).values()]
-        if len(shown) < count:
-            first = shown[0].exchange.at if shown else (self.store.get(before).at if before else None)
-            shown = [Shown(e, ()) for e in self.diary.unlogged(first, count - len(shown))] + shown
-        return shown
-
-    def _shown(self, exchange: Exchange) -> Shown:
-        node = self.store.tree.nodes.get(exchange.id)
-        if node is None or node.variant is None:
-            return Shown(exchange, ())
-        variant = node.variant
-        spans = [
-            Span(phrase, datetime.fromisoformat(start), datetime.fromisoformat(end), unit)
-            for phrase, start, end, unit in variant.spans
-        ]
-        return Shown(exchange, variant.hits, spans, variant.error, len(node.variants), node.chosen)
+        found = [shown(exchange, tree.nodes.get(exchange.id)) for exchange in self.store.exchanges(ids).values()]
+        if len(found) < count:
+            first = found[0].exchange.at if found else (self.store.get(before).at if before else None)
+            found = [Shown(e, ()) for e in self.diary.unlogged(first, count - len(found))] + found
+        return found
 
 
 def clean(text: str) -> str:
@@ -601,13 +519,3 @@ def _close(stream: Iterator[str]) -> None:
     if close is not None:
         with contextlib.suppress(ValueError):
             close()
-
-
-def _ground(hit: Hit) -> dict[str, object]:
-    """A hit as the log and the faces keep it."""
-    return {
-        "layer": hit.layer, "recipe": hit.recipe, "id": hit.id, "time": hit.time.isoformat() if hit.time else "",
-        "text": hit.text[:SHOWN_TEXT], "score": round(hit.score, 4), "words": list(hit.words),
-        "features": {name: round(float(value), 4) for name, value in hit.features.items()},
-        "span": hit.span.phrase if hit.span else "", "sources": list(hit.sources),
-    }  # fmt: skip

@@ -148,7 +148,7 @@ def _web(args: argparse.Namespace) -> int:
 
 
 def _say(args: argparse.Namespace) -> int:
-    from moechat.agent import Delta, Ended, Recalled
+    from moechat.turn import Delta, Ended, Recalled
 
     with _house(args) as house:
         agent = house.agent(args.character, args.user)

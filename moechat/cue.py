@@ -19,7 +19,7 @@ Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 @dataclass(frozen=True)
 class Cue:
-    """``embed`` gives the (n, dim) unit vectors of queries, None where the embedding model fails; itself None where none serves."""
+    """``embed`` gives the (n, dim) unit vectors of queries, None where the model fails; itself None where none serves."""
 
     text: str
     now: datetime

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from moechat.agent import Agent, Ended, Recalled
+from moechat.agent import Agent
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
@@ -25,6 +25,7 @@ from moechat.clock import SetClock
 from moechat.house import House
 from moechat.model import Exchange, Recollection
 from moechat.store.files import FileStore
+from moechat.turn import Ended, Recalled
 
 ZONE = ZoneInfo("Asia/Shanghai")
 CHARACTER = "小满"

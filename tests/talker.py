@@ -22,7 +22,7 @@ from typing import Any
 
 from houses import CHARACTER, answer, fact
 
-from moechat.agent import Agent, Delta, Ended, Recalled
+from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.clock import SetClock
@@ -30,6 +30,7 @@ from moechat.errors import ModelError, MoeChatError
 from moechat.house import House
 from moechat.language import words
 from moechat.model import Message
+from moechat.turn import Delta, Ended, Recalled
 
 ASKED = re.compile(r"^\[(\d+)\] 20.*\n用户> (.*)$", re.MULTILINE)
 CAT = re.compile(r"叫雪球(\w+)的猫")

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from moechat import upkeep
-from moechat.agent import Agent, Delta, Ended, Recalled
+from moechat.agent import Agent
 from moechat.ai.chat_model import OpenAIChatModel
 from moechat.ai.offline import OfflineModel
 from moechat.ai.scripted import Line, ScriptedModel
@@ -20,6 +20,7 @@ from moechat.errors import ModelError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.memory import context
 from moechat.model import Message
+from moechat.turn import Delta, Ended, Recalled
 from tests.houses import (
     CHARACTER,
     Home,

@@ -119,22 +119,22 @@ def test_what_is_fitted_serves_that_model_alone(home: Home) -> None:
         fitted = made.fits[0].threshold
     with home.open() as house:
         agent = house.agent()
-        assert agent.threshold("events") == fitted
-        assert agent.threshold("profile") == home.embedder.thresholds.core
+        assert agent.recipes.threshold("events") == fitted
+        assert agent.recipes.threshold("profile") == home.embedder.thresholds.core
     home.embedder = HashEmbedder(home.embedder.dim * 2)
     with home.open() as house:
         agent = house.agent()
         agent.settle_indexes()
         assert agent.dense.serving is not None
         if agent.dense.serving.fingerprint == home.embedder.fingerprint:
-            assert agent.threshold("events") == home.embedder.thresholds.diary
+            assert agent.recipes.threshold("events") == home.embedder.thresholds.diary
 
 
 def test_a_configured_threshold_comes_before_a_fitted_one(home: Home) -> None:
     fitted = {home.embedder.fingerprint: {"diary": 0.21, "core": 0.22, "lore": 0.23}}
     home.configure(embedding={"provider": "hash", "fitted": fitted}, Agent={"core_threshold": 0.4})
     with home.open() as house:
-        assert [house.agent().threshold(recipe) for recipe in ("events", "profile", "lore")] == [0.21, 0.4, 0.23]
+        assert [house.agent().recipes.threshold(recipe) for recipe in ("events", "profile", "lore")] == [0.21, 0.4, 0.23]
 
 
 def test_the_command_reads_pairs_reports_and_writes(

@@ -26,8 +26,9 @@ from model_server import (
 )
 
 from moechat import upkeep
-from moechat.agent import Agent, Delta, Ended
+from moechat.agent import Agent
 from moechat.house import House
+from moechat.turn import Delta, Ended
 
 KEY = "sk-very-secret"
 PATIENCE_S = 20.0

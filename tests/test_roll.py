@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moechat import upkeep
@@ -90,6 +90,7 @@ def test_an_idle_hour_a_close_and_a_full_batch_understand_and_cut_nothing() -> N
 @given(
     st.integers(0, 40), st.sets(st.integers(1, 45)), st.floats(0, 30), st.booleans(), st.booleans(), st.integers(0, 3)
 )
+@settings(deadline=None)
 def test_what_leaves_was_understood_or_is_in_the_work(
     rounds: int, waiting: set[int], idle_h: float, scene: bool, closing: bool, batch: int
 ) -> None:

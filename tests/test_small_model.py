@@ -9,8 +9,9 @@ import pytest
 from houses import Home, recalled, shown
 
 from moechat import upkeep
-from moechat.agent import Agent, Delta, Ended, TurnEvent
+from moechat.agent import Agent
 from moechat.house import House
+from moechat.turn import Delta, Ended, TurnEvent
 
 pytestmark = pytest.mark.slow
 CHARACTER = {

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.agent import Shown
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
 from moechat.model import Exchange, Span
+from moechat.turn import Shown
 from moechat.web import draw, running, serve
 from moechat.web.draw import Face
 from moechat.web.server import POLICY

@@ -48,9 +48,11 @@ def fill(agent: Agent, lines: list[Line]) -> list[str]:
 @contextmanager
 def house(config_path: Path, now: str | None = None) -> Iterator[House]:
     """A house on a throw-away folder, with the sample characters and their month; the folder goes when it closes."""
-    with TemporaryDirectory(prefix="moechat-demo-") as folder, House(Path(folder) / "data", config_path, now=now) as made:
+    with (
+        TemporaryDirectory(prefix="moechat-demo-") as folder,
+        House(Path(folder) / "data", config_path, now=now) as made,
+    ):
         moment = made.clock.now()
         for name, language in CHARACTERS.items():
             fill(made.agent(name), month(language, moment))
         yield made
-

@@ -89,7 +89,8 @@ class Dense:
             old = None
         if old is not None and old.fingerprint == served:
             return self._space(old)
-        self.notice = f"the embedding model changed from {served} to {embedder.fingerprint}; until its vectors are made, words and time serve"
+        changed = f"the embedding model changed from {served} to {embedder.fingerprint}"
+        self.notice = f"{changed}; until its vectors are made, words and time serve"
         return None
 
     def _manifest(self) -> dict:

@@ -22,7 +22,6 @@ from moechat.model import Fact, FactDraft, Hit
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 
-
 COMMON = 100  # a word that more facts than this have tells none of them from the others
 
 

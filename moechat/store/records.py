@@ -220,7 +220,9 @@ def replace(path: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:
-            with contextlib.suppress(OSError):  # a temporary file is its owner's alone; the file was perhaps others' too
+            with contextlib.suppress(
+                OSError
+            ):  # a temporary file is its owner's alone; the file was perhaps others' too
                 Path(name).chmod(path.stat().st_mode & 0o777)
             file.write(data)
             file.flush()

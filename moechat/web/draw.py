@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
-from moechat.agent import Shown
 from moechat.model import Span
+from moechat.turn import Shown
 from moechat.web.words import Words
 
 GROUPS = ("context", "diary", "core", "lore")

@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
-from moechat.agent import Agent, Shown
+from moechat.agent import Agent
 from moechat.ai.chat_model import diagnose
 from moechat.cue import Cue
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.model import Span
+from moechat.turn import Shown
 from moechat.web import draw
 from moechat.web.draw import Face
 from moechat.web.layout import Parts, lay_out

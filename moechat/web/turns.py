@@ -9,9 +9,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from moechat.agent import Agent, Delta, Ended, Recalled, Shown, TurnEvent
+from moechat.agent import Agent
 from moechat.errors import MoeChatError
 from moechat.model import Recollection
+from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent
 
 ASK_S = 0.05
 
