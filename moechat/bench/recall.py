@@ -282,7 +282,7 @@ class Measurement:
         self.files = {str(path): dataset.read(path) for path in files}
 
     def strangers(self, haystack: Haystack) -> list[Question]:
-        """Questions that others can answer from their memory, evenly chosen."""
+        """Questions that others can answer from their memory, evenly chosen whatever the order of the files."""
         theirs = [
             question
             for haystacks in self.files.values()
@@ -292,6 +292,7 @@ class Measurement:
             if question.counts
             and not when.resolve(question.text, question.asked_at)  # a named day has an answer here, too
         ]
+        theirs.sort(key=lambda question: question.text)
         return theirs[:: max(1, -(-len(theirs) // STRANGERS))]
 
     def ours(self, each: Callable[[Row], None] = lambda _: None, changed: Mapping[str, Any] | None = None) -> list[Row]:

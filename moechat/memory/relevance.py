@@ -53,7 +53,7 @@ class Floor:
         if parts["speaker"] < WEIGHTS["speaker"]:
             parts["speaker"] = 0.0  # 我 and 你 rank the sides; half of the diary is told by each
         heard = sum(parts.values()) - (1 - self.known) * sum(parts[name] for name in WORDS)
-        return heard >= enough or bool(meets(features.get("cosine", -1.0), self.threshold))
+        return bool(heard >= enough) or bool(meets(features.get("cosine", -1.0), self.threshold))
 
     def near(self, features: Mapping[str, float]) -> bool:
         """Whether a hit is about the same by meaning alone, or has the words (seed 003's filter on a named time)."""
