@@ -93,6 +93,7 @@ class Agent:
             self.store, self.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
             retry_s=self.config.roll.retry_s, character=lambda: self.character, model=around.understanding,
             dedupe_window=self.config.Agent.core_dedupe_window,
+            batch_size=self.config.understanding.batch_size,
         )  # fmt: skip
         self._anchors = Anchors(self.core, self.store, around.clock)
         self._before: list[Message] = []
@@ -126,11 +127,7 @@ class Agent:
         found = [str(problem) for problem in self.store.problems]
         found += [str(self._file.problem)] if self._file.problem else []
         found += [str(problem) for problem in self.book.problems]
-        found += [
-            text
-            for text in (self._history_problem, self.dense.notice, self._roller.problem)
-            if text
-        ]
+        found += [text for text in (self._history_problem, self.dense.notice, self._roller.problem) if text]
         left, seconds = self._embedding
         if left > SLICE:
             found.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")

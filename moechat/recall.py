@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field, replace
 
+from moechat.ai.offline import without_notice
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
 from moechat.model import Dropped, Exchange, Hit, Layer, Recollection, Span
@@ -206,5 +207,7 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
 
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
     """An exchange as a block shows it."""
-    lines = [f"{user_name}：{exchange.user}"] if exchange.user else []
-    return "\n".join([*lines, f"{character_name}：{exchange.char}"] if exchange.char else lines)
+    mark = ": " if f"{user_name}{character_name}".isascii() else "："
+    char = without_notice(exchange.char)
+    lines = [f"{user_name}{mark}{exchange.user}"] if exchange.user else []
+    return "\n".join([*lines, f"{character_name}{mark}{char}"] if char else lines)

@@ -64,8 +64,8 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "en": "{model} finished without writing a reply: try again or choose another model.",
     },
     "no_package": {
-        "zh": "在本机运行 GGUF 文件需要另外安装一个包：pip install 'moechat[local]'",
-        "en": "Running a GGUF file needs one more package: pip install 'moechat[local]'",
+        "zh": "在本机运行 GGUF 文件需要另外安装一个包：pip install xllamacpp",
+        "en": "Running a GGUF file needs one more package: pip install xllamacpp",
     },
     "no_file": {
         "zh": "没有找到可用的模型文件 {detail}：请检查路径，它应当是一个 GGUF 文件。",

@@ -27,6 +27,7 @@ LISTED = 3  # memories in an enumeration
 REMARK_WORDS = 6  # a longer greeting is more than a greeting
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_NEGATIVE = re.compile(r"不|没|讨厌|受不了|\bnot\b|n't\b|no longer|\bhates?\b|dislikes?|never")
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
 _EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
@@ -43,6 +44,13 @@ class Memory:
     source: str = ""
     place: int = 0  # of the clause in its source
     named: bool = False  # the question names an entry of the world book
+
+
+def without_notice(text: str) -> str:
+    """A reply without the note that no model is connected: that is no word of the character's, and nothing to remember."""
+    for notice in NOTICES.values():
+        text = text.replace(notice.strip(), "")
+    return text.rstrip() if "\n\n" in text else text
 
 
 class OfflineModel:
@@ -212,7 +220,17 @@ class _Talk:
         ]
         for hit in self.request.hits:
             found += self._of_hit(hit)
-        return found
+        known = [memory for memory in found if memory.layer == "core" and memory.at]
+        return [memory for memory in found if not any(self._overtaken(memory, fact) for fact in known)]
+
+    def _overtaken(self, memory: Memory, fact: Memory) -> bool:
+        """Whether a later fact says the opposite of the same thing (我喜欢喝咖啡, then 用户不喝咖啡)."""
+        if memory.layer in ("core", "lore") or not memory.at or not fact.at or memory.at >= fact.at:
+            return False
+        if bool(_NEGATIVE.search(memory.text)) == bool(_NEGATIVE.search(fact.text)):
+            return False
+        shared = self._content(memory.text).keys() & self._content(fact.text).keys()
+        return any(len(word) > 1 for word in shared)
 
     def _of_hit(self, hit: Hit) -> list[Memory]:
         if hit.layer in ("core", "lore"):
@@ -281,9 +299,13 @@ class _Talk:
         score = sum(weights.values())
         for this, other in ((ears.likes, ears.dislikes), (ears.dislikes, ears.likes)):
             if this.search(asked) and not other.search(asked):
-                score += 3.0 if this.search(text) else -6.0 if other.search(text) else -4.0
+                named = any(len(word) > 2 or (len(word) > 1 and _HAN.match(word)) for word in weights)
+                yes_or_no = named and memory.layer == "core"  # 我喜欢香菜吗: whichever is known of it
+                score += 3.0 if this.search(text) else 0.0 if yes_or_no else -6.0 if other.search(text) else -4.0
         if score and memory.dated == 2:
             score += 1.0
+        if score > 0 and memory.layer == "core" and not self.request.spans:
+            score += 2.5  # what is known now comes before what was once said
         if memory.layer == "lore":
             score += 2.0 * memory.named - 1.0 * bool(ears.mine.search(asked))
         return score, frozenset(weights)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 ZH: Mapping[str, tuple[str, ...]] = {
     "notice": (
-        "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接」面板填写，"
+        "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接模型」里填写，"
         "或在 config.yaml 写 chat.base_url 和 chat.model，密钥放在环境变量 MOECHAT_API_KEY。）",
     ),
     # answers from memory
@@ -75,8 +75,8 @@ ZH: Mapping[str, tuple[str, ...]] = {
 
 EN: Mapping[str, tuple[str, ...]] = {
     "notice": (
-        "(No language model is connected: I can only answer from memory. To connect one, use the Connection panel of "
-        "the web page, or set chat.base_url and chat.model in config.yaml, with the key in MOECHAT_API_KEY.)",
+        "(No language model is connected: I can only answer from memory. To connect one, use “Connect a model” "
+        "on the page, or set chat.base_url and chat.model in config.yaml, with the key in MOECHAT_API_KEY.)",
     ),
     "told_now": ("You told me: {said}.", "I remember that you said: {said}."),
     "told_then": ("You told me {day}: “{said}”.", "I remember what you said {day}: “{said}”."),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moechat import yaml_file
+from moechat.ai.offline import without_notice
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
@@ -28,7 +29,7 @@ def messages(exchanges: Sequence[Exchange]) -> list[Message]:
     for exchange in exchanges:
         said.append(Message("user", exchange.user))
         if exchange.char:
-            said.append(Message("assistant", exchange.char))
+            said.append(Message("assistant", without_notice(exchange.char)))
     return said
 
 

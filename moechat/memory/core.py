@@ -6,6 +6,7 @@ back brings the old one up again. A fact is visible where any exchange that stat
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +18,26 @@ from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.index.vector import FlatIndex, meets
 from moechat.language import words
-from moechat.memory.contradiction import relation
+from moechat.memory.contradiction import keyword_class, relation
 from moechat.model import Fact, FactDraft, Hit
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 
+# What a question asks for, by the class of fact that answers it (contradiction.CLASSES), in whatever words.
+ASKED: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "taste": r"我.{0,4}(?:喜欢|讨厌|爱吃|爱喝|爱看|不吃|不喝|口味|爱好)|my (?:hobb|taste|favou?rite)|think of"
+        r"|(?:do|did) i (?:\w+ )?(?:like|love|hate|dislike|enjoy|prefer)|i (?:can't|cannot) stand",
+        "home": r"我.{0,3}(?:住|家在)|where (?:do|did) i live|my (?:home|address)",
+        "name": r"我.{0,2}(?:叫什么|名字|是谁)|my name|who am i",
+        "age": r"我.{0,3}(?:几岁|多大|年纪)|how old am i|my age",
+        "birthday": r"我.{0,3}生日|my birthday",
+        "job": r"我.{0,4}(?:工作|做什么的|职业|上班)|my (?:job|work)|(?:do|did) i (?:do for|work)",
+        "allergy": r"我.{0,3}过敏|am i allergic|my allerg",
+        "pet": r"我.{0,4}(?:宠物|猫|狗)|my (?:pet|cat|dog)",
+    }.items()
+}
 COMMON = 100  # a word that more facts than this have tells none of them from the others
 
 
@@ -42,6 +58,7 @@ class _Snapshot:
     index: FlatIndex | None
     vectors: np.ndarray | None
     by_word: Mapping[str, Sequence[int]]
+    by_class: Mapping[str, Sequence[int]]
 
 
 class CoreMemory:
@@ -88,6 +105,10 @@ class CoreMemory:
             having = now.by_word.get(word, ())
             for i in having if len(having) <= COMMON else ():
                 shared.setdefault(i, []).append(word)
+        for name, pattern in ASKED.items():
+            if pattern.search(cue.text):
+                for i in now.by_class.get(name, ())[-COMMON:]:
+                    shared.setdefault(i, []).append(name)
         return shared
 
     def _now(self) -> _Snapshot:
@@ -113,7 +134,11 @@ class CoreMemory:
         for i, fact in enumerate(facts):
             for word in set(self._words_of(fact.text)):
                 by_word.setdefault(word, []).append(i)
-        return _Snapshot(key, facts, FlatIndex(vectors) if vectors is not None else None, vectors, by_word)
+        by_class: dict[str, list[int]] = {}
+        for i, fact in enumerate(facts):
+            if fact.draft.entity == "user":
+                by_class.setdefault(keyword_class(fact.draft), []).append(i)
+        return _Snapshot(key, facts, FlatIndex(vectors) if vectors is not None else None, vectors, by_word, by_class)
 
     def _words_of(self, text: str) -> tuple[str, ...]:
         if text not in self._words:

@@ -21,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 from filelock import FileLock, Timeout
 
+from moechat.ai.offline import without_notice
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
 from moechat.index.hybrid import Doc, HybridIndex
@@ -157,7 +158,7 @@ class Diary:
             self._write()
 
     def _docs(self, side: Side) -> list[Doc]:
-        texts = (side.user, side.char)
+        texts = (side.user, without_notice(side.char))
         at = local(datetime.fromtimestamp(side.t, UTC), self._store.zone)
         return [
             Doc(2 * side.row + i, side.t, self._speakers[i], text, _told_of(text, at))
@@ -211,7 +212,7 @@ class Diary:
 
     def _embed(self, space: Space, known: Sequence[VectorTable], batch: Sequence[Side]) -> bool:
         """Store the vectors of a batch in the first of the ``known`` tables; False where its rows are no longer ours."""
-        texts = [text for side in batch for text in (side.user, side.char)]
+        texts = [text for side in batch for text in (side.user, without_notice(side.char))]
         positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
         keys = [text_key(text) for text in texts]
         vectors = np.zeros((len(texts), known[0].dim), dtype=np.float32)
@@ -461,7 +462,7 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def _hit(exchange: Exchange, side: int, score: float, features: dict[str, float], shared: Sequence[str]) -> Hit:
-    text = (exchange.user, exchange.char)[side]
+    text = (exchange.user, without_notice(exchange.char))[side]
     return Hit(
         "diary", "events", exchange.id, text, score, exchange.at, (exchange.id,), features, tuple(shared),
         side=SIDES[side],  # type: ignore[arg-type]

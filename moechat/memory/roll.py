@@ -77,6 +77,7 @@ class Roller:
     character: Callable[[], Character]
     model: Callable[[], ChatModel]
     dedupe_window: int = 100
+    batch_size: int = 0
     failures: int = 0
     not_before: datetime | None = None
     problem: str = ""
@@ -114,8 +115,9 @@ class Roller:
     def run(self, work: Due, now: datetime) -> bool:
         """Understand, then cut. False where understanding failed: it stays queued, and is tried again later."""
         done = True
-        for start in range(0, len(work.understand), LARGEST_BATCH):
-            done = done and self._understand(work.understand[start : start + LARGEST_BATCH], now)
+        size = self.batch_size or LARGEST_BATCH
+        for start in range(0, len(work.understand), size):
+            done = done and self._understand(work.understand[start : start + size], now)
         if work.cut_after and (done or work.must_cut):
             self.store.cut(work.cut_after, now)
         return done
@@ -137,7 +139,7 @@ class Roller:
         except (ModelError, DataError) as error:
             self.failures += 1
             self.not_before = now + timedelta(seconds=self.retry_s * 2 ** min(self.failures - 1, 8))
-            self.problem = str(error)
+            self.problem = f"what was said waits to be understood: {error}"
             log.warning("understanding failed, tried again after %s: %s", self.not_before, error)
             return False
         self.failures, self.not_before, self.problem = 0, None, ""
