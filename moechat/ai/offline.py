@@ -48,9 +48,11 @@ class Memory:
 
 def without_notice(text: str) -> str:
     """A reply without the note that no model is connected: that is no word of the character's, and nothing to remember."""
+    if "MOECHAT_API_KEY" not in text:
+        return text
     for notice in NOTICES.values():
         text = text.replace(notice.strip(), "")
-    return text.rstrip() if "\n\n" in text else text
+    return text.rstrip()
 
 
 class OfflineModel:

@@ -9,7 +9,7 @@ surroundings have, who said it, and whether it tells something of the kind that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,17 @@ class Ranked:
 
     def words(self, i: int) -> list[str]:
         """The words (stems, character pairs) of the question that the i-th document has."""
-        return [] if self._present is None else [self._names[j] for j in np.flatnonzero(self._present[i]).tolist()]
+        if self._present is None:
+            return []
+        return [self._names[j] for j in self._present[i].nonzero()[0].tolist()]
+
+    def each(self) -> Iterator[tuple[int, float, dict[str, float], list[str]]]:
+        """(document, score, its features that count, its words), best first."""
+        names = list(self.features)
+        table = np.stack([self.features[name] for name in names], axis=1).tolist() if len(self) else []
+        for i, (doc, score, values) in enumerate(zip(self.docs.tolist(), self.scores.tolist(), table, strict=True)):
+            features = {name: value for name, value in zip(names, values, strict=True) if value and value == value}
+            yield doc, score, features, self.words(i)
 
 
 class HybridIndex:

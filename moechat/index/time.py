@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class TimeIndex:
@@ -12,7 +16,7 @@ class TimeIndex:
     def __init__(self, items: Iterable[tuple[int, float]] = ()) -> None:
         ordered = sorted(items, key=lambda item: item[1])
         keys, moments = zip(*ordered, strict=True) if ordered else ((), ())
-        self._keys, self._times = list(keys), list(moments)
+        self._keys, self._times = array("q", keys), array("d", moments)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -29,13 +33,14 @@ class TimeIndex:
                 del self._times[at], self._keys[at]
                 return
 
-    def between(self, start: float, end: float) -> list[int]:
+    def between(self, start: float, end: float) -> NDArray[np.int64]:
         """Keys with start ≤ moment ≤ end, in order of time (seed 003, golden ``range_search``)."""
-        return self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
+        found = self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
+        return np.frombuffer(found, dtype=np.int64)
 
     def keys(self) -> list[int]:
         """All keys, in order of time."""
-        return list(self._keys)
+        return self._keys.tolist()
 
     def bounds(self) -> tuple[float, float] | None:
         """The first and the last moment, None where there is none."""

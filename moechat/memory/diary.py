@@ -279,26 +279,18 @@ class Diary:
                 cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=_ends(spans), hints=_ends(hints),
                 hidden=self._hidden_documents(),
             )  # fmt: skip
-        docs = ranked.docs.tolist()
-        more = sorted({2 * row for row in happened}.difference(docs))
-        rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc in [*docs, *more])))}
+        ranks = list(ranked.each())
+        more = {2 * row for row in happened}.difference(doc for doc, *_ in ranks)
+        ranks += [(doc, 0.0, {}, []) for doc in sorted(more)]
+        rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc, *_ in ranks)))}
         found: list[Found] = self._unfiled(cue, spans)
         floor = Floor.of(cue.text, self._index, threshold)
         hidden = self._store.hidden()
         corrected = {node.id for node in self._store.tree.unfiled()}  # the day file cannot be written: it has old words
-        for i, doc in enumerate([*docs, *more]):
+        for doc, score, features, shared in ranks:
             if (row := rows.get(doc // 2)) is None or row.exchange.id in hidden or row.exchange.id in corrected:
                 continue
-            known = i < len(docs)
-            features = {name: float(values[i]) for name, values in ranked.features.items()} if known else {}
-            features = {name: value for name, value in features.items() if value and not math.isnan(value)}
-            hit = _hit(
-                row.exchange,
-                doc % 2,
-                float(ranked.scores[i]) if known else 0.0,
-                features,
-                ranked.words(i) if known else [],
-            )
+            hit = _hit(row.exchange, doc % 2, score, features, shared)
             inside = next((s for s in spans if s.covers(row.exchange.at)), None) or happened.get(doc // 2)
             if inside is None and features.get("inside"):
                 inside = spans[0]  # its words tell of that time
@@ -354,14 +346,14 @@ class Diary:
     def day(self, span: Span) -> list[Exchange]:
         """Everything that was told in a span, in order of time."""
         with self._lock:
-            rows = self._times.between(span.start.timestamp(), span.end.timestamp())
+            rows = self._times.between(span.start.timestamp(), span.end.timestamp()).tolist()
         hidden = self._hidden_documents()
         return [row.exchange for row in self._store.cache.rows([row for row in rows if 2 * row not in hidden])]
 
     def filtered(self, span: Span, vector: np.ndarray, threshold: float) -> np.ndarray:
         """Rows of a span whose user's or character's words are near ``vector`` (seed 003's semantic filter), by time."""
         with self._lock:
-            rows = np.array(self._times.between(span.start.timestamp(), span.end.timestamp()), dtype=np.int64)
+            rows = self._times.between(span.start.timestamp(), span.end.timestamp())
         table = self._dense.table("diary")
         if table is None or not len(rows):
             return rows
@@ -379,7 +371,7 @@ class Diary:
 
     def _has(self, span: Span) -> bool:
         with self._lock:
-            told = self._times.between(span.start.timestamp(), span.end.timestamp())
+            told = self._times.between(span.start.timestamp(), span.end.timestamp()).tolist()
         hidden = self._hidden_documents()
         return any(2 * row not in hidden for row in told) or bool(self._happened_in([span]))
 

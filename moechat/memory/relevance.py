@@ -48,11 +48,12 @@ class Floor:
 
     def passes(self, features: Mapping[str, float]) -> bool:
         """Whether a hit with these features (weighted, as the index gives them) is relevant."""
-        parts = {name: features.get(name, 0.0) for name in WEIGHTS}
         enough = ENOUGH if "cosine" in features else ENOUGH_WORDS
-        if parts["speaker"] < WEIGHTS["speaker"]:
-            parts["speaker"] = 0.0  # 我 and 你 rank the sides; half of the diary is told by each
-        heard = sum(parts.values()) - (1 - self.known) * sum(parts[name] for name in WORDS)
+        heard = sum(
+            value * (self.known if name in WORDS else 1.0) for name, value in features.items() if name in WEIGHTS
+        )
+        if (named := features.get("speaker", 0.0)) < WEIGHTS["speaker"]:
+            heard -= named  # 我 and 你 rank the sides; half of the diary is told by each
         return bool(heard >= enough) or bool(meets(features.get("cosine", -1.0), self.threshold))
 
     def near(self, features: Mapping[str, float]) -> bool:

@@ -117,7 +117,8 @@ class FileStore:
             self._names = sorted(self._signatures)
         self._turn = (self._turn + FEW_FILES // 2) % len(self._names)
         names = {*self._names[-FEW_FILES // 2 :], *self._names[self._turn :][: FEW_FILES // 2], formats.CORE}
-        return sorted(name for name in names if Signature.of(self.folder / name) != self.signature(name))
+        place = f"{self.folder}{os.sep}"
+        return sorted(name for name in names if Signature.of(place + name) != self.signature(name))
 
     def _changed_of_all(self) -> list[str]:
         known, changed, seen = self._signatures, [], 0

@@ -57,9 +57,9 @@ class Signature(NamedTuple):
     inode: int = 0
 
     @classmethod
-    def of(cls, path: Path | os.DirEntry[str]) -> Signature:
+    def of(cls, path: Path | str) -> Signature:
         try:
-            stat = path.stat()
+            stat = os.stat(path)
         except FileNotFoundError:
             return cls()
         return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
