@@ -82,7 +82,9 @@ def _log_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[s
 
 
 def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[str]:
-    cached = {row.exchange.id: row.exchange for name in store.day_files() for row in store.cache.of_file(name).values()}
+    cached = {
+        row.exchange.id: row.exchange for name in store.days.names() for row in store.cache.of_file(name).values()
+    }
     problems = [
         f"exchange {id_} is not in the cache; `moechat rebuild` mends it" for id_ in on_disk.keys() - cached.keys()
     ]

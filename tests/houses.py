@@ -127,7 +127,7 @@ def told(
 
 def imported(store: FileStore, *exchanges: tuple[str, str, str]) -> None:
     """(time, user, char), each without a log entry."""
-    store.import_exchanges(
+    store.days.add_all(
         [Exchange(moment(at).strftime("%Y%m%d-%H%M%S"), moment(at), user, char) for at, user, char in exchanges]
     )
 

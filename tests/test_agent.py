@@ -85,7 +85,7 @@ def test_what_is_stored_is_what_was_typed_and_answered_never_the_prompt(agent: A
         say(agent, typed)
         home.clock.advance(hours=14)
     agent.finish()
-    rows = [row.exchange for name in agent.store.day_files() for row in agent.store.cache.of_file(name).values()]
+    rows = [row.exchange for name in agent.store.days.names() for row in agent.store.cache.of_file(name).values()]
     assert {(e.user, e.char) for e in rows} == {(typed, "嗯，我记住了。")}
     assert len(rows) == 6
 

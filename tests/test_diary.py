@@ -168,7 +168,7 @@ class Planted:
 def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, shared: Path) -> None:
     golden = json.loads((shared / "golden" / "seed003_worked.json").read_text(encoding="utf-8"))["threshold"]
     assert (golden["vectors"], golden["threshold"]) == (VECTORS, 0.38)
-    store.import_exchanges(
+    store.days.add_all(
         [Exchange(key, moment("2025-05-20T10:00:00").replace(minute=int(key) // 100), key, "") for key in VECTORS]
     )
     dense = Dense(home.folder / ".index", Planted())
@@ -251,7 +251,7 @@ def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:
 
 def test_two_records_of_one_second_are_both_there(diary: Diary, store: FileStore) -> None:
     at = moment("2025-05-20T10:00:00")
-    store.import_exchanges([Exchange("a", at, "一", ""), Exchange("b", at, "二", "")])
+    store.days.add_all([Exchange("a", at, "一", ""), Exchange("b", at, "二", "")])
     assert set(by_time(diary, "昨天说了什么")) == {"a", "b"}
 
 

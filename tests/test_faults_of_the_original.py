@@ -286,7 +286,7 @@ def test_what_is_stored_is_what_was_typed_never_the_assembled_prompt(home: Home)
             home.clock.advance(days=1)
         sizes = {
             len(row.exchange.user)
-            for name in agent.store.day_files()
+            for name in agent.store.days.names()
             for row in agent.store.cache.of_file(name).values()
         }
         assert sizes == {len("昨天我们聊了什么？")}

@@ -633,10 +633,10 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
         parent = id_
         home.clock.advance(minutes=10)
     with store.writing():
-        store._append(entries)
-        store.import_exchanges([store.tree.nodes[id_].exchange() for id_ in ids])
+        store.record(entries)
+        store.days.add_all([store.tree.nodes[id_].exchange() for id_ in ids])
         sha = formats.text_hash
-        store._append([{"op": "filed", "id": e.id, "sha": sha(e.user, e.char)} for e in map(store.get, ids)])
+        store.record([{"op": "filed", "id": e.id, "sha": sha(e.user, e.char)} for e in map(store.get, ids)])
     store.mark_understood(ids, "rules")
     home.clock.advance(days=10)
     last = told(store, home.clock, "新", settle=True)

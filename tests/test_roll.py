@@ -226,7 +226,7 @@ def test_at_thirty_rounds_the_talk_leaves_and_the_failed_work_stays_queued(home:
             roll(agent)
         assert agent.store.tree.pending() == []
         assert "日常闲聊" not in {
-            row.tag for name in agent.store.day_files() for row in agent.store.cache.of_file(name).values()
+            row.tag for name in agent.store.days.names() for row in agent.store.cache.of_file(name).values()
         }
 
 

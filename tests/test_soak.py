@@ -326,7 +326,9 @@ def test_corrected_words_are_understood_only_once_they_stand_in_their_file(tmp_p
         agent.correct(id_, user="我养了一只叫雪球二号的猫")
         agent.finish()
         assert (facts_of(home), agent.store.tree.pending()) == ([], [id_])
-        records.replace(path, whole)  # at once: the background looks at the file meanwhile, and half of it is a hand edit
+        records.replace(
+            path, whole
+        )  # at once: the background looks at the file meanwhile, and half of it is a hand edit
         agent.finish()
         assert (facts_of(home), agent.store.tree.pending()) == (["用户养了一只叫雪球二号的猫"], [])
 

@@ -104,7 +104,7 @@ def _house(folder: Path) -> House:
 def _write(folder: Path, entries: int) -> None:
     with _house(folder) as house:
         agent = house.agent(CHARACTER)
-        agent.store.import_exchanges(exchanges(entries))
+        agent.store.days.add_all(exchanges(entries))
         agent.finish()
         agent.settle_indexes()
 

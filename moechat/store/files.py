@@ -10,7 +10,7 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,17 @@ from filelock import FileLock, Timeout
 from moechat.clock import Clock
 from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.model import Exchange, Status
-from moechat.store import formats, records
-from moechat.store.cache import Cache, Row
+from moechat.store import formats
+from moechat.store.cache import Cache
+from moechat.store.days import DayFiles, edit_entry
 from moechat.store.derived import Derived
 from moechat.store.log import Entry, JsonLines
 from moechat.store.records import Signature
 from moechat.store.state import State
-from moechat.store.tree import Node, Tree
+from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30
-BESIDE = ".2.yaml"  # our file of a day that has one of MoeChat's
 FEW_FILES = 400  # of which a turn looks at every one: a millisecond
 
 
@@ -47,10 +47,10 @@ class FileStore:
         self.tree = Tree()
         self.state = State(folder / "state.jsonl")
         self.cache = Cache(folder / ".index" / "cache.db")
-        self._signatures = self.cache.signatures()
+        self.signatures = self.cache.signatures()
         self._generation = self.cache.generation()
         self._folder_seen, self._names, self._turn = Signature(), list[str](), 0
-        self.derived = Derived(self)
+        self.derived, self.days = Derived(self), DayFiles(self)
         self.follow(all_files=True)
 
     def close(self) -> None:
@@ -91,13 +91,14 @@ class FileStore:
             self._follow_log()
             anew = self.cache.follow()
             if (generation := self.cache.generation()) != self._generation or anew:
-                self._generation, self._signatures = generation, self.cache.signatures()
+                self._generation, self.signatures = generation, self.cache.signatures()
             changed = self._changed_files(all_files or anew)
         if changed:
             with self.writing():
-                self._signatures = self.cache.signatures()
+                self.signatures = self.cache.signatures()
                 for name in self._changed_files(all_files=True):
-                    self._reread(name)
+                    is_day = name != formats.CORE and not name.endswith(formats.NOTES)
+                    (self.days if is_day else self.derived).reread(name)
                 self._generation = self.cache.generation()
 
     def _follow_log(self) -> None:
@@ -110,18 +111,18 @@ class FileStore:
     def _changed_files(self, all_files: bool) -> list[str]:
         """Names whose file is not as it was. Looks at many files, so it holds nothing but what that takes."""
         folder = Signature.of(self.folder / "memorys")
-        if all_files or len(self._signatures) <= FEW_FILES or folder != self._folder_seen:
+        if all_files or len(self.signatures) <= FEW_FILES or folder != self._folder_seen:
             self._folder_seen = folder
             return self._changed_of_all()
-        if len(self._names) != len(self._signatures):
-            self._names = sorted(self._signatures)
+        if len(self._names) != len(self.signatures):
+            self._names = sorted(self.signatures)
         self._turn = (self._turn + FEW_FILES // 2) % len(self._names)
         names = {*self._names[-FEW_FILES // 2 :], *self._names[self._turn :][: FEW_FILES // 2], formats.CORE}
         place = f"{self.folder}{os.sep}"
         return sorted(name for name in names if Signature.of(place + name) != self.signature(name))
 
     def _changed_of_all(self) -> list[str]:
-        known, changed, seen = self._signatures, [], 0
+        known, changed, seen = self.signatures, [], 0
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / "memorys") as entries:
             for item in entries:
                 name = f"memorys/{item.name}"
@@ -137,68 +138,17 @@ class FileStore:
             changed += [name for name in known if not (self.folder / name).exists() and name not in changed]
         return sorted(changed)
 
-    def _reread(self, name: str) -> None:
-        """Read a changed file anew: what differs from what we knew was changed by hand, or by a crash of ours."""
-        path = self.folder / name
-        if name.endswith(formats.NOTES) or name == formats.CORE:
-            self.derived.reread(name)
-            return
-        self._mend_torn_tail(path)
-        signature = Signature.of(path)
-        _, parsed = records.read(path)
-        problems = list(parsed.problems)
-        found: dict[str, tuple[Exchange, str]] = {}
-        for record in parsed.records:
-            try:
-                exchange, tag = formats.exchange_from(record, path, self.zone)
-                found[exchange.id] = (exchange, tag)
-            except DataError as error:
-                problems.append(error)
-        self._compare(name, found, broken=bool(problems))
-        self.sign(name, signature, problems)
-        for problem in problems:
-            log.warning("%s", problem)
-
-    def _compare(self, name: str, found: Mapping[str, tuple[Exchange, str]], *, broken: bool) -> None:
-        known = self.cache.of_file(name)
-        fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in found.values()]
-        changed = [r for r in fresh if r[0].id not in known or not _same(known[r[0].id], r)]
-        corrected = [r for r in changed if self._by_hand(r[0].id, r[2], known)]
-        gone = [] if broken else [id_ for id_ in known if id_ not in found]
-        with self.cache.transaction():
-            self.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + gone)
-            self.cache.add_exchanges(name, changed)
-        elsewhere = self.cache.by_ids(gone)  # moved by hand to a file that was read first
-        missing = [id_ for id_ in gone if id_ not in elsewhere]
-        back = [e.id for e, _, _ in fresh if e.id in self.state.missing]
-        if missing or back:
-            now = self.clock.now()
-            self.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
-            self.state.write([{"op": "found", "ids": back}] if back else [])
-        for exchange, _, sha in corrected:
-            if exchange.id in self.tree:
-                self._append([_edit(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
-        self.derived.drop([e.id for e, _, _ in corrected])
-
-    def _by_hand(self, id_: str, sha: str, known: Mapping[str, Row]) -> bool:
-        """Whether a record's text is not the one that we filed, or knew where it has no log entry."""
-        if id_ not in self.tree:
-            return id_ in known and known[id_].sha != sha
-        node = self.tree.nodes.get(id_)
-        filed = node.filed if node else self.tree.past_sha.get(id_, "")
-        return bool(filed) and filed != sha
-
     def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
         """Remember that the file, as it is now, is known."""
         self.cache.sign(name, signature, problems)
         if signature == Signature():
-            self._signatures.pop(name, None)
+            self.signatures.pop(name, None)
         else:
-            self._signatures[name] = signature
+            self.signatures[name] = signature
 
     def signature(self, name: str) -> Signature:
         """The file as we know it."""
-        return self._signatures.get(name, Signature())
+        return self.signatures.get(name, Signature())
 
     @property
     def problems(self) -> list[DataError]:
@@ -214,7 +164,7 @@ class FileStore:
             id_ = self._new_id(at)
             entry = {"op": "exchange", "id": id_, "parent": self.tree.leaf, "at": at.isoformat(), "user": text}
             self._start_stream(id_)
-            self._append([*settled, entry])
+            self.record([*settled, entry])
             self._touch(settled)
             self.file_settled()
         return id_
@@ -237,11 +187,11 @@ class FileStore:
             if node.settled and node.filed:
                 if char:  # a reply that never came takes no other's place
                     old = self.get(id_)
-                    self._append([_edit(Exchange(id_, old.at, old.user, char, status))])
+                    self.record([edit_entry(Exchange(id_, old.at, old.user, char, status))])
                     self.derived.drop([id_])
                     self.file_settled()
             else:
-                self._append([entry])
+                self.record([entry])
         self._end_stream(id_)
 
     def _start_stream(self, id_: str) -> None:
@@ -298,7 +248,7 @@ class FileStore:
         with self.writing():
             entries = self._settle_entries()
             if entries:
-                self._append(entries)
+                self.record(entries)
                 self._touch(entries)
             self.file_settled()
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
@@ -323,7 +273,7 @@ class FileStore:
                 if not 0 <= variant < len(node.variants):
                     raise NotFound(f"exchange {id_} has {len(node.variants)} replies; variant {variant} is not there")
                 entry["variant"] = variant
-            self._append([entry])
+            self.record([entry])
             if variant is not None and node.filed and (char := node.variants[variant].char) != self.get(id_).char:
                 self.correct(id_, char=char)
 
@@ -335,41 +285,42 @@ class FileStore:
                 id_, old.at, old.user if user is None else user, old.char if char is None else char, old.status
             )
             if id_ in self.tree:
-                self._append([_edit(new)])
+                self.record([edit_entry(new)])
             self.derived.drop([id_])
             if id_ in self.tree:
                 self.file_settled()
             else:
-                self._write_record(self._file_of(id_), new)
+                self.days.write(self._file_of(id_), new)
 
     def retract(self, id_: str) -> None:
         """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""
         with self.writing():
             self._require(id_)
-            self._append([{"op": "retract", "id": id_}])
+            self.record([{"op": "retract", "id": id_}])
             self.derived.drop([id_])
 
     def restore(self, id_: str) -> None:
         with self.writing():
             self._require(id_)
-            self._append([{"op": "restore", "id": id_}])
+            self.record([{"op": "restore", "id": id_}])
 
     def cut(self, id_: str, at: datetime) -> None:
         """The context begins anew after this exchange."""
         with self.writing():
             if id_ not in self.tree.cuts:
-                self._append([{"op": "cut", "id": id_, "at": at.isoformat()}])
+                self.record([{"op": "cut", "id": id_, "at": at.isoformat()}])
 
     def mark_understood(self, ids: Sequence[str], by: str) -> None:
         with self.writing():
-            self._append([{"op": "understood", "ids": list(ids), "by": by}])
+            self.record([{"op": "understood", "ids": list(ids), "by": by}])
 
     def requeue(self, ids: Sequence[str]) -> None:
         with self.writing():
             if known := [id_ for id_ in ids if id_ in self.tree]:
-                self._append([{"op": "requeue", "ids": known}])
+                self.record([{"op": "requeue", "ids": known}])
 
-    def _append(self, entries: Sequence[Entry]) -> None:
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Into the log, durably, and into the tree; under the lock."""
         self._log.append(entries)
         self.tree.apply(entries)
 
@@ -426,87 +377,12 @@ class FileStore:
             for node in nodes:
                 exchange = node.exchange()
                 if node.id in known:
-                    done = self._write_record(known[node.id].file, exchange)
+                    done = self.days.write(known[node.id].file, exchange)
                 else:
-                    done = self._add_record(exchange)
+                    done = self.days.add(exchange)
                 if done:
                     sha = formats.text_hash(exchange.user, exchange.char)
-                    self._append([{"op": "filed", "id": node.id, "sha": sha}])
-
-    def _add_record(self, exchange: Exchange) -> bool:
-        name = self._day_file(exchange.at)
-        if not self._current(name):
-            return False
-        path = self.folder / name
-        if exchange.id not in self.cache.of_file(name):
-            records.append(path, formats.exchange_entry(exchange))
-            with self.cache.transaction():
-                self.cache.add_exchanges(name, [(exchange, "", formats.text_hash(exchange.user, exchange.char))])
-                self.sign(name, Signature.of(path))
-        return True
-
-    def _write_record(self, name: str, exchange: Exchange) -> bool:
-        """Replace one record of a day file; every other byte stays."""
-        if not self._current(name):
-            return False
-        path = self.folder / name
-        sha = formats.text_hash(exchange.user, exchange.char)
-        row = self.cache.of_file(name).get(exchange.id)
-        if row and row.sha == sha and row.exchange.status == exchange.status:
-            return True
-        data, parsed = records.read(path)
-        old = next((r for r in parsed.records if r.key == exchange.id), None)
-        if old is not None and formats.is_moechat(old):
-            remedy = "this day file was written by MoeChat and is never written by us; edit it by hand"
-            raise DataError(path, f"record {exchange.id!r}: {remedy}")
-        records.replace(path, records.spliced(data, parsed, {exchange.id: formats.exchange_entry(exchange)}))
-        with self.cache.transaction():
-            self.cache.kill_exchanges(name, [exchange.id])
-            self.cache.add_exchanges(name, [(exchange, row.tag if row else "", sha)])
-            self.sign(name, Signature.of(path))
-        return True
-
-    def _day_file(self, at: datetime) -> str:
-        """Our file of that day; a file of the same name that MoeChat wrote is left alone."""
-        name = formats.day_file(at, self.zone)
-        if name in self._signatures and self._is_moechats(name):
-            return name.removesuffix(".yaml") + BESIDE
-        return name
-
-    def _is_moechats(self, name: str) -> bool:
-        rows = self.cache.of_file(name)
-        if not rows or any(id_ in self.tree for id_ in rows):
-            return False
-        _, parsed = records.read(self.folder / name)
-        return any(formats.is_moechat(record) for record in parsed.records)
-
-    def _current(self, name: str) -> bool:
-        """Look at the file again before writing to it; False where it is broken and must be left alone."""
-        if Signature.of(self.folder / name) != self.signature(name):
-            self._reread(name)
-        return not self.cache.problems_of(name)
-
-    def _mend_torn_tail(self, path: Path) -> None:
-        """An append of ours that a crash cut short is taken away: the log has the whole of it and appends it again."""
-        name = path.name.replace(BESIDE, ".yaml")
-        unfiled = [node for node in self.tree.unfiled() if Path(self._day_file_name(node)).name == name]
-        if not unfiled or not path.exists():
-            return
-        data = path.read_bytes()
-        starts = [match.start() for match in records.KEY_LINE.finditer(data)]
-        tail = data[starts[-1] :] if starts else b""
-        for node in unfiled:
-            block = formats.exchange_entry(node.exchange())
-            if tail and tail != block and block.startswith(tail):
-                records.replace(path, data[: starts[-1]])
-                return
-
-    def _day_file_name(self, node: Node) -> str:
-        return formats.day_file(datetime.fromisoformat(node.at), self.zone)
-
-    def day_files(self) -> list[str]:
-        """The day files that are known, by name relative to the folder."""
-        return sorted(n for n in self._signatures if n != formats.CORE and not n.endswith(formats.NOTES))
+                    self.record([{"op": "filed", "id": node.id, "sha": sha}])
 
     # ---- masks and upkeep
 
@@ -534,38 +410,6 @@ class FileStore:
             self.tree.apply(entries)
         return True
 
-    def import_exchanges(self, exchanges: Iterable[Exchange]) -> None:
-        """Write settled exchanges straight to their day files, without log entries: they are on every path."""
-        by_file: dict[str, list[Exchange]] = {}
-        with self.writing():
-            for exchange in exchanges:
-                by_file.setdefault(self._day_file(exchange.at), []).append(exchange)
-            for name, day in by_file.items():
-                if not self._current(name):
-                    raise DataError(self.folder / name, "cannot be read; mend it, then import again")
-                known = self.cache.of_file(name)
-                new = [e for e in day if e.id not in known]
-                records.append(self.folder / name, b"".join(map(formats.exchange_entry, new)))
-                with self.cache.transaction():
-                    self.cache.add_exchanges(name, [(e, "", formats.text_hash(e.user, e.char)) for e in new])
-                    self.sign(name, Signature.of(self.folder / name))
-
-
-def _same(row: Row, fresh: tuple[Exchange, str, str]) -> bool:
-    exchange, tag, sha = fresh
-    return row.sha == sha and row.exchange.at == exchange.at and (not tag or row.tag == tag)
-
 
 def _sha(exchange: Exchange) -> str:
     return formats.text_hash(exchange.user, exchange.char)
-
-
-def _edit(exchange: Exchange) -> Entry:
-    return {
-        "op": "edit",
-        "id": exchange.id,
-        "at": exchange.at.isoformat(),
-        "user": exchange.user,
-        "char": exchange.char,
-        "status": "done" if exchange.status == "streaming" else exchange.status,
-    }
