@@ -34,7 +34,7 @@ from moechat.config import Config
 from moechat.house import EMBEDDING_KEYS, House
 from moechat.language import when
 from moechat.model import Recollection
-from moechat.schema import Recipes
+from moechat.schema import RecallSettings, Recipes
 
 Row = dict[str, Any]
 DEPTHS = (5, 10, 20)
@@ -110,6 +110,12 @@ class Bench:
         )
         made = make_embedder(settings)
         return cls({**given, "embedding": told}, KeptVectors(made) if made else None, folder)
+
+    @property
+    def target(self) -> float:
+        """The share of unanswerable questions that may have anything injected (``recall.false_recall_target``)."""
+        given = self.settings.get("recall") or {}
+        return float(given.get("false_recall_target", RecallSettings().false_recall_target))
 
     def run(
         self, haystack: Haystack, others: Sequence[Question] = (), changed: Mapping[str, Any] | None = None
@@ -305,7 +311,7 @@ class Measurement:
                     asked.append(one)
                     if not one.stranger:
                         each({"file": file, "id": one.question.id, "ranked": one.ranked})
-            rows.append(summary(file, asked))
+            rows.append(summary(file, asked) | {"false_recall_target": self.bench.target})
             each(rows[-1])
         return rows
 
@@ -369,7 +375,8 @@ def told(row: Row) -> str:
     """The figures of a file over several lines."""
     lines = [row["file"], "  " + _figures(row)]
     lines += [f"  {name:14} {_figures(group)}" for name, group in row["by"].items()]
-    lines.append("  in the prompt: " + ", ".join(f"{name} {_shown(row[name])}" for name in ENTERED))
+    told = ", ".join(f"{name} {_shown(row[name])}" for name in ENTERED)
+    lines.append(f"  in the prompt: {told} (target of false recall: {_shown(row['false_recall_target'])})")
     lines.append(f"  ms, p50 / p95: all {row['p50_ms']} / {row['p95_ms']}")
     lines += [f"    {name:12} {p50} / {p95}" for name, (p50, p95) in row["stages_ms"].items()]
     return "\n".join(lines)

@@ -106,9 +106,9 @@ class CoreMemory:
             for i in having if len(having) <= COMMON else ():
                 shared.setdefault(i, []).append(word)
         for name, pattern in ASKED.items():
-            if pattern.search(cue.text):
+            if asked := pattern.search(cue.text):
                 for i in now.by_class.get(name, ())[-COMMON:]:
-                    shared.setdefault(i, []).append(name)
+                    shared.setdefault(i, []).append(asked[0])
         return shared
 
     def _now(self) -> _Snapshot:
