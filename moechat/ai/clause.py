@@ -5,7 +5,9 @@ Rules take facts from clauses that are said in earnest (``mood`` "said") and eve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
@@ -37,3 +39,22 @@ class Found:
     polarity: int = 1
     single: bool = False
     relation: bool = False
+
+
+def meant(clause: Clause, mood: Mood) -> Clause:
+    """The same words, meant in another way."""
+    return replace(clause, mood=mood)
+
+
+def jokes_taken_back(clauses: Sequence[Clause], announced: re.Pattern[str]) -> list[Clause]:
+    """A joke takes back what was said before it; one that is announced (开个玩笑, yeah right) covers what follows."""
+    result: list[Clause] = []
+    opening = False
+    for number, clause in enumerate(clauses):
+        if clause.mood == "joke":
+            opening = opening or (number == 0 and bool(announced.match(clause.text)))
+            result = [meant(earlier, "joke") for earlier in result]
+        elif opening:
+            clause = meant(clause, "joke")
+        result.append(clause)
+    return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause, Mood
+from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant
 
 FAMILY = (
     "mother|father|mom|mum|mama|dad|papa|parents|sister|brother|twin sister|twin brother|twin|son|daughter|kid|kids|"
@@ -191,7 +191,7 @@ def read(message: str) -> list[Clause]:
     clauses: list[Clause] = []
     for sentence in _SENTENCE.finditer(text):
         clauses.extend(_sentence(sentence.group().strip(), sentence.start()))
-    return [_with(clause, "role") for clause in clauses] if role else _jokes(clauses)
+    return [meant(clause, "role") for clause in clauses] if role else jokes_taken_back(clauses, _ANNOUNCED)
 
 
 def _unquoted(match: re.Match[str]) -> str:
@@ -224,7 +224,7 @@ def _sentence(sentence: str, start: int) -> list[Clause]:
             carried = mood in ("hypothetical", "role") or (not explicit and not _NOW.search(part))
             own = mood if carried else own
         if _TAG.match(part) and asked and clauses:
-            clauses[-1] = _with(clauses[-1], "question")
+            clauses[-1] = meant(clauses[-1], "question")
         mood, whose = own, clause.whose
         clauses.append(Clause(part, clause.body, clause.whose, own, start + at, clause.lead))
     return clauses
@@ -341,21 +341,3 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
     if _FUTURE.search(part):
         return "plan"
     return "said"
-
-
-def _jokes(clauses: list[Clause]) -> list[Clause]:
-    """A joke takes back what was said before it; one that is announced ("yeah right, …") covers what follows."""
-    result: list[Clause] = []
-    opening = False
-    for number, clause in enumerate(clauses):
-        if clause.mood == "joke":
-            opening = opening or (number == 0 and bool(_ANNOUNCED.match(clause.text)))
-            result = [_with(earlier, "joke") for earlier in result]
-        elif opening:
-            clause = _with(clause, "joke")
-        result.append(clause)
-    return result
-
-
-def _with(clause: Clause, mood: Mood) -> Clause:
-    return Clause(clause.text, clause.body, clause.whose, mood, clause.at, clause.lead)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause, Mood
+from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant
 
 HAN = "\u3400-\u9fff"
 
@@ -173,8 +173,8 @@ def read(message: str) -> list[Clause]:
         clauses.extend(_sentence(sentence.group(), sentence.start(), clauses))
     if role or joked_aside:
         mood: Mood = "role" if role else "joke"
-        return [_with(clause, mood) for clause in clauses]
-    return _jokes(clauses)
+        return [meant(clause, mood) for clause in clauses]
+    return jokes_taken_back(clauses, _ANNOUNCED)
 
 
 def _unquoted(match: re.Match[str]) -> str:
@@ -207,7 +207,7 @@ def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
             clause = Clause(part, clause.body, UNKNOWN, own, lead=clause.lead)  # 学了一道菜，叫做清蒸鲈鱼
         mood, whose = own, OTHER if own == "hearsay" else _introduced(part, clause) or clause.whose
         if _TAG_QUESTION.match(part) and clauses and (asked or part.endswith(("吗", "吧"))):
-            clauses[-1] = _with(clauses[-1], "question")
+            clauses[-1] = meant(clauses[-1], "question")
         clauses.append(Clause(part, clause.body, clause.whose, own, start + at, clause.lead))
     return clauses
 
@@ -285,21 +285,3 @@ def _mood(part: str, clause: Clause, asked: bool) -> Mood:
     if _PAST.search(part):
         return "past"
     return "said"
-
-
-def _jokes(clauses: list[Clause]) -> list[Clause]:
-    """A joke takes back what was said before it; one that is announced (开个玩笑) covers what follows."""
-    result: list[Clause] = []
-    opening = False
-    for number, clause in enumerate(clauses):
-        if clause.mood == "joke":
-            opening = opening or (number == 0 and bool(_ANNOUNCED.match(clause.text)))
-            result = [_with(earlier, "joke") for earlier in result]
-        elif opening:
-            clause = _with(clause, "joke")
-        result.append(clause)
-    return result
-
-
-def _with(clause: Clause, mood: Mood) -> Clause:
-    return Clause(clause.text, clause.body, clause.whose, mood, clause.at, clause.lead)

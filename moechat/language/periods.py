@@ -334,3 +334,18 @@ def clock(hour: int, minute: int | None, *, exact: bool = False) -> Within:
             yield at(midnight, 24 if hour in (12, 24) else hour + 24 if hour < 5 else hour)
 
     return within
+
+
+def read(text: str, rules: re.Pattern[str], makers: Mapping[str, Maker], ctx: Context) -> list[Piece]:
+    """The time words of a text in order: each match of ``rules`` (groups ``r_<name>``) by its maker."""
+    found: list[Piece] = []
+    at = 0
+    while match := rules.search(text, at):
+        make = makers.get((match.lastgroup or "")[2:])
+        at = max(match.end(), match.start() + 1)
+        if make:
+            try:
+                found += make(match, ctx)
+            except (ValueError, OverflowError):
+                continue  # a date beyond the calendar
+    return found

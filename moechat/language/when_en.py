@@ -17,7 +17,7 @@ from moechat.language.en_times import (
     SEASONS,
 )
 from moechat.language.expression import Grammar
-from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled
+from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled, read
 from moechat.language.tense import PAST_EN, forward_en
 
 
@@ -323,15 +323,4 @@ def grammar() -> Grammar:
 
 def pieces(text: str, ctx: Context) -> list[Piece]:
     """The time words of a text in order."""
-    found: list[Piece] = []
-    at = 0
-    master = _master()
-    while match := master.search(text, at):
-        make = MAKERS.get((match.lastgroup or "")[2:])
-        at = max(match.end(), match.start() + 1)
-        if make:
-            try:
-                found += make(match, ctx)
-            except (ValueError, OverflowError):
-                continue  # a date beyond the calendar
-    return found
+    return read(text, _master(), MAKERS, ctx)

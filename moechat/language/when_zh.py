@@ -10,7 +10,7 @@ from moechat.language import periods as p
 from moechat.language import zh_counts as counts
 from moechat.language.calendar import holiday, lunar_day, lunar_month
 from moechat.language.expression import Grammar
-from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled
+from moechat.language.periods import Context, Maker, Match, Period, Piece, compiled, read
 from moechat.language.tense import PAST_ZH, forward_zh
 from moechat.language.zh_times import (
     FESTIVAL_NAMES,
@@ -319,16 +319,4 @@ def grammar() -> Grammar:
 
 def pieces(text: str, ctx: Context) -> list[Piece]:
     """The time words of a text in order; offsets are those of the text as given."""
-    plain = text.translate(PLAIN)
-    found: list[Piece] = []
-    at = 0
-    master = _master()
-    while match := master.search(plain, at):
-        make = MAKERS.get((match.lastgroup or "")[2:])
-        at = max(match.end(), match.start() + 1)
-        if make:
-            try:
-                found += make(match, ctx)
-            except (ValueError, OverflowError):
-                continue  # a date beyond the calendar
-    return found
+    return read(text.translate(PLAIN), _master(), MAKERS, ctx)
