@@ -92,7 +92,9 @@ class Ledger:
                     self._enter(line["id"], line["who"])
                 case {"did": "end"}:
                     self.reported += 1
-                    if line["id"] not in self.told:  # killed before it reported the message, which another answers again
+                    if (
+                        line["id"] not in self.told
+                    ):  # killed before it reported the message, which another answers again
                         self._enter(line["id"], next(w for w, one in self.entering.items() if one[1] == line["user"]))
                     self._again(line["id"], line["who"])
                     self._done(self.told[line["id"]].char, line["char"], line["t"])
