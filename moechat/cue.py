@@ -14,6 +14,7 @@ from moechat.language import when, words
 from moechat.model import Span
 
 T = TypeVar("T")
+MANY_SPANS = 20  # a text that names more times than this is pasted, and asks about none of them
 Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 
@@ -58,7 +59,7 @@ class Cue:
     @property
     def asks_time(self) -> bool:
         """Whether the text asks about the time it names; else the time only dates a remark."""
-        return self.once("asks", lambda: bool(self.spans) and when.asks(self.text, self.spans))
+        return self.once("asks", lambda: 0 < len(self.spans) <= MANY_SPANS and when.asks(self.text, self.spans))
 
     @property
     def words(self) -> list[str]:

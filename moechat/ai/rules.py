@@ -33,6 +33,7 @@ _SCENE = re.compile(
     r"bed\b",
     re.I,
 )
+CHIT_CHAT_CHARS = 500
 _CHIT_CHAT = re.compile(
     r"(?:你好|您好|哈喽|嗨|嘿|早安|早上好|中午好|下午好|晚上好|早|晚安|在吗|在不在|在干嘛|干嘛呢|谢谢(?:你)?|多谢|"
     r"辛苦了|不客气|没事|没关系|好的?|好吧|行|嗯+|哦+|噢|哈+|嘿+|呵呵|"
@@ -197,10 +198,12 @@ def _pet_keyword(language: Language) -> str:
 
 
 def _is_chit_chat(text: str) -> bool:
+    if len(text) > CHIT_CHAT_CHARS:  # 啊 sixty thousand times is a lot, and takes a pattern ten seconds
+        return False
     rest = _PIECES.sub(" ", text).strip()
     pieces = rest.split(" ") if _HAN.search(rest) else [rest]
     return not re.search(r"\w", rest) or all(
-        _CHIT_CHAT.fullmatch(piece + "") or _CHIT_CHAT.fullmatch(re.sub(r"[了啊呀哦呢吧啦嘛哈]+$", "", piece))
+        _CHIT_CHAT.fullmatch(piece) or _CHIT_CHAT.fullmatch(re.sub(r"[了啊呀哦呢吧啦嘛哈]+$", "", piece))
         for piece in pieces
     )
 
