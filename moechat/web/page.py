@@ -309,12 +309,13 @@ class Page:
         }  # fmt: skip
 
     def _connection(self, view: View) -> Updates:
-        """The saved connection; never a key."""
+        """The saved connection; never a key. What is not set is left alone: somebody may be typing already."""
         chat, words, key_env = self.house.config.chat, view.words, self.house.config.chat.key_env
+        url, model = ({"value": saved} if saved else {} for saved in (chat.base_url, chat.model))
         return {
-            self.parts.base_url: gr.update(value=chat.base_url, label=words("base_url"), info=words("base_url_hint")),
-            self.parts.model: gr.update(value=chat.model, label=words("model")),
-            self.parts.key: gr.update(value="", label=words("key"), info=words("key_hint", key_env=key_env)),
+            self.parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint"), **url),
+            self.parts.model: gr.update(label=words("model"), **model),
+            self.parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=key_env)),
         }
 
     def _remember(self, view: View) -> Updates:
