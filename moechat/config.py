@@ -122,7 +122,7 @@ class Config(BaseSettings):
         if not overrides:
             return self
         _check_overrides(overrides, file)
-        given = _merged(self._given, overrides)
+        given = merged(self._given, overrides)
         return _validated(given, file, self._notices, under="overrides.")
 
 
@@ -213,11 +213,12 @@ def _check_overrides(overrides: Mapping[str, Any], file: Path | str) -> None:
                 )
 
 
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others on top, section by section."""
     both = dict(base)
     for key, value in over.items():
         below = both.get(key)
-        both[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        both[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return both
 
 

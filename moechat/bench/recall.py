@@ -30,7 +30,7 @@ from moechat.bench import dataset
 from moechat.bench.dataset import Haystack, Question
 from moechat.bench.rivals import rivals
 from moechat.clock import SetClock
-from moechat.config import Config
+from moechat.config import Config, merged
 from moechat.house import EMBEDDING_KEYS, House
 from moechat.language import when
 from moechat.model import Recollection
@@ -196,15 +196,6 @@ def injected(found: Recollection, ids: Mapping[tuple[str, str], str]) -> frozens
     """The message ids of every exchange of the diary that entered the prompt."""
     there = {hit.id for hit in found.hits if hit.layer == "diary"}
     return frozenset(id_ for (exchange, _), id_ in ids.items() if exchange in there)
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with others on top, section by section."""
-    both = dict(base)
-    for key, value in over.items():
-        below = both.get(key)
-        both[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return both
 
 
 # ---- figures

@@ -120,7 +120,7 @@ class Derived:
             episodes = [*owned.get(id_, []), *told[id_]]
             block = formats.notes_entry(id_, tag, words, understanding.by, episodes)
             files.setdefault(notes_file(row.file), {})[id_] = block
-        self._drop_episodes(ids, spare=set(files))
+        self._drop_episodes(ids)
         for name, changes in files.items():
             self._write(name, changes)
 
@@ -173,7 +173,7 @@ class Derived:
         ]  # fmt: skip
         self._write(formats.CORE, {fact.id: None for fact in gone})
 
-    def _drop_episodes(self, ids: Sequence[str], spare: Iterable[str] = ()) -> set[str]:
+    def _drop_episodes(self, ids: Sequence[str]) -> set[str]:
         """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
         gone = [(file, e) for file, e in self._store.cache.episodes_citing(ids) if e.by != "owner"]
         affected: dict[str, set[str]] = {}
