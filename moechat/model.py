@@ -54,11 +54,22 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class ActivationProfile:
+    """How readily a slice comes to mind (seed 002), each 0..1: by itself, through related topics, and whatever the talk
+    is about."""
+
+    activation: float = 0.55
+    diffusion: float = 0.35
+    context_independence: float = 0.50
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened, as understood from one or more exchanges (an episode before it has an id).
 
     ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time.
-    ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids.
+    ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids. ``topic`` and ``related`` are topic paths
+    (``a->b->c``), ``insight`` what the event tells of those who took part (``deepinsight`` in seed 004).
     """
 
     text: str
@@ -71,17 +82,28 @@ class Event:
     place: str = ""
     topic: str = ""
     happened: tuple[datetime, datetime] | None = None
+    insight: str = ""
+    scene: str = ""
+    related: tuple[str, ...] = ()
+    profile: ActivationProfile = ActivationProfile()
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """An event or a reflection in the diary; ``at`` is when it was told."""
+    """An event or a reflection in the diary; ``at`` is when it was told, or thought.
+
+    A reflection rests on ``evidence`` (ids of episodes; its ``event.sources`` are the exchanges of all of them), is one
+    deeper than the deepest of them, and is no longer recalled from ``expires`` on.
+    """
 
     id: str
     at: datetime
     event: Event
     kind: Literal["event", "reflection"] = "event"
-    by: Literal["rules", "model", "owner"] = "model"
+    by: Literal["rules", "model", "owner", "author"] = "model"
+    evidence: tuple[str, ...] = ()
+    depth: int = 0
+    expires: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,29 +111,37 @@ class FactDraft:
     """Something known about the user, the character or their world, before it has an id.
 
     ``entity`` is whose fact it is: ``user``, ``character`` or a name. ``keyword`` is the attribute or relation (住址, 喜好,
-    name), ``target`` what it is about (香菜). ``polarity`` is +1, or -1 for a negated or disliked target. ``single`` says that
-    the keyword holds one value at a time, so that a new value replaces the old.
+    name), ``target`` what it is about (香菜) or the other party of a relation. ``polarity`` is +1, or -1 for a negated or
+    disliked target. ``single`` says that the keyword holds one value at a time, so that a new value replaces the old.
+    ``generic`` entities are kinds of things (泛化实体), others are particular ones (具体实体). A ``picture`` is a scene that
+    is remembered as seen (记忆画面).
     """
 
     text: str
     sources: tuple[str, ...]
-    kind: Literal["attribute", "relation"] = "attribute"
+    kind: Literal["attribute", "relation", "picture"] = "attribute"
     entity: str = "user"
     keyword: str = ""
     target: str = ""
     polarity: int = 1
     single: bool = False
+    generic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact in core memory; ``supersedes`` names the facts that it replaces (resolved when read)."""
+    """A fact in core memory; ``supersedes`` names the facts that it replaces (resolved when read).
+
+    ``consolidated``: it sums up the facts that it supersedes; its ``at`` is that of the newest of them. Official facts are
+    ``by`` the character's author.
+    """
 
     id: str
     at: datetime
     draft: FactDraft
     supersedes: tuple[str, ...] = ()
-    by: Literal["rules", "model", "owner"] = "model"
+    by: Literal["rules", "model", "owner", "author"] = "model"
+    consolidated: bool = False
 
     @property
     def text(self) -> str:
