@@ -13,15 +13,15 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import Episode, Event, Exchange, Fact, FactDraft
+from moechat.model import ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
 from moechat.store.records import Signature
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
@@ -357,6 +357,21 @@ class Cache:
                 found[row] = episode_from(id_, json.loads(data))
         return [found[row] for row in rows if row in found]
 
+    def changed_episodes(self, after: int) -> Iterator[tuple[int, Episode | None]]:
+        """(row, episode) of what came after a generation, in row order; None for what died."""
+        for row, id_, data, alive in self.all(
+            "SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY row", (after,)
+        ):
+            yield row, episode_from(id_, json.loads(data)) if alive else None
+
+    def files_of_episodes(self, ids: Sequence[str]) -> dict[str, str]:
+        """Episode id → the notes file that it stands in."""
+        found: dict[str, str] = {}
+        for part in _parts(ids):
+            marks = ",".join("?" * len(part))
+            found.update(self.all(f"SELECT id, file FROM episodes WHERE alive = 1 AND id IN ({marks})", part))
+        return found
+
     def episodes_citing(self, ids: Sequence[str]) -> list[tuple[str, Episode]]:
         """(notes file, episode) of every live episode that cites one of these exchanges."""
         found = {}
@@ -427,18 +442,26 @@ def episode_data(episode: Episode) -> dict[str, object]:
         "spo": [event.subject, event.predicate, event.object], "importance": event.importance,
         "keywords": list(event.keywords), "place": event.place, "topic": event.topic, "sources": list(event.sources),
         "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
+        "insight": event.insight, "scene": event.scene, "related": list(event.related),
+        "profile": list(astuple(event.profile)), "evidence": list(episode.evidence), "depth": episode.depth,
+        "expires": episode.expires.isoformat() if episode.expires else None,
     }  # fmt: skip
 
 
 def episode_from(id_: str, data: dict) -> Episode:
-    happened = data["happened"]
+    happened, expires = data["happened"], data["expires"]
     subject, predicate, object_ = data["spo"]
     event = Event(
         data["text"], tuple(data["sources"]), subject, predicate, object_, importance=data["importance"],
         keywords=tuple(data["keywords"]), place=data["place"], topic=data["topic"],
         happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
+        insight=data["insight"], scene=data["scene"], related=tuple(data["related"]),
+        profile=ActivationProfile(*data["profile"]),
     )  # fmt: skip
-    return Episode(id_, datetime.fromisoformat(data["at"]), event, data["kind"], data["by"])
+    return Episode(
+        id_, datetime.fromisoformat(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]),
+        data["depth"], datetime.fromisoformat(expires) if expires else None,
+    )  # fmt: skip
 
 
 def fact_data(fact: Fact) -> dict[str, object]:
@@ -446,13 +469,14 @@ def fact_data(fact: Fact) -> dict[str, object]:
     return {
         "at": fact.at.isoformat(), "by": fact.by, "supersedes": list(fact.supersedes), "text": d.text,
         "sources": list(d.sources), "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
-        "polarity": d.polarity, "single": d.single,
+        "polarity": d.polarity, "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
     }  # fmt: skip
 
 
 def fact_from(id_: str, data: dict) -> Fact:
     draft = FactDraft(
         data["text"], tuple(data["sources"]), data["kind"], data["entity"], data["keyword"], data["target"],
-        data["polarity"], data["single"],
+        data["polarity"], data["single"], data["generic"],
     )  # fmt: skip
-    return Fact(id_, datetime.fromisoformat(data["at"]), draft, tuple(data["supersedes"]), data["by"])
+    at, supersedes = datetime.fromisoformat(data["at"]), tuple(data["supersedes"])
+    return Fact(id_, at, draft, supersedes, data["by"], data["consolidated"])

@@ -144,6 +144,31 @@ class Derived:
         with self._store.writing():
             self._write(formats.CORE, {fact.id: formats.fact_entry(fact) for fact in facts})
 
+    def put_episodes(self, episodes: Sequence[Episode]) -> None:
+        """Add or replace episodes, as they are, in the notes of the first exchange that each rests on.
+
+        An episode whose exchange is not filed (or is none of ours) gets a record of notes of its own, in the file of its day.
+        """
+        with self._store.writing():
+            holders = self._store.cache.by_ids([episode.event.sources[0] for episode in episodes])
+            noted = self._store.cache.notes_files([episode.event.sources[0] for episode in episodes])
+            added: dict[str, dict[str, list[Episode]]] = {}
+            for episode in episodes:
+                first = episode.event.sources[0]
+                day = holders[first].file if first in holders else formats.day_file(episode.at, self._store.zone)
+                added.setdefault(noted.get(first) or notes_file(day), {}).setdefault(first, []).append(episode)
+            for file, told in added.items():
+                self._rewrite(file, told, {e.id for more in told.values() for e in more})
+
+    def drop_episodes(self, ids: Sequence[str]) -> None:
+        """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
+        with self._store.writing():
+            files: dict[str, set[str]] = {}
+            for id_, file in self._store.cache.files_of_episodes(ids).items():
+                files.setdefault(file, set()).add(id_)
+            for file, gone in files.items():
+                self._rewrite(file, {}, gone)
+
     def drop(self, ids: Sequence[str]) -> None:
         """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
         if not ids:
@@ -176,23 +201,25 @@ class Derived:
     def _drop_episodes(self, ids: Sequence[str]) -> set[str]:
         """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
         gone = [(file, e) for file, e in self._store.cache.episodes_citing(ids) if e.by != "owner"]
-        affected: dict[str, set[str]] = {}
+        files: dict[str, set[str]] = {}
         for file, episode in gone:
-            affected.setdefault(file, set()).add(episode.event.sources[0])
-        dropped = {episode.id for _, episode in gone}
-        for file, holders in affected.items():
-            self._rewrite_without(file, holders, dropped)
+            files.setdefault(file, set()).add(episode.id)
+        for file, dropped in files.items():
+            self._rewrite(file, {}, dropped)
         return {source for _, episode in gone for source in episode.event.sources}
 
-    def _rewrite_without(self, file: str, holders: set[str], dropped: set[str]) -> None:
+    def _rewrite(self, file: str, added: Mapping[str, Sequence[Episode]], dropped: set[str]) -> None:
+        """Take episodes out of a notes file, and put others into the notes of the exchanges that ``added`` names."""
         path = self._store.folder / file
         _, parsed = records.read(path)
         changes: dict[str, bytes | None] = {}
         for record in parsed.records:
-            if record.key in holders:
-                (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
-                left = [episode for episode in episodes if episode.id not in dropped]
-                changes[id_] = formats.notes_entry(id_, tag, words, by, left)
+            (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
+            left = [episode for episode in episodes if episode.id not in dropped]
+            if id_ in added or len(left) < len(episodes):
+                changes[id_] = formats.notes_entry(id_, tag, words, by, [*left, *added.get(id_, ())])
+        for id_ in added.keys() - changes.keys():
+            changes[id_] = formats.notes_entry(id_, "", (), "", added[id_])
         self._write(file, changes)
 
     def _drop_notes(self, ids: Sequence[str]) -> set[str]:

@@ -9,11 +9,12 @@ from datetime import UTC, date, datetime, time, tzinfo
 from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import Episode, Event, Exchange, Fact, FactDraft
+from moechat.model import ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
 from moechat.store.records import Block, Record, entry
 
 NOTES = ".notes.yaml"
 CORE = "core_mem.yml"
+PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
     r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
 )
@@ -108,21 +109,27 @@ def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: 
         value["keywords"] = list(keywords)
     value["by"] = by
     for kind in ("event", "reflection"):
-        if told := [_episode_value(e) for e in episodes if e.kind == kind]:
+        if told := [episode_value(e) for e in episodes if e.kind == kind]:
             value[f"{kind}s"] = told
     return entry(id_, value)
 
 
-def _episode_value(episode: Episode) -> dict[str, object]:
+def episode_value(episode: Episode) -> dict[str, object]:
+    """An episode as people read it; what is empty, or as it is by default, is left out."""
     event = episode.event
     value: dict[str, object] = {"id": episode.id, "text": event.text, "told": episode.at.isoformat()}
     if event.happened:
         value["happened"] = "/".join(moment.isoformat() for moment in event.happened)
     optional = {
         "subject": event.subject, "predicate": event.predicate, "object": event.object, "place": event.place,
-        "topic": event.topic, "keywords": list(event.keywords),
+        "scene": event.scene, "insight": event.insight, "topic": event.topic, "related": list(event.related),
+        "keywords": list(event.keywords), "evidence": list(episode.evidence),
+        "depth": str(episode.depth) if episode.depth else "",
+        "expires": episode.expires.isoformat() if episode.expires else "",
     }  # fmt: skip
     value |= {key: content for key, content in optional.items() if content}
+    if event.profile != ActivationProfile():
+        value |= {key: f"{getattr(event.profile, key):g}" for key in PROFILE}
     return value | {"importance": f"{event.importance:g}", "sources": list(event.sources), "by": episode.by}
 
 
@@ -146,18 +153,32 @@ def _episode_from(told: object, kind: str, record: Record, file: Path, zone: tzi
     if not isinstance(told, Mapping) or not told.get("text"):
         raise DataError(file, f"an event of {record.key!r} has no `text`", line=record.line or None)
     sources = _texts(told.get("sources")) or (record.key,)
+    event = event_from(told, sources, record, file, zone)
+    id_ = str(told.get("id") or derived_id(event.text, sources))
+    by = str(told.get("by", "owner")) if id_ == derived_id(event.text, sources) else "owner"
+    expires = _moment(told["expires"], record, file, zone) if told.get("expires") else None
+    return Episode(
+        id_, _moment(told.get("told"), record, file, zone), event, kind, by,  # type: ignore[arg-type]
+        _texts(told.get("evidence")), _count(told.get("depth")), expires,
+    )  # fmt: skip
+
+
+def event_from(
+    told: Mapping[str, object], sources: tuple[str, ...], record: Record, file: Path, zone: tzinfo | None
+) -> Event:
+    """What happened, from the keys of ``episode_value``; all but ``text`` may be missing."""
     happened = None
     if span := told.get("happened"):
         ends = str(span).split("/")
         happened = (_moment(ends[0], record, file, zone), _moment(ends[-1], record, file, zone))
-    event = Event(
+    usual = ActivationProfile()
+    profile = ActivationProfile(*(_fraction(told.get(key), getattr(usual, key)) for key in PROFILE))
+    return Event(
         str(told["text"]), sources, str(told.get("subject", "")), str(told.get("predicate", "")),
         str(told.get("object", "")), _fraction(told.get("importance")), _texts(told.get("keywords")),
-        str(told.get("place", "")), str(told.get("topic", "")), happened,
+        str(told.get("place", "")), str(told.get("topic", "")), happened, str(told.get("insight", "")),
+        str(told.get("scene", "")), _texts(told.get("related")), profile,
     )  # fmt: skip
-    id_ = str(told.get("id") or derived_id(event.text, sources))
-    by = str(told.get("by", "owner")) if id_ == derived_id(event.text, sources) else "owner"
-    return Episode(id_, _moment(told.get("told"), record, file, zone), event, kind, by)  # type: ignore[arg-type]
 
 
 def fact_entry(fact: Fact) -> bytes:
@@ -172,8 +193,9 @@ def fact_entry(fact: Fact) -> bytes:
     value |= {key: content for key, content in optional.items() if content}
     if d.polarity < 0:
         value["polarity"] = "-1"
-    if d.single:
-        value["single"] = "true"
+    value |= {key: "true" for key, holds in (
+        ("single", d.single), ("generic", d.generic), ("consolidated", fact.consolidated)
+    ) if holds}  # fmt: skip
     return entry(fact.id, value | {"by": fact.by})
 
 
@@ -185,13 +207,14 @@ def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
         raise DataError(file, f"fact {record.key!r} has no `text`", line=record.line or None)
     sources = _texts(value.get("source"))
     draft = FactDraft(
-        text, sources, "relation" if value.get("kind") == "relation" else "attribute", str(value.get("entity", "user")),
-        str(value.get("keyword", "")), str(value.get("target", "")), -1 if value.get("polarity") == "-1" else 1,
-        value.get("single") == "true",
+        text, sources, kind if (kind := str(value.get("kind"))) in ("relation", "picture") else "attribute",  # type: ignore[arg-type]
+        str(value.get("entity", "user")), str(value.get("keyword", "")), str(value.get("target", "")),
+        -1 if value.get("polarity") == "-1" else 1, value.get("single") == "true", value.get("generic") == "true",
     )  # fmt: skip
     at = _moment(value["time"], record, file, zone) if value.get("time") else datetime.fromtimestamp(0, UTC)
     by = str(value.get("by", "owner")) if record.key == derived_id(text, sources) else "owner"
-    return Fact(record.key, at, draft, _texts(value.get("supersedes")), by)  # type: ignore[arg-type]
+    consolidated = value.get("consolidated") == "true"
+    return Fact(record.key, at, draft, _texts(value.get("supersedes")), by, consolidated)  # type: ignore[arg-type]
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -200,8 +223,12 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, Sequence) else ()
 
 
-def _fraction(value: object) -> float:
+def _fraction(value: object, usual: float = 0.5) -> float:
     try:
         return min(1.0, max(0.0, float(str(value))))
     except ValueError:
-        return 0.5
+        return usual
+
+
+def _count(value: object) -> int:
+    return int(str(value)) if str(value).isdecimal() else 0
