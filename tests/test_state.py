@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ def state(tmp_path: Path) -> State:
 
 
 def told_of(state: State) -> tuple[object, ...]:
-    return state.access, state.archived, state.pinned, state.missing
+    """All that is known, as it would be by now: a copy."""
+    marks = (set(state.archived), set(state.pinned), dict(state.missing))
+    return dict(state.access), dict(state.gains), *marks, list(state.overview), list(state.topics)
 
 
 def reopened(state: State) -> State:
@@ -76,6 +79,18 @@ def test_two_processes_see_each_others_entries(state: State) -> None:
         b'{"op":"new","ids":["a"]}\n',
         b"\0\0\n",
         b'{"op":"access","rows":[1]}\n',
+        b'{"op":"access","rows":{"a":["2025-05-20T15:00:00+08:00"]}}\n',
+        b'{"op":"touch","ids":["a"],"at":"yesterday"}\n',
+        b'{"op":"touch","ids":["a"],"at":"2025-05-20T15:00:00"}\n',
+        b'{"op":"touch","ids":["b",{}],"at":"2025-05-20T15:00:00+08:00"}\n',
+        b'{"op":"pin","ids":"a"}\n',
+        b'{"op":"restate","born":{"a":"2025-05-20T15:00:00+08:00","b":7},"at":"2025-05-21T15:00:00+08:00"}\n',
+        b'{"op":"gain","rows":{"a":["much","2025-05-21T15:00:00+08:00"]}}\n',
+        b'{"op":"carry","from":"a"}\n',
+        b'{"op":"carry","from":["a"],"to":"b"}\n',
+        b'{"op":"overview","ids":[1]}\n',
+        b'{"op":"topic","from":"a","to":null}\n',
+        b'{"op":["touch"],"ids":["a"],"at":"2025-05-20T15:00:00+08:00"}\n',
     ],
 )
 def test_an_entry_that_makes_no_sense_costs_itself_alone(state: State, damage: bytes) -> None:
@@ -85,12 +100,109 @@ def test_an_entry_that_makes_no_sense_costs_itself_alone(state: State, damage: b
     state.write([{"op": "pin", "ids": ["b"]}])
     fresh = reopened(state)
     assert (fresh.access["a"][1], fresh.pinned) == (1, {"b"})
+    assert (fresh.strength("a"), fresh.strength("b"), fresh.overview, fresh.topics) == (16, 1, [], [])
+
+
+BONUS = [
+    (0, 1), (0.5, 1), (1, 1), (1.01, 3), (3, 3), (4, 7), (7, 7), (8, 30), (30, 30), (31, 100), (183, 100), (184, 100),
+    (400, 100),
+]  # golden seed004_worked.json: strength_bonus_by_days_since_update  # fmt: skip
+
+
+@pytest.mark.parametrize(("days", "gain"), BONUS)
+def test_a_memory_told_again_gains_by_the_days_since_it_was_told(state: State, days: float, gain: int) -> None:
+    state.restate({"a": AT}, AT + timedelta(days=days))
+    assert state.strength("a") == 1 + gain
+    assert state.updated("a") == AT + timedelta(days=days)
+
+
+def test_the_last_restatement_counts_not_the_birth(state: State) -> None:
+    state.restate({"a": AT}, AT + timedelta(days=40))
+    state.restate({"a": AT}, AT + timedelta(days=42))
+    assert state.strength("a") == 1 + 100 + 3
+
+
+def test_an_older_telling_that_is_understood_late_does_not_turn_time_back(state: State) -> None:
+    state.restate({"a": AT}, AT + timedelta(days=40))
+    state.restate({"a": AT}, AT + timedelta(days=2))
+    assert (state.strength("a"), state.updated("a")) == (1 + 100 + 1, AT + timedelta(days=40))
+
+
+def test_strength_is_one_at_birth_and_fifteen_more_with_each_recall(state: State) -> None:
+    assert (state.strength("new"), state.recalls("new"), state.recalled("new")) == (1, 0, None)
+    for day in range(2):
+        state.touch(["a"], AT + timedelta(days=day))
+    assert (state.strength("a"), state.recalls("a"), state.recalled("a")) == (31, 2, AT + timedelta(days=1))
+
+
+def test_what_is_known_of_a_record_goes_with_it_when_it_is_understood_anew(state: State) -> None:
+    state.touch(["old", "new"], AT)
+    state.touch(["old"], AT + timedelta(days=1))
+    state.restate({"old": AT}, AT + timedelta(days=5))
+    state.write([{"op": "pin", "ids": ["old"]}, {"op": "archive", "ids": ["old"]}])
+    state.show(["first", "old", "last"], AT)
+    state.carry("old", "new")
+    assert (state.strength("new"), state.strength("old")) == (1 + 3 * 15 + 7, 1)
+    assert (state.recalled("new"), state.updated("new")) == (AT + timedelta(days=1), AT + timedelta(days=5))
+    assert (state.pinned, state.archived, state.overview) == ({"new"}, {"new"}, ["first", "new", "last"])
+    assert told_of(reopened(state)) == told_of(state)
+
+
+def test_carrying_twice_or_to_itself_changes_nothing(state: State) -> None:
+    state.touch(["a"], AT)
+    state.carry("a", "a")
+    state.carry("a", "b")
+    before = told_of(state)
+    state.carry("a", "b")
+    assert told_of(state) == before
+
+
+def test_the_overview_is_replaced_as_a_whole(state: State) -> None:
+    state.show(["a", "b"], AT)
+    state.show(["b", "c"], AT)
+    assert state.overview == ["b", "c"]
+    state.show([], AT)
+    assert reopened(state).overview == []
+
+
+def test_renamed_topics_are_kept_in_order(state: State) -> None:
+    state.rename_topic("a->b", "a->c")
+    state.rename_topic("a->c", "d")
+    assert reopened(state).topics == [("a->b", "a->c"), ("a->c", "d")]
+
+
+def test_nothing_is_left_of_what_is_forgotten(state: State) -> None:
+    reader = reopened(state)
+    state.touch(["a", "b"], AT)
+    state.restate({"a": AT}, AT)
+    state.write([{"op": op, "ids": ["a"], "at": AT.isoformat()} for op in ("archive", "pin", "missing")])
+    state.show(["a", "b"], AT)
+    state.forget(["a"])
+    assert b'"a"' not in state._lines.path.read_bytes()
+    reader.follow()
+    for one in (state, reader, reopened(state)):
+        assert told_of(one) == ({"b": (AT.isoformat(), 1)}, {}, set(), set(), {}, ["b"], [])
+
+
+def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
+    state.forget(["a"])
+    assert not state._lines.path.exists()
 
 
 ids = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
-entries = st.lists(
-    st.tuples(st.sampled_from(["touch", "archive", "restore", "pin", "unpin", "missing", "found"]), ids), max_size=20
-)
+marked = st.sampled_from(["touch", "archive", "restore", "pin", "unpin", "missing", "found", "overview"])
+entry = st.one_of(
+    st.builds(lambda op, of: {"op": op, "ids": of, "at": AT.isoformat()}, marked, ids),
+    st.builds(
+        lambda of, days: {
+            "op": "restate", "born": dict.fromkeys(of, AT.isoformat()), "at": (AT + timedelta(days=days)).isoformat()
+        },
+        ids, st.integers(0, 50),
+    ),
+    st.builds(lambda of: {"op": "carry", "from": of[0], "to": of[-1]}, ids),
+    st.builds(lambda of: {"op": "topic", "from": of[0], "to": of[-1]}, ids),
+)  # fmt: skip
+entries = st.lists(entry, max_size=20)
 
 
 @given(entries, entries)
@@ -100,13 +212,13 @@ def test_summing_up_changes_nothing_that_is_known(
 ) -> None:
     state = State(tmp_path_factory.mktemp("owner") / "state.jsonl")
     reader = reopened(state)
-    state.write([{"op": op, "ids": list(of), "at": AT.isoformat()} for op, of in first])
+    state.write(first)
     reader.follow()
-    before = [dict(state.access), set(state.archived), set(state.pinned), dict(state.missing)]
-    state._read = state_module.COMPACT_OVER + 2 * len(state.access) + 1  # as if it had grown long
+    before = told_of(state)
+    state._read = state_module.COMPACT_OVER + 2 * len(state.access | state.gains) + 1  # as if it had grown long
     state.compact()
-    assert list(told_of(reopened(state))) == before
-    state.write([{"op": op, "ids": list(of), "at": AT.isoformat()} for op, of in then])
+    assert told_of(reopened(state)) == before
+    state.write(then)
     reader.follow()
     assert told_of(reader) == told_of(state) == told_of(reopened(state))
 

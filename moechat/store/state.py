@@ -1,17 +1,23 @@
-"""What the program knows about memories beyond their words: pins, archive, accesses. One file of JSON lines per owner.
+"""What the program knows about memories beyond their words: use, strength, pins, archive, the overview, renamed topics.
+One file of JSON lines per owner; ids are those of exchanges, episodes, facts and lore alike.
 
 touch     ids at       these entered a prompt whose answer stood
+access    rows         touches summed up: id → [last ISO, count]
+restate   born at      these were told again: id → when it was first told, ISO
+gain      rows         restatements summed up: id → [strength gained, last ISO]
+carry     from to      a record is another one now (understood anew): what is known of it goes with it
 archive   ids          hidden, kept          restore  ids    brought back
 pin       ids          never archived        unpin    ids
 missing   ids at       deleted by hand       found    ids    ... and there again
-access    rows         touches summed up: id → [last ISO, count]
+overview  ids at       the events of the overview, oldest first, in place of those before
+topic     from to      a topic path has another name
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from moechat.errors import DataError
@@ -19,10 +25,20 @@ from moechat.store.log import Entry, JsonLines
 
 log = logging.getLogger(__name__)
 COMPACT_OVER = 20_000
+BIRTH = 1  # strength of a memory that nobody has used yet
+RECALLED = 15  # what each recall adds
+RESTATED: Sequence[tuple[float, int]] = ((1, 1), (3, 3), (7, 7), (30, 30))  # (days since it was last told, gain)
+LONG_AFTER = 100  # ... and beyond
+
+
+def restated_gain(days: float) -> int:
+    """What a memory gains that is told again after ``days`` (seed 004, eight; golden
+    ``strength_bonus_by_days_since_update``): the longer ago, the more."""
+    return next((gain for within, gain in RESTATED if days <= within), LONG_AFTER)
 
 
 class State:
-    """Fed from its file by ``follow``; ids are those of exchanges, episodes, facts and lore alike."""
+    """Fed from its file by ``follow``. Writing needs the owner's lock."""
 
     def __init__(self, path: Path) -> None:
         self._lines = JsonLines(path)
@@ -30,14 +46,36 @@ class State:
 
     def _clear(self) -> None:
         self.access: dict[str, tuple[str, int]] = {}
+        self.gains: dict[str, tuple[int, str]] = {}
         self.archived: set[str] = set()
         self.pinned: set[str] = set()
         self.missing: dict[str, datetime] = {}
+        self.overview: list[str] = []
+        self.topics: list[tuple[str, str]] = []
         self._read = 0
 
     @property
     def problems(self) -> list[DataError]:
         return self._lines.problems
+
+    # ---- what is known
+
+    def strength(self, id_: str) -> int:
+        """How well a memory is kept (not how much it matters): 1 at birth, more with every recall and restatement."""
+        return BIRTH + RECALLED * self.recalls(id_) + self.gains.get(id_, (0, ""))[0]
+
+    def recalls(self, id_: str) -> int:
+        return self.access.get(id_, ("", 0))[1]
+
+    def recalled(self, id_: str) -> datetime | None:
+        """When it was last recalled."""
+        return datetime.fromisoformat(self.access[id_][0]) if id_ in self.access else None
+
+    def updated(self, id_: str) -> datetime | None:
+        """When it was last told again; None where it was told once."""
+        return datetime.fromisoformat(self.gains[id_][1]) if id_ in self.gains else None
+
+    # ---- following the file
 
     def follow(self) -> None:
         anew, entries = self._lines.unread()
@@ -49,31 +87,60 @@ class State:
         self._read += len(entries)
         for entry in entries:
             try:
-                self._step(entry)
+                _STEPS[entry["op"]](self, entry)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 log.warning("an entry of the state was passed over (%s: %s)", type(error).__name__, error)
 
-    def _step(self, entry: Entry) -> None:
-        ids = entry.get("ids", ())
-        match entry["op"]:
-            case "touch":
-                for id_ in ids:
-                    self.access[id_] = (entry["at"], self.access.get(id_, ("", 0))[1] + 1)
-            case "access":
-                self.access.update({id_: (at, count) for id_, (at, count) in entry["rows"].items()})
-            case "archive":
-                self.archived.update(ids)
-            case "restore":
-                self.archived.difference_update(ids)
-            case "pin":
-                self.pinned.update(ids)
-            case "unpin":
-                self.pinned.difference_update(ids)
-            case "missing":
-                self.missing.update(dict.fromkeys(ids, datetime.fromisoformat(entry["at"])))
-            case "found":
-                for id_ in ids:
-                    self.missing.pop(id_, None)
+    def _touch(self, entry: Entry) -> None:
+        at = _moment(entry["at"]).isoformat()
+        for id_ in _ids(entry):
+            self.access[id_] = (at, self.recalls(id_) + 1)
+
+    def _access(self, entry: Entry) -> None:
+        self.access.update({id_: (_moment(at).isoformat(), int(count)) for id_, (at, count) in entry["rows"].items()})
+
+    def _restate(self, entry: Entry) -> None:
+        at = _moment(entry["at"])
+        born = {id_: _moment(first) for id_, first in entry["born"].items()}
+        for id_, first in born.items():
+            last = self.updated(id_) or first
+            gained = self.gains.get(id_, (0, ""))[0] + restated_gain((at - last) / timedelta(days=1))
+            self.gains[id_] = (gained, max(at, last).isoformat())
+
+    def _gain(self, entry: Entry) -> None:
+        self.gains.update({id_: (int(gained), _moment(at).isoformat()) for id_, (gained, at) in entry["rows"].items()})
+
+    def _carry(self, entry: Entry) -> None:
+        old, new = _text(entry["from"]), _text(entry["to"])
+        if old == new:
+            return
+        if old in self.access:
+            at, count = self.access.pop(old)
+            self.access[new] = (_later(at, self.access.get(new, ("", 0))[0]), count + self.recalls(new))
+        if old in self.gains:
+            gained, told = self.gains.pop(old)
+            more, after = self.gains.get(new, (0, ""))
+            self.gains[new] = (gained + more, _later(told, after))
+        for marked in (self.archived, self.pinned):
+            if old in marked:
+                marked.remove(old)
+                marked.add(new)
+        self.overview = list(dict.fromkeys(new if id_ == old else id_ for id_ in self.overview))
+
+    def _missing(self, entry: Entry) -> None:
+        self.missing.update(dict.fromkeys(_ids(entry), _moment(entry["at"])))
+
+    def _found(self, entry: Entry) -> None:
+        for id_ in _ids(entry):
+            self.missing.pop(id_, None)
+
+    def _overview(self, entry: Entry) -> None:
+        self.overview = list(dict.fromkeys(_ids(entry)))
+
+    def _topic(self, entry: Entry) -> None:
+        self.topics.append((_text(entry["from"]), _text(entry["to"])))
+
+    # ---- writing
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Append, under the owner's lock."""
@@ -85,15 +152,95 @@ class State:
     def touch(self, ids: Sequence[str], at: datetime) -> None:
         self.write([{"op": "touch", "ids": list(ids), "at": at.isoformat()}] if ids else [])
 
+    def restate(self, born: Mapping[str, datetime], at: datetime) -> None:
+        """These were told again at ``at``. ``born`` says when each was first told: it gains by the days since then, or
+        since its last restatement."""
+        rows = {id_: first.isoformat() for id_, first in born.items()}
+        self.write([{"op": "restate", "born": rows, "at": at.isoformat()}] if rows else [])
+
+    def carry(self, old: str, new: str) -> None:
+        """The record ``old`` is ``new`` now: strength, pin, archive and place in the overview go with it. Nothing is
+        written where nothing is known of the old one."""
+        known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
+        if old != new and (known or old in self.overview):
+            self.write([{"op": "carry", "from": old, "to": new}])
+
+    def show(self, ids: Sequence[str], at: datetime) -> None:
+        """The overview is this now, oldest first."""
+        if list(ids) != self.overview:
+            self.write([{"op": "overview", "ids": list(ids), "at": at.isoformat()}])
+
+    def rename_topic(self, old: str, new: str) -> None:
+        self.write([{"op": "topic", "from": old, "to": new}])
+
     def compact(self) -> None:
         """Sum up what is there, under the owner's lock, once the file has grown long."""
-        if self._read < COMPACT_OVER or self._read < 2 * len(self.access):
-            return
+        if self._read >= COMPACT_OVER and self._read >= 2 * len(self.access.keys() | self.gains.keys()):
+            self._rewrite()
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Nothing of these is left in the file, nor here; under the owner's lock."""
+        self.follow()
+        gone = set(ids)
+        for known in (self.access, self.gains, self.missing):
+            for id_ in gone.intersection(known):
+                del known[id_]
+        self.archived -= gone
+        self.pinned -= gone
+        self.overview = [id_ for id_ in self.overview if id_ not in gone]
+        if self._lines.path.exists():
+            self._rewrite()
+
+    def _rewrite(self) -> None:
         entries: list[Entry] = [
             {"op": "access", "rows": {id_: list(row) for id_, row in self.access.items()}},
+            {"op": "gain", "rows": {id_: list(row) for id_, row in self.gains.items()}},
             {"op": "archive", "ids": sorted(self.archived)},
             {"op": "pin", "ids": sorted(self.pinned)},
+            *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
+            {"op": "overview", "ids": self.overview},
+            *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
         ]
-        entries += [{"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()]
         self._lines.rewrite(entries)
         self._read = len(entries)
+
+
+def _ids(entry: Entry) -> list[str]:
+    ids = entry["ids"]
+    if not isinstance(ids, list):
+        raise TypeError("ids are a list")
+    return [_text(id_) for id_ in ids]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text} has no offset")
+    return moment
+
+
+def _later(one: str, other: str) -> str:
+    return max(filter(None, (one, other)), key=datetime.fromisoformat)
+
+
+_STEPS: Mapping[str, Callable[[State, Entry], None]] = {
+    "touch": State._touch,
+    "access": State._access,
+    "restate": State._restate,
+    "gain": State._gain,
+    "carry": State._carry,
+    "archive": lambda state, entry: state.archived.update(_ids(entry)),
+    "restore": lambda state, entry: state.archived.difference_update(_ids(entry)),
+    "pin": lambda state, entry: state.pinned.update(_ids(entry)),
+    "unpin": lambda state, entry: state.pinned.difference_update(_ids(entry)),
+    "missing": State._missing,
+    "found": State._found,
+    "overview": State._overview,
+    "topic": State._topic,
+}
