@@ -25,6 +25,8 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "diary": ("char", "user", "entries"),
     "core": ("char", "user", "entries"),
     "lore": ("char", "user", "entries"),
+    "fragments": ("char", "user", "entries"),
+    "remembered": ("char", "user", "entries"),
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
     "extraction": ("char", "user", "now", "known", "topics", "exchanges", "problem"),
