@@ -6,6 +6,7 @@ MoeChatError
 ├── PathError        a name or path that would leave the data folder
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
+├── FilterError      a filter that is no comparison of columns (a ValueError, too)
 └── NotFound         a character, an exchange or a memory that is not there
 """
 
@@ -54,6 +55,10 @@ class ModelError(MoeChatError):
 
 class EmbeddingError(MoeChatError):
     """An embedding model cannot be loaded or used."""
+
+
+class FilterError(MoeChatError, ValueError):
+    """A filter statement is not what it may be: comparisons of columns with numbers, joined by and/or."""
 
 
 class NotFound(MoeChatError):
