@@ -24,7 +24,7 @@ def state(tmp_path: Path) -> State:
 def told_of(state: State) -> tuple[object, ...]:
     """All that is known, as it would be by now: a copy."""
     marks = (set(state.archived), set(state.pinned), dict(state.missing))
-    return dict(state.access), dict(state.gains), *marks, list(state.overview), list(state.topics)
+    return dict(state.access), dict(state.gains), *marks, list(state.overview), list(state.topics), state.cleaned
 
 
 def reopened(state: State) -> State:
@@ -181,7 +181,7 @@ def test_nothing_is_left_of_what_is_forgotten(state: State) -> None:
     assert b'"a"' not in state._lines.path.read_bytes()
     reader.follow()
     for one in (state, reader, reopened(state)):
-        assert told_of(one) == ({"b": (AT.isoformat(), 1)}, {}, set(), set(), {}, ["b"], [])
+        assert told_of(one) == ({"b": (AT.isoformat(), 1)}, {}, set(), set(), {}, ["b"], [], None)
 
 
 def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
@@ -201,6 +201,7 @@ entry = st.one_of(
     ),
     st.builds(lambda of: {"op": "carry", "from": of[0], "to": of[-1]}, ids),
     st.builds(lambda of: {"op": "topic", "from": of[0], "to": of[-1]}, ids),
+    st.just({"op": "cleaned", "at": AT.isoformat()}),
 )  # fmt: skip
 entries = st.lists(entry, max_size=20)
 

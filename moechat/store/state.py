@@ -11,6 +11,7 @@ pin       ids          never archived        unpin    ids
 missing   ids at       deleted by hand       found    ids    ... and there again
 overview  ids at       the events of the overview, oldest first, in place of those before
 topic     from to      a topic path has another name
+cleaned   at           the memory was looked through for what may go
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ class State:
         self.missing: dict[str, datetime] = {}
         self.overview: list[str] = []
         self.topics: list[tuple[str, str]] = []
+        self.cleaned: datetime | None = None
+        self.uses: list[str] = []
+        """Ids in the order in which they were used, for those who follow; a list anew where all is read anew."""
         self._read = 0
 
     @property
@@ -95,9 +99,11 @@ class State:
         at = _moment(entry["at"]).isoformat()
         for id_ in _ids(entry):
             self.access[id_] = (at, self.recalls(id_) + 1)
+            self.uses.append(id_)
 
     def _access(self, entry: Entry) -> None:
         self.access.update({id_: (_moment(at).isoformat(), int(count)) for id_, (at, count) in entry["rows"].items()})
+        self.uses += entry["rows"]
 
     def _restate(self, entry: Entry) -> None:
         at = _moment(entry["at"])
@@ -117,6 +123,7 @@ class State:
         if old in self.access:
             at, count = self.access.pop(old)
             self.access[new] = (_later(at, self.access.get(new, ("", 0))[0]), count + self.recalls(new))
+            self.uses.append(new)
         if old in self.gains:
             gained, told = self.gains.pop(old)
             more, after = self.gains.get(new, (0, ""))
@@ -139,6 +146,9 @@ class State:
 
     def _topic(self, entry: Entry) -> None:
         self.topics.append((_text(entry["from"]), _text(entry["to"])))
+
+    def _cleaned(self, entry: Entry) -> None:
+        self.cleaned = _moment(entry["at"])
 
     # ---- writing
 
@@ -188,6 +198,7 @@ class State:
         self.archived -= gone
         self.pinned -= gone
         self.overview = [id_ for id_ in self.overview if id_ not in gone]
+        self.uses = [id_ for id_ in self.uses if id_ not in gone]
         if self._lines.path.exists():
             self._rewrite()
 
@@ -200,6 +211,7 @@ class State:
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
             {"op": "overview", "ids": self.overview},
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
+            *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
         ]
         self._lines.rewrite(entries)
         self._read = len(entries)
@@ -243,4 +255,5 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "found": State._found,
     "overview": State._overview,
     "topic": State._topic,
+    "cleaned": State._cleaned,
 }
