@@ -1,0 +1,128 @@
+"""What brings a slice to mind (seed 002): topic paths as they are written, profiles, and the score of a slice in a topic.
+
+    score = source + recency + .50·activation + .30·independence + .20·relation·diffusion
+
+Knows no tree and no memory: numbers and strings only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moechat.model import ActivationProfile
+
+ARROW = "->"
+DEEPEST = 12
+LONGEST_SEGMENT = 60
+
+# Models and people write -> in many ways; a bare > counts, a slash does not (TCP/IP, 24/7).
+_SHAFTS = " -－−–—=＝"
+_ARROWS = re.compile(r"[-－−–—=＝]*[>＞]+|[→⟶➔➜⇒]")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a candidate comes from: its base score, and how much of its diffusion counts."""
+
+    name: str
+    base: float
+    relation: float
+
+
+PRIMARY = Source("PRIMARY", 1.00, 0.30)
+RELATED = Source("RELATED", 0.65, 1.00)
+PARENT = Source("PARENT", 0.45, 0.20)
+SOURCES = {source.name: source for source in (PRIMARY, RELATED, PARENT)}
+
+RECENCY_DAYS = np.array([1, 3, 7, 30])
+RECENCY = np.array([0.30, 0.22, 0.15, 0.08, 0.0])
+ACTIVATION, INDEPENDENCE, DIFFUSION = 0.50, 0.30, 0.20
+
+DEFAULT = ActivationProfile()
+UNRELATED_DIFFUSION = 0.45
+SHORT_ACTIVATION = 0.05
+
+
+@lru_cache(maxsize=16_384)
+def topic_path(text: str) -> str:
+    """The one way in which a topic path is written: ``a->b->c``, every segment trimmed, empty ones dropped.
+
+    ``→``, ``>`` and full-width forms count as the arrow. Blanks inside a segment become one. At most ``DEEPEST`` segments of
+    ``LONGEST_SEGMENT`` characters are kept. "" for a text that names no topic.
+    """
+    segments = (" ".join(part.split())[:LONGEST_SEGMENT].rstrip(_SHAFTS) for part in _ARROWS.split(text))
+    return ARROW.join([segment for segment in segments if segment][:DEEPEST])
+
+
+def parent_of(path: str) -> str:
+    """The path above a normalised one, "" above a root."""
+    return path.rpartition(ARROW)[0]
+
+
+def is_within(path: str, top: str) -> bool:
+    """Whether a normalised path is ``top`` or lies below it."""
+    return path == top or path.startswith(top + ARROW)
+
+
+def moved(path: str, moves: Iterable[tuple[str, str]]) -> str:
+    """Where a normalised path stands after the owner's moves (from, to), applied in their order."""
+    for old, new in moves:
+        if is_within(path, old):
+            path = new + path[len(old) :]
+    return path
+
+
+def profile_of(values: ActivationProfile | Sequence[float | None] | None) -> ActivationProfile:
+    """A profile as it counts: null (in all or in part) is the default, everything is held to 0..1."""
+    if values is None:
+        return DEFAULT
+    given = astuple(values) if isinstance(values, ActivationProfile) else tuple(values)
+    return ActivationProfile(
+        *(
+            usual if value is None or math.isnan(value) else min(1.0, max(0.0, float(value)))
+            for value, usual in zip(given, astuple(DEFAULT), strict=True)
+        )
+    )
+
+
+def corrected(
+    values: ActivationProfile | Sequence[float | None] | None, related: Sequence[str], messages: int
+) -> ActivationProfile:
+    """The profile of a new slice (contract D): without related paths it diffuses by .45 at most; one that rests on one
+    message or fewer is activated by .05 less, not below 0."""
+    profile = profile_of(values)
+    return ActivationProfile(
+        max(0.0, round(profile.activation - SHORT_ACTIVATION, 9)) if messages <= 1 else profile.activation,
+        profile.diffusion if related else min(profile.diffusion, UNRELATED_DIFFUSION),
+        profile.context_independence,
+    )
+
+
+def recency(age_hours: ArrayLike) -> NDArray[np.float64]:
+    """What newness adds, by whole days: so .30 lasts just under 48 hours. A slice from the future is new."""
+    days = np.floor(np.asarray(age_hours, np.float64) / 24)
+    return RECENCY[np.searchsorted(RECENCY_DAYS, days, side="left")]
+
+
+def parts(source: Source, age_hours: float, profile: ActivationProfile | None) -> dict[str, float]:
+    """The five summands of the score."""
+    p = profile_of(profile)
+    return {
+        "source": source.base,
+        "recency": float(recency(age_hours)),
+        "activation": ACTIVATION * p.activation,
+        "independence": INDEPENDENCE * p.context_independence,
+        "relation": DIFFUSION * source.relation * p.diffusion,
+    }
+
+
+def score(source: Source | str, age_hours: float, profile: ActivationProfile | None) -> float:
+    """The score of one slice, met as PRIMARY, RELATED or PARENT (golden ``partner.json``)."""
+    return sum(parts(SOURCES[source] if isinstance(source, str) else source, age_hours, profile).values())
