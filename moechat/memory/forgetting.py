@@ -1,0 +1,257 @@
+"""Forgetting: what is not used fades; when memory is full, the weakest of it goes into the archive (seed 004, eight).
+
+Strength grows with use (``store.state``). Two things follow from it:
+
+- **Fading**, which people are shown. Retention after t days without use is R = exp(−t / (c · S)), Ebbinghaus' curve with a
+  stability that is proportional to the strength S. The seed's curve keeps 21% after a week, for something learned once:
+  that is where a memory counts as faded, so c = 7 / ln(1 / 0.21), and a memory of strength S fades 7 · S days after its
+  last use (told, told again or recalled). A stronger memory fades more slowly, and every recall puts it off.
+- **Cleaning**, which moves. Nothing goes before memory is full (``cap`` records: events, reflections and facts); then
+  the weakest share of what may go does, ties least recently used first, then by id.
+
+Exchanges are never cleaned away, nor what the author of a character wrote, nor what is pinned, nor what the owner wrote or
+edited: that was meant to be kept, and nothing could bring it back, as no exchange tells of it. What goes is archived, and
+can be brought back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from moechat.model import Fact
+from moechat.store.files import FileStore
+
+Kept = Literal["", "pinned", "owner", "author"]
+Why = Literal["full", "inactive", "room", "not_active", "recent"]
+
+FADED = 0.21  # of what was learned once, a week later
+FADES_AFTER_DAYS = 7.0  # ... at the strength of one telling
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When and how much goes: at ``cap`` records the weakest ``share``, looked at every ``every_days``, of users who talked
+    today; of one who was away for ``inactive_days``, all beyond ``minimum``."""
+
+    cap: int = 20_000
+    share: float = 0.2
+    every_days: float = 3
+    inactive_days: float = 90
+    minimum: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What forgetting knows of a memory. ``used`` is when it was last told or recalled, in epoch seconds; ``kept`` says
+    why it never goes."""
+
+    id: str
+    strength: int
+    used: float
+    kept: Kept = ""
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What a cleaning moves into the archive, weakest first, and why; of how many records.
+
+    ``full``: the cap is reached; ``inactive``: the user was away; else nothing goes: there is ``room``, nobody talked today
+    (``not_active``), or the last cleaning was ``recent``.
+    """
+
+    why: Why
+    count: int
+    goes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What will become of a memory if nobody uses it. ``fades`` is the moment at which it counts as faded (None: never),
+    ``retention`` 0..1 what is left of it now, ``first`` whether it is among the weakest, which go when memory is full, and
+    ``fullness`` how full that is."""
+
+    kept: Kept
+    fades: datetime | None
+    retention: float
+    first: bool = False
+    fullness: float = 0.0
+
+
+# ---- the arithmetic
+
+
+def retention(days: float, strength: int) -> float:
+    """What is left after ``days`` without use, 0..1."""
+    return FADED ** (max(days, 0.0) / (FADES_AFTER_DAYS * strength))
+
+
+def fades_at(trace: Trace) -> float:
+    """When a memory fades unless it is used, in epoch seconds."""
+    return trace.used + FADES_AFTER_DAYS * trace.strength * DAY_S
+
+
+def weakest(traces: Iterable[Trace]) -> list[Trace]:
+    """What may go, in the order in which it goes: weakest, least recently used, id."""
+    return sorted((t for t in traces if not t.kept), key=lambda t: (t.strength, t.used, t.id))
+
+
+def over_cap(traces: Collection[Trace], cap: int, share: float) -> list[str]:
+    """Ids of the weakest ``share`` of what may go, once there are ``cap`` records (golden ``cleanup`` of seed 004)."""
+    loose = weakest(traces)
+    return [t.id for t in loose[: math.floor(share * len(loose) + 1e-9)]] if len(traces) >= cap else []
+
+
+def over_minimum(traces: Collection[Trace], minimum: int) -> list[str]:
+    """Ids of the weakest, so many that ``minimum`` records stay; what is kept stays in any case."""
+    return [t.id for t in weakest(traces)[: max(0, len(traces) - minimum)]]
+
+
+def forecast(trace: Trace, now: datetime, *, first: bool = False, fullness: float = 0.0) -> Forecast:
+    if trace.kept:
+        return Forecast(trace.kept, None, 1.0)
+    days = (now.timestamp() - trace.used) / DAY_S
+    try:
+        fades = datetime.fromtimestamp(fades_at(trace), UTC).astimezone(now.tzinfo)
+    except (OverflowError, ValueError, OSError):  # beyond the calendar
+        fades = None
+    return Forecast("", fades, retention(days, trace.strength), first, fullness)
+
+
+# ---- an owner's memory
+
+
+def traces(store: FileStore) -> list[Trace]:
+    """Every record that counts: the owner's facts and episodes that are not archived already."""
+    state = store.state
+    facts = ((fact.id, fact.at.timestamp(), fact.by) for fact in store.cache.facts())
+    told = store.cache.all("SELECT id, t, json_extract(data, '$.by') FROM episodes WHERE alive = 1 ORDER BY row")
+    found = {id_: trace(store, id_, born, by) for id_, born, by in [*facts, *told] if id_ not in state.archived}
+    return list(found.values())
+
+
+def trace(store: FileStore, id_: str, born: float, by: str) -> Trace:
+    """``born`` in epoch seconds."""
+    state = store.state
+    moments = [moment.timestamp() for moment in (state.recalled(id_), state.updated(id_)) if moment]
+    kept: Kept = "pinned" if id_ in state.pinned else by if by in ("owner", "author") else ""  # type: ignore[assignment]
+    return Trace(id_, state.strength(id_), max([born, *moments]), kept)
+
+
+def last_talk(store: FileStore) -> datetime | None:
+    """When the user last said something."""
+    filed = [row.exchange.at for row in store.cache.before(math.inf, 1)]
+    waiting = [datetime.fromisoformat(node.at) for node in [*store.tree.open(), *store.tree.unfiled()]]
+    return max([*filed, *waiting], default=None)
+
+
+def cleaning(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
+    """What would go now. ``by_hand``: whether or not somebody talked today, and however recent the last cleaning was."""
+    known = traces(store)
+    last = last_talk(store)
+    away = (now - last) / timedelta(days=1) if last else 0.0
+    if away >= limits.inactive_days:
+        goes = over_minimum(known, limits.minimum)
+        return Cleaning("inactive" if goes else "room", len(known), goes)
+    if not by_hand and (last is None or last.astimezone(now.tzinfo).date() != now.date()):
+        return Cleaning("not_active", len(known))
+    if not by_hand and _recent(store, now, limits):
+        return Cleaning("recent", len(known))
+    goes = over_cap(known, limits.cap, limits.share)
+    return Cleaning("full" if goes else "room", len(known), goes)
+
+
+def clean(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
+    """Move what goes into the archive. Cheap to call often: it looks through the memory every ``every_days`` at most."""
+    if not by_hand and _recent(store, now, limits):
+        return Cleaning("recent", 0)
+    with store.writing():
+        done = cleaning(store, now, limits, by_hand=by_hand)
+        if done.why in ("not_active", "recent"):
+            return done
+        store.state.write([{"op": "cleaned", "at": now.isoformat()}])
+        archive(store, done.goes)
+    return done
+
+
+def _recent(store: FileStore, now: datetime, limits: Limits) -> bool:
+    cleaned = store.state.cleaned
+    return cleaned is not None and timedelta(0) <= now - cleaned < timedelta(days=limits.every_days)
+
+
+def archive(store: FileStore, ids: Collection[str]) -> list[str]:
+    """Hide memories, and keep them. A fact takes along those that it replaced, or they would hold again. Returns what was
+    hidden by this."""
+    with store.writing():
+        hides = [id_ for id_ in with_replaced(ids, store.cache.facts()) if id_ not in store.state.archived]
+        if hides:
+            store.state.write([{"op": "archive", "ids": hides}])
+    return hides
+
+
+def restore(store: FileStore, ids: Collection[str]) -> list[str]:
+    """Bring archived memories back, a fact with those that it replaced. Returns what came back."""
+    with store.writing():
+        back = [id_ for id_ in with_replaced(ids, store.cache.facts()) if id_ in store.state.archived]
+        if back:
+            store.state.write([{"op": "restore", "ids": back}])
+    return back
+
+
+def with_replaced(ids: Collection[str], facts: Sequence[Fact]) -> list[str]:
+    """``ids`` and the facts that they replaced, and what those replaced, each once."""
+    replaced: Mapping[str, Sequence[str]] = {fact.id: fact.supersedes for fact in facts}
+    found: dict[str, None] = {}
+    left = list(reversed(list(ids)))
+    while left:
+        id_ = left.pop()
+        if id_ not in found:
+            found[id_] = None
+            left += reversed([old for old in replaced.get(id_, ()) if old in replaced])
+    return list(found)
+
+
+# ---- in words
+
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "zh": {
+        "pinned": "已固定，不会淡忘",
+        "owner": "你亲手写下的，不会淡忘",
+        "author": "角色自带的，不会淡忘",
+        "never": "很牢固，几乎不会淡忘",
+        "days": "如果不再想起，大约 {days} 天后淡忘",
+        "today": "如果不再想起，一天之内就会淡忘",
+        "faded": "已经淡忘",
+        "first": "；记忆已满，下次清理时归档",
+        "later": "；记忆满了才会归档（现在 {percent}%）",
+    },
+    "en": {
+        "pinned": "pinned, it does not fade",
+        "owner": "written by you, it does not fade",
+        "author": "the character's own, it does not fade",
+        "never": "very firm, it hardly fades",
+        "days": "fades in about {days} days unless recalled",
+        "today": "fades within a day unless recalled",
+        "faded": "has faded",
+        "first": "; memory is full, the next cleaning archives it",
+        "later": "; archived only when memory is full (now {percent}%)",
+    },
+}
+
+
+def in_words(told: Forecast, now: datetime, language: str) -> str:
+    """A forecast as people read it: "fades in about 12 days unless recalled"."""
+    words = _WORDS["en" if language == "en" else "zh"]
+    if told.kept:
+        return words[told.kept]
+    if told.fades is None:
+        return words["never"]
+    days = (told.fades - now) / timedelta(days=1)
+    said = words["faded" if days <= 0 else "today" if days < 1 else "days"].format(days=round(days))
+    if told.first and told.fullness >= 1:
+        return said + words["first"]
+    return said + words["later"].format(percent=min(100, math.floor(100 * told.fullness))) if days <= 0 else said
