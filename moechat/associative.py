@@ -22,6 +22,10 @@ from moechat.errors import EmbeddingError
 from moechat.memory import stream
 
 IDLE = "idle"  # in an embedding key: nothing happens there, so it is no candidate
+_OTHER_MODEL = (
+    "the vector of {!r} has {} numbers where {} are expected, so it is of another model; "
+    "AssociativeMemory.embed(embedder, anew=True) makes all of one"
+)
 
 
 class AssociativeMemory:
@@ -88,6 +92,9 @@ class AssociativeMemory:
 
     def _add(self, node: ConceptNode, embedding_pair: tuple[str, Vector | None]) -> ConceptNode:
         node.embedding_key, vector = embedding_pair
+        known = next(iter(self.embeddings.values()), vector)
+        if vector is not None and known is not None and len(vector) != len(known):
+            raise EmbeddingError(_OTHER_MODEL.format(node.embedding_key, len(vector), len(known)))
         self._enter(node)
         self._of(node.type)[0].insert(0, node)
         self._count_strength(node)
@@ -164,10 +171,7 @@ class AssociativeMemory:
         if having:
             one = np.asarray(vector, dtype=np.float64)
             if odd := next((key for key in having if len(self.embeddings[key]) != len(one)), None):
-                raise EmbeddingError(
-                    f"the vector of {odd!r} has {len(self.embeddings[odd])} numbers, that of the focal point {len(one)}: "
-                    "they are of two models; AssociativeMemory.embed(embedder, anew=True) makes all of one"
-                )
+                raise EmbeddingError(_OTHER_MODEL.format(odd, len(self.embeddings[odd]), len(one)))
             matrix = np.asarray([self.embeddings[key] for key in having], dtype=np.float64)
             found[[place[key] for key in having]] = stream.cosine(matrix, one)
         return found[[place[node.embedding_key] for node in nodes]] if nodes else np.zeros(0)
