@@ -269,6 +269,13 @@ class VectorTable:
                 self._by_key = _KeyOrder(self._keys[: self._count])
             return self._by_key.find(pack_keys(keys), self._keys)
 
+    def having(self, keys: Keys) -> np.ndarray:
+        """Every position that holds the vector of one of these keys, ascending."""
+        wanted = pack_keys(keys)
+        with self._lock:
+            mine = self._keys[: self._count]
+            return np.flatnonzero(np.isin(mine[:, 0], wanted[:, 0]) & np.isin(mine[:, 1], wanted[:, 1]))
+
     def get(self, positions: np.ndarray) -> np.ndarray:
         """``(n, dim)`` float32, a copy; rows of zeros where there is nothing."""
         positions = np.asarray(positions, dtype=np.int64)
@@ -462,6 +469,17 @@ class _KeyOrder:
                     break
                 place += 1
         return found
+
+
+def tables_under(folder: Path) -> list[VectorTable]:
+    """Every table in ``folder`` and below it, of whatever model and layer, opened."""
+    tables = []
+    for path in sorted(folder.rglob("keys.bin")):
+        with path.open("rb") as file:
+            head = file.read(_HEADER.size)
+        if len(head) == _HEADER.size and head.startswith(_MAGIC):
+            tables.append(VectorTable(path.parent, _HEADER.unpack(head)[1]))
+    return tables
 
 
 class FlatIndex:

@@ -169,6 +169,12 @@ class Derived:
             for file, gone in files.items():
                 self._rewrite(file, {}, gone)
 
+    def drop_facts(self, ids: Sequence[str]) -> None:
+        """Take facts out of core memory, whoever wrote them; what they rested on stays."""
+        with self._store.writing():
+            known = {fact.id for fact in self._store.cache.facts()}
+            self._write(formats.CORE, {id_: None for id_ in ids if id_ in known})
+
     def drop(self, ids: Sequence[str]) -> None:
         """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
         if not ids:
