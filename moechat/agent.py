@@ -34,6 +34,8 @@ from moechat.memory import context
 from moechat.memory.anchors import Anchors
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
+from moechat.memory.episodes import Episodes
+from moechat.memory.episodic import Episodic
 from moechat.memory.recipes import Recipes
 from moechat.memory.roll import Due, Roller, due
 from moechat.memory.world_book import WorldBook
@@ -84,10 +86,12 @@ class Agent:
             folder / ".index", around.embedder, settings=around.embedding_settings, load=around.load_embedder
         )
         self.diary = Diary(self.store, self.dense, user_name=character.user_name, character_name=character.name)
+        self.episodes = Episodes(self.store, self.dense)
         self.core = CoreMemory(self.store, self.dense)
         self._lore_tables: dict[str, VectorTable] = {}
         self._book: tuple[str, WorldBook] | None = None
-        self.recipes = Recipes(lambda: self.config, self.dense, self.diary, self.core, lambda: self.book)
+        episodic = Episodic(self.episodes, self.store, (character.user_name, character.name))
+        self.recipes = Recipes(lambda: self.config, self.dense, self.diary, episodic, self.core, lambda: self.book)
         self._prompts = Prompts(around.prompt_folders, character.language)
         self._roller = Roller(
             self.store, self.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
@@ -198,7 +202,7 @@ class Agent:
         spans: list[list[str]] = []
         self._stop.clear()
         try:
-            self.diary.sync()
+            self._sync()
             before = [e for e in self._context(now) if e.id != id_]
             previous = before[-1].char if before else ""
             cue = self._cue(text, now, previous)  # 2. the cue, and all recipes side by side
@@ -336,8 +340,12 @@ class Agent:
         self.store.follow()
         if not self._around.looks:
             self._roller.by_rules()
-        self.diary.sync()
+        self._sync()
         self.book.refresh()
+
+    def _sync(self) -> None:
+        self.diary.sync()
+        self.episodes.sync()
 
     def _after_turn(self) -> None:
         self._save_history()
@@ -349,13 +357,14 @@ class Agent:
         begun = time.monotonic()
         try:
             done = self.diary.embed_missing(self._worker.stopping, SLICE)
+            done += self.episodes.embed_missing(self._worker.stopping, SLICE)
         except EmbeddingError as error:
             log.warning("embedding stopped until the next turn: %s", error)
             self.dense.notice = str(error)
             return
         taken_s = time.monotonic() - begun
         space = self.dense.spaces[-1] if self.dense.spaces else None
-        left = self.diary.missing(space) if space else 0
+        left = self.diary.missing(space) + self.episodes.missing(space) if space else 0
         self._embedding = (left, taken_s / max(done, 1) * 2 * left)
         if done and left:
             self._worker.stopping.wait(taken_s)
@@ -383,7 +392,7 @@ class Agent:
             before: Due | None = None
             while (work := self._due(closing=closing)) != before and self._roller.run(work, self.now()):
                 self.store.follow()
-                self.diary.sync()
+                self._sync()
                 if not closing:
                     return
                 before = work
@@ -432,7 +441,7 @@ class Agent:
             self._follow()
             change()
             self._roller.by_rules()
-            self.diary.sync()
+            self._sync()
         self._worker.submit(self._after_turn)
 
     def log(self) -> list[dict[str, object]]:
@@ -455,7 +464,7 @@ class Agent:
         self.store.settle()
         self._save_history()
         self._roller.by_rules()
-        self.diary.sync()
+        self._sync()
 
     def finish(self) -> None:
         """A command's end: settled, understood, and what was just said embedded, before this returns."""
@@ -463,11 +472,12 @@ class Agent:
         self._roll(closing=True)
         with contextlib.suppress(EmbeddingError):  # said when it was used
             self.diary.embed_missing(self._worker.stopping, SLICE)
+            self.episodes.embed_missing(self._worker.stopping, SLICE)
 
     def settle_indexes(self) -> None:
         """Wait until what is made in the background (vectors, a trained index) is made."""
         self._worker.wait()
-        for layer in ("diary", "core"):
+        for layer in ("diary", "episodes", "core"):
             if (table := self.dense.table(layer)) is not None:
                 table.settle()
 

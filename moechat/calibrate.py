@@ -265,7 +265,7 @@ def calibrate(agent: Agent, pairs: Sequence[Pair]) -> Calibration:
                 f"{layer}: {len(own)} pairs, too few for a threshold (needs {ENOUGH} questions with both kinds)"
             )
     diary = [i for i, pair in enumerate(pairs) if pair.layer == "diary"]
-    found = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.weights.model_dump())
+    found = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.stream.weights.model_dump())
     if found is None:
         lacking.append(f"weights: too few pairs with age_hours and importance (needs {ENOUGH} questions)")
     return Calibration(embedder.fingerprint, target, fits, found, lacking)
@@ -281,7 +281,7 @@ def write(config: Path, agent: Agent, made: Calibration) -> None:
         settings.save_setting(config, "embedding", "fitted", others | {made.fingerprint: values})
     if made.weights:
         for name in ("recency", "relevance", "importance"):
-            settings.save_setting(config, "recall", f"weights.{name}", getattr(made.weights, name))
+            settings.save_setting(config, "recall", f"stream.weights.{name}", getattr(made.weights, name))
 
 
 def report(made: Calibration) -> str:

@@ -24,6 +24,7 @@ from ruamel.yaml import YAML
 
 from moechat import yaml_file
 from moechat.errors import ConfigError, DataError
+from moechat.model import Layer
 from moechat.schema import (
     AgentSettings,
     ChatSettings,
@@ -54,13 +55,18 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "roll": None,
     "time": None,
 }
-# The layer's threshold under Agent that a recipe's `auto` stands for.
-LAYER_THRESHOLD = {
-    "by_time": "mem_thresholds",
-    "events": "mem_thresholds",
-    "profile": "core_threshold",
-    "lore": "books_thresholds",
+# What each recipe searches, and the threshold under Agent that its `auto` stands for.
+LAYERS: Mapping[str, Layer] = {
+    "by_time": "diary",
+    "events": "diary",
+    "stream": "diary",
+    "association": "diary",
+    "by_topic": "diary",
+    "profile": "core",
+    "entities": "core",
+    "lore": "lore",
 }
+LAYER_THRESHOLD = {"diary": "mem_thresholds", "core": "core_threshold", "lore": "books_thresholds"}
 
 
 class Config(BaseSettings):
@@ -114,7 +120,7 @@ class Config(BaseSettings):
     def threshold(self, recipe: str) -> float | None:
         """The floor of a recipe: its own, else its layer's under Agent, else None (the embedding model's own)."""
         own: float | None = getattr(self.recall.recipes, recipe).threshold
-        layer: float | None = getattr(self.Agent, LAYER_THRESHOLD[recipe])
+        layer: float | None = getattr(self.Agent, LAYER_THRESHOLD[LAYERS[recipe]])
         return layer if own is None else own
 
     def for_character(self, overrides: Mapping[str, Any], file: Path | str = "character.yaml") -> Config:

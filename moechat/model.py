@@ -180,8 +180,8 @@ class Hit:
     """One recalled memory and why it was recalled.
 
     ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side
-    of an exchange matched. ``features`` are the parts of the score, ``words`` what matched literally, ``span`` the time
-    that was asked for.
+    of an exchange matched, ``kind`` that it is an episode and no exchange. ``features`` are the parts of the score,
+    ``words`` what matched literally, ``span`` the time that was asked for.
     """
 
     layer: Layer
@@ -196,12 +196,13 @@ class Hit:
     span: Span | None = None
     tokens: int = 0
     side: Literal["", "user", "char"] = ""
+    kind: Literal["", "event", "reflection"] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """A hit that did not enter the prompt. ``why`` is ``in_context``, ``outside_span``, ``below_threshold``, ``merged``,
-    ``limit`` or ``budget``."""
+    ``in_overview``, ``limit`` or ``budget``."""
 
     hit: Hit
     why: str

@@ -160,15 +160,19 @@ def _limited(
 
 
 def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Dropped]) -> list[Hit]:
-    """Diary hits once per exchange, and none whose exchange the model sees anyway. Facts and lore stay as they are."""
+    """Diary hits once per exchange, and none whose exchanges the model sees anyway. Facts and lore stay as they are.
+
+    An event of several exchanges gives way where all of them are shown; a reflection says something of its own.
+    """
+    exchanges = {hit.id for hit in hits if hit.layer == "diary" and not hit.kind}
     shown: set[str] = set()
     order: list[Hit] = []
     for hit in hits:
         if hit.layer != "diary":
             order.append(hit)
-        elif hit.id in in_context:
+        elif hit.id in in_context or (hit.kind == "event" and hit.sources and not set(hit.sources) - set(in_context)):
             dropped.append(Dropped(hit, "in_context"))
-        elif hit.id in shown:
+        elif hit.id in shown or (hit.kind == "event" and hit.sources and exchanges.issuperset(hit.sources)):
             dropped.append(Dropped(hit, "merged"))
         else:
             shown.add(hit.id)

@@ -209,6 +209,16 @@ class Recipes(Section):
     events: RecipeSettings = setting(
         RecipeSettings(limit=12), "按内容：语义与关键词混合检索日记", "By content: the diary, by meaning and words"
     )
+    stream: RecipeSettings = setting(
+        RecipeSettings(weight=0.3, limit=6),
+        "记忆流：事件与感悟，按新近、相关与重要打分",
+        "The memory stream: events and reflections by recency, relevance and importance",
+    )
+    association: RecipeSettings = setting(
+        RecipeSettings(weight=0.3, limit=4),
+        "联想：消息里的人、事、物出现过的事件与感悟",
+        "Association: events and reflections that share who, what or where with the message",
+    )
     profile: RecipeSettings = setting(
         RecipeSettings(limit=0), "核心记忆（条数由 Agent.core_top_k 决定）", "Core memory (Agent.core_top_k bounds it)"
     )
@@ -252,6 +262,22 @@ class StreamWeights(Section):
         return self
 
 
+class StreamSettings(Section):
+    weights: StreamWeights = setting(
+        StreamWeights(),
+        "权重，只看比例；moechat calibrate 可拟合",
+        "Weights, of which only the proportion counts; moechat calibrate can fit them",
+    )
+    decay: Number = setting(
+        0.99, "每个单位时间后，新近性剩下多少", "What is left of recency after each unit of time", gt=0, le=1
+    )
+    recency_unit: Literal["seconds", "hours", "days", "rank"] = setting(
+        "hours",
+        "新近性按距上次用到的秒、小时或天数算，或按用到的先后名次（rank）",
+        "Recency by the seconds, hours or days since the last use, or by the rank of use (rank)",
+    )
+
+
 class RecallSettings(Section):
     token_budget: Whole = setting(
         1500, "每次回忆最多放进提示词多少 token", "Tokens of recalled memory that a prompt takes", ge=0, le=1_000_000
@@ -275,11 +301,7 @@ class RecallSettings(Section):
         ge=0,
         le=1,
     )
-    weights: StreamWeights = setting(
-        StreamWeights(),
-        "记忆流打分的权重，只看比例；moechat calibrate 可拟合",
-        "Weights of the stream of events, of which only the proportion counts; moechat calibrate can fit them",
-    )
+    stream: StreamSettings = setting(StreamSettings(), "记忆流如何打分", "How the memory stream scores")
     recipes: Recipes = setting(Recipes(), "各种检索方式", "The ways of recalling")
 
 

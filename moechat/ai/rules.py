@@ -7,6 +7,7 @@ stays untold. What happened is in ``happening``.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import ModuleType
 from typing import Literal
 
@@ -67,6 +68,7 @@ def find(
         if drafts:
             told.append(clause)
     events: tuple[Event, ...] = happening.events(clauses, told, exchange, tongue)
+    events = tuple(replace(one, keywords=_keywords(one.text, user_name, character_name)) for one in events)
     small = not facts and not events and _is_chit_chat(text)
     tag = SMALL_TALK[tongue] if small else _tag(text, clauses, told, tongue, character_name)
     return Understanding(

@@ -376,11 +376,11 @@ class Diary:
         return any(2 * row not in hidden for row in told) or bool(self._happened_in([span]))
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Diary hits with the text of their whole exchange; others as they are."""
-        exchanges = self._store.exchanges([hit.id for hit in hits if hit.layer == "diary"])
+        """Diary hits with the text of their whole exchange; episodes and others as they are."""
+        exchanges = self._store.exchanges([hit.id for hit in hits if hit.layer == "diary" and not hit.kind])
         user, char = self._speakers
         return [
-            replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.layer == "diary" else hit
+            replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.id in exchanges else hit
             for hit in hits
         ]
 

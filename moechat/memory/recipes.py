@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from moechat.config import Config
+from moechat.config import LAYERS, Config
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
+from moechat.memory.episodic import Episodic
 from moechat.memory.world_book import WorldBook
-from moechat.model import Layer
 from moechat.recall import Candidates, Recipe
 
 DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
-LAYERS: dict[str, Layer] = {"by_time": "diary", "events": "diary", "profile": "core", "lore": "lore"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class Recipes:
     config: Callable[[], Config]
     dense: Dense
     diary: Diary
+    episodic: Episodic
     core: CoreMemory
     book: Callable[[], WorldBook]
 
@@ -32,7 +32,8 @@ class Recipes:
         config = self.config()
         on = {"diary": config.Agent.long_memory, "core": config.Agent.is_core_mem, "lore": config.Agent.lore_books}
         runs: dict[str, Callable[[Cue], Candidates]] = {
-            "by_time": self._by_time, "events": self._events, "profile": self._profile, "lore": self._lore,
+            "by_time": self._by_time, "events": self._events, "stream": self._stream,
+            "association": self.episodic.association, "profile": self._profile, "lore": self._lore,
         }  # fmt: skip
         return [
             Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)
@@ -56,6 +57,9 @@ class Recipes:
 
     def _events(self, cue: Cue) -> Candidates:
         return self.diary.events(cue, threshold=self.threshold("events"))
+
+    def _stream(self, cue: Cue) -> Candidates:
+        return self.episodic.stream(cue, self.config().recall.stream, threshold=self.threshold("stream"))
 
     def _profile(self, cue: Cue) -> Candidates:
         top_k = self.config().Agent.core_top_k

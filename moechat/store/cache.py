@@ -348,21 +348,23 @@ class Cache:
         )
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
+        """Live episodes by row number, in the order asked for."""
+        found = self.episodes_by_row(rows)
+        return [found[row] for row in rows if row in found]
+
+    def episodes_by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
         found = {}
         for part in _parts(rows):
             marks = ",".join("?" * len(part))
-            for row, id_, data in self.all(
-                f"SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN ({marks})", part
-            ):
+            sql = f"SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN ({marks})"
+            for row, id_, data in self.all(sql, part):
                 found[row] = episode_from(id_, json.loads(data))
-        return [found[row] for row in rows if row in found]
+        return found
 
-    def changed_episodes(self, after: int) -> Iterator[tuple[int, Episode | None]]:
-        """(row, episode) of what came after a generation, in row order; None for what died."""
-        for row, id_, data, alive in self.all(
-            "SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY row", (after,)
-        ):
-            yield row, episode_from(id_, json.loads(data)) if alive else None
+    def changed_episodes(self, after: int) -> list[tuple[int, str, dict | None]]:
+        """(row, id, ``episode_data``) of what came after a generation, in row order; None for what died."""
+        found = self.all("SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY row", (after,))
+        return [(row, id_, json.loads(data) if alive else None) for row, id_, data, alive in found]
 
     def files_of_episodes(self, ids: Sequence[str]) -> dict[str, str]:
         """Episode id → the notes file that it stands in."""

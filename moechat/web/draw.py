@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
+from moechat.config import LAYERS
 from moechat.model import Span
 from moechat.turn import Shown
 from moechat.web.words import Words
@@ -215,8 +216,7 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
 def reasons(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> list[str]:
     """Why a memory was recalled, in words: the recipe, the time asked for, words in common, the score."""
     recipe = str(ground.get("recipe", ""))
-    names = {"by_time": "by_time", "events": "events", "profile": "profile", "lore": "lore_recipe"}
-    told = [words(names[recipe]) if recipe in names else recipe]
+    told = [words({"lore": "found_lore"}.get(recipe, recipe)) if recipe in LAYERS else recipe]
     if phrase := str(ground.get("span") or ""):
         dated = next((span_told(span, words) for span in spans if span.phrase == phrase), phrase)
         told.append(words("span", span=dated))

@@ -1,0 +1,285 @@
+"""The episodes of one owner in memory: what happened and what was thought about it, as arrays that every recipe reads.
+
+The files are the truth; this follows the cache of them by generation, and the official episodes of the character's author
+beside it. A ``View`` is what may be recalled at one moment: no episode of another branch, none that rests on words taken
+back, none archived or expired.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Event as Signal
+
+import numpy as np
+
+from moechat.index.dense import Dense, Space
+from moechat.index.vector import VectorTable, embed_cached, text_key
+from moechat.model import Episode
+from moechat.store.files import FileStore
+
+TABLE = "episodes"  # their vectors, by text
+BATCH = 64
+NO_VECTOR = -1
+Official = Callable[[], tuple[int, Sequence[Episode]]]
+"""(generation, the author's episodes)"""
+
+
+@dataclass(frozen=True)
+class View:
+    """The ``n`` episodes that may be recalled, in the order in which they were written. Times in epoch seconds,
+    ``accessed`` that of the last use or of birth; ``importance`` 0..1."""
+
+    positions: np.ndarray
+    told: np.ndarray
+    accessed: np.ndarray
+    importance: np.ndarray
+    reflection: np.ndarray
+    _places: np.ndarray
+    _table: VectorTable | None
+    _all: Episodes
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def ids(self) -> list[str]:
+        return [self._all.id_at(position) for position in self.positions.tolist()]
+
+    def relevance(self, vector: np.ndarray | None) -> np.ndarray:
+        """(n,) float64: the cosine of each with ``vector`` (dim,), 0 where either has none."""
+        scores = np.zeros(len(self))
+        having = np.flatnonzero(self._places >= 0)
+        if vector is not None and self._table is not None and len(having):
+            scores[having] = np.maximum(self._table.dot(self._places[having], vector), 0.0)
+        return scores
+
+    def episodes(self, indices: Iterable[int]) -> list[Episode]:
+        """Those at these places of the view (0..n-1), in that order."""
+        return self._all.at(self.positions[list(indices)].tolist())
+
+    def by_keyword(self, words: Collection[str]) -> dict[int, list[str]]:
+        """Places of the view whose keywords, subject or object are one of ``words``, and which; case is folded."""
+        found: dict[int, list[str]] = {}
+        for word in words:
+            for position in self._all.with_keyword(word):
+                found.setdefault(position, []).append(word)
+        if not found:
+            return {}
+        wanted = np.fromiter(found, dtype=np.int64)
+        places = np.searchsorted(self.positions, wanted)
+        return {
+            int(place): found[int(position)]
+            for place, position in zip(places, wanted, strict=True)
+            if place < len(self.positions) and self.positions[place] == position
+        }
+
+
+class Episodes:
+    """``sync`` follows the store and the author's files; a view shows what the last ``sync`` saw."""
+
+    def __init__(self, store: FileStore, dense: Dense, official: Official = lambda: (0, ())) -> None:
+        self._store, self._dense, self._official = store, dense, official
+        self._lock = threading.RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._identity, self._generation, self._authored_at = "", -1, -1
+        self._ids: list[str] = []
+        self._rows: list[int] = []  # of the cache; -1 for the author's
+        self._keys: list[bytes] = []
+        self._times: list[tuple[float, float, float, bool]] = []  # told, expires, importance, is a reflection
+        self._alive: list[bool] = []
+        self._position: dict[str, int] = {}
+        self._of_row: dict[int, int] = {}
+        self._authored: dict[int, Episode] = {}
+        self._citing: dict[str, list[int]] = {}
+        self._keywords: dict[str, list[int]] = {}
+        self._columns: np.ndarray | None = None
+        self._places: tuple[object, np.ndarray] | None = None
+        self._view: tuple[object, float, View] | None = None
+        self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it is known
+        self._accessed: dict[int, float] = {}
+        self.changes = 0
+        """Grows with every episode that comes or goes."""
+
+    # ---- following
+
+    def sync(self) -> None:
+        """Take in episodes that came or went since the last call."""
+        with self._lock:
+            cache = self._store.cache
+            if (identity := cache.identity()) != self._identity:
+                self._begin()
+                self._identity = identity
+            generation = cache.generation()
+            if generation != self._generation:
+                for row, id_, told in cache.changed_episodes(self._generation):
+                    self._drop(self._of_row.pop(row, None))
+                    if told is not None:
+                        self._of_row[row] = self._add(id_, told, row)
+                self._generation = generation
+            self._follow_author()
+
+    def _follow_author(self) -> None:
+        authored_at, episodes = self._official()
+        if authored_at != self._authored_at:
+            for position in list(self._authored):
+                self._drop(position)
+            self._authored.clear()
+            for episode in episodes:
+                self._authored[self._add(episode.id, _told(episode), -1)] = episode
+            self._authored_at = authored_at
+
+    def _add(self, id_: str, told: Mapping, row: int) -> int:
+        position = len(self._ids)
+        if at := self._store.state.recalled(id_):
+            self._accessed[position] = at.timestamp()
+        expires = datetime.fromisoformat(told["expires"]).timestamp() if told["expires"] else np.inf
+        born = datetime.fromisoformat(told["at"]).timestamp()
+        self._ids.append(id_)
+        self._rows.append(row)
+        self._keys.append(text_key(told["text"]))
+        self._times.append((born, expires, told["importance"], told["kind"] == "reflection"))
+        self._alive.append(tuple(told["spo"][1:]) != ("is", "idle"))  # generative agents: idle is no event
+        self._position[id_] = position
+        for source in told["sources"]:
+            self._citing.setdefault(source, []).append(position)
+        for word in {word.casefold() for word in [*told["keywords"], told["spo"][0], told["spo"][2]] if word}:
+            self._keywords.setdefault(word, []).append(position)
+        self._changed()
+        return position
+
+    def _drop(self, position: int | None) -> None:
+        if position is not None:
+            self._alive[position] = False
+            if self._position.get(self._ids[position]) == position:
+                del self._position[self._ids[position]]
+            self._changed()
+
+    def _changed(self) -> None:
+        self._columns, self._places, self._view = None, None, None
+        self.changes += 1
+
+    # ---- vectors
+
+    def embed_missing(self, stop: Signal, limit: int = 0) -> int:
+        """Embed the texts of live episodes that have no vector yet, the newest first, in every space that needs it.
+
+        ``limit`` bounds them (0: all). Returns how many were embedded. Raises EmbeddingError.
+        """
+        return sum(self._fill(space, stop, limit) for space in list(self._dense.spaces))
+
+    def _fill(self, space: Space, stop: Signal, limit: int) -> int:
+        lacking, done = self._lacking(space)[: limit or None], 0
+        for start in range(0, len(lacking), BATCH):
+            if stop.is_set():
+                break
+            texts = [episode.event.text for episode in self.at(lacking[start : start + BATCH])]
+            embed_cached(space.embedder, space.table(TABLE), texts)
+            done += len(texts)
+        with self._lock:
+            self._places, self._view = (None, None) if done else (self._places, self._view)
+        return done
+
+    def _lacking(self, space: Space) -> list[int]:
+        with self._lock:
+            alive = [i for i in range(len(self._ids) - 1, -1, -1) if self._alive[i]]
+            places = space.table(TABLE).lookup([self._keys[i] for i in alive])
+        return [i for i, place in zip(alive, places, strict=True) if place < 0]
+
+    def missing(self, space: Space) -> int:
+        """How many episodes have no vector in this space."""
+        return len(self._lacking(space))
+
+    # ---- reading
+
+    def view(self, now: datetime) -> View:
+        """What may be recalled at ``now``."""
+        hidden = self._store.hidden()
+        serving = self._dense.serving
+        moment = now.timestamp()
+        with self._lock:
+            self._follow_uses()
+            key = (self.changes, frozenset(hidden), serving and serving.fingerprint)
+            if self._view is None or self._view[0] != key or moment >= self._view[1]:
+                view, until = self._seen(hidden, moment)
+                self._view = (key, until, view)
+            return self._view[2]
+
+    def _seen(self, hidden: Collection[str], moment: float) -> tuple[View, float]:
+        """The view at a moment, and the moment from which on it holds no longer (the next expiry)."""
+        columns = self._arrays()
+        told, expires, importance, reflection = columns.T
+        keep = np.array(self._alive, dtype=bool) & (expires > moment)
+        for id_ in hidden:
+            keep[self._citing.get(id_, [])] = False
+            if id_ in self._position:
+                keep[self._position[id_]] = False
+        positions = np.flatnonzero(keep)
+        accessed = told.copy()
+        for position, at in self._accessed.items():
+            accessed[position] = max(told[position], at)
+        until = float(expires[positions].min()) if len(positions) else np.inf
+        table = self._dense.table(TABLE)
+        view = View(
+            positions, told[positions], accessed[positions], importance[positions], reflection[positions] > 0,
+            self._vector_places(table)[positions], table, self,
+        )  # fmt: skip
+        return view, until
+
+    def _follow_uses(self) -> None:
+        """Take in which episodes were used since the last call."""
+        uses = self._store.state.uses
+        if uses is not self._uses[0]:
+            self._uses, self._accessed = (uses, 0), {}
+        known, self._uses = self._uses[1], (uses, len(uses))
+        for id_ in uses[known:]:
+            if (position := self._position.get(id_)) is not None and (at := self._store.state.recalled(id_)):
+                self._accessed[position] = at.timestamp()
+                self._view = None
+
+    def _arrays(self) -> np.ndarray:
+        if self._columns is None:
+            self._columns = np.array(self._times, dtype=np.float64).reshape(-1, 4)
+        return self._columns
+
+    def _vector_places(self, table: VectorTable | None) -> np.ndarray:
+        """Where in ``table`` the vector of each episode stands, NO_VECTOR where it has none."""
+        if table is None:
+            return np.full(len(self._ids), NO_VECTOR)
+        if self._places is None or self._places[0] is not table:
+            places = table.lookup(self._keys) if self._keys else np.zeros(0, dtype=np.int64)
+            self._places = (table, np.asarray(places, dtype=np.int64))
+        return self._places[1]
+
+    def id_at(self, position: int) -> str:
+        return self._ids[position]
+
+    def with_keyword(self, word: str) -> Sequence[int]:
+        return self._keywords.get(word.casefold(), ())
+
+    def at(self, positions: Sequence[int]) -> list[Episode]:
+        """Episodes by their positions, in that order."""
+        rows = [self._rows[position] for position in positions]
+        found = self._store.cache.episodes_by_row([row for row in rows if row >= 0])
+        told = (self._authored.get(p) if row < 0 else found.get(row) for p, row in zip(positions, rows, strict=True))
+        return [episode for episode in told if episode is not None]
+
+    def get(self, ids: Iterable[str]) -> dict[str, Episode]:
+        """Live episodes by id, whether or not they may be recalled now."""
+        with self._lock:
+            positions = [self._position[id_] for id_ in ids if id_ in self._position]
+        return {episode.id: episode for episode in self.at(positions)}
+
+
+def _told(episode: Episode) -> dict:
+    """An episode of the author's as the cache would give it."""
+    event = episode.event
+    return {
+        "at": episode.at.isoformat(), "expires": episode.expires.isoformat() if episode.expires else None,
+        "text": event.text, "importance": event.importance, "kind": episode.kind, "keywords": event.keywords,
+        "sources": event.sources, "spo": (event.subject, event.predicate, event.object),
+    }  # fmt: skip

@@ -1,0 +1,124 @@
+"""Recall over episodes: the memory stream and association (seeds 000 and 001) as recipes of the house.
+
+A hit on an event of one exchange is a hit on that exchange, so that it counts together with what the diary found word for
+word; a reflection, or an event of several exchanges, stands for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from moechat.ai import rules
+from moechat.cue import Cue
+from moechat.index.vector import meets
+from moechat.language import words
+from moechat.memory import stream
+from moechat.memory.diary import asked_spans
+from moechat.memory.episodes import Episodes
+from moechat.model import Episode, Exchange, Hit, Span
+from moechat.recall import Candidates
+from moechat.schema import StreamSettings
+from moechat.store.files import FileStore
+
+DEPTH = 30  # candidates a recipe hands over; n_count of seed 000
+COMMON = 100  # a word that more episodes than this have tells none of them from the others
+MOST_PERCEIVED = 12  # words of a message that associate
+SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
+NEVER = datetime.fromtimestamp(0, UTC)
+UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}
+
+
+@dataclass(frozen=True)
+class Episodic:
+    """``speakers`` are the names of those who talk: that they took part tells no episode from another."""
+
+    episodes: Episodes
+    store: FileStore
+    speakers: tuple[str, str]
+
+    def stream(self, cue: Cue, settings: StreamSettings, *, threshold: float) -> Candidates:
+        """All live events and reflections by recency, relevance and importance (CONTRACTS B and C); what is not near in
+        meaning stays in the ranking and enters no prompt."""
+        view = self.episodes.view(cue.now)
+        if not len(view):
+            return []
+        if settings.recency_unit == "rank":
+            recency = stream.recency_by_rank(view.accessed, view.told, view.positions, settings.decay)
+        else:
+            unit = UNIT_S[settings.recency_unit]
+            recency = stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit)
+        relevance = view.relevance(cue.vector)
+        w = settings.weights
+        weights = stream.Weights(w.recency, w.relevance, w.importance)
+        scored = stream.scores(recency, relevance, view.importance, weights)
+        best = stream.order(scored.score, DEPTH).tolist()
+        hits = []
+        for i, episode in zip(best, view.episodes(best), strict=True):
+            features = {
+                "recency": float(scored.recency[i]), "relevance": float(scored.relevance[i]),
+                "importance": float(scored.importance[i]), "cosine": float(relevance[i]),
+            }  # fmt: skip
+            hits.append((episode, float(scored.score[i]), features, (), bool(meets(float(relevance[i]), threshold))))
+        return self._candidates(cue, "stream", hits)
+
+    def association(self, cue: Cue) -> Candidates:
+        """Events and reflections whose keywords, subject or object meet what the message perceives, those that meet most
+        words first, then the newest (seed 000, retrieve)."""
+        view = self.episodes.view(cue.now)
+        perceived = cue.once("perceived", lambda: self._perceived(cue.text))
+        meeting: dict[int, list[str]] = {}
+        for word in perceived:
+            found = view.by_keyword([word])
+            for place in found if len(found) <= COMMON else ():
+                meeting.setdefault(place, []).append(word)
+        best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:DEPTH]
+        hits = [
+            (episode, float(len(meeting[i])), {"shared": float(len(meeting[i]))}, tuple(meeting[i]), True)
+            for i, episode in zip(best, view.episodes(best), strict=True)
+        ]
+        return self._candidates(cue, "association", hits)
+
+    def _perceived(self, text: str) -> list[str]:
+        """Subject, predicate and object of what the message tells, and its keywords; without those who talk."""
+        told = rules.find(Exchange("", NEVER, text, "")).events
+        parts = [part for event in told for part in (event.subject, event.predicate, event.object)]
+        found = dict.fromkeys(part.casefold() for part in [*parts, *words.keywords(text)] if part)
+        names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}
+        return [word for word in found if word not in names][:MOST_PERCEIVED]
+
+    def _candidates(
+        self, cue: Cue, recipe: str, found: Sequence[tuple[Episode, float, dict[str, float], Sequence[str], bool]]
+    ) -> Candidates:
+        spans = asked_spans(cue)
+        single = {e.event.sources[0] for e, *_ in found if e.kind == "event" and len(e.event.sources) == 1}
+        exchanges = self.store.exchanges(sorted(single))
+        candidates: Candidates = []
+        for episode, score, features, shared, passes in found:
+            inside = _inside(episode, spans)
+            why = "outside_span" if spans and inside is None else "" if passes else "below_threshold"
+            hit = _hit(episode, recipe, score, features, tuple(shared), inside)
+            if hit.kind == "event" and (exchange := exchanges.get(episode.event.sources[0])) and len(hit.sources) == 1:
+                side, text = ("user", exchange.user) if exchange.user else ("char", exchange.char)
+                hit = replace(hit, id=exchange.id, kind="", side=side, text=text, time=exchange.at)  # type: ignore[arg-type]
+            candidates.append((hit, why))
+        return candidates
+
+
+def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
+    """The asked span that an episode was told or happened in."""
+    for span in spans:
+        start, end = episode.event.happened or (episode.at, episode.at)
+        if span.covers(episode.at) or (start <= span.end and end >= span.start):
+            return span
+    return None
+
+
+def _hit(
+    episode: Episode, recipe: str, score: float, features: dict[str, float], shared: tuple[str, ...], span: Span | None
+) -> Hit:
+    return Hit(
+        "diary", recipe, episode.id, episode.event.text, score, episode.at, episode.event.sources, features, shared, span,
+        kind=episode.kind,
+    )  # fmt: skip
