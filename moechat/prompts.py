@@ -30,6 +30,11 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
     "extraction": ("char", "user", "now", "known", "topics", "exchanges", "problem"),
+    "rate_importance": ("input_text",),
+    "reflect_questions": ("recent_memory_prompt",),
+    "reflect_insights": ("relevant_memories", "question"),
+    "reflect_condense": ("insight_list",),
+    "reflect_rate": ("insight_list",),
 }
 
 
