@@ -100,6 +100,7 @@ class TopicIndex:
         self._related: dict[int, tuple[str, ...]] = {}
         self._nodes: dict[str, Node] = {}
         self._roots: dict[str, Node] = {}
+        self._named: dict[str, dict[str, None]] = {}  # folded last segment → paths
         self._order = 0
         self.version = 0
         """Grows whenever a node comes or goes."""
@@ -186,6 +187,7 @@ class TopicIndex:
         parent = self._node(above) if (above := parent_of(path)) else None
         node = self._nodes[path] = Node(path, parent)
         (parent.children if parent else self._roots)[node.name] = node
+        self._named.setdefault(node.name.casefold(), {})[path] = None
         self.version += 1
         return node
 
@@ -193,6 +195,7 @@ class TopicIndex:
         while node and not node.members.size and not node.children and not node.mentions:
             if self._nodes.pop(node.path, None) is not None:
                 del (node.parent.children if node.parent else self._roots)[node.name]
+                del self._named[node.name.casefold()][node.path]
                 self.version += 1
             node = node.parent
 
@@ -372,9 +375,14 @@ class TopicIndex:
             found.append(node.path)
             self._walk(node.children, born, found)
 
-    def names(self) -> Iterator[tuple[str, str]]:
-        """(path, its last segment) of every topic."""
-        return ((path, node.name) for path, node in self._nodes.items())
+    def named(self, word: str) -> list[str]:
+        """The paths whose last segment is this word, the most used first; case does not count."""
+        paths = self._named.get(word.casefold(), ())
+        return sorted(paths, key=lambda path: (-self._nodes[path].members.size, path))
+
+    def names(self) -> list[str]:
+        """Every last segment that some topic has, case-folded."""
+        return [name for name, paths in self._named.items() if paths]
 
     def tree(self) -> list[str]:
         """The tree as a model is shown it (golden ``partner.json`` A, ``tree``)."""
@@ -433,7 +441,8 @@ def save(file: Path, topics: TopicIndex, dates: DateIndex, about: dict[str, str]
     """Write both indexes; ``about`` says what they were made from."""
     told = np.frombuffer(json.dumps({"format": FORMAT, **about}).encode(), np.uint8)
     buffer = io.BytesIO()
-    np.savez(buffer, about=told, **topics.columns(), **dates.columns())
+    columns: dict[str, Any] = {"about": told, **topics.columns(), **dates.columns()}
+    np.savez(buffer, **columns)
     replace(file, buffer.getvalue())
 
 
