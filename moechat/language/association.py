@@ -1,0 +1,263 @@
+"""Word association (seed 004, section 十一): a few words of a talk become the many under which a memory may be filed.
+
+A source is any object with ``associations(word)``; it may have a ``generation``, which changes when its answers do. Ours
+are tables (the character's own, the shipped one), words told together (``memory.association``), neighbours of the
+memory's keywords, and an installed lexicon (``language.wordnet``). A resource of one's own takes three lines:
+
+    class Thesaurus:
+        def associations(self, word):
+            return [(near, 9) for near in my_thesaurus.synonyms(word)]
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+
+from moechat import yaml_file
+from moechat.errors import DataError
+from moechat.language import words
+
+Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12 (at once)
+Strategy = Literal["first", "second"]
+
+LEVELS = 12
+COUNT = 100  # expanded words, unless asked otherwise; the seed: 100–500
+BASE_WORDS = 10
+AGAIN = 2  # levels that a word gains each time it comes up again (strategy ``second``)
+CACHED = 4096  # words whose associations are kept
+FAR = 2.5  # standard deviations above the mean cosine from which a keyword is a neighbour: level 1
+NEAR = 8.0  # at which it is level 12
+NEIGHBOURS = 12  # per word
+
+
+class Source(Protocol):
+    """Where associations come from."""
+
+    def associations(self, word: str) -> Sequence[Association]:
+        """What the word brings to mind, best first; empty for an unknown word. Called from several threads."""
+        ...
+
+
+def base_words(sentence: str, *, names: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+    """(the sentence's words, the base words of an expansion): its ten best keywords without the user's and the
+    character's name."""
+    kept = sentence
+    single = set()
+    for name in filter(None, map(str.strip, names)):
+        if len(name) == 1:  # 禾 is a name, the 禾 of 禾苗 is none
+            single.add(words.fold(name))
+        else:
+            kept = re.sub(name_pattern(name), " ", kept, flags=re.IGNORECASE)
+    found = words.keywords(kept, BASE_WORDS + len(single))
+    return words.words(sentence), [word for word in found if word not in single][:BASE_WORDS]
+
+
+def name_pattern(name: str) -> str:
+    """A regular expression that finds a name: a Latin one as a whole word only."""
+    edge = r"\b" if name.isascii() else ""
+    return edge + re.escape(name) + edge
+
+
+def expand(
+    base: Sequence[str],
+    sources: Sequence[Source],
+    *,
+    count: int = COUNT,
+    strategy: Strategy = "first",
+    filter_values: Sequence[int] = (),
+) -> list[Association]:
+    """At most ``count`` words that the base words bring to mind, best first.
+
+    ``first``: the words take turns, each giving its next best association; one that was given already uses up the turn.
+    ``second``: all are pooled; a word that comes up k times gets its best level + 2(k - 1). ``filter_values`` leaves out
+    associations stored with these levels, before anything is counted; [0] leaves out none. An association that is itself
+    a base word stays.
+    """
+    unwanted = frozenset(filter_values) - {0}
+    lists = [
+        [(near, level) for near, level in merged(word, sources) if level not in unwanted]
+        for word in dict.fromkeys(base)
+    ]
+    return (_pooled(lists) if strategy == "second" else _in_turns(lists, count))[: max(count, 0)]
+
+
+def merged(word: str, sources: Sequence[Source]) -> list[Association]:
+    """The associations of all sources, each word once at its best level, best first; ties in the order of the sources."""
+    best: dict[str, int] = {}
+    for source in sources:
+        for near, level in source.associations(word):
+            if level > best.get(near, 0):
+                best[near] = level
+    return sorted(best.items(), key=lambda found: -found[1])
+
+
+def _in_turns(lists: Sequence[Sequence[Association]], count: int) -> list[Association]:
+    given: dict[str, int] = {}
+    for turn in range(max(map(len, lists), default=0)):
+        for found in lists:
+            if turn < len(found):
+                given.setdefault(*found[turn])
+        if len(given) >= count:
+            break
+    return list(given.items())
+
+
+def _pooled(lists: Sequence[Sequence[Association]]) -> list[Association]:
+    pool: dict[str, int] = {}
+    best: dict[str, int] = {}
+    for near, level in (one for found in lists for one in found):
+        pool[near] = pool.get(near, -AGAIN) + AGAIN
+        best[near] = max(best.get(near, 0), level)
+    return sorted(((near, best[near] + gained) for near, gained in pool.items()), key=lambda found: -found[1])
+
+
+class Associations:
+    """Several sources as one that remembers what it was asked. Safe for several threads."""
+
+    def __init__(self, sources: Sequence[Source], *, cached: int = CACHED) -> None:
+        self.sources, self._cached = tuple(sources), cached
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, Sequence[Association]] = OrderedDict()
+        self._generation: object = None
+
+    @property
+    def generation(self) -> object:
+        return tuple(getattr(source, "generation", 0) for source in self.sources)
+
+    def associations(self, word: str) -> Sequence[Association]:
+        """The merged associations, cached until the generation of a source changes."""
+        generation = self.generation
+        with self._lock:
+            if generation != self._generation:
+                self._known.clear()
+                self._generation = generation
+            if word in self._known:
+                self._known.move_to_end(word)
+                return self._known[word]
+        found = merged(word, self.sources)
+        with self._lock:
+            if generation == self._generation:
+                self._known[word] = found
+                while len(self._known) > self._cached:
+                    self._known.popitem(last=False)
+        return found
+
+
+class Table:
+    """An editable file, ``word TAB association TAB level`` a line; ``#`` begins a comment line.
+
+    It is read again when it has changed. A line that cannot be read is left out and told in ``problems``; without the file
+    the table is empty. An English word is found by its stem as well.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: Sequence[DataError] = ()
+        self._stamp: yaml_file.Stamp | None = None
+        self._entries: Mapping[str, Sequence[Association]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def generation(self) -> object:
+        return yaml_file.stamp(self.path)
+
+    def associations(self, word: str) -> Sequence[Association]:
+        self._refresh()
+        entries, folded = self._entries, words.fold(word)
+        return entries.get(folded) or entries.get(words.stem(folded), ())
+
+    def _refresh(self) -> None:
+        stamp = yaml_file.stamp(self.path)
+        if stamp == self._stamp:
+            return
+        with self._lock:
+            try:
+                source = yaml_file.text(self.path) if stamp else ""
+            except DataError as problem:  # what was read before serves on
+                self.problems, self._stamp = (problem,), stamp
+                return
+            self._entries, self.problems = read_table(source, self.path)
+            self._stamp = stamp
+
+
+def read_table(source: str, path: Path) -> tuple[Mapping[str, Sequence[Association]], Sequence[DataError]]:
+    """(word → its associations, best first; what is wrong, by line). English words stand under their stem too."""
+    best: dict[str, dict[str, int]] = {}
+    problems: list[DataError] = []
+    for number, line in enumerate(source.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        fields = [unicodedata.normalize("NFKC", part).strip() for part in line.split("\t")]
+        if len(fields) != 3 or not all(fields):
+            problems.append(DataError(path, "a line is: word, tab, association, tab, level", line=number))
+        elif not fields[2].isdecimal() or not 1 <= int(fields[2]) <= LEVELS:
+            problems.append(
+                DataError(path, f"the level is a whole number from 1 to {LEVELS}: {fields[2]}", line=number)
+            )
+        else:
+            word, near, level = words.fold(fields[0]), words.fold(fields[1]), int(fields[2])
+            for key in {word, words.stem(word)}:
+                found = best.setdefault(key, {})
+                found[near] = max(found.get(near, 0), level)
+    return {word: sorted(found.items(), key=lambda one: -one[1]) for word, found in best.items()}, tuple(problems)
+
+
+@cache
+def shipped() -> Table:
+    """MoeChat's own small table, in both languages."""
+    return Table(Path(__file__).with_name("associations.tsv"))
+
+
+class Neighbours:
+    """The memory's own keywords nearest to a word, by the embedding model.
+
+    ``embed`` gives (n, dim) unit vectors, None where no model serves. How near is told by how far the cosine stands out
+    among all the keywords, in standard deviations: bare cosines mean something else in every model. ``follow`` sets the
+    keywords; a word that is not among them is embedded when it is asked for.
+    """
+
+    def __init__(self, embed: Callable[[Sequence[str]], np.ndarray | None], *, limit: int = 20_000) -> None:
+        self._embed, self._limit = embed, limit
+        self._known: tuple[Mapping[str, int], np.ndarray] = {}, np.zeros((0, 0), dtype=np.float32)
+        self.generation = 0
+
+    def follow(self, keywords: Iterable[str]) -> None:
+        """Take over the keywords, the newest ``limit`` of them; only new ones are embedded."""
+        wanted = list(dict.fromkeys(map(words.fold, keywords)))[-self._limit :]
+        rows, vectors = self._known
+        if wanted == list(rows):
+            return
+        new = [word for word in wanted if word not in rows]
+        made: Sequence[np.ndarray] | np.ndarray | None = self._embed(new) if new else []
+        if made is None:
+            return
+        by_word = {word: vectors[row] for word, row in rows.items()} | dict(zip(new, made, strict=True))
+        self._known = (
+            {word: row for row, word in enumerate(wanted)},
+            np.array([by_word[word] for word in wanted], dtype=np.float32),
+        )
+        self.generation += 1
+
+    def associations(self, word: str) -> Sequence[Association]:
+        rows, vectors = self._known
+        if len(rows) < NEIGHBOURS:
+            return []
+        row = rows.get(words.fold(word))
+        asked = vectors[row][None] if row is not None else self._embed([word])
+        if asked is None:
+            return []
+        near = vectors @ asked[0]
+        standing = (near - near.mean()) / max(float(near.std()), 1e-6)
+        order = [int(i) for i in np.argsort(-standing, kind="stable")[: NEIGHBOURS + 1] if i != row][:NEIGHBOURS]
+        levels = np.rint(1 + (standing[order] - FAR) * (LEVELS - 1) / (NEAR - FAR)).clip(1, LEVELS)
+        keywords = list(rows)
+        return [(keywords[i], int(level)) for i, level in zip(order, levels, strict=True) if standing[i] >= FAR]

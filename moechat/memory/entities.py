@@ -1,0 +1,367 @@
+"""Entity search (seed 004, section 十二): facts found by expanded words, as a table of stages per version.
+
+v18 to v23 look through their stages in turn; a fact is returned once, at its first stage, newest first within it.
+v23_es scores all facts: every hit weighs level / 12 (a base word 1) times the boost of its field, the sum x is saturated to
+x / (x + 1), and that counts .8, the age exp(-days / 30) the other .2.
+
+Chinese is searched by substring, other words by their stems (cat is not in education). The names of the user and the
+character are in half of all facts and are never searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
+from typing import Literal, get_args
+
+import numpy as np
+
+from moechat.cue import Cue
+from moechat.index.substring import Substrings
+from moechat.index.vector import TOLERANCE
+from moechat.language import association, words
+from moechat.language.association import LEVELS, Association, Source, Strategy
+from moechat.memory import contradiction
+from moechat.model import Fact, FactDraft, Hit
+
+Version = Literal["v18", "v22", "v23", "v23_es"]
+Field = Literal["keyword", "entity_name", "description"]
+Asked = tuple[str, int | None]  # a word and its level; None for a base word
+
+OWNERS = ("user", "character", "special", "generic")  # 客体, 主体, 具体实体 (特殊实体), 泛化实体
+TEXT_SHARE, AGE_SHARE, AGE_DAYS = 0.8, 0.2, 30.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Facts of these groups (see :func:`group`), where a word is in one of these fields."""
+
+    groups: tuple[str, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a version searches. ``labels`` are by group. Words shorter than ``description_chars`` do not search descriptions.
+    ``boosts``: no stages, fields of this weight. ``named``: groups whose text needs the name before it."""
+
+    stages: tuple[Stage, ...]
+    labels: Mapping[str, str]
+    description_chars: int = 1
+    boosts: Mapping[Field, float] | None = None
+    named: tuple[str, ...] = ()
+
+
+def _groups(table: str) -> tuple[str, ...]:
+    return tuple(table.split())
+
+
+def _labels(table: Mapping[str, str]) -> dict[str, str]:
+    return {name: label for label, names in table.items() for name in names.split()}
+
+
+_USERS = _groups("user.attribute user.relation")
+_OTHERS = _groups(
+    "character.attribute special.attribute generic.attribute"
+    " character.relation special.bound special.relation generic.bound generic.relation"
+)
+_OF_THE_TWO = _groups("user.relation character.relation special.bound generic.bound")
+_V23_LABELS = {
+    "用户属性": "user.attribute",
+    "与主体和客体的关系": "user.relation character.relation special.bound generic.bound",
+    "特殊实体属性": "special.attribute",
+    "与其它实体的关系": "special.relation generic.relation",
+}
+
+PLANS: Mapping[Version, Plan] = {
+    "v18": Plan(
+        (Stage(_USERS, ("keyword", "description")), Stage(_OTHERS, ("keyword", "entity_name"))),
+        _labels({
+            "用户属性": "user.attribute", "用户关系": "user.relation",
+            "其他属性": "character.attribute special.attribute generic.attribute",
+            "其他关系": "character.relation special.bound special.relation generic.bound generic.relation",
+        }),
+    ),
+    "v22": Plan(
+        (
+            Stage(("user.attribute",), ("keyword", "description")),
+            Stage(_OF_THE_TWO, ("keyword",)),
+            Stage(("special.attribute",), ("entity_name",)),
+            Stage(("picture",), ("keyword",)),
+        ),
+        _labels({
+            "用户属性": "user.attribute", "与主体和客体的关系": " ".join(_OF_THE_TWO),
+            "属性": "special.attribute", "记忆画面": "picture",
+        }),
+        named=("special.attribute",),
+    ),
+    "v23": Plan(
+        (
+            Stage(_OF_THE_TWO, ("keyword",)),
+            Stage(("user.attribute",), ("keyword", "description")),
+            Stage(("special.attribute", "special.relation"), ("keyword",)),
+        ),
+        _labels(_V23_LABELS),
+        description_chars=2,
+    ),
+    "v23_es": Plan(
+        (),
+        _labels({**_V23_LABELS, "主体属性": "character.attribute", "泛化实体属性": "generic.attribute", "记忆画面": "picture"}),
+        description_chars=2,
+        boosts={"keyword": 3.0, "entity_name": 2.0, "description": 1.0},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fact, what the version calls it, and the words that hit, in the order of the asked ones. ``score`` is 0 but for v23_es;
+    ``stage`` counts from 1, 0 for v23_es. ``text`` is the fact's, with the entity's name before it where it needs one."""
+
+    fact: Fact
+    label: str
+    score: float
+    matched: tuple[str, ...]
+    stage: int
+    text: str
+
+
+def owner(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
+    """Whose fact it is: ``user``, ``character``, else ``special`` (named) or ``generic`` (a kind of thing)."""
+    folded = contradiction.entity(draft)
+    if folded in ("user", words.fold(user_name)):
+        return "user"
+    if folded in ("character", words.fold(character_name)):
+        return "character"
+    return "generic" if draft.generic else "special"
+
+
+def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
+    """``<owner>.attribute``, ``<owner>.relation``, or ``picture``. A relation of someone else with the user or the character is
+    ``<owner>.bound``."""
+    if draft.kind == "picture":
+        return "picture"
+    whose = owner(draft, user_name, character_name)
+    if draft.kind == "relation" and whose in ("special", "generic") and draft.target:
+        other = owner(replace(draft, entity=draft.target), user_name, character_name)
+        return f"{whose}.bound" if other in ("user", "character") else f"{whose}.relation"
+    return f"{whose}.{draft.kind}"
+
+
+class EntityIndex:
+    """The facts of an owner by the words in their fields. Never changes; may be asked from several threads."""
+
+    def __init__(self, facts: Iterable[Fact], *, user_name: str, character_name: str) -> None:
+        self.facts = sorted(facts, key=lambda fact: (fact.at, fact.id))
+        names = tuple(filter(None, (user_name.strip(), character_name.strip())))
+        self._names = frozenset(map(words.fold, names))
+        self._groups = [group(fact.draft, user_name, character_name) for fact in self.facts]
+        self._told = np.array([fact.at.timestamp() for fact in self.facts], dtype=np.float64)
+        pattern = names_pattern(names)
+        self._fields: dict[Field, Substrings] = {
+            "keyword": Substrings([fact.draft.keyword for fact in self.facts]),
+            "entity_name": Substrings([
+                fact.draft.entity if whose.startswith(("special", "generic", "picture")) else ""
+                for fact, whose in zip(self.facts, self._groups, strict=True)
+            ]),
+            "description": Substrings([pattern.sub(" ", fact.text) for fact in self.facts]),
+        }  # fmt: skip
+        self._members = {
+            name: np.array([whose == name for whose in self._groups], dtype=bool) for name in set(self._groups)
+        }
+
+    def search(
+        self,
+        asked: Sequence[Asked],
+        *,
+        now: datetime,
+        version: Version = "v23_es",
+        limit: int | None = None,
+        threshold: float = 0.0,
+    ) -> list[Found]:
+        """The facts that the words hit, best first, at most ``limit``. ``threshold`` holds for v23_es only. Raises ValueError
+        for an unknown version."""
+        if version not in PLANS:
+            raise ValueError(f"version: {version!r} is none of {', '.join(get_args(Version))}")
+        plan, weights = PLANS[version], self._weights(asked)
+        if not self.facts or not weights:
+            return []
+        if plan.boosts:
+            return self._by_weight(plan, plan.boosts, weights, now, limit, threshold)
+        return self._by_stage(plan, weights, limit)
+
+    def _weights(self, asked: Sequence[Asked]) -> dict[str, float]:
+        """Folded word → weight, 1 at most: what a level gained by coming up again must not outweigh a word that was said."""
+        weights: dict[str, float] = {}
+        for word, level in asked:
+            word, weight = words.fold(word.strip()), 1.0 if level is None else min(level, LEVELS) / LEVELS
+            if word and word not in self._names and weight > weights.get(word, 0.0):
+                weights[word] = weight
+        return weights
+
+    def _hits(self, asked: Sequence[str], field: Field, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """(fact rows, word numbers) of every hit in a field."""
+        shortest = plan.description_chars if field == "description" else 1
+        rows_of = self._fields[field].rows
+        found = [rows_of(word) if len(word) >= shortest else () for word in asked]
+        counts = [len(rows) for rows in found]
+        rows = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=sum(counts))
+        return rows, np.repeat(np.arange(len(found)), counts)
+
+    def _by_stage(self, plan: Plan, weights: Mapping[str, float], limit: int | None) -> list[Found]:
+        asked = list(weights)
+        hits = {
+            name: self._hits(asked, name, plan) for name in {name for stage in plan.stages for name in stage.fields}
+        }
+        left = np.ones(len(self.facts), dtype=bool)
+        found: list[Found] = []
+        for number, stage in enumerate(plan.stages, 1):
+            rows = np.concatenate([hits[name][0] for name in stage.fields])
+            numbers = np.concatenate([hits[name][1] for name in stage.fields])
+            here = np.zeros(len(self.facts), dtype=bool)
+            here[rows] = True
+            here &= left & self._of(stage.groups)
+            left &= ~here
+            room = None if limit is None else max(limit - len(found), 0)
+            chosen = np.flatnonzero(here)[::-1][:room]
+            matched = _matched(chosen, rows, numbers, asked)
+            found += [self._found(int(row), plan, 0.0, matched[int(row)], number) for row in chosen]
+        return found
+
+    def _by_weight(
+        self,
+        plan: Plan,
+        boosts: Mapping[Field, float],
+        weights: Mapping[str, float],
+        now: datetime,
+        limit: int | None,
+        threshold: float,
+    ) -> list[Found]:
+        asked, weight_of = list(weights), np.fromiter(weights.values(), dtype=np.float64)
+        hits = {name: self._hits(asked, name, plan) for name in boosts}
+        total = np.zeros(len(self.facts))
+        for name, boost in boosts.items():
+            rows, numbers = hits[name]
+            total += boost * np.bincount(rows, weight_of[numbers], minlength=len(total))
+        days = np.maximum(now.timestamp() - self._told, 0.0) / 86400
+        scores = TEXT_SHARE * total / (total + 1) + AGE_SHARE * np.exp(-days / AGE_DAYS)
+        here = np.flatnonzero(total > 0)[::-1]
+        order = here[np.argsort(-scores[here], kind="stable")]
+        chosen = order[scores[order] >= threshold - TOLERANCE]
+        chosen = chosen[: None if limit is None else max(limit, 0)]
+        every = [np.concatenate(parts) for parts in zip(*hits.values(), strict=True)]
+        matched = _matched(chosen, every[0], every[1], asked)
+        return [self._found(int(row), plan, float(scores[row]), matched[int(row)], 0) for row in chosen]
+
+    def _of(self, groups: Iterable[str]) -> np.ndarray:
+        members = [self._members[name] for name in groups if name in self._members]
+        return np.logical_or.reduce(members) if members else np.zeros(len(self.facts), dtype=bool)
+
+    def _found(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> Found:
+        fact, whose = self.facts[row], self._groups[row]
+        name = fact.draft.entity
+        text = name + fact.text if whose in plan.named and name not in fact.text else fact.text
+        return Found(fact, plan.labels[whose], score, matched, stage, text)
+
+
+def _matched(
+    chosen: np.ndarray, rows: np.ndarray, numbers: np.ndarray, asked: Sequence[str]
+) -> dict[int, tuple[str, ...]]:
+    """Fact row → the words that hit it, in the order of the asked ones."""
+    found: dict[int, set[int]] = {int(row): set() for row in chosen}
+    of_chosen = np.isin(rows, chosen)
+    for row, number in zip(rows[of_chosen].tolist(), numbers[of_chosen].tolist(), strict=True):
+        found[row].add(number)
+    return {row: tuple(asked[number] for number in sorted(hit)) for row, hit in found.items()}
+
+
+def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
+    """Finds what a description is not searched by: the two names, and the "the user" that it begins with."""
+    parts = [association.name_pattern(name) for name in names if len(name) > 1]
+    return re.compile("|".join([r"^\s*(?:用户|the user\b)", *parts]), re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """What a text is searched by: its words, its base words and what they bring to mind."""
+
+    segments: Sequence[str]
+    base: Sequence[str]
+    expanded: Sequence[Association]
+
+    @property
+    def asked(self) -> list[Asked]:
+        return [*((word, None) for word in self.base), *self.expanded]
+
+
+class Entities:
+    """The recipe ``entities``: recall text → base words → expansion → facts.
+
+    ``facts`` gives the facts that may be recalled (the owner's current ones and the author's), ``source`` the associations.
+    """
+
+    def __init__(
+        self, facts: Callable[[], Sequence[Fact]], source: Source, *, user_name: str, character_name: str
+    ) -> None:
+        self._facts, self._source = facts, source
+        self._user_name, self._character_name = user_name, character_name
+        self._index: tuple[Sequence[Fact], EntityIndex] | None = None
+
+    def index(self) -> EntityIndex:
+        """The index of the facts as they are now."""
+        facts = self._facts()
+        known = self._index
+        if known is None or known[0] != facts:
+            known = (facts, EntityIndex(facts, user_name=self._user_name, character_name=self._character_name))
+            self._index = known
+        return known[1]
+
+    def expansion(
+        self,
+        text: str,
+        previous_reply: str = "",
+        *,
+        count: int = association.COUNT,
+        strategy: Strategy = "first",
+        filter_values: Sequence[int] = (),
+    ) -> Expansion:
+        """The words to search by. The user's own words come first: a long reply must not push them out of the ten."""
+        names = (self._user_name, self._character_name)
+        segments, base = association.base_words(text, names=names)
+        if previous_reply and len(base) < association.BASE_WORDS:
+            before, further = association.base_words(previous_reply, names=names)
+            segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
+        expanded = association.expand(base, [self._source], count=count, strategy=strategy, filter_values=filter_values)
+        return Expansion(segments, base, expanded)
+
+    def search(
+        self,
+        cue: Cue,
+        *,
+        version: Version = "v23_es",
+        limit: int | None = 5,
+        threshold: float = 0.0,
+        count: int = association.COUNT,
+        strategy: Strategy = "first",
+        filter_values: Sequence[int] = (),
+    ) -> list[Hit]:
+        """Facts for the cue, best first."""
+        expansion = cue.once(
+            "expansion",
+            lambda: self.expansion(
+                cue.text, cue.previous_reply, count=count, strategy=strategy, filter_values=filter_values
+            ),
+        )
+        found = self.index().search(expansion.asked, now=cue.now, version=version, limit=limit, threshold=threshold)
+        return [_hit(one) for one in found]
+
+
+def _hit(found: Found) -> Hit:
+    fact = found.fact
+    features = {"words": found.score} if found.stage == 0 else {"stage": float(found.stage)}
+    return Hit(
+        "core", "entities", fact.id, found.text, found.score, fact.at, fact.draft.sources, features, found.matched
+    )
