@@ -99,6 +99,17 @@ class House:
         owner = folder / "users" / encode_user(user) if user else folder
         return Agent(CharacterFile(folder, self.config, user or ""), owner, self._around())
 
+    def release(self, character: str, user: str | None = None) -> None:
+        """Close one agent; it opens anew when it is asked for."""
+        with self._lock:
+            agent = self._agents.pop((character, user or ""), None)
+            if agent is not None:
+                agent.close()
+
+    def has_memory_of(self, character: str, user: str) -> bool:
+        """Whether this user has ever talked to the character."""
+        return (safe_folder(self.data, character) / "users" / encode_user(user)).is_dir()
+
     def rebuild(
         self, character: str | None, user: str | None, *, vectors: bool, progress: upkeep.Progress
     ) -> upkeep.Report:

@@ -124,7 +124,8 @@ def make_app(house: House, ending: asyncio.Event) -> tuple[FastAPI, Callable[[],
     return app, blocks.page.close
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises MoeChatError with what to do where the port cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -152,7 +153,7 @@ def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server
             ending.set()
             await super().shutdown(sockets)
 
-    with _listen(host, port) as listening:
+    with listen(host, port) as listening:
         app, stop = make_app(house, ending)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOP_S, ws="none")
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
@@ -184,7 +185,7 @@ def serve(
         ready(url)
         if open_browser:
             webbrowser.open(url)
-        before = signal.signal(signal.SIGTERM, _interrupt)  # uvicorn raises a signal once more when it has ended
+        before = signal.signal(signal.SIGTERM, interrupt)  # uvicorn raises a signal once more when it has ended
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 server.run(sockets=[listening])
@@ -192,7 +193,8 @@ def serve(
             signal.signal(signal.SIGTERM, before)
 
 
-def _interrupt(*_: object) -> None:
+def interrupt(*_: object) -> None:
+    """A signal handler that ends the program as Ctrl+C does."""
     raise KeyboardInterrupt
 
 
