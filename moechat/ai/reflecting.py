@@ -136,7 +136,7 @@ def parse_questions(text: str, limit: int = QUESTIONS) -> list[str]:
 
 def parse_ratings(text: str) -> dict[int, float]:
     """Number → rating (.1 … 1) from lines such as ``2. 7``."""
-    found = {}
+    found: dict[int, float] = {}
     for line in unicodedata.normalize("NFKC", text).splitlines():
         if (match := _RATED.match(line)) and (rating := read_rating(match[2])) is not None:
             found.setdefault(int(match[1]), rating)
