@@ -21,6 +21,8 @@ from moechat.concept_nodes import EMBEDDINGS, NODES, STRENGTH, ConceptNode, Node
 from moechat.errors import EmbeddingError
 from moechat.memory import stream
 
+__all__ = ["AssociativeMemory", "ConceptNode", "candidates", "new_retrieve", "ranked", "retrieve"]
+
 IDLE = "idle"  # in an embedding key: nothing happens there, so it is no candidate
 _OTHER_MODEL = (
     "the vector of {!r} has {} numbers where {} are expected, so it is of another model; "

@@ -66,9 +66,16 @@ def access_order(
     ``oldest_first`` is the original's order (seed 000, 3.2, compat): least recently accessed first, ties as given.
     """
     used = np.asarray(accessed, dtype=np.float64)
+    order = np.argsort(used, kind="stable")
     if oldest_first:
-        return np.argsort(used, kind="stable")
-    return np.lexsort((np.asarray(ids), np.asarray(created, dtype=np.float64), used))[::-1]
+        return order
+    same = np.flatnonzero(np.diff(used[order]) == 0)
+    if same.size:  # only those that were accessed together need the costlier keys
+        places = np.union1d(same, same + 1)
+        tied = order[places]
+        keys = (np.asarray(ids)[tied], np.asarray(created, dtype=np.float64)[tied], used[tied])
+        order[places] = tied[np.lexsort(keys)]
+    return order[::-1]
 
 
 def recency_by_rank(
