@@ -139,6 +139,7 @@ def test_a_table_is_read_with_the_best_association_first(tmp_path: Path) -> None
     assert source.associations("失恋") == [("难过", 9), ("火锅", 6)]
     assert source.associations("roommates") == [("dorm", 8)]
     assert source.associations("失") == ()
+    assert source.associations("大学失恋")[0] == ("失恋", 12)
     assert source.problems == ()
 
 

@@ -156,7 +156,8 @@ class Table:
     """An editable file, ``word TAB association TAB level`` a line; ``#`` begins a comment line.
 
     It is read again when it has changed. A line that cannot be read is left out and told in ``problems``; without the file
-    the table is empty. An English word is found by its stem as well.
+    the table is empty. An English word is found by its stem as well, an unknown Chinese one by its end, which is what it is
+    about (吃海鲜, 毕业论文), and which is its first association then.
     """
 
     def __init__(self, path: Path) -> None:
@@ -173,7 +174,13 @@ class Table:
     def associations(self, word: str) -> Sequence[Association]:
         self._refresh()
         entries, folded = self._entries, words.fold(word)
-        return entries.get(folded) or entries.get(words.stem(folded), ())
+        if found := entries.get(folded) or entries.get(words.stem(folded)):
+            return found
+        if not folded.isascii():
+            for head in (folded[i:] for i in range(1, len(folded) - 1)):
+                if head in entries:
+                    return [(head, LEVELS), *entries[head]]
+        return ()
 
     def _refresh(self) -> None:
         stamp = yaml_file.stamp(self.path)

@@ -32,6 +32,7 @@ Field = Literal["keyword", "entity_name", "description"]
 Asked = tuple[str, int | None]  # a word and its level; None for a base word
 
 OWNERS = ("user", "character", "special", "generic")  # 客体, 主体, 具体实体 (特殊实体), 泛化实体
+NEVER_SEARCHED = frozenset({"用户", "角色", "user", "the user", "character"})
 TEXT_SHARE, AGE_SHARE, AGE_DAYS = 0.8, 0.2, 30.0
 
 
@@ -151,22 +152,23 @@ def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
     return f"{whose}.{draft.kind}"
 
 
+def _name(draft: FactDraft, user_name: str, character_name: str) -> str:
+    return draft.entity if owner(draft, user_name, character_name) in ("special", "generic") else ""
+
+
 class EntityIndex:
     """The facts of an owner by the words in their fields. Never changes; may be asked from several threads."""
 
     def __init__(self, facts: Iterable[Fact], *, user_name: str, character_name: str) -> None:
         self.facts = sorted(facts, key=lambda fact: (fact.at, fact.id))
         names = tuple(filter(None, (user_name.strip(), character_name.strip())))
-        self._names = frozenset(map(words.fold, names))
+        self._names = NEVER_SEARCHED | frozenset(map(words.fold, names))
         self._groups = [group(fact.draft, user_name, character_name) for fact in self.facts]
         self._told = np.array([fact.at.timestamp() for fact in self.facts], dtype=np.float64)
         pattern = names_pattern(names)
         self._fields: dict[Field, Substrings] = {
             "keyword": Substrings([fact.draft.keyword for fact in self.facts]),
-            "entity_name": Substrings([
-                fact.draft.entity if whose.startswith(("special", "generic", "picture")) else ""
-                for fact, whose in zip(self.facts, self._groups, strict=True)
-            ]),
+            "entity_name": Substrings([_name(fact.draft, user_name, character_name) for fact in self.facts]),
             "description": Substrings([pattern.sub(" ", fact.text) for fact in self.facts]),
         }  # fmt: skip
         self._members = {
