@@ -1,0 +1,171 @@
+"""Keeping: looking after memories by hand, for every face (commands, page, HTTP).
+
+What the owner edits becomes theirs and is not replaced by any understanding; a fact takes its history along into the
+archive and into oblivion, or what it replaced would hold again. ``forget`` removes the bytes (``store.erasure``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Literal
+
+from filelock import FileLock, Timeout
+
+from moechat.ai.offline import without_notice
+from moechat.errors import MoeChatError, NotFound
+from moechat.index.vector import tables_under, text_key
+from moechat.memory import context, forgetting
+from moechat.memory.catalogue import Catalogue, Memory
+from moechat.memory.contradiction import relation
+from moechat.memory.forgetting import Cleaning
+from moechat.model import Fact, FactDraft, Message
+from moechat.store import erasure
+from moechat.store.formats import derived_id
+
+LOCK_TIMEOUT_S = 60
+
+
+class Keeping(Catalogue):
+    """A catalogue whose memories can be changed, hidden, brought back and erased."""
+
+    # ---- changing
+
+    def edit(self, id_: str, text: str) -> Memory:
+        """Give a memory other words. It becomes the owner's, with the id that it has; an exchange is corrected."""
+        if not text.strip():
+            raise MoeChatError("a memory needs words; to be rid of it, archive or forget it")
+        text = text.strip()
+        details = self.get(id_)
+        if details.memory.kind == "exchange":
+            self._agent.correct(id_, user=text)
+        elif (fact := self._fact(id_)) is not None:
+            target = fact.draft.target if fact.draft.target in text else ""
+            mine = replace(fact, draft=replace(fact.draft, text=text, target=target), by="owner", consolidated=False)
+            self._agent._change(lambda: self._store.derived.put_facts([mine]))
+        elif (episode := self._episode(id_)) is not None:
+            told = replace(episode, event=replace(episode.event, text=text), by="owner")
+            self._agent._change(lambda: self._store.derived.put_episodes([told]))
+        return self.get(id_).memory
+
+    def add_fact(
+        self,
+        text: str,
+        *,
+        entity: str = "user",
+        keyword: str = "",
+        target: str = "",
+        kind: Literal["attribute", "relation", "picture"] = "attribute",
+        polarity: int = 1,
+        single: bool = False,
+    ) -> Memory:
+        """A fact that the owner writes. It replaces what it contradicts, and what says the same."""
+        if not text.strip():
+            raise MoeChatError("a fact needs words")
+        draft = FactDraft(
+            text.strip(), (), kind, entity.strip() or "user", keyword.strip(), target.strip(), polarity, single
+        )
+        self._store.follow()
+        id_ = derived_id(draft.text, ())
+        meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
+        fact = Fact(id_, self._agent.now(), draft, tuple(f.id for f in meets), "owner")
+        self._agent._change(lambda: self._store.derived.put_facts([fact]))
+        return self.get(id_).memory
+
+    def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
+        """Pinned memories are never archived by themselves."""
+        return self._marked(ids, "pin" if on else "unpin")
+
+    def archive(self, ids: Sequence[str]) -> list[Memory]:
+        """Hide, and keep. Returns what is archived with them."""
+        self._require(ids)
+        return self.memories(forgetting.archive(self._store, ids))
+
+    def restore(self, ids: Sequence[str]) -> list[Memory]:
+        """Bring back. Returns what came back."""
+        self._require(ids)
+        return self.memories(forgetting.restore(self._store, ids))
+
+    def _marked(self, ids: Sequence[str], op: str) -> list[Memory]:
+        self._require(ids)
+        with self._store.writing():
+            self._store.state.write([{"op": op, "ids": list(ids)}])
+        return self.memories(ids)
+
+    def _require(self, ids: Sequence[str]) -> list[Memory]:
+        """Raises NotFound where one is not there."""
+        self._store.follow()
+        found = self.memories(ids)
+        if missing := sorted(set(ids) - {one.id for one in found}):
+            raise NotFound(f"there is no memory {missing[0]!r}; `moechat memories list` shows them")
+        return found
+
+    def clean(self, *, dry_run: bool = False) -> tuple[Cleaning, list[Memory]]:
+        """Archive what goes now, or (``dry_run``) only tell."""
+        work = forgetting.cleaning if dry_run else forgetting.clean
+        self._store.follow()
+        done = work(self._store, self._agent.now(), self.limits, by_hand=True)
+        return done, self.memories(done.goes)
+
+    # ---- forgetting
+
+    def forgets(self, ids: Sequence[str]) -> list[Memory]:
+        """Everything that would be gone if these were forgotten."""
+        self._require(ids)
+        return self.memories(self._gone(ids).ids)
+
+    def forget(self, ids: Sequence[str]) -> list[Memory]:
+        """Erase these and what was made of them, for good. Returns what they were.
+
+        Raises MoeChatError where one of them is being answered, DataError where a file that holds some of it is broken.
+        """
+        self._require(ids)
+        told: list[Memory] = []
+        words: list[str] = []
+
+        def work() -> None:
+            lost = self._gone(ids)
+            told.extend(self.memories(lost.ids))
+            words.extend({*lost.texts, *map(without_notice, lost.texts)})
+            saved = self._saved()
+            erasure.erase(self._store, lost)
+            if saved is not None:
+                context.save(self._store.folder, [message for message in saved if message.content not in words])
+
+        self._agent._change(work)
+        self._erase_vectors(words)
+        return told
+
+    def _gone(self, ids: Sequence[str]) -> erasure.Gone:
+        facts = {fact.id for fact in self._store.cache.facts()}
+        episodes = set(self._rows_of_episodes(ids))
+        return erasure.gone(
+            self._store,
+            exchanges=[id_ for id_ in ids if id_ not in facts and id_ not in episodes],
+            episodes=episodes.intersection(ids),
+            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.cache.facts()),
+        )
+
+    def _saved(self) -> list[Message] | None:
+        """What history.yaml holds, None where there is none. Raises DataError where it is broken."""
+        there = (self._store.folder / context.HISTORY).exists()
+        return context.saved(self._store.folder) if there else None
+
+    def _erase_vectors(self, texts: Sequence[str]) -> None:
+        """Vectors of these words, in every layer and of every model that ever served here. Those of somebody else's equal
+        words are made again."""
+        index, keys = self._store.folder / ".index", [text_key(text) for text in texts]
+        with ExitStack() as held:
+            for folder in sorted(index.glob("vectors-*")):  # a batch that is being embedded is let through first
+                lock = FileLock(folder / "fill.lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
+                try:
+                    held.enter_context(lock)
+                except Timeout:
+                    raise MoeChatError("vectors are being made; wait for that to end, then forget again") from None
+            for table in tables_under(index):
+                table.erase(table.having(keys))
+                table.close()
+            for space in self._agent.dense.spaces:
+                for open_table in space.tables.values():
+                    open_table.refresh()

@@ -1,0 +1,265 @@
+"""Erasure: the bytes of what the owner wants forgotten go from every file of theirs.
+
+``gone`` says what goes along: what was derived from an exchange, what rests on an event, what sums up a fact. ``erase``
+removes it: records of day files, notes and core memory, entries of the log and what other entries quote, state, the cache
+with its free pages, and copies that a crash left behind. Indexes of words are made anew (the cache gets a new identity,
+which they follow); vectors and the saved context are the caller's, who has ``Gone.texts`` to find them by. It is safe to
+do again what was cut short: an exchange is taken back first, and leaves the log last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from moechat.errors import DataError, MoeChatError
+from moechat.model import Episode, Fact
+from moechat.store import formats, records
+from moechat.store.files import FileStore
+from moechat.store.log import Entry, encode
+from moechat.store.records import Signature
+
+LOG = "log.jsonl"
+_COPY = re.compile(r"\.(?:log\.jsonl|state\.jsonl|core_mem\.yml|history\.yaml|.*\.ya?ml)\.\w{8}")  # records.replace
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What is erased together, by id; ``texts`` are its words, as they stand and as they were embedded."""
+
+    exchanges: Sequence[str] = ()
+    episodes: Sequence[Episode] = ()
+    facts: Sequence[Fact] = ()
+    texts: Sequence[str] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        return [*self.exchanges, *(one.id for one in self.episodes), *(one.id for one in self.facts)]
+
+
+# ---- what goes
+
+
+def gone(store: FileStore, *, exchanges: Collection[str], episodes: Collection[str], facts: Collection[str]) -> Gone:
+    """These, and all that was made from them.
+
+    What the owner wrote or edited goes where nothing else that it rests on stays. ``facts`` are taken as they are: their
+    history is the caller's to name.
+    """
+    asked = {"exchanges": set(exchanges), "episodes": set(episodes), "facts": set(facts)}
+    known = store.cache.facts()
+    lost = {fact.id for fact in known if fact.id in asked["facts"] or _rests(fact.by, fact.draft.sources, exchanges)}
+    while more := {f.id for f in known if f.consolidated and f.id not in lost and lost.intersection(f.supersedes)}:
+        lost |= more
+    told = _episodes(store)
+    ended = {e.id for e in told if e.id in asked["episodes"] or _rests(e.by, e.event.sources, exchanges)}
+    while more := {e.id for e in told if e.id not in ended and _rests(e.by, e.evidence, ended)}:
+        ended |= more
+    words = [text for e in store.exchanges(list(exchanges)).values() for text in (e.user, e.char) if text]
+    words += [text for id_ in exchanges for text in _other_words(store, id_)]
+    words += [e.event.text for e in told if e.id in ended] + [f.text for f in known if f.id in lost]
+    return Gone(
+        list(dict.fromkeys(exchanges)), [e for e in told if e.id in ended], [f for f in known if f.id in lost],
+        list(dict.fromkeys(words)),
+    )  # fmt: skip
+
+
+def _rests(by: str, grounds: Sequence[str], lost: Collection[str]) -> bool:
+    return all(g in lost for g in grounds) and bool(grounds) if by == "owner" else any(g in lost for g in grounds)
+
+
+def _episodes(store: FileStore) -> list[Episode]:
+    rows = store.cache.all("SELECT row FROM episodes WHERE alive = 1 ORDER BY row")
+    return store.cache.episodes([row for (row,) in rows])
+
+
+def _other_words(store: FileStore, id_: str) -> list[str]:
+    """Replies that were not chosen, and words that stood in the cache before a correction."""
+    node = store.tree.nodes.get(id_)
+    said = [variant.char for variant in node.variants if variant.char] if node else []
+    rows = store.cache.all("SELECT user, char FROM exchanges WHERE id = ?", (id_,))
+    return said + [text for row in rows for text in row if text]
+
+
+# ---- how it goes
+
+
+def erase(store: FileStore, lost: Gone) -> None:
+    """Remove the bytes. Raises MoeChatError, before anything is written, where one of the exchanges is being answered or a
+    file that holds some of it cannot be written."""
+    with store.writing():
+        _check(store, lost)
+        if back := [id_ for id_ in lost.exchanges if id_ in store.tree and id_ not in store.tree.retracted]:
+            store.record([{"op": "retract", "id": id_} for id_ in back])
+        _erase_derived(store, lost)
+        _erase_said(store, lost.exchanges)
+        _erase_rows(store, anew=bool(lost.exchanges))
+        store.state.forget(lost.ids)
+        _erase_entries(store, lost)
+        _sweep(store)
+        store.follow(all_files=True)
+
+
+def _check(store: FileStore, lost: Gone) -> None:
+    for id_ in lost.exchanges:
+        if store.is_streaming(id_):
+            raise MoeChatError(f"exchange {id_} is being answered right now; wait for its end, then forget it")
+    rows = store.cache.by_ids(lost.exchanges)
+    names = {row.file for row in rows.values()} | set(store.cache.notes_files(lost.exchanges).values())
+    names |= set(store.cache.files_of_episodes([one.id for one in lost.episodes]).values())
+    names |= {formats.CORE} if lost.facts else set()
+    for name in sorted(names):
+        if store.cache.problems_of(name):
+            raise next(p for p in store.problems if p.file == str(store.folder / name))
+    for name, ids in _by_file(rows).items():
+        _, parsed = records.read(store.folder / name)
+        if any(record.key in ids and formats.is_moechat(record) for record in parsed.records):
+            remedy = "it was written by MoeChat and is never written by us; take the record out by hand, then forget it"
+            raise DataError(store.folder / name, remedy)
+
+
+def _by_file(rows: Mapping[str, Any]) -> dict[str, list[str]]:
+    files: dict[str, list[str]] = {}
+    for id_, row in rows.items():
+        files.setdefault(row.file, []).append(id_)
+    return files
+
+
+def _erase_derived(store: FileStore, lost: Gone) -> None:
+    """The owner's own and what was asked for by id; then what the exchanges gave, whose other sources are queued anew."""
+    cited = set(lost.exchanges)
+    by_hand = [e for e in lost.episodes if e.by == "owner" or cited.isdisjoint(e.event.sources)]
+    store.derived.drop_episodes([episode.id for episode in by_hand])
+    store.derived.drop_facts(
+        [fact.id for fact in lost.facts if fact.by == "owner" or cited.isdisjoint(fact.draft.sources)]
+    )
+    _uncite(store, cited)
+    store.derived.drop(lost.exchanges)
+    store.derived.drop_episodes([episode.id for episode in lost.episodes])
+    store.derived.drop_facts([fact.id for fact in lost.facts])
+
+
+def _uncite(store: FileStore, cited: set[str]) -> None:
+    """What the owner wrote and rests on something else as well no longer names these exchanges."""
+    facts = [f for f in store.cache.facts() if f.by == "owner" and cited.intersection(f.draft.sources)]
+    store.derived.put_facts([replace(f, draft=replace(f.draft, sources=_left(f.draft.sources, cited))) for f in facts])
+    episodes = [e for _, e in store.cache.episodes_citing(sorted(cited)) if e.by == "owner"]
+    store.derived.drop_episodes([e.id for e in episodes])
+    store.derived.put_episodes(
+        [replace(e, event=replace(e.event, sources=_left(e.event.sources, cited))) for e in episodes]
+    )
+
+
+def _left(sources: Iterable[str], cited: set[str]) -> tuple[str, ...]:
+    return tuple(source for source in sources if source not in cited)
+
+
+def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
+    for name, gone_ in _by_file(store.cache.by_ids(ids)).items():
+        path = store.folder / name
+        data, parsed = records.read(path)
+        left = records.spliced(data, parsed, dict.fromkeys(gone_))
+        if left.strip():
+            records.replace(path, left)
+        else:
+            path.unlink()
+        with store.cache.transaction():
+            store.cache.kill_exchanges(name, gone_)
+            store.sign(name, Signature.of(path))
+
+
+def _erase_rows(store: FileStore, *, anew: bool) -> None:
+    """Nothing of dead rows is left in the cache, nor in its free pages. ``anew``: indexes by row are to be made again."""
+    cache = store.cache
+    with cache.transaction() as db:
+        cache.next_generation(db)
+        db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '' WHERE alive = 0")
+        db.execute("UPDATE episodes SET data = '{}' WHERE alive = 0")
+        if anew:
+            db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (uuid.uuid4().hex,))
+    try:
+        cache.all("VACUUM")
+        busy = cache.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+    except sqlite3.OperationalError:
+        busy = True
+    if busy:
+        raise MoeChatError("another process reads the cache all the time: close it, then forget again")
+
+
+def _erase_entries(store: FileStore, lost: Gone) -> None:
+    """The log without these exchanges: what followed one of them follows what was before it now. Replies no longer quote
+    what they rested on."""
+    path = store.folder / LOG
+    if not path.exists():
+        return
+    ids, exchanges = set(lost.ids), set(lost.exchanges)
+    named = [_written(id_) for id_ in ids]
+    marks = [*named, *map(_written, lost.texts)]
+
+    def heir(id_: str | None) -> str | None:
+        while id_ in exchanges:
+            id_ = store.tree.parents.get(id_)
+        return id_
+
+    kept: list[bytes] = []
+    before = path.read_bytes()
+    for line in before.splitlines(keepends=True):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or "op" not in entry:  # damaged: as it is, where it says nothing of them
+            kept += [] if any(mark in line for mark in marks) else [line]
+        elif not any(id_ in line for id_ in named):
+            kept.append(line)
+        elif (left := _without(entry, exchanges, ids, heir)) is not None:
+            kept.append(encode([left]))
+    after = b"".join(kept)
+    if after != before:
+        records.replace(path, after)
+
+
+def _written(text: str) -> bytes:
+    """Text as it stands in a line of the log."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].encode()
+
+
+def _without(entry: Entry, exchanges: set[str], ids: set[str], heir: Any) -> Entry | None:
+    """An entry of the log when some exchanges never were; None where it says nothing then."""
+    left = dict(entry)
+    if entry.get("id") in exchanges:
+        follows = heir(entry["id"]) if entry["op"] in ("select", "cut") else None
+        if follows is None:
+            return None
+        left.pop("variant", None)
+        left["id"] = follows
+    if "parent" in left:
+        left["parent"] = heir(left["parent"])
+    if isinstance(left.get("hits"), list):
+        left["hits"] = [hit for hit in left["hits"] if not _quotes(hit, ids, exchanges)]
+    if isinstance(left.get("ids"), list):
+        left["ids"] = [id_ for id_ in left["ids"] if id_ not in exchanges]
+        if not left["ids"]:
+            return None
+    if isinstance(left.get("rows"), list):
+        left["rows"] = [[id_, heir(parent), *rest] for id_, parent, *rest in left["rows"] if id_ not in exchanges]
+        if not left["rows"]:
+            return None
+    return left
+
+
+def _quotes(hit: Any, ids: set[str], exchanges: set[str]) -> bool:
+    return isinstance(hit, dict) and (hit.get("id") in ids or bool(exchanges.intersection(hit.get("sources") or ())))
+
+
+def _sweep(store: FileStore) -> None:
+    """Copies that were being written when a process was killed. Nobody else writes: the lock is held."""
+    for folder in (store.folder, store.folder / "memorys"):
+        for path in folder.glob(".*"):
+            if path.is_file() and _COPY.fullmatch(path.name):
+                path.unlink(missing_ok=True)
