@@ -7,6 +7,7 @@ licence of its own.
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -28,13 +29,13 @@ class WordNet:
 
     def __init__(self, lexicons: str) -> None:
         try:
-            import wn
+            wn: Any = importlib.import_module("wn")
         except ModuleNotFoundError:
             raise ConfigError("association", "wordnet", lexicons, "run: pip install wn") from None
         wn.config.allow_multithreading = True  # under our own lock
         self._lock = threading.Lock()
         try:
-            self._wordnet: Any = wn.Wordnet(lexicons, expand="")
+            self._wordnet = wn.Wordnet(lexicons, expand="")
         except wn.Error:
             missing = f"not installed; run: python -m wn download {lexicons}"
             raise ConfigError("association", "wordnet", lexicons, missing) from None

@@ -10,14 +10,18 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from moechat.language import words
 from moechat.language.association import LEVELS, Association
-from moechat.model import Episode, FactDraft
+from moechat.model import Episode, Fact, FactDraft
 
-RECORDS = 20_000  # as many as an owner keeps (seed 004); beyond, the oldest go
+if TYPE_CHECKING:
+    from moechat.memory.episodes import Episodes, View
+
+RECORDS = 25_000  # events and facts; an owner keeps 20,000 (seed 004). Beyond, what came first goes
 SAMPLE = 512  # of a word's records, the newest
 WORDS = 16  # of a record
 MOST = 24  # associations of a word
@@ -42,36 +46,41 @@ class Cooccurrence:
         self.generation = 0
         self._limit = records
         self._names = frozenset(words.fold(name) for name in (*names, "user", "character", "用户", "角色"))
-        self._records: dict[str, tuple[str, ...]] = {}
-        self._having: dict[str, dict[str, None]] = {}  # word → ids of its records, in the order of coming
-        self._seen: Hashable = None
+        self._records: dict[Hashable, tuple[str, ...]] = {}
+        self._having: dict[str, dict[Hashable, None]] = {}  # word → its records, in the order of coming
+        self._seen: tuple[object] | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def follow(self, state: Hashable, records: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Take over (id, words) of all records, oldest first, unless ``state`` is that of the last time. A record is known by
-        its id and words; new ones count as the newest."""
+    def follow(
+        self,
+        state: object,
+        keys: Callable[[], Iterable[Hashable]],
+        words_of: Callable[[Sequence[Hashable]], Iterable[Sequence[str]]],
+    ) -> None:
+        """Take over all records, oldest first, unless ``state`` equals that of the last time. Only the words of keys that are
+        not known yet are asked for; a record that was edited needs another key."""
         with self._lock:
-            if state is not None and state == self._seen:
+            if self._seen is not None and state == self._seen[0]:
                 return
-            wanted = dict(records)
-            gone = [id_ for id_ in self._records if id_ not in wanted]
-            changed = self._drop(gone)
-            for id_, told in wanted.items():
-                changed |= self._put(id_, told)
-            self._seen = state
+            wanted = dict.fromkeys(keys())
+            changed = self._drop([key for key in self._records if key not in wanted])
+            new = [key for key in wanted if key not in self._records][-self._limit :]
+            for key, told in zip(new, words_of(new), strict=True):
+                changed |= self._put(key, told)
+            self._seen = (state,)
             self.generation += changed
 
-    def add(self, id_: str, told: Sequence[str]) -> None:
-        """Take in one record, in place of the one with this id."""
+    def add(self, key: Hashable, told: Sequence[str]) -> None:
+        """Take in one record, in place of the one with this key."""
         with self._lock:
-            self.generation += self._put(id_, told)
+            self.generation += self._put(key, told)
 
-    def remove(self, ids: Iterable[str]) -> None:
+    def remove(self, keys: Iterable[Hashable]) -> None:
         with self._lock:
-            self.generation += self._drop(ids)
+            self.generation += self._drop(keys)
 
     def associations(self, word: str) -> Sequence[Association]:
         """Words told of together with ``word``, best first; ties by how often, then by the word."""
@@ -81,7 +90,7 @@ class Cooccurrence:
             if not having:
                 return []
             newest = list(islice(reversed(having), SAMPLE))
-            together = Counter(other for id_ in newest for other in self._records[id_])
+            together = Counter(other for key in newest for other in self._records[key])
             often = {other: len(self._having[other]) for other in together}
             total = len(self._records)
         del together[word]
@@ -89,29 +98,48 @@ class Cooccurrence:
         ranked = sorted(levels, key=lambda other: (-levels[other], -together[other], other))
         return [(other, levels[other]) for other in ranked[:MOST]]
 
-    def _put(self, id_: str, told: Sequence[str]) -> bool:
+    def _put(self, key: Hashable, told: Sequence[str]) -> bool:
         cleaned = (words.fold(word.strip()) for word in told)
         kept = tuple(dict.fromkeys(word for word in cleaned if word and word not in self._names))[:WORDS]
-        if self._records.get(id_) == kept:
+        if self._records.get(key) == kept:
             return False
-        self._drop([id_])
-        self._records[id_] = kept
+        self._drop([key])
+        self._records[key] = kept
         for word in kept:
-            self._having.setdefault(word, {})[id_] = None
+            self._having.setdefault(word, {})[key] = None
         if len(self._records) > self._limit:
             self._drop([next(iter(self._records))])
         return True
 
-    def _drop(self, ids: Iterable[str]) -> bool:
+    def _drop(self, keys: Iterable[Hashable]) -> bool:
         dropped = False
-        for id_ in ids:
-            for word in self._records.pop(id_, ()):
+        for key in keys:
+            for word in self._records.pop(key, ()):
                 dropped = True
                 having = self._having[word]
-                del having[id_]
+                del having[key]
                 if not having:
                     del self._having[word]
         return dropped
+
+
+def follow(source: Cooccurrence, episodes: Episodes, view: View, facts: Sequence[Fact]) -> None:
+    """Bring ``source`` up to what may be recalled now. Reading 20,000 new episodes takes a second or so, following a few some
+    milliseconds, and nothing new a fraction of one: in the background first."""
+
+    def keys() -> Iterable[Hashable]:
+        yield from facts
+        yield from zip(view.ids, view.positions.tolist(), strict=True)  # an edited episode has a new position
+
+    def words_of(new: Sequence[Any]) -> Iterable[Sequence[str]]:
+        told = {episode.id: episode for episode in episodes.at([key[1] for key in new if isinstance(key, tuple)])}
+        for key in new:
+            if isinstance(key, Fact):
+                yield fact_words(key.draft)
+            else:
+                yield episode_words(told[key[0]]) if key[0] in told else ()
+
+    source.follow((view.positions.tobytes(), list(facts)), keys, words_of)
 
 
 def _levels(

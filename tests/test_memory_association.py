@@ -1,0 +1,200 @@
+"""Associations out of the owner's own memory: what was told of together, how strongly, and following the memory."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.clock import SetClock
+from moechat.index.dense import Dense
+from moechat.language.association import LEVELS, Associations, expand, shipped
+from moechat.memory.association import Cooccurrence, episode_words, fact_words, follow
+from moechat.memory.episodes import Episodes
+from moechat.model import Episode, Event, Fact, FactDraft
+from moechat.store.files import FileStore
+
+TOLD = {
+    "e1": ("室友", "失恋", "火锅"),
+    "e2": ("我", "失恋", "火锅"),
+    "e3": ("项目", "加班"),
+    "e4": ("项目", "加班", "火锅"),
+    "e5": ("项目", "周报"),
+    "e6": ("爬山", "日出"),
+}
+
+
+def memory(told: dict[str, tuple[str, ...]] = TOLD, **more: int) -> Cooccurrence:
+    source = Cooccurrence(names=["木木", "祁煜"], **more)
+    take(source, None, told)
+    return source
+
+
+def take(source: Cooccurrence, state: object, told: Mapping[str, Sequence[str]]) -> None:
+    source.follow(state, lambda: told, lambda new: [told[str(key)] for key in new])
+
+
+def test_what_this_user_told_of_together_is_associated() -> None:
+    found = memory().associations("失恋")
+    assert found[0][0] == "火锅"
+    assert {word for word, _ in found} == {"火锅", "室友", "我"}
+    assert memory().associations("没有的词") == []
+
+
+def test_words_that_never_come_apart_stand_nearer_than_words_that_meet_by_chance() -> None:
+    levels = dict(memory({**TOLD, "e7": ("爬山", "日出"), "e8": ("爬山", "日出")}).associations("日出"))
+    assert levels["爬山"] > dict(memory().associations("加班")).get("火锅", 0)
+
+
+def test_what_was_told_often_stands_nearer_than_what_was_told_once() -> None:
+    often = {**TOLD, **{f"o{i}": ("失恋", "火锅") for i in range(5)}}
+    assert dict(memory(often).associations("失恋"))["火锅"] > dict(memory().associations("失恋"))["火锅"]
+
+
+def test_a_word_that_goes_with_everything_is_no_association() -> None:
+    told = {f"e{i}": ("今天", f"事{i}") for i in range(50)} | {
+        "x": ("今天", "失恋"),
+        "y": ("失恋", "火锅"),
+        "z": ("散步",),
+    }
+    levels = dict(memory(told).associations("失恋"))
+    assert "今天" not in levels and levels["火锅"] >= 5
+
+
+def test_names_of_user_and_character_are_left_out() -> None:
+    assert memory({"e": ("木木", "祁煜", "用户", "海边", "贝壳")}).associations("海边") == memory(
+        {"e": ("海边", "贝壳")}
+    ).associations("海边")
+
+
+def test_what_was_taken_back_is_no_longer_associated() -> None:
+    source = memory()
+    before = source.generation
+    take(source, "after", {id_: told for id_, told in TOLD.items() if id_ not in ("e1", "e2")})
+    assert source.associations("失恋") == []
+    assert source.generation > before
+
+
+def test_a_record_told_anew_counts_once() -> None:
+    source = memory()
+    source.add("e1", ("室友", "失恋", "啤酒"))
+    assert "啤酒" in dict(source.associations("失恋"))
+    assert "火锅" not in dict(source.associations("室友"))
+
+
+def test_the_same_state_is_not_read_again() -> None:
+    source = Cooccurrence()
+    take(source, 7, TOLD)
+    generation = source.generation
+    take(source, 7, {})
+    assert (len(source), source.generation) == (len(TOLD), generation)
+    take(source, 8, TOLD)
+    assert source.generation == generation  # read, and nothing had changed
+
+
+def test_beyond_the_bound_the_oldest_records_go() -> None:
+    source = memory(records=4)
+    assert len(source) == 4
+    assert source.associations("室友") == []
+    assert source.associations("日出")
+
+
+_RECORDS = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.lists(st.sampled_from("甲乙丙丁戊"), max_size=4)), max_size=20
+)
+
+
+@given(_RECORDS, st.sets(st.sampled_from("abcdef")))
+def test_following_step_by_step_is_the_same_as_reading_anew(steps: list[tuple[str, list[str]]], gone: set[str]) -> None:
+    source = Cooccurrence()
+    kept: dict[str, list[str]] = {}
+    for id_, told in steps:
+        source.add(id_, told)
+        kept[id_] = told
+    source.remove(gone)
+    anew = Cooccurrence()
+    take(anew, None, {id_: told for id_, told in kept.items() if id_ not in gone})
+    for word in "甲乙丙丁戊":
+        assert source.associations(word) == anew.associations(word)
+        assert all(1 <= level <= LEVELS for _, level in source.associations(word))
+
+
+@given(_RECORDS)
+def test_nothing_is_associated_with_itself(steps: list[tuple[str, list[str]]]) -> None:
+    source = Cooccurrence()
+    take(source, None, dict(steps))
+    assert all(word not in dict(source.associations(word)) for word in "甲乙丙丁戊")
+
+
+def test_a_common_word_is_answered_from_its_newest_records() -> None:
+    rng = random.Random(5)
+    told = {f"e{i}": ("日常", f"旧{rng.randrange(2000)}") for i in range(3000)}
+    told |= {f"n{i}": ("日常", "新") for i in range(20)} | {f"s{i}": (f"别{i}",) for i in range(3000)}
+    assert memory(told).associations("日常")[0][0] == "新"
+
+
+def test_records_may_come_while_others_ask() -> None:
+    source = memory()
+    answered: list[int] = []
+
+    def ask() -> None:
+        answered.append(sum(bool(source.associations("火锅")) for _ in range(300)))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(300):
+        source.add(f"n{i}", ("火锅", f"菜{i % 7}"))
+        source.remove([f"n{i - 3}"])
+    for thread in threads:
+        thread.join()
+    assert answered == [300] * 3
+
+
+def test_an_expansion_follows_the_memory_through_the_cache() -> None:
+    source = memory()
+    merged = Associations([source, shipped()])
+    assert "烟花" not in dict(expand(["失恋"], [merged]))
+    source.add("e9", ("失恋", "烟花"))
+    assert {"火锅", "烟花", "分手"} <= set(dict(expand(["失恋"], [merged])))
+
+
+def test_episodes_and_facts_say_what_they_are_filed_under() -> None:
+    at = datetime(2025, 5, 20, tzinfo=UTC)
+    event = Event("室友失恋，吃了火锅", ("x",), "室友", "失恋", "", keywords=("火锅", "失恋"), place="川味馆")
+    assert set(episode_words(Episode("e", at, event))) >= {"火锅", "失恋", "室友", "川味馆"}
+    assert fact_words(FactDraft("小林喜欢香菜", (), entity="小林", keyword="喜好", target="香菜")) == (
+        "喜好",
+        "香菜",
+        "小林",
+    )
+
+
+def test_the_source_follows_what_may_be_recalled_now(tmp_path: Path) -> None:
+    now = datetime(2025, 5, 20, tzinfo=UTC)
+    with closing(FileStore(tmp_path / "owner", clock=SetClock(now))) as store:
+        authored = [
+            Episode(f"a{i}", now, Event(" ".join(told), (), keywords=told), by="author", expires=expires)
+            for i, (told, expires) in enumerate([
+                (("失恋", "火锅"), None), (("日出", "爬山"), None), (("失恋", "啤酒"), now + timedelta(days=1)),
+            ])
+        ]  # fmt: skip
+        episodes = Episodes(store, Dense(tmp_path / "index", None), lambda: (1, authored))
+        episodes.sync()
+        source = Cooccurrence()
+        liked = Fact("f", now, FactDraft("小林爱吃香菜", (), entity="小林", keyword="喜好", target="香菜"))
+        follow(source, episodes, episodes.view(now), [liked])
+        assert {word for word, _ in source.associations("失恋")} == {"火锅", "啤酒"}
+        assert {word for word, _ in source.associations("小林")} == {"香菜", "喜好"}
+        generation = source.generation
+        follow(source, episodes, episodes.view(now), [liked])
+        assert source.generation == generation
+        follow(source, episodes, episodes.view(now + timedelta(days=2)), [])
+        assert {word for word, _ in source.associations("失恋")} == {"火锅"}
+        assert source.associations("小林") == []
