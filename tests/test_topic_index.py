@@ -341,9 +341,8 @@ def test_a_slice_stands_once_under_its_day() -> None:
     dates.record(1, date(2025, 5, 19))
     assert dates.find(day) == [3, 1]
     assert dates.days() == [date(2025, 5, 19), day]
-    dates.remove(1, date(2025, 5, 19))
-    dates.remove(9, day)
-    assert (dates.find(date(2025, 5, 19)), dates.days(), len(dates)) == ([], [day], 2)
+    dates.remove([1, 9])
+    assert (dates.find(day), dates.find(date(2025, 5, 19)), dates.days(), len(dates)) == ([3], [], [day], 1)
 
 
 def test_both_indexes_are_kept_in_one_file(tmp_path: Path) -> None:

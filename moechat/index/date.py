@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Collection
 from datetime import date
 from typing import Any
 
@@ -10,26 +12,34 @@ from numpy.typing import NDArray
 
 
 class DateIndex:
-    """Slices by local date, each once a day, in the order of recording."""
+    """Slices by local date, each once a day, in the order of recording. Keys as in the topic index. Not locked."""
 
     def __init__(self) -> None:
-        self._days: dict[date, dict[int, None]] = {}
+        self._days: dict[date, array[int]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._days.values()))
 
     def record(self, key: int, day: date) -> None:
-        self._days.setdefault(day, {})[key] = None
+        keys = self._days.setdefault(day, array("q"))
+        if key not in keys:
+            keys.append(key)
 
-    def remove(self, key: int, day: date) -> None:
-        """Take one away; nothing happens where it is not there."""
-        if (keys := self._days.get(day)) is not None:
-            keys.pop(key, None)
-            if not keys:
-                del self._days[day]
+    def remove(self, keys: Collection[int]) -> None:
+        """Take slices out of every day."""
+        gone = set(keys)
+        for day, known in list(self._days.items()):
+            if not gone.isdisjoint(known):
+                self._days[day] = array("q", (key for key in known if key not in gone))
+                if not self._days[day]:
+                    del self._days[day]
 
     def find(self, day: date) -> list[int]:
         return list(self._days.get(day, ()))
+
+    def keys(self, day: date) -> NDArray[np.int64]:
+        """The same as an array."""
+        return np.array(self._days.get(day, ()), np.int64)
 
     def days(self) -> list[date]:
         return sorted(self._days)
@@ -43,5 +53,5 @@ class DateIndex:
     def of_columns(cls, columns: dict[str, NDArray[Any]]) -> DateIndex:
         index = cls()
         for key, ordinal in columns["days"].tolist():
-            index.record(key, date.fromordinal(ordinal))
+            index._days.setdefault(date.fromordinal(ordinal), array("q")).append(key)
         return index

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -149,11 +150,7 @@ class TopicIndex:
         A slice that stands in both keeps the newer time with its profile. Raises NotFound, and ValueError where the new path
         is empty or lies below the old one.
         """
-        old, new = topic_path(old), topic_path(new)
-        if old not in self._nodes:
-            raise NotFound(f"there is no topic {old!r}")
-        if not new or (is_within(new, old) and new != old):
-            raise ValueError(f"a topic cannot move to {new!r}: choose a path that is not empty and not below {old!r}")
+        old, new = self.movable(old, new)
         if new == old:
             return
         top = self._nodes[old]
@@ -163,6 +160,15 @@ class TopicIndex:
         rows = [row for node in self._below(top) for row in node.members.tolist()]
         for row in sorted(rows, key=lambda row: self._rows["order"][row]):
             self._rehome(row, self._node(activation.moved(self._home(row).path, [(old, new)])))
+
+    def movable(self, old: str, new: str) -> tuple[str, str]:
+        """Both paths normalised. Raises as ``move`` does."""
+        old, new = topic_path(old), topic_path(new)
+        if old not in self._nodes:
+            raise NotFound(f"there is no topic {old!r}")
+        if not new or (is_within(new, old) and new != old):
+            raise ValueError(f"a topic cannot move to {new!r}: choose a path that is not empty and not below {old!r}")
+        return old, new
 
     def _rehome(self, row: int, node: Node) -> None:
         before, known = self._home(row), self._row(node, int(self._rows["key"][row]))
@@ -375,6 +381,16 @@ class TopicIndex:
             found.append(node.path)
             self._walk(node.children, born, found)
 
+    def seen(self, path: str, visible: Visible) -> tuple[int, float | None]:
+        """How many slices of a topic may be seen, and the time of the newest."""
+        rows = self._seen(self._nodes[path], visible)
+        return rows.size, float(self._rows["t"][rows[-1]]) if rows.size else None
+
+    def used(self, path: str) -> tuple[int, float]:
+        """How many slices a topic has, and the time of the newest (-inf for none)."""
+        members = self._nodes[path].members
+        return members.size, float(self._rows["t"][members[-1]]) if members.size else -math.inf
+
     def named(self, word: str) -> list[str]:
         """The paths whose last segment is this word, the most used first; case does not count."""
         paths = self._named.get(word.casefold(), ())
@@ -449,7 +465,7 @@ def save(file: Path, topics: TopicIndex, dates: DateIndex, about: dict[str, str]
 def load(file: Path) -> tuple[TopicIndex, DateIndex, dict[str, str]] | None:
     """What ``save`` wrote; None where it is missing, damaged or of another format."""
     try:
-        with np.load(file, allow_pickle=False) as kept:
+        with open(file, "rb") as opened, np.load(opened, allow_pickle=False) as kept:
             columns = dict(kept)
         about = json.loads(columns.pop("about").tobytes())
         if about.pop("format") != FORMAT:

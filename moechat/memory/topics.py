@@ -1,0 +1,520 @@
+"""What belongs together (seed 002): the topics and the days of one owner's episodes.
+
+An episode is a slice; its topic binds it to the tree. The files are the truth: the indexes follow the cache of them by
+generation, are kept in ``.index/topics.npz`` and made anew where that does not fit. The owner's renames stand in the state and
+hold for every episode, whenever it was told: a topic that was renamed keeps its new name.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from threading import Event as Signal
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.ai import topic_rules
+from moechat.cue import Cue
+from moechat.errors import NotFound
+from moechat.index import topic
+from moechat.index.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
+from moechat.index.date import DateIndex
+from moechat.index.dense import Dense, Space
+from moechat.index.topic import TopicIndex
+from moechat.index.vector import embed_cached, meets, text_key
+from moechat.language import words
+from moechat.language.words import count_tokens
+from moechat.memory.diary import asked_spans
+from moechat.memory.episodes import Episodes, Official, View
+from moechat.model import ActivationProfile, Episode
+from moechat.store.files import FileStore
+from moechat.store.formats import local
+
+TABLE = "topics"  # the vectors of topic names, by text
+FILE = "topics.npz"
+SAVE_AFTER = 500  # episodes that came or went since the indexes were written
+BATCH = 64
+
+MOST_CUES = 3
+COVERED = 0.5  # how much of a name a message must have
+BY_TABLE, BY_WORDS = 0.6, 0.5  # how sure a cue is that the table, or a slice's keywords, gave
+FROM_SUMMARIES = 3
+DEPTH = 30  # slices of asked days that one recall gives
+COMMON = 100  # a keyword that more slices than this have leads to no topic
+LONGEST_SPAN = timedelta(days=7)
+
+
+class Led(NamedTuple):
+    """A topic that a message leads to: how surely (0..1), and by which words."""
+
+    path: str
+    strength: float
+    words: tuple[str, ...]
+
+
+class Recalled(NamedTuple):
+    """A slice that was brought to mind. ``features`` are the summands of seed 002's score, and ``cue``, how surely the message
+    led there; ``words`` are those that did."""
+
+    id: str
+    score: float
+    features: dict[str, float]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which slices may be seen, by key; an author's, below 0, stand at the end."""
+
+    view: View
+    seen: NDArray[np.bool_]
+
+    def __call__(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return self.seen[keys]
+
+
+@dataclass(frozen=True)
+class _Only:
+    """A mask of a few."""
+
+    keys: set[int]
+
+    def __call__(self, asked: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.isin(asked, np.fromiter(self.keys, np.int64, len(self.keys)))
+
+
+@dataclass(frozen=True)
+class _Met:
+    """A slice on its way to be recalled: ``inside`` the asked days, and which topic led to it, None where only its day did."""
+
+    inside: bool
+    score: float
+    t: float
+    features: dict[str, float]
+    led: Led | None = None
+
+    def rank(self) -> tuple[int, float, float]:
+        strength = self.led.strength if self.led else 0.0
+        return (self.inside + (self.inside and self.led is not None), self.score + strength, self.t)
+
+    def recalled(self, id_: str) -> Recalled:
+        if self.led is None:
+            return Recalled(id_, self.score, self.features, ())
+        return Recalled(id_, self.score, {**self.features, "cue": self.led.strength}, self.led.words)
+
+
+class Topics:
+    """``sync`` follows the store; searches see what the last ``sync`` saw. A key is a cache row, an author's is below 0."""
+
+    def __init__(
+        self, store: FileStore, episodes: Episodes, dense: Dense, official: Official = lambda: (0, ())
+    ) -> None:
+        self._store, self._episodes, self._dense, self._official = store, episodes, dense, official
+        self._lock = threading.RLock()
+        self._file = store.folder / ".index" / FILE
+        self._begin("")
+
+    def _begin(self, identity: str) -> None:
+        self._tree, self._dates = TopicIndex(), DateIndex()
+        self._identity, self._generation, self._authored_at = identity, -1, -1
+        self._moves: list[tuple[str, str]] = []
+        self._ids: dict[int, str] = {}
+        self._keys: dict[str, int] = {}
+        self._unsaved = 0
+        self._mask: tuple[int, Mask] | None = None
+        self._changes = 0
+        self._words = _Names()
+        self._named: tuple[object, list[str], NDArray[np.int64]] | None = None
+
+    # ---- following
+
+    def sync(self) -> None:
+        """Take in episodes, renames and the author's events that came or went since the last call."""
+        cache = self._store.cache
+        with self._lock:
+            if (identity := cache.identity()) != self._identity:
+                self._begin(identity)
+                self._restore()
+            self._follow_moves()
+            if (generation := cache.generation()) != self._generation:
+                self._take(cache.changed_episodes(self._generation))
+                self._generation = generation
+            self._follow_author()
+            if self._unsaved >= SAVE_AFTER:
+                self.flush()
+
+    def _restore(self) -> None:
+        """Begin with the indexes as they were last written, if they belong to this cache and this zone."""
+        kept = topic.load(self._file)
+        if kept is None or (kept[2].get("identity"), kept[2].get("zone")) != (self._identity, str(self._store.zone)):
+            return
+        self._tree, self._dates, about = kept
+        self._generation = int(about["generation"])
+        self._moves = [(old, new) for old, new in json.loads(about["moves"])]
+        then = "(alive = 1) = (gen <= ?)"  # alive then: still so, or dead since
+        self._ids = dict(self._store.cache.all(f"SELECT row, id FROM episodes WHERE {then}", (self._generation,)))
+        self._keys = {id_: row for row, id_ in self._ids.items()}
+
+    def flush(self) -> None:
+        """Write the indexes, where something has changed; the author's episodes are left to the author's files."""
+        with self._lock:
+            if not self._unsaved:
+                return
+            authored = [key for key in self._ids if key < 0]
+            self._forget(authored)
+            self._authored_at = -1
+            about = {
+                "identity": self._identity, "generation": str(self._generation), "zone": str(self._store.zone),
+                "moves": json.dumps(self._moves),
+            }  # fmt: skip
+            topic.save(self._file, self._tree, self._dates, about)
+            self._unsaved = 0
+            self._follow_author()
+
+    def _follow_moves(self) -> None:
+        moves = list(_valid(self._store.state.topics))
+        known = len(self._moves)
+        if moves[:known] != self._moves:  # the state is another one: an earlier copy was put back
+            self._begin(self._identity)
+            known = 0
+        for old, new in moves[known:]:
+            if old in self._tree:
+                self._tree.move(old, new)
+            self._unsaved += 1
+        self._moves = moves
+
+    def _take(self, changed: Iterable[tuple[int, str, Mapping[str, Any] | None]]) -> None:
+        changed = list(changed)
+        self._forget([row for row, _, _ in changed if row in self._ids])
+        for row, id_, told in changed:
+            if told is not None:
+                self._add(row, id_, told["at"], told["topic"], told["related"], ActivationProfile(*told["profile"]))
+        self._unsaved += len(changed)
+
+    def _add(self, key: int, id_: str, at: str, path: str, related: Sequence[str], profile: ActivationProfile) -> None:
+        told = datetime.fromisoformat(at)
+        self._ids[key], self._keys[id_] = id_, key
+        self._dates.record(key, local(told, self._store.zone).date())
+        related = [moved(topic_path(one), self._moves) for one in related]
+        self._tree.record(key, moved(topic_path(path), self._moves), told.timestamp(), related, profile)
+        self._changes += 1
+
+    def _forget(self, keys: Sequence[int]) -> None:
+        if keys:
+            self._tree.remove(keys)
+            self._dates.remove(keys)
+            for key in keys:
+                id_ = self._ids.pop(key)
+                if self._keys.get(id_) == key:
+                    del self._keys[id_]
+            self._changes += 1
+
+    def _follow_author(self) -> None:
+        authored_at, episodes = self._official()
+        if authored_at != self._authored_at:
+            self._forget([key for key in self._ids if key < 0])
+            for i, e in enumerate(episodes):
+                self._add(-1 - i, e.id, e.at.isoformat(), e.event.topic, e.event.related, e.event.profile)
+            self._authored_at = authored_at
+
+    def _seen(self, now: datetime) -> Mask:
+        """The mask of what may be recalled, made once per view of the episodes."""
+        view = self._episodes.view(now)
+        if self._mask is None or self._mask[0] != self._changes or self._mask[1].view is not view:
+            authored = -min(min(self._ids, default=0), 0)
+            seen = np.zeros(max(self._ids, default=0) + 1 + authored, bool)
+            seen[[key for id_ in view.ids if (key := self._keys.get(id_)) is not None]] = True
+            self._mask = (self._changes, Mask(view, seen))
+        return self._mask[1]
+
+    # ---- recall
+
+    def recall(self, cue: Cue, now: datetime, limit: int = topic.LIMIT) -> list[Recalled]:
+        """What the topics and days that a message leads to bring to mind, best first; scores are those of seed 002.
+
+        Of a day that is asked for, every slice counts as PRIMARY (``DEPTH`` at most), after what its topics bring of that day.
+        """
+        with self._lock:
+            mask, moment = self._seen(now), now.timestamp()
+            inside = self._inside(cue, mask)
+            best: dict[int, _Met] = {}
+            for led in self.led(cue, now):
+                found = self._tree.collect(led.path, moment, limit=limit, visible=mask)
+                if inside:
+                    found += self._tree.collect(led.path, moment, limit=limit, visible=_Only(inside))
+                for one in found:
+                    met = _Met(one.key in inside, one.score, one.t, one.features, led)
+                    best[one.key] = max(met, best.get(one.key, met), key=_Met.rank)
+            ranked = sorted(best, key=lambda key: best[key].rank(), reverse=True)[:limit]
+            alone = [self._ids[key] for key in sorted(inside - set(ranked))][: DEPTH - len(ranked)]
+            for episode in self._episodes.get(alone).values():
+                told = episode.at.timestamp()
+                features = parts(PRIMARY, (moment - told) / 3600, episode.event.profile)
+                best[self._keys[episode.id]] = _Met(True, sum(features.values()), told, features)
+            shown = {*ranked, *(self._keys[id_] for id_ in alone)} & best.keys()
+            return [
+                best[key].recalled(self._ids[key])
+                for key in sorted(shown, key=lambda key: best[key].rank(), reverse=True)
+            ]
+
+    def led(self, cue: Cue, now: datetime) -> list[Led]:
+        """The topics that a message leads to, the surest first: by its words, by the table, by meaning, and through slices
+        that it resembles."""
+        with self._lock:
+            view = self._seen(now).view
+            ways = [
+                *self._by_name(cue),
+                *self._by_table(cue),
+                *self._by_summary(cue, view),
+                *self._by_meaning(cue, view),
+            ]
+        best: dict[str, Led] = {}
+        for led in sorted(ways, key=lambda led: -led.strength):
+            best.setdefault(led.path, led)
+        ranked = sorted(best.values(), key=lambda led: (-led.strength, -led.path.count(ARROW), led.path))
+        # The parent of a topic that is led to comes with it.
+        kept = [led for led in ranked if not any(one is not led and is_within(one.path, led.path) for one in ranked)]
+        return kept[:MOST_CUES]
+
+    def _by_name(self, cue: Cue) -> list[Led]:
+        """Topics whose name stands in the message, in whole or by half of its words."""
+        found = []
+        for name, covered, hit in self._words.in_text(self._tree, cue):
+            for path in self._tree.named(name)[:MOST_CUES]:
+                found.append(Led(path, covered, hit))
+        return found
+
+    def _by_table(self, cue: Cue) -> list[Led]:
+        paths = (self._tree.nearest(moved(path, self._moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
+        return [Led(path, BY_TABLE, ()) for path in paths if path]
+
+    def _by_summary(self, cue: Cue, view: View) -> list[Led]:
+        """Topics of slices whose keywords, subject or object the message has."""
+        meeting: dict[int, list[str]] = {}
+        for word in words.keywords(cue.text):
+            found = view.by_keyword([word])
+            for place in found if len(found) <= COMMON else ():
+                meeting.setdefault(place, []).append(word)
+        best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:FROM_SUMMARIES]
+        return [
+            Led(path, BY_WORDS, tuple(meeting[i]))
+            for i, path in zip(best, self._topics_of(view, best), strict=True)
+            if path
+        ]
+
+    def _by_meaning(self, cue: Cue, view: View) -> list[Led]:
+        """Topics whose name is near in meaning, and those of the nearest slices."""
+        vector, floors = cue.vector, self._dense.thresholds
+        if vector is None or floors is None:
+            return []
+        relevance = view.relevance(vector)
+        best = np.argsort(-relevance, kind="stable")[:FROM_SUMMARIES]
+        near = [i for i in best.tolist() if meets(float(relevance[i]), floors.diary)]
+        found = [
+            Led(path, min(1.0, float(relevance[i])), ())
+            for i, path in zip(near, self._topics_of(view, near), strict=True)
+            if path
+        ]
+        paths, places = self._placed()
+        if (table := self._dense.table(TABLE)) is not None and paths:
+            scores = table.dot(places, vector)
+            nearest = np.argsort(-scores, kind="stable")[:MOST_CUES].tolist()
+            found += [
+                Led(paths[i], min(1.0, float(scores[i])), ()) for i in nearest if meets(float(scores[i]), floors.lore)
+            ]
+        return found
+
+    def _topics_of(self, view: View, places: Sequence[int]) -> list[str]:
+        found = view.episodes(places)
+        if len(found) != len(places):  # the cache has moved on since the view was made
+            return [""] * len(places)
+        return [moved(topic_path(episode.event.topic), self._moves) for episode in found]
+
+    def _inside(self, cue: Cue, mask: Mask) -> set[int]:
+        """The slices of the days that are asked for; none where no time is, or one too long to go by its days."""
+        spans = [span for span in asked_spans(cue) if span.end - span.start <= LONGEST_SPAN]
+        days = {
+            span.start.date() + timedelta(days=i)
+            for span in spans
+            for i in range((span.end.date() - span.start.date()).days + 1)
+        }
+        found = [self._dates.keys(day) for day in sorted(days)]
+        return {int(key) for keys in found for key in keys[mask(keys)]}
+
+    # ---- vectors of names
+
+    def embed_missing(self, stop: Signal, limit: int = 0) -> int:
+        """Embed the names of topics that have no vector yet, in every space that needs it; ``limit`` bounds them (0: all).
+        Returns how many were embedded. Raises EmbeddingError."""
+        return sum(self._fill(space, stop, limit) for space in list(self._dense.spaces))
+
+    def _fill(self, space: Space, stop: Signal, limit: int) -> int:
+        lacking, done = self._lacking(space)[: limit or None], 0
+        for start in range(0, len(lacking), BATCH):
+            if stop.is_set():
+                break
+            embed_cached(space.embedder, space.table(TABLE), lacking[start : start + BATCH])
+            done += len(lacking[start : start + BATCH])
+        with self._lock:
+            self._named = None if done else self._named
+        return done
+
+    def _lacking(self, space: Space) -> list[str]:
+        with self._lock:
+            names = list(dict.fromkeys(map(_spoken, self._tree.paths())))
+        places = space.table(TABLE).lookup([text_key(name) for name in names]) if names else ()
+        return [name for name, place in zip(names, places, strict=True) if place < 0]
+
+    def missing(self, space: Space) -> int:
+        """How many topic names have no vector in this space."""
+        return len(self._lacking(space))
+
+    def _placed(self) -> tuple[list[str], NDArray[np.int64]]:
+        """The topics whose names have vectors, and where in the table these stand."""
+        table = self._dense.table(TABLE)
+        key = (self._tree.version, table)
+        if table is None:
+            return [], np.zeros(0, np.int64)
+        if self._named is None or self._named[0] != key:
+            paths = self._tree.paths()
+            places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
+            having = np.flatnonzero(places >= 0)
+            self._named = (key, [paths[i] for i in having], places[having])
+        return self._named[1], self._named[2]
+
+    # ---- looking
+
+    def named(self, word: str) -> Sequence[str]:
+        """The topics whose last segment is this word, the most used first (for ``topic_rules.path_for``)."""
+        with self._lock:
+            return self._tree.named(word)
+
+    def tree_text(self, limit: int) -> str:
+        """The topics for an extraction prompt, one path a line, within ``limit`` tokens: the most and most lately used, each
+        before what lies below it."""
+        with self._lock:
+            paths = self._tree.paths()
+            used = {path: self._tree.used(path) for path in paths}
+        newest = {path: place for place, path in enumerate(sorted(paths, key=lambda path: -used[path][1]))}
+        most = {path: place for place, path in enumerate(sorted(paths, key=lambda path: -used[path][0]))}
+        chosen: set[str] = set()
+        left = limit
+        for path in sorted((path for path in paths if used[path][0]), key=lambda path: newest[path] + most[path]):
+            tokens = count_tokens(path) + 1
+            if tokens <= left:
+                chosen.add(path)
+                left -= tokens
+        return "\n".join(path for path in paths if path in chosen)
+
+    def overview(self, now: datetime) -> dict[str, Any]:
+        """``topics``: nested nodes {name, path, count (its own slices), total (with those below), newest (ISO or None),
+        children}; ``days``: {ISO date: slices}; ``untold``: slices without a topic. Only what may be seen."""
+        with self._lock:
+            mask = self._seen(now)
+            nodes: dict[str, dict[str, Any]] = {}
+            roots: list[dict[str, Any]] = []
+            for path in self._tree.paths():
+                keys, newest = self._tree.seen(path, mask)
+                node = nodes[path] = {
+                    "name": path.rpartition(ARROW)[2], "path": path, "count": keys, "total": keys, "newest": newest,
+                    "children": [],
+                }  # fmt: skip
+                above = nodes.get(parent_of(path))
+                (above["children"] if above else roots).append(node)
+            days = {day.isoformat(): int(mask(self._dates.keys(day)).sum()) for day in self._dates.days()}
+        for node in reversed(nodes.values()):
+            for child in node["children"]:
+                node["total"] += child["total"]
+                node["newest"] = max(filter(None, (node["newest"], child["newest"])), default=None)
+        for node in nodes.values():
+            node["children"] = [child for child in node["children"] if child["total"]]
+            if node["newest"] is not None:
+                node["newest"] = local(datetime.fromtimestamp(node["newest"], UTC), self._store.zone).isoformat()
+        roots = [node for node in roots if node["total"]]
+        days = {day: count for day, count in days.items() if count}
+        return {"topics": roots, "days": days, "untold": sum(days.values()) - sum(node["total"] for node in roots)}
+
+    def slices(self, where: str | date, now: datetime, *, below: bool = True) -> list[Episode]:
+        """The slices of a topic (with those of the topics under it), or of a local date, newest first; [] for an unknown one."""
+        with self._lock:
+            mask = self._seen(now)
+            keys = self._dates.keys(where) if isinstance(where, date) else self._tree.keys(where, below=below)
+            ids = [self._ids[key] for key in keys[mask(keys)].tolist()]
+        return sorted(self._episodes.get(ids).values(), key=lambda e: (e.at, e.id), reverse=True)
+
+    # ---- the owner's order
+
+    def rename(self, path: str, name: str) -> str:
+        """Give a topic another name in its place; returns the new path. Errors as ``move``."""
+        above = parent_of(topic_path(path))
+        return self.move(path, f"{above}{ARROW}{name}" if above and name.strip() else name)
+
+    def merge(self, path: str, into: str) -> str:
+        """Put all slices and topics of one topic into another that is there. Errors as ``move``."""
+        self.sync()
+        if self._tree.nearest(into, exact=True) is None:
+            raise NotFound(f"there is no topic {topic_path(into)!r}")
+        return self.move(path, into)
+
+    def move(self, path: str, to: str) -> str:
+        """Put a topic elsewhere, with its slices and what lies below; what is told later under the old path follows. Returns
+        the new path. Raises NotFound, and ValueError where ``to`` is empty or below ``path``."""
+        with self._store.writing():
+            self.sync()
+            with self._lock:
+                old, new = self._tree.movable(path, to)
+            if old != new:
+                self._store.state.rename_topic(old, new)
+        self.sync()
+        return new
+
+
+class _Names:
+    """The names of topics by their words, so that a message finds those it has; a name is cut into words once."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._cut: dict[str, tuple[str, ...]] = {}
+        self._by_word: dict[str, list[str]] = {}
+
+    def in_text(self, tree: TopicIndex, cue: Cue) -> list[tuple[str, float, tuple[str, ...]]]:
+        """(name, share of it that the message has, the words) of names of which the message has half."""
+        if self._version != tree.version:
+            self._version, names = tree.version, tree.names()
+            self._cut = {name: self._cut.get(name) or _cut(name) for name in names}
+            self._by_word = {}
+            for name, cut in self._cut.items():
+                for word in cut:
+                    self._by_word.setdefault(word, []).append(name)
+        said = set(cue.words)
+        found: dict[str, list[str]] = {}
+        for word in said.intersection(self._by_word):
+            for name in self._by_word[word]:
+                found.setdefault(name, []).append(word)
+        covered = [
+            (name, sum(map(len, hit)) / sum(map(len, self._cut[name])), tuple(sorted(hit)))
+            for name, hit in found.items()
+        ]
+        return sorted((one for one in covered if one[1] >= COVERED), key=lambda one: (-one[1], -len(one[0]), one[0]))
+
+
+def _cut(name: str) -> tuple[str, ...]:
+    found = dict.fromkeys(words.tokens(name, bigrams=False))
+    return tuple(word for word in found if not words.is_stop_word(word)) or tuple(found)
+
+
+def _spoken(path: str) -> str:
+    """A path as an embedding model reads it."""
+    return path.replace(ARROW, " ")
+
+
+def _valid(moves: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """The moves that can be made; a line that a hand wrote may say anything."""
+    for old, new in ((topic_path(old), topic_path(new)) for old, new in moves):
+        if old and new and not is_within(new, old):
+            yield old, new
