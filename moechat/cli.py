@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moechat import __version__
+from moechat import __version__, cli_memories
 from moechat.errors import MoeChatError
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def parser() -> argparse.ArgumentParser:
     tree.add_argument("text", nargs="?", help="with correct: the words that were meant")
     tree.add_argument("--reply", action="store_true", help="correct the reply, not the message")
     tree.add_argument("--variant", type=int, help="with select: which of the replies, from 0")
+
+    cli_memories.add(commands, _command, _house)
 
     _command(commands, "verify", _verify, "check the files against the indexes", talk=True)
     rebuild = _command(commands, "rebuild", _rebuild, "make the indexes anew", talk=True)

@@ -1,0 +1,128 @@
+"""Looking after the memory from the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moechat import cli
+from moechat.model import Fact, FactDraft
+from moechat.store.formats import derived_id
+from tests.houses import CHARACTER, Home, told
+
+WORDS = "我丢了铜钥匙"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """One exchange, and two facts of which the newer replaced the older."""
+    home = Home.build(tmp_path, embedding={"provider": "hash"})
+    store = home.store()
+    source = told(store, home.clock, WORDS, "哎呀", settle=True)
+    now = home.clock.now()
+    old, new = (
+        FactDraft(f"用户住在{city}", (source,), keyword="住址", target=city, single=True) for city in ("杭州", "苏州")
+    )
+    first = Fact(derived_id(old.text, (source,)), now, old)
+    store.derived.put_facts([first, Fact(derived_id(new.text, (source,)), now, new, (first.id,))])
+    store.mark_understood([source], "model")
+    store.close()
+    return home
+
+
+def run(home: Home, *args: str) -> int:
+    where = ["--data", str(home.data), "--config", str(home.config), "-c", CHARACTER, "--now", "2025-05-20T16:00"]
+    return cli.main(["memories", args[0], *where, *args[1:]])
+
+
+def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def listed(home: Home, capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert run(home, "list", "--json", *args) == 0
+    return rows(capsys)
+
+
+def test_list_shows_what_is_remembered(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert (known["kind"], known["text"], known["strength"], known["archived"]) == ("fact", "用户住在苏州", 1, False)
+    assert [one["text"] for one in listed(home, capsys, "--kind", "exchange")] == [WORDS]
+    assert len(listed(home, capsys, "--kind", "all")) == 2
+    assert [one["kind"] for one in listed(home, capsys, "--kind", "all", "--search", "铜钥匙")] == ["exchange"]
+    assert run(home, "list", "--kind", "all", "--limit", "1") == 0
+    out = capsys.readouterr().out
+    assert "… 1 more (--offset 1)" in out
+
+
+def test_show_tells_the_history_the_sources_and_when_it_fades(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "show", known["id"]) == 0
+    out = capsys.readouterr().out
+    assert "大约 7 天后淡忘" in out
+    assert "replaced:" in out and "用户住在杭州" in out
+    assert "rests on:" in out and WORDS in out
+    assert run(home, "show", "--json", known["id"]) == 0
+    (shown,) = rows(capsys)
+    assert [one["text"] for one in shown["replaced"]] == ["用户住在杭州"]
+    assert [one["text"] for one in shown["sources"]] == [WORDS]
+    assert shown["forecast"]["fades"] == "2025-05-27T15:01:00+08:00"
+
+
+def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(home, "show", "nothing") == 1
+    assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
+
+
+def test_edit_archive_restore_pin_and_unpin(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "edit", "--json", known["id"], "用户住在苏州园区") == 0
+    (edited,) = rows(capsys)
+    assert (edited["id"], edited["text"], edited["by"]) == (known["id"], "用户住在苏州园区", "owner")
+    assert run(home, "pin", known["id"]) == 0
+    assert capsys.readouterr().out.startswith("*")
+    assert run(home, "unpin", known["id"]) == 0
+    assert run(home, "archive", known["id"]) == 0
+    assert listed(home, capsys) == []
+    assert [one["text"] for one in listed(home, capsys, "--archived")][:1] == ["用户住在苏州园区"]
+    assert run(home, "restore", known["id"]) == 0
+    assert len(listed(home, capsys)) == 1
+
+
+def test_forget_asks_first(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (said,) = listed(home, capsys, "--kind", "exchange")
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    assert run(home, "forget", said["id"]) == 1
+    assert "nothing was forgotten" in capsys.readouterr().err
+    assert len(listed(home, capsys, "--kind", "exchange")) == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert run(home, "forget", said["id"]) == 0
+    assert "Erase these 3 for good?" in capsys.readouterr().err
+    assert listed(home, capsys, "--kind", "all") == []
+
+
+def test_forget_yes_does_not_ask_and_leaves_no_byte(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (said,) = listed(home, capsys, "--kind", "exchange")
+    assert run(home, "forget", "--yes", "--json", said["id"]) == 0
+    assert {one["text"] for one in rows(capsys)} == {WORDS, "用户住在杭州", "用户住在苏州"}
+    files = [path for path in home.folder.rglob("*") if path.is_file()]
+    assert [path for path in files if "铜钥匙".encode() in path.read_bytes()] == []
+
+
+def test_clean_tells_what_would_go(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(home, "clean", "--dry-run") == 0
+    assert capsys.readouterr().out == "0 of 2 would go into the archive (memory is full at 20000)\n"
+    assert run(home, "clean", "--json") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_wrong_use_is_status_two(home: Home) -> None:
+    for args in (["memories"], ["memories", "list", "--kind", "dream"], ["memories", "show"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(args)
+        assert ended.value.code == 2
