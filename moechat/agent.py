@@ -22,6 +22,7 @@ from moechat import assembly
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.embedding import Embedder
 from moechat.ai.failure import Failure
+from moechat.assembly import Background
 from moechat.background import Worker
 from moechat.character import Character, CharacterFile
 from moechat.clock import Clock
@@ -36,6 +37,7 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.episodes import Episodes
 from moechat.memory.episodic import Episodic
+from moechat.memory.overview import overview
 from moechat.memory.recipes import Recipes
 from moechat.memory.roll import Due, Roller, due
 from moechat.memory.world_book import WorldBook
@@ -237,13 +239,21 @@ class Agent:
             assembly.history(kept, "" if self._before else character.greeting, from_the_start=start), start
         )
         messages = assembly.assemble(
-            character, self._prompts, talk, found, text, now, recalled_position=chat.recalled_position
-        )
+            character, self._prompts, talk, found, text, now, background=self._background(found, kept, now),
+            recalled_position=chat.recalled_position,
+        )  # fmt: skip
         in_view = [
             d.hit for d in found.dropped if d.why == "in_context" and d.hit.side != "char"
         ]  # the user's words alone
         hits = [*found.hits, *in_view]
         return ChatRequest(messages, character, text, now, found.spans, found.empty_spans, hits, kept)
+
+    def _background(self, found: Recollection, kept: Sequence[Exchange], now: datetime) -> Background:
+        """What the hits stand for, and the overview: without what the context or the recalled exchanges tell in full."""
+        facts = {fact.id: fact for fact in self.core.current()}
+        episodes = self.episodes.get([hit.id for hit in found.hits if hit.kind])
+        told = {e.id for e in kept} | {hit.id for hit in found.hits if hit.layer == "diary" and not hit.kind}
+        return Background(facts, episodes, overview(self.episodes, now, told, self.config.roll.overview))
 
     def _seeded(self, talk: list[Message], start: bool) -> list[Message]:
         """The first context begins with what history.yaml held; ``context_length`` counts it."""

@@ -5,20 +5,33 @@ A provider's prompt cache keeps the long prefix that way. Recalled text is only 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from moechat.character import Character
-from moechat.memory import context
-from moechat.model import Exchange, Hit, Message, Recollection
+from moechat.memory import context, fragments
+from moechat.model import Episode, Exchange, Fact, Hit, Message, Recollection
 from moechat.prompts import Prompts
 
 WEEKDAYS = {
     "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
     "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
 }
-BLOCKS = (("lore", "lore"), ("core", "core"), ("diary", "diary"))
+BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
+
+
+@dataclass(frozen=True)
+class Background:
+    """What the hits stand for, by id, and the events of the overview, oldest first."""
+
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    episodes: Mapping[str, Episode] = field(default_factory=dict)
+    overview: Sequence[Episode] = ()
+
+
+NOTHING = Background()
 
 
 def assemble(
@@ -29,10 +42,11 @@ def assemble(
     text: str,
     now: datetime,
     *,
+    background: Background = NOTHING,
     recalled_position: Literal["after_history", "before_history"] = "after_history",
 ) -> list[Message]:
     """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn)."""
-    recalled = [Message("system", block) for block in _recalled(character, prompts, recollection, now)]
+    recalled = [Message("system", block) for block in _recalled(character, prompts, recollection, background, now)]
     persona = _persona(character, prompts)
     if recalled_position == "before_history":
         return [*persona, *recalled, *history, Message("user", text)]
@@ -59,16 +73,20 @@ def _examples(character: Character) -> str:
     return "\n".join(f"{names[message.role]}：{message.content}" for message in character.examples)
 
 
-def _recalled(character: Character, prompts: Prompts, recollection: Recollection, now: datetime) -> list[str]:
+def _recalled(
+    character: Character, prompts: Prompts, recollection: Recollection, background: Background, now: datetime
+) -> list[str]:
     names = {"char": character.name, "user": character.user_name}
     blocks = []
-    for layer, template in BLOCKS:
-        hits = [hit for hit in recollection.hits if hit.layer == layer]
-        if layer == "diary":
+    if background.overview:
+        told = fragments.remembered(background.overview, now, character.language)
+        blocks.append(prompts.fill("overview", **names, entries=told))
+    for block in BLOCKS:
+        hits = [hit for hit in recollection.hits if _block(hit) == block]
+        if block == "diary":
             hits.sort(key=lambda hit: hit.time.timestamp() if hit.time else 0.0)
         if hits:
-            entries = "\n".join(_shown(hit, character.language) for hit in hits)
-            blocks.append(prompts.fill(template, **names, entries=entries))
+            blocks.append(prompts.fill(block, **names, entries=_entries(hits, block, character, background, now)))
     for span in recollection.empty_spans:
         ends = {"from": _minute(span.start), "to": _minute(span.end)}
         blocks.append(prompts.fill("empty", phrase=span.phrase, **ends))
@@ -77,12 +95,38 @@ def _recalled(character: Character, prompts: Prompts, recollection: Recollection
     return ["\n\n".join(blocks)]
 
 
-def _shown(hit: Hit, language: Literal["zh", "en"]) -> str:
-    if hit.layer == "diary" and hit.time:
-        return f"[{_minute(hit.time)} {WEEKDAYS[language][hit.time.weekday()]}]\n{hit.text}"
-    if hit.layer == "core" and hit.time and hit.time.year > 1970:
-        return f"- {hit.text}（{hit.time:%Y-%m-%d}）"
-    return f"- {hit.text}"
+def _block(hit: Hit) -> str:
+    return {"reflection": "reflected", "event": "remembered"}.get(hit.kind, hit.layer)
+
+
+def _entries(hits: Sequence[Hit], block: str, character: Character, background: Background, now: datetime) -> str:
+    language = character.language
+    if block == "core":
+        facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
+        told = fragments.fragments(
+            facts, language, user_name=character.user_name, character_name=character.name
+        )  # fmt: skip
+        others = [f"- {hit.text}" for hit in hits if hit.id not in background.facts]
+        return "\n".join(filter(None, [told, *others]))
+    if block == "diary":
+        return "\n".join(_dated(hit, language) for hit in hits)
+    if block == "remembered":
+        return "\n".join(_event(hit, background.episodes.get(hit.id), now, language) for hit in hits)
+    return "\n".join(f"- {hit.text}" for hit in hits)
+
+
+def _dated(hit: Hit, language: Literal["zh", "en"]) -> str:
+    if hit.time is None:
+        return hit.text
+    return f"[{_minute(hit.time)} {WEEKDAYS[language][hit.time.weekday()]}]\n{hit.text}"
+
+
+def _event(hit: Hit, episode: Episode | None, now: datetime, language: Literal["zh", "en"]) -> str:
+    """The event as seed 004 has it; what was said of it stands below where the budget had room for it."""
+    if episode is None:
+        return hit.text
+    line = fragments.remembered([episode], now, language)
+    return "\n".join([line, *hit.text.splitlines()[1:]])
 
 
 def _minute(moment: datetime) -> str:

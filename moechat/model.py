@@ -180,7 +180,8 @@ class Hit:
     """One recalled memory and why it was recalled.
 
     ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side
-    of an exchange matched, ``kind`` that it is an episode and no exchange. ``features`` are the parts of the score,
+    of an exchange matched, ``kind`` that it is an episode and no exchange, ``shorter`` how it
+    may be told in fewer words, the longest first. ``features`` are the parts of the score,
     ``words`` what matched literally, ``span`` the time that was asked for.
     """
 
@@ -197,6 +198,7 @@ class Hit:
     tokens: int = 0
     side: Literal["", "user", "char"] = ""
     kind: Literal["", "event", "reflection"] = ""
+    shorter: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,32 +181,47 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
 
 
 def _sized(hit: Hit, budget: Budget) -> Hit:
-    """The hit with its tokens counted, shortened where it alone would fill the budget."""
-    tokens = count_tokens(hit.text)
+    """The hit with its tokens counted, told in fewer words, or cut, where it alone would fill the budget."""
     longest = int(budget.tokens * budget.longest)
-    if tokens <= longest or not longest:
-        return replace(hit, tokens=tokens)
-    text = hit.text[: max(1, len(hit.text) * longest // tokens - 1)] + "…"
+    fitting = _fitting(replace(hit, tokens=count_tokens(hit.text)), longest or budget.tokens)
+    if fitting is not None or not longest:
+        return fitting or replace(hit, tokens=count_tokens(hit.text))
+    text = hit.text[: max(1, len(hit.text) * longest // count_tokens(hit.text) - 1)] + "…"
     return replace(hit, text=text, tokens=count_tokens(text))
+
+
+def _fitting(hit: Hit, tokens: int) -> Hit | None:
+    """The hit in the longest of its lengths that takes ``tokens`` at most; None where none does."""
+    if hit.tokens <= tokens:
+        return hit
+    for i, text in enumerate(hit.shorter):
+        if (count := count_tokens(text)) <= tokens:
+            return replace(hit, text=text, tokens=count, shorter=hit.shorter[i + 1 :])
+    return None
 
 
 def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list[Hit]:
     """The best that fit: first each layer its share, then whatever is left in the fused order."""
-    chosen: set[int] = set()
+    chosen: dict[int, Hit] = {}
     used = 0
     for layer, share in budget.shares.items():
         left = int(budget.tokens * share)
         for i, hit in enumerate(hits):
-            if hit.layer == layer and hit.tokens <= left:
-                chosen.add(i)
+            if _shares(hit) == layer and hit.tokens <= left:
+                chosen[i] = hit
                 left -= hit.tokens
                 used += hit.tokens
     for i, hit in enumerate(hits):
-        if i not in chosen and used + hit.tokens <= budget.tokens:
-            chosen.add(i)
-            used += hit.tokens
+        if i not in chosen and (fitting := _fitting(hit, budget.tokens - used)) is not None:
+            chosen[i] = fitting
+            used += fitting.tokens
     dropped += [Dropped(hit, "budget") for i, hit in enumerate(hits) if i not in chosen]
-    return [hit for i, hit in enumerate(hits) if i in chosen]
+    return [chosen[i] for i in sorted(chosen)]
+
+
+def _shares(hit: Hit) -> str:
+    """What the hit's share of the budget is called: its layer; what was thought has one of its own beside what was said."""
+    return "reflections" if hit.kind == "reflection" else hit.layer
 
 
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:

@@ -210,12 +210,12 @@ class Recipes(Section):
         RecipeSettings(limit=12), "按内容：语义与关键词混合检索日记", "By content: the diary, by meaning and words"
     )
     stream: RecipeSettings = setting(
-        RecipeSettings(weight=0.3, limit=6),
+        RecipeSettings(weight=0.005, limit=6),
         "记忆流：事件与感悟，按新近、相关与重要打分",
         "The memory stream: events and reflections by recency, relevance and importance",
     )
     association: RecipeSettings = setting(
-        RecipeSettings(weight=0.3, limit=4),
+        RecipeSettings(weight=0.005, limit=4),
         "联想：消息里的人、事、物出现过的事件与感悟",
         "Association: events and reflections that share who, what or where with the message",
     )
@@ -242,11 +242,12 @@ class MinShare(Section):
     diary: Number = setting(0.3, "日记", "The diary", ge=0, le=1)
     core: Number = setting(0.15, "核心记忆", "Core memory", ge=0, le=1)
     lore: Number = setting(0.15, "世界书", "The world book", ge=0, le=1)
+    reflections: Number = setting(0.1, "感悟", "Reflections", ge=0, le=1)
 
     @model_validator(mode="after")
     def _at_most_all(self) -> Self:
-        if self.diary + self.core + self.lore > 1 + 1e-6:
-            raise ValueError("the shares of diary, core and lore add up to more than 1")
+        if self.diary + self.core + self.lore + self.reflections > 1 + 1e-6:
+            raise ValueError("the shares of diary, core, lore and reflections add up to more than 1")
         return self
 
 
@@ -333,6 +334,13 @@ class RollSettings(Section):
         "Idle hours after which the context is cut (the memory stays)",
         ge=0,
         le=8760,
+    )
+    overview: Whole = setting(
+        10,
+        "前情提要里最多几件已离开上下文的事，0 为不放",
+        "How many events that have left the context the overview tells; 0: none",
+        ge=0,
+        le=200,
     )
     retry_s: Number = setting(
         60.0, "理解失败后多少秒再试（逐次加倍）", "Seconds until failed work is tried again (doubling)", gt=0, le=86_400

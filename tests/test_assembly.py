@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moechat.assembly import assemble, history
+from moechat.assembly import Background, assemble, history
 from moechat.character import Character
 from moechat.defaults import defaults_folder
-from moechat.model import Exchange, Hit, Message, Recollection, Span
+from moechat.model import Episode, Event, Exchange, Fact, FactDraft, Hit, Message, Recollection, Span
 from moechat.prompts import Prompts
 from tests.houses import moment
 
@@ -47,11 +48,35 @@ def test_the_diary_stands_in_order_of_time_each_with_its_day_and_weekday() -> No
     assert block.index("[2025-05-18 08:00 星期日]\n先前") < block.index("[2025-05-20 18:30 星期二]\n后来")
 
 
-def test_a_fact_is_printed_with_the_time_it_was_learned_where_that_is_known() -> None:
-    found = Recollection(hits=[hit("core", "用户讨厌香菜"), hit("core", "第一次相遇", "1970-01-01T00:00:00")])
-    block = assembled(character(), found)[1].content
-    assert "- 用户讨厌香菜（2025-05-20）" in block
+def test_facts_stand_under_whose_they_are_and_a_relation_with_the_day_it_was_learned() -> None:
+    at = moment("2025-05-20T18:30:00")
+    facts = {
+        "a": Fact("a", at, FactDraft("用户讨厌香菜", ("x",), keyword="喜好")),
+        "b": Fact("b", at, FactDraft("用户和小林是室友", ("x",), "relation", target="小林")),
+        "c": Fact("c", at, FactDraft("小林喜欢香菜", ("x",), entity="小林")),
+    }
+    hits = [replace(hit("core", fact.text), id=id_) for id_, fact in facts.items()] + [hit("core", "第一次相遇")]
+    block = assembled(character(), Recollection(hits=hits), background=Background(facts))[1].content
+    assert "用户-属性\n- 用户讨厌香菜\n" in block
+    assert "用户-关系-小林\n- 2025-05-20：用户和小林是室友\n" in block
+    assert "具体实体-小林-属性\n- 小林喜欢香菜\n" in block
     assert "- 第一次相遇\n" in block + "\n"
+
+
+def test_an_event_stands_with_its_time_and_place_and_below_it_what_was_said() -> None:
+    happened = (moment("2025-05-18T00:00:00"), moment("2025-05-18T23:59:59"))
+    event = Event("用户和室友吃了火锅", ("x", "y"), place="湖滨", happened=happened)
+    told = replace(hit("diary", "用户和室友吃了火锅\n你：我们去吃火锅"), id="e", kind="event", sources=("x", "y"))
+    background = Background(episodes={"e": Episode("e", moment("2025-05-19T18:30:00"), event)})
+    block = assembled(character(), Recollection(hits=[told]), background=background)[1].content
+    assert "【脑海中回忆起的事件】\n2025-05-18湖滨:用户和室友吃了火锅\n你：我们去吃火锅" in block
+
+
+def test_the_overview_stands_before_all_that_was_recalled() -> None:
+    event = Episode("e", moment("2025-05-19T18:30:00"), Event("用户搬了家", ("x",)))
+    found = Recollection(hits=[hit("diary", "先前")])
+    block = assembled(character(), found, background=Background(overview=[event]))[1].content
+    assert block.index("【前情提要】") < block.index("用户搬了家") < block.index("先前")
 
 
 def test_a_time_without_a_record_is_said_as_such() -> None:

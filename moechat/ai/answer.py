@@ -82,18 +82,32 @@ def _flag(value: Any) -> Any:
     )
 
 
+_KINDS = {
+    "relation": "relation",
+    "relationship": "relation",
+    "关系": "relation",
+    "picture": "picture",
+    "记忆画面": "picture",
+}
+
+
 def _kind(value: Any) -> Any:
-    return (
-        "relation"
-        if isinstance(value, str) and value.strip().lower() in ("relation", "relationship", "关系")
-        else "attribute"
-    )
+    return _KINDS.get(str(value).strip().lower(), "attribute")
+
+
+def _share(value: Any) -> Any:
+    """A number from 0 to 1; what is no number is left to its default (seed 002: null → default; clamped)."""
+    try:
+        return min(1.0, max(0.0, float(value)))
+    except (TypeError, ValueError):
+        return None
 
 
 Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Numbers = Annotated[list[int | str], BeforeValidator(_list)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
+Share = Annotated[float | None, BeforeValidator(_share)]
 
 
 class SaidExchange(BaseModel):
@@ -104,12 +118,13 @@ class SaidExchange(BaseModel):
 
 class SaidFact(BaseModel):
     text: Text
-    kind: Annotated[Literal["attribute", "relation"], BeforeValidator(_kind)] = "attribute"
+    kind: Annotated[Literal["attribute", "relation", "picture"], BeforeValidator(_kind)] = "attribute"
     entity: Text = "user"
     keyword: Text = ""
     target: Text = ""
     polarity: Annotated[Literal[1, -1], BeforeValidator(_polarity)] = 1
     single: Flag = False
+    generic: Flag = False
     sources: Numbers = []
 
 
@@ -121,7 +136,12 @@ class SaidEvent(BaseModel):
     importance: Annotated[float, BeforeValidator(_importance)] = Field(default=5, description="1 to 10")
     keywords: Texts = []
     place: Text = ""
+    insight: Text = ""
     topic: Text = Field(default="", description="a->b->c")
+    related: Texts = []
+    activation: Share = None
+    diffusion: Share = None
+    context_independence: Share = None
     happened: Text | None = Field(default=None, description="YYYY-MM-DD or YYYY-MM-DD/YYYY-MM-DD or null")
     sources: Numbers = []
 

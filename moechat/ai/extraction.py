@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from moechat.ai import answer, evidence, happening, rules
 from moechat.errors import ModelError
+from moechat.index.activation import corrected, topic_path
 from moechat.model import Event, Exchange, Fact, FactDraft, Message, Understanding
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def _fact(
         target=stated.target,
         polarity=stated.polarity,
         single=stated.single,
+        generic=stated.generic,
     )
     if draft.entity == "user":
         return evidence.corrected(spoken, draft) if evidence.supports(spoken, draft) else None
@@ -182,9 +184,15 @@ def _event(stated: answer.SaidEvent, exchanges: Sequence[Exchange]) -> Event | N
         importance=round(stated.importance / 10, 2),
         keywords=tuple(dict.fromkeys(stated.keywords)),
         place=stated.place,
-        topic="->".join(part for one in stated.topic.split("->") if (part := one.strip())),
+        topic=topic_path(stated.topic),
         happened=_days(stated.happened or "", cited[-1].at),
-    )
+        insight=stated.insight,
+        related=tuple(dict.fromkeys(path for one in stated.related if (path := topic_path(one)))),
+        profile=corrected(
+            (stated.activation, stated.diffusion, stated.context_independence), stated.related,
+            sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char)),
+        ),
+    )  # fmt: skip
     if event.happened is not None:
         return event
     spans = when.resolve(event.text, cited[-1].at, use="writing")

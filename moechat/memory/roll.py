@@ -31,11 +31,13 @@ RULES_BATCH = 200
 @dataclass(frozen=True)
 class Due:
     """What is to be understood now, oldest first, and after which exchange the context is cut. ``must_cut``: the cut is made
-    even if the understanding fails."""
+    even if the understanding fails. ``newest`` is the last exchange of the context: where the model finds that the scene
+    ends with it, all of the context is cut."""
 
     understand: tuple[str, ...] = ()
     cut_after: str | None = None
     must_cut: bool = False
+    newest: str = ""
 
 
 def due(
@@ -60,7 +62,7 @@ def due(
         work = tuple(id_ for id_ in leaving if id_ in waiting)
         return Due(work, leaving[-1], must_cut=len(rounds) >= settings.cut_at_rounds)
     if pending and (closing or idle_h >= settings.idle_understand_h or (batch_size and len(pending) >= batch_size)):
-        return Due(tuple(pending))
+        return Due(tuple(pending), newest=rounds[-1] if rounds else "")
     inside = set(rounds)
     return Due(tuple(id_ for id_ in pending if id_ not in inside))  # it left the context before it was understood
 
@@ -76,11 +78,14 @@ class Roller:
     retry_s: float
     character: Callable[[], Character]
     model: Callable[[], ChatModel]
+    topics: Callable[[], str] = lambda: ""
+    """The topic tree as text, for the model to reuse its paths."""
     dedupe_window: int = 100
     batch_size: int = 0
     failures: int = 0
     not_before: datetime | None = None
     problem: str = ""
+    _ended: str = ""  # the exchange that, by the model, the scene ends with
 
     def by_rules(self) -> list[str]:
         """Find the plain facts of settled exchanges at once. Returns the exchanges that were read."""
@@ -116,10 +121,12 @@ class Roller:
         """Understand, then cut. False where understanding failed: it stays queued, and is tried again later."""
         done = True
         size = self.batch_size or LARGEST_BATCH
+        self._ended = ""
         for start in range(0, len(work.understand), size):
             done = done and self._understand(work.understand[start : start + size], now)
-        if work.cut_after and (done or work.must_cut):
-            self.store.cut(work.cut_after, now)
+        cut_after = work.cut_after or (work.newest if self._ended == work.newest else "")
+        if cut_after and (done or work.must_cut):
+            self.store.cut(cut_after, now)
         return done
 
     def _understand(self, ids: Sequence[str], now: datetime) -> bool:
@@ -135,7 +142,9 @@ class Roller:
         if self.not_before and now < self.not_before:
             return False
         try:
-            self._put(exchanges, self._extract(model, exchanges, now), understood=True)
+            understanding = self._extract(model, exchanges, now)
+            self._put(exchanges, understanding, understood=True)
+            self._ended = exchanges[-1].id if understanding.scene_changed else ""
         except (ModelError, DataError) as error:
             self.failures += 1
             self.not_before = now + timedelta(seconds=self.retry_s * 2 ** min(self.failures - 1, 8))
@@ -157,7 +166,7 @@ class Roller:
         character = self.character()
         return extraction.understand(
             model, exchanges, known_facts=known, character_name=character.name, user_name=character.user_name,
-            now=now, language=character.language, prompts=self.prompts, timeout_s=self.timeout_s,
+            now=now, language=character.language, prompts=self.prompts, topics=self.topics(), timeout_s=self.timeout_s,
         )  # fmt: skip
 
     def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> None:

@@ -224,7 +224,7 @@ class Derived:
             left = [episode for episode in episodes if episode.id not in dropped]
             if id_ in added or len(left) < len(episodes):
                 changes[id_] = formats.notes_entry(id_, tag, words, by, [*left, *added.get(id_, ())])
-        for id_ in added.keys() - changes.keys():
+        for id_ in [id_ for id_ in added if id_ not in changes]:
             changes[id_] = formats.notes_entry(id_, "", (), "", added[id_])
         self._write(file, changes)
 
