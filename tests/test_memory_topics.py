@@ -17,7 +17,6 @@ from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import ActivationProfile, Episode, Event
-from moechat.store.files import FileStore
 from tests.houses import Home, imported, moment
 
 NOW = moment("2025-05-21T15:00:00")

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.ai import topic_rules
 from moechat.cue import Cue
 from moechat.errors import NotFound
 from moechat.index import topic
@@ -26,35 +25,19 @@ from moechat.index.activation import ARROW, PRIMARY, is_within, moved, parent_of
 from moechat.index.date import DateIndex
 from moechat.index.dense import Dense, Space
 from moechat.index.topic import TopicIndex
-from moechat.index.vector import embed_cached, meets, text_key
-from moechat.language import words
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official, View
+from moechat.memory.topic_cues import Leads, Led
 from moechat.model import ActivationProfile, Episode
 from moechat.store.files import FileStore
 from moechat.store.formats import local
 
-TABLE = "topics"  # the vectors of topic names, by text
 FILE = "topics.npz"
 SAVE_AFTER = 500  # episodes that came or went since the indexes were written
-BATCH = 64
-
-MOST_CUES = 3
-COVERED = 0.5  # how much of a name a message must have
-BY_TABLE, BY_WORDS = 0.6, 0.5  # how sure a cue is that the table, or a slice's keywords, gave
-FROM_SUMMARIES = 3
 DEPTH = 30  # slices of asked days that one recall gives
 COMMON = 100  # a keyword that more slices than this have leads to no topic
 LONGEST_SPAN = timedelta(days=7)
-
-
-class Led(NamedTuple):
-    """A topic that a message leads to: how surely (0..1), and by which words."""
-
-    path: str
-    strength: float
-    words: tuple[str, ...]
 
 
 class Recalled(NamedTuple):
@@ -128,8 +111,7 @@ class Topics:
         self._unsaved = 0
         self._mask: tuple[int, Mask] | None = None
         self._changes = 0
-        self._words = _Names()
-        self._named: tuple[object, list[str], NDArray[np.int64]] | None = None
+        self._leads = Leads(self._dense)
 
     # ---- following
 
@@ -263,77 +245,9 @@ class Topics:
             ]
 
     def led(self, cue: Cue, now: datetime) -> list[Led]:
-        """The topics that a message leads to, the surest first: by its words, by the table, by meaning, and through slices
-        that it resembles."""
+        """The topics that a message leads to, the surest first."""
         with self._lock:
-            view = self._seen(now).view
-            ways = [
-                *self._by_name(cue),
-                *self._by_table(cue),
-                *self._by_summary(cue, view),
-                *self._by_meaning(cue, view),
-            ]
-        best: dict[str, Led] = {}
-        for led in sorted(ways, key=lambda led: -led.strength):
-            best.setdefault(led.path, led)
-        ranked = sorted(best.values(), key=lambda led: (-led.strength, -led.path.count(ARROW), led.path))
-        # The parent of a topic that is led to comes with it.
-        kept = [led for led in ranked if not any(one is not led and is_within(one.path, led.path) for one in ranked)]
-        return kept[:MOST_CUES]
-
-    def _by_name(self, cue: Cue) -> list[Led]:
-        """Topics whose name stands in the message, in whole or by half of its words."""
-        found = []
-        for name, covered, hit in self._words.in_text(self._tree, cue):
-            for path in self._tree.named(name)[:MOST_CUES]:
-                found.append(Led(path, covered, hit))
-        return found
-
-    def _by_table(self, cue: Cue) -> list[Led]:
-        paths = (self._tree.nearest(moved(path, self._moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
-        return [Led(path, BY_TABLE, ()) for path in paths if path]
-
-    def _by_summary(self, cue: Cue, view: View) -> list[Led]:
-        """Topics of slices whose keywords, subject or object the message has."""
-        meeting: dict[int, list[str]] = {}
-        for word in words.keywords(cue.text):
-            found = view.by_keyword([word])
-            for place in found if len(found) <= COMMON else ():
-                meeting.setdefault(place, []).append(word)
-        best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:FROM_SUMMARIES]
-        return [
-            Led(path, BY_WORDS, tuple(meeting[i]))
-            for i, path in zip(best, self._topics_of(view, best), strict=True)
-            if path
-        ]
-
-    def _by_meaning(self, cue: Cue, view: View) -> list[Led]:
-        """Topics whose name is near in meaning, and those of the nearest slices."""
-        vector, floors = cue.vector, self._dense.thresholds
-        if vector is None or floors is None:
-            return []
-        relevance = view.relevance(vector)
-        best = np.argsort(-relevance, kind="stable")[:FROM_SUMMARIES]
-        near = [i for i in best.tolist() if meets(float(relevance[i]), floors.diary)]
-        found = [
-            Led(path, min(1.0, float(relevance[i])), ())
-            for i, path in zip(near, self._topics_of(view, near), strict=True)
-            if path
-        ]
-        paths, places = self._placed()
-        if (table := self._dense.table(TABLE)) is not None and paths:
-            scores = table.dot(places, vector)
-            nearest = np.argsort(-scores, kind="stable")[:MOST_CUES].tolist()
-            found += [
-                Led(paths[i], min(1.0, float(scores[i])), ()) for i in nearest if meets(float(scores[i]), floors.lore)
-            ]
-        return found
-
-    def _topics_of(self, view: View, places: Sequence[int]) -> list[str]:
-        found = view.episodes(places)
-        if len(found) != len(places):  # the cache has moved on since the view was made
-            return [""] * len(places)
-        return [moved(topic_path(episode.event.topic), self._moves) for episode in found]
+            return self._leads.of(self._tree, self._moves, cue, self._seen(now).view)
 
     def _inside(self, cue: Cue, mask: Mask) -> set[int]:
         """The slices of the days that are asked for; none where no time is, or one too long to go by its days."""
@@ -351,41 +265,15 @@ class Topics:
     def embed_missing(self, stop: Signal, limit: int = 0) -> int:
         """Embed the names of topics that have no vector yet, in every space that needs it; ``limit`` bounds them (0: all).
         Returns how many were embedded. Raises EmbeddingError."""
-        return sum(self._fill(space, stop, limit) for space in list(self._dense.spaces))
-
-    def _fill(self, space: Space, stop: Signal, limit: int) -> int:
-        lacking, done = self._lacking(space)[: limit or None], 0
-        for start in range(0, len(lacking), BATCH):
-            if stop.is_set():
-                break
-            embed_cached(space.embedder, space.table(TABLE), lacking[start : start + BATCH])
-            done += len(lacking[start : start + BATCH])
-        with self._lock:
-            self._named = None if done else self._named
-        return done
-
-    def _lacking(self, space: Space) -> list[str]:
-        with self._lock:
-            names = list(dict.fromkeys(map(_spoken, self._tree.paths())))
-        places = space.table(TABLE).lookup([text_key(name) for name in names]) if names else ()
-        return [name for name, place in zip(names, places, strict=True) if place < 0]
+        return sum(self._leads.fill(space, self._paths(), stop, limit) for space in list(self._dense.spaces))
 
     def missing(self, space: Space) -> int:
         """How many topic names have no vector in this space."""
-        return len(self._lacking(space))
+        return len(self._leads.lacking(space, self._paths()))
 
-    def _placed(self) -> tuple[list[str], NDArray[np.int64]]:
-        """The topics whose names have vectors, and where in the table these stand."""
-        table = self._dense.table(TABLE)
-        key = (self._tree.version, table)
-        if table is None:
-            return [], np.zeros(0, np.int64)
-        if self._named is None or self._named[0] != key:
-            paths = self._tree.paths()
-            places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
-            having = np.flatnonzero(places >= 0)
-            self._named = (key, [paths[i] for i in having], places[having])
-        return self._named[1], self._named[2]
+    def _paths(self) -> list[str]:
+        with self._lock:
+            return self._tree.paths()
 
     # ---- looking
 
@@ -472,45 +360,6 @@ class Topics:
                 self._store.state.rename_topic(old, new)
         self.sync()
         return new
-
-
-class _Names:
-    """The names of topics by their words, so that a message finds those it has; a name is cut into words once."""
-
-    def __init__(self) -> None:
-        self._version = -1
-        self._cut: dict[str, tuple[str, ...]] = {}
-        self._by_word: dict[str, list[str]] = {}
-
-    def in_text(self, tree: TopicIndex, cue: Cue) -> list[tuple[str, float, tuple[str, ...]]]:
-        """(name, share of it that the message has, the words) of names of which the message has half."""
-        if self._version != tree.version:
-            self._version, names = tree.version, tree.names()
-            self._cut = {name: self._cut.get(name) or _cut(name) for name in names}
-            self._by_word = {}
-            for name, cut in self._cut.items():
-                for word in cut:
-                    self._by_word.setdefault(word, []).append(name)
-        said = set(cue.words)
-        found: dict[str, list[str]] = {}
-        for word in said.intersection(self._by_word):
-            for name in self._by_word[word]:
-                found.setdefault(name, []).append(word)
-        covered = [
-            (name, sum(map(len, hit)) / sum(map(len, self._cut[name])), tuple(sorted(hit)))
-            for name, hit in found.items()
-        ]
-        return sorted((one for one in covered if one[1] >= COVERED), key=lambda one: (-one[1], -len(one[0]), one[0]))
-
-
-def _cut(name: str) -> tuple[str, ...]:
-    found = dict.fromkeys(words.tokens(name, bigrams=False))
-    return tuple(word for word in found if not words.is_stop_word(word)) or tuple(found)
-
-
-def _spoken(path: str) -> str:
-    """A path as an embedding model reads it."""
-    return path.replace(ARROW, " ")
 
 
 def _valid(moves: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

@@ -1,0 +1,181 @@
+"""Which topics a message leads to (seed 002): by their names, by the table of everyday domains, by meaning, and through slices
+that the message resembles.
+
+Names of topics are cut into words once, and their vectors are made in the background: a message waits for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Event as Signal
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.ai import topic_rules
+from moechat.cue import Cue
+from moechat.index.activation import ARROW, is_within, moved, topic_path
+from moechat.index.dense import Dense, Space
+from moechat.index.topic import TopicIndex
+from moechat.index.vector import embed_cached, meets, text_key
+from moechat.language import words
+from moechat.memory.episodes import View
+
+TABLE = "topics"  # the vectors of topic names, by text
+BATCH = 64
+
+MOST_CUES = 3
+COVERED = 0.5  # how much of a name a message must have
+BY_TABLE, BY_WORDS = 0.6, 0.5  # how sure a cue is that the table, or a slice's keywords, gave
+FROM_SLICES = 3
+COMMON = 100  # a keyword that more slices than this have leads to no topic
+
+Moves = Sequence[tuple[str, str]]
+
+
+class Led(NamedTuple):
+    """A topic that a message leads to: how surely (0..1), and by which words."""
+
+    path: str
+    strength: float
+    words: tuple[str, ...] = ()
+
+
+class Leads:
+    """The words and the vectors of an owner's topic names. Not locked: the owner of the tree is."""
+
+    def __init__(self, dense: Dense) -> None:
+        self._dense = dense
+        self._version = -1
+        self._cut: dict[str, tuple[str, ...]] = {}
+        self._by_word: dict[str, list[str]] = {}
+        self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
+
+    def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: View) -> list[Led]:
+        """The topics that a message leads to, the surest first; not the parent of one, which comes with it."""
+        ways = [
+            *self._by_name(tree, cue), *_by_table(tree, moves, cue), *_by_words(view, moves, cue),
+            *self._by_meaning(tree, cue), *self._by_likeness(view, moves, cue),
+        ]  # fmt: skip
+        best: dict[str, Led] = {}
+        for led in sorted(ways, key=lambda led: -led.strength):
+            best.setdefault(led.path, led)
+        ranked = sorted(best.values(), key=lambda led: (-led.strength, -led.path.count(ARROW), led.path))
+        kept = [led for led in ranked if not any(one is not led and is_within(one.path, led.path) for one in ranked)]
+        return kept[:MOST_CUES]
+
+    # ---- by words
+
+    def _by_name(self, tree: TopicIndex, cue: Cue) -> list[Led]:
+        """Topics of whose name the message has at least half, by characters."""
+        self._follow(tree)
+        found: dict[str, list[str]] = {}
+        for word in set(cue.words).intersection(self._by_word):
+            for name in self._by_word[word]:
+                found.setdefault(name, []).append(word)
+        led = []
+        for name, hit in found.items():
+            covered = sum(map(len, hit)) / sum(map(len, self._cut[name]))
+            if covered >= COVERED:
+                led += [Led(path, covered, tuple(sorted(hit))) for path in tree.named(name)[:MOST_CUES]]
+        return led
+
+    def _follow(self, tree: TopicIndex) -> None:
+        if self._version == tree.version:
+            return
+        self._version = tree.version
+        self._cut = {name: self._cut.get(name) or _cut(name) for name in tree.names()}
+        self._by_word = {}
+        for name, cut in self._cut.items():
+            for word in cut:
+                self._by_word.setdefault(word, []).append(name)
+
+    # ---- by meaning
+
+    def _by_meaning(self, tree: TopicIndex, cue: Cue) -> list[Led]:
+        """Topics whose name is near in meaning, as far as it has a vector."""
+        vector, floors, table = cue.vector, self._dense.thresholds, self._dense.table(TABLE)
+        if vector is None or floors is None or table is None:
+            return []
+        key = (tree.version, table)
+        if self._placed is None or self._placed[0] != key:
+            paths = tree.paths()
+            places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
+            having = np.flatnonzero(places >= 0)
+            self._placed = (key, [paths[i] for i in having], places[having])
+        _, paths, places = self._placed
+        return _nearest(paths, table.dot(places, vector) if paths else np.zeros(0), floors.lore)
+
+    def _by_likeness(self, view: View, moves: Moves, cue: Cue) -> list[Led]:
+        """Topics of the slices that are nearest in meaning."""
+        vector, floors = cue.vector, self._dense.thresholds
+        if vector is None or floors is None:
+            return []
+        relevance = view.relevance(vector)
+        best = (
+            np.argpartition(-relevance, FROM_SLICES)[:FROM_SLICES] if len(view) > FROM_SLICES else np.arange(len(view))
+        )
+        return _nearest(_topics_of(view, best.tolist(), moves), relevance[best], floors.diary)
+
+    def fill(self, space: Space, paths: Sequence[str], stop: Signal, limit: int) -> int:
+        """Embed names that have no vector in a space yet, ``limit`` at most (0: all); returns how many were."""
+        lacking, done = self.lacking(space, paths)[: limit or None], 0
+        for start in range(0, len(lacking), BATCH):
+            if stop.is_set():
+                break
+            batch = lacking[start : start + BATCH]
+            embed_cached(space.embedder, space.table(TABLE), batch)
+            done += len(batch)
+        if done:
+            self._placed = None
+        return done
+
+    def lacking(self, space: Space, paths: Sequence[str]) -> list[str]:
+        """The names that have no vector in a space."""
+        names = list(dict.fromkeys(map(_spoken, paths)))
+        places = space.table(TABLE).lookup([text_key(name) for name in names]) if names else ()
+        return [name for name, place in zip(names, places, strict=True) if place < 0]
+
+
+def _by_table(tree: TopicIndex, moves: Moves, cue: Cue) -> list[Led]:
+    """Topics that the table of everyday domains would choose for the message, as far as they are there."""
+    paths = (tree.nearest(moved(path, moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
+    return [Led(path, BY_TABLE) for path in paths if path]
+
+
+def _by_words(view: View, moves: Moves, cue: Cue) -> list[Led]:
+    """Topics of the slices whose keywords, subject or object the message has."""
+    meeting: dict[int, list[str]] = {}
+    for word in words.keywords(cue.text):
+        found = view.by_keyword([word])
+        for place in found if len(found) <= COMMON else ():
+            meeting.setdefault(place, []).append(word)
+    best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:FROM_SLICES]
+    return [
+        Led(path, BY_WORDS, tuple(meeting[i]))
+        for i, path in zip(best, _topics_of(view, best, moves), strict=True)
+        if path
+    ]
+
+
+def _nearest(paths: Sequence[str], scores: np.ndarray, floor: float) -> list[Led]:
+    best = np.argsort(-scores, kind="stable")[:MOST_CUES].tolist()
+    return [Led(paths[i], min(1.0, float(scores[i]))) for i in best if paths[i] and meets(float(scores[i]), floor)]
+
+
+def _topics_of(view: View, places: Sequence[int], moves: Moves) -> list[str]:
+    found = view.episodes(places)
+    if len(found) != len(places):  # the cache has moved on since the view was made
+        return [""] * len(places)
+    return [moved(topic_path(episode.event.topic), moves) for episode in found]
+
+
+def _cut(name: str) -> tuple[str, ...]:
+    found = dict.fromkeys(words.tokens(name, bigrams=False))
+    return tuple(word for word in found if not words.is_stop_word(word)) or tuple(found)
+
+
+def _spoken(path: str) -> str:
+    """A path as an embedding model reads it."""
+    return path.replace(ARROW, " ")
