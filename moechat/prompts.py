@@ -31,6 +31,8 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
     "extraction": ("char", "user", "now", "known", "topics", "exchanges", "problem"),
+    "topic_cues": ("now", "topics", "message"),
+    "topic_evaluate": ("message", "slices"),
     "score_expansion": ("pairs",),
     "rate_importance": ("input_text",),
     "reflect_questions": ("recent_memory_prompt",),

@@ -42,32 +42,15 @@ class Led(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class Leads:
-    """The words and the vectors of an owner's topic names. Not locked: the owner of the tree is."""
+class Names:
+    """The words of the topic names of one tree."""
 
-    def __init__(self, dense: Dense) -> None:
-        self._dense = dense
+    def __init__(self) -> None:
         self._version = -1
         self._cut: dict[str, tuple[str, ...]] = {}
         self._by_word: dict[str, list[str]] = {}
-        self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
 
-    def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: View) -> list[Led]:
-        """The topics that a message leads to, the surest first; not the parent of one, which comes with it."""
-        ways = [
-            *self._by_name(tree, cue), *_by_table(tree, moves, cue), *_by_words(view, moves, cue),
-            *self._by_meaning(tree, cue), *self._by_likeness(view, moves, cue),
-        ]  # fmt: skip
-        best: dict[str, Led] = {}
-        for led in sorted(ways, key=lambda led: -led.strength):
-            best.setdefault(led.path, led)
-        ranked = sorted(best.values(), key=lambda led: (-led.strength, -led.path.count(ARROW), led.path))
-        kept = [led for led in ranked if not any(one is not led and is_within(one.path, led.path) for one in ranked)]
-        return kept[:MOST_CUES]
-
-    # ---- by words
-
-    def _by_name(self, tree: TopicIndex, cue: Cue) -> list[Led]:
+    def led(self, tree: TopicIndex, cue: Cue) -> list[Led]:
         """Topics of whose name the message has at least half, by characters."""
         self._follow(tree)
         found: dict[str, list[str]] = {}
@@ -91,7 +74,21 @@ class Leads:
             for word in cut:
                 self._by_word.setdefault(word, []).append(name)
 
-    # ---- by meaning
+
+class Leads:
+    """The words and the vectors of an owner's topic names. Not locked: the owner of the tree is."""
+
+    def __init__(self, dense: Dense) -> None:
+        self._dense, self._names = dense, Names()
+        self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
+
+    def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: View) -> list[Led]:
+        """The topics that a message leads to, the surest first."""
+        ways = [
+            *self._names.led(tree, cue), *by_table(tree, cue, moves), *_by_words(view, moves, cue),
+            *self._by_meaning(tree, cue), *self._by_likeness(view, moves, cue),
+        ]  # fmt: skip
+        return surest(ways)
 
     def _by_meaning(self, tree: TopicIndex, cue: Cue) -> list[Led]:
         """Topics whose name is near in meaning, as far as it has a vector."""
@@ -138,7 +135,17 @@ class Leads:
         return [name for name, place in zip(names, places, strict=True) if place < 0]
 
 
-def _by_table(tree: TopicIndex, moves: Moves, cue: Cue) -> list[Led]:
+def surest(ways: Sequence[Led]) -> list[Led]:
+    """Each topic once, the surest first; not the parent of one, which comes with it."""
+    best: dict[str, Led] = {}
+    for led in sorted(ways, key=lambda led: -led.strength):
+        best.setdefault(led.path, led)
+    ranked = sorted(best.values(), key=lambda led: (-led.strength, -led.path.count(ARROW), led.path))
+    kept = [led for led in ranked if not any(one is not led and is_within(one.path, led.path) for one in ranked)]
+    return kept[:MOST_CUES]
+
+
+def by_table(tree: TopicIndex, cue: Cue, moves: Moves = ()) -> list[Led]:
     """Topics that the table of everyday domains would choose for the message, as far as they are there."""
     paths = (tree.nearest(moved(path, moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
     return [Led(path, BY_TABLE) for path in paths if path]
