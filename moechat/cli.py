@@ -27,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the terminal
             stream.reconfigure(encoding="utf-8", errors="replace")
     args = parser().parse_args(argv)
-    level = logging.WARNING if args.command == "web" else logging.ERROR  # the others tell their problems themselves
+    level = (
+        logging.WARNING if args.command in ("web", "serve") else logging.ERROR
+    )  # the others tell their problems themselves
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     try:
         return args.run(args)
@@ -35,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"moechat: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 0 if args.command == "web" else 1  # Ctrl+C is how the page ends
+        return 0 if args.command in ("web", "serve") else 1  # Ctrl+C is how they end
 
 
 def parser() -> argparse.ArgumentParser:
@@ -48,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
     web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
     web.add_argument("--port", type=int, help="port (default: web.port of the configuration)")
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
+
+    serve = _command(commands, "serve", _serve, "memory over HTTP: queries and management", json_output=False)
+    serve.add_argument(
+        "--host", help="address to listen on (default: 127.0.0.1, this machine alone; others need a key)"
+    )
+    serve.add_argument("--port", type=int, help="port (default: 8012; 0: any free one)")
 
     say = _command(commands, "say", _say, "one whole turn, settled and understood before it returns", talk=True)
     say.add_argument("text", help="what you say")
@@ -145,6 +153,21 @@ def _web(args: argparse.Namespace) -> int:
             host=args.host or settings.host,
             port=settings.port if args.port is None else args.port,
             ready=lambda url: print(f"MoeChat: {url} (Ctrl+C ends it)", flush=True),
+        )
+    return 0
+
+
+def _serve(args: argparse.Namespace) -> int:
+    import os
+
+    from moechat import server
+
+    with _house(args) as house:
+        server.serve(
+            house,
+            host=args.host or "127.0.0.1",
+            port=server.PORT if args.port is None else args.port,
+            key=os.environ.get(server.KEY_ENV),
         )
     return 0
 

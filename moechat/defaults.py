@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moechat.errors import NotFound
 
-SAMPLES = ("青禾", "Wren")
+SAMPLES = ("青禾", "Wren", "江砚")
 # Memory that has grown beside a sample in a checkout is nobody else's.
 _GROWN = shutil.ignore_patterns(
     "memorys", "users", ".index", "core_mem.yml", "history.yaml", "log.jsonl", "state.jsonl", "*.lock", "*.tmp"

@@ -14,8 +14,10 @@ def test_a_first_use_gets_settings_and_samples(tmp_path: Path) -> None:
     assert ensure(data, config) == [config, data / "agents"]
     assert load(config).notices == ()
     assert sorted(list_characters(data)) == sorted(SAMPLES)
+    official = {"江砚": ["associations.tsv", "events.yaml", "facts.yaml"]}
     for name in SAMPLES:
-        assert sorted(one.name for one in (data / "agents" / name).iterdir()) == ["character.yaml", "data_base"]
+        held = sorted(one.name for one in (data / "agents" / name).iterdir())
+        assert held == sorted(["character.yaml", "data_base", *official.get(name, [])])
 
 
 def test_nothing_that_exists_is_touched(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -183,11 +183,7 @@ class Official:
     def update(self, id_: str, changes: Values) -> Episode | Fact:
         """Change some keys of a record; None takes one out. Raises NotFound, FieldError, DataError."""
         kind, raw = self._held(id_)
-        value: dict[str, object] = {**_mapping(raw)}
-        for key, given in _as_written(changes).items():
-            value.pop(key, None) if given is None else value.update({key: given})
-        self._fits(kind, id_, value)
-        self._put(kind, id_, value)
+        self._put(kind, id_, written(kind, {**_mapping(raw), **changes}))
         return self.get(id_)
 
     def delete(self, id_: str) -> None:
@@ -204,23 +200,18 @@ class Official:
 
     def _add(self, kind: Kind, values: Values, id_: str | None) -> Episode | Fact:
         self.refresh()
-        value = {key: given for key, given in _as_written(values).items() if given is not None}
+        value = written(kind, values)
         id_ = self._new_id(kind, str(value.get("text", ""))) if id_ is None else id_
         if not _ID.fullmatch(id_):
             raise FieldError("id", id_, "expects 1 to 64 letters, digits, - or _")
         if any(id_ in file.raw for file in self._files.values()):
             raise FieldError("id", id_, "is taken; choose another, or change that record")
-        self._fits(kind, id_, value)
         self._put(kind, id_, value)
         return self.get(id_)
 
     def _new_id(self, kind: Kind, text: str) -> str:
         taken = {id_ for file in self._files.values() for id_ in file.raw}
         return next(id_ for n in range(len(taken) + 1) if (id_ := derived_id(text, (f"{kind}{n}",))) not in taken)
-
-    def _fits(self, kind: Kind, id_: str, value: Values) -> None:
-        """Raises FieldError where the record could not be read again."""
-        _made(kind, Record(id_, value, 0, 0, 0), self.path(kind), self._zone, {})
 
     def _put(self, kind: Kind, id_: str, value: Values | None) -> None:
         """Write one record, or take it out, under the lock; what a hand saves meanwhile is read first."""
@@ -284,10 +275,7 @@ def _mapping(record: Record) -> Mapping[str, object]:
 def _made(kind: Kind, record: Record, path: Path, zone: tzinfo | None, names: Mapping[str, str]) -> Episode | Fact:
     """The memory that a record tells. Raises FieldError, DataError."""
     value = _mapping(record)
-    for key, given in value.items():
-        _check(kind, str(key), given)
-    if not str(value.get("text") or "").strip():
-        raise FieldError("text", None, "is missing; write what is to be remembered, in words")
+    _check(kind, value)
     told = Record(record.key, _fill(value, names), record.start, record.end, record.line)
     assert isinstance(told.value, Mapping)
     if kind == "fact":
@@ -298,17 +286,19 @@ def _made(kind: Kind, record: Record, path: Path, zone: tzinfo | None, names: Ma
     return Episode(record.key, at, event_from(told.value, (), told, path, zone), by="author")
 
 
-def _check(kind: Kind, key: str, given: object) -> None:
+def _check(kind: Kind, value: Values) -> None:
+    """Raises FieldError for the first key that is unknown or has an impossible value."""
     forms = KEYS[kind]
-    if key not in forms:
-        near = difflib.get_close_matches(key, forms, n=1)
-        raise FieldError(
-            key, None, f"unknown key; {f'did you mean {near[0]}?' if near else 'known: ' + ', '.join(forms)}"
-        )
-    form = forms[key]
-    fits = _listed(given) if form == "list" else isinstance(given, str) and _fits_form(form, given)
-    if not fits:
-        raise FieldError(key, given, REMEDIES[form])
+    for key, given in value.items():
+        if key not in forms:
+            near = difflib.get_close_matches(str(key), forms, n=1)
+            known = f"did you mean {near[0]}?" if near else f"known: {', '.join(forms)}"
+            raise FieldError(str(key), None, f"unknown key; {known}")
+        form = forms[key]
+        if not (_listed(given) if form == "list" else isinstance(given, str) and _fits_form(form, given)):
+            raise FieldError(key, given, REMEDIES[form])
+    if "text" not in value:
+        raise FieldError("text", None, "is missing; write what is to be remembered, in words")
 
 
 def _listed(given: object) -> bool:
@@ -324,7 +314,7 @@ def _fits_form(form: str, text: str) -> bool:
         case "span":
             return text.count("/") <= 1 and all(_is_time(end) for end in text.split("/"))
         case "share":
-            return bool(re.fullmatch(r"0|1|1\.0*|0?\.\d+", text))
+            return bool(re.fullmatch(r"0|1|1\.0*|0?\.\d+|\d(\.\d+)?e-\d+", text))
         case "sign":
             return text in ("1", "-1")
         case "switch":
@@ -350,19 +340,22 @@ def _fill(value: object, names: Mapping[str, str]) -> object:
     return _NAMES.sub(lambda match: names.get(match[1].lower(), match[0]), str(value))
 
 
-def _as_written(values: Values) -> dict[str, object]:
-    """Values from a program as the file holds them: text, and lists of text."""
-    written: dict[str, object] = {}
-    for key, given in values.items():
-        if isinstance(given, bool):
-            written[key] = _YES_NO[not given]
-        elif isinstance(given, int | float):
-            written[key] = f"{given:g}"
-        elif isinstance(given, list | tuple):
-            written[key] = [_clean(one) for one in given]
-        else:
-            written[key] = _clean(given)
-    return written
+def written(kind: Kind, values: Values) -> dict[str, Any]:
+    """A record's values as its file holds them, text and lists of text, without those that are None. Raises FieldError where
+    it could not be read again."""
+    told = {key: _text(given) for key, given in values.items() if given is not None}
+    _check(kind, told)
+    return told
+
+
+def _text(given: object) -> object:
+    if isinstance(given, bool):
+        return _YES_NO[not given]
+    if isinstance(given, int | float):
+        return str(given)
+    if isinstance(given, list | tuple):
+        return [_clean(one) for one in given]
+    return _clean(given)
 
 
 def _clean(given: object) -> object:

@@ -1,0 +1,174 @@
+"""``moechat serve``: memory over HTTP, on FastAPI and uvicorn. See ``serving`` for who may come in and what is answered."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from moechat.errors import ConfigError, MoeChatError, NotFound, PathError
+from moechat.serving.agents import Agents, Busy
+from moechat.serving.guard import Guard, error_body, is_loopback
+from moechat.store.official import FieldError
+
+if TYPE_CHECKING:
+    import socket
+
+    import uvicorn
+    from fastapi import FastAPI
+
+    from moechat.house import House
+
+PORT = 8012  # the seed's own
+KEY_ENV = "MOECHAT_SERVE_KEY"
+MOST_REQUESTS = 64  # under way at once; more are told to come again
+STOP_S = 5
+
+
+# ---- the application
+
+
+def make_app(house: House, *, key: str | None = None) -> FastAPI:
+    """The application over a house. ``key`` None: for a loopback address."""
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+
+    from moechat import __version__
+    from moechat.serving import memories, queries
+
+    app = FastAPI(title="MoeChat", version=__version__, docs_url=None, redoc_url=None)
+    agents = Agents(house)
+    app.state.house = house
+    for routes in (queries, memories):
+        app.include_router(routes.router(agents))
+    app.add_exception_handler(RequestValidationError, _unfit)
+    app.add_exception_handler(HTTPException, _plain)
+    app.add_exception_handler(MoeChatError, _failed)
+    app.add_exception_handler(Exception, _broken)
+    app.add_middleware(Guard, key=key)
+    return app
+
+
+def _response(status: int, body: bytes, headers: dict[str, str] | None = None) -> Any:
+    from starlette.responses import Response
+
+    return Response(body, status, headers, "application/json; charset=utf-8")
+
+
+async def _unfit(_: Any, error: Any) -> Any:
+    """The first fault of a request, by field, value and remedy."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return _response(400, error_body("the body is not JSON", remedy="send one JSON object"))
+    field = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    remedy = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        remedy = "unknown field; leave it out"
+    elif first["type"] == "missing":
+        remedy = "is missing; send it"
+    return _response(422, _fault(field, None if first["type"] == "missing" else first.get("input"), remedy))
+
+
+def _fault(field: str, value: object, remedy: str) -> bytes:
+    shown = value if value is None or isinstance(value, int) else str(value)[:60]
+    return error_body(f"{field}: {remedy}", field=field, value=shown, remedy=remedy)
+
+
+async def _plain(_: Any, error: Any) -> Any:
+    remedies = {404: "there is no such address; see /openapi.json", 405: "this address does not take that method"}
+    return _response(error.status_code, error_body(remedies.get(error.status_code, str(error.detail))))
+
+
+async def _failed(_: Any, error: Any) -> Any:
+    """What the house raised, in words."""
+    if isinstance(error, FieldError):
+        return _response(422, _fault(error.field, error.value, error.remedy))
+    if isinstance(error, PathError):
+        return _response(422, error_body(str(error)))
+    if isinstance(error, NotFound):
+        return _response(404, error_body(str(error)))
+    if isinstance(error, Busy):
+        return _response(503, error_body(str(error)), {"retry-after": "1"})
+    return _response(409, error_body(str(error)))
+
+
+async def _broken(_: Any, __: Any) -> Any:
+    return _response(500, error_body("something went wrong in the server; its log tells what"))
+
+
+# ---- serving
+
+
+def _checked(host: str, key: str | None) -> str | None:
+    """The key that requests must bring, None for a loopback address. Raises ConfigError."""
+    if is_loopback(host):
+        return None
+    if not key:
+        raise ConfigError(
+            "serve",
+            "host",
+            host,
+            f"others can reach this address: put a key into the variable {KEY_ENV}, or use 127.0.0.1",
+        )
+    return key
+
+
+@contextlib.contextmanager
+def _server(house: House, host: str, port: int, key: str | None) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
+    import uvicorn
+
+    from moechat.web.server import listen
+
+    key = _checked(host, key)
+    with listen(host, port) as listening:
+        config = uvicorn.Config(
+            make_app(house, key=key), log_level="warning", access_log=False, server_header=False, ws="none",
+            timeout_graceful_shutdown=STOP_S, limit_concurrency=MOST_REQUESTS, proxy_headers=False,
+        )  # fmt: skip
+        name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        yield uvicorn.Server(config), listening, f"http://{name}:{listening.getsockname()[1]}"
+
+
+def announce(url: str) -> None:
+    """Where the server is, on the standard output."""
+    sys.stdout.write(f"MoeChat: {url}  (Ctrl+C ends it)\n")
+    sys.stdout.flush()
+
+
+def serve(
+    house: House,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    key: str | None = None,
+    ready: Callable[[str], None] = announce,
+) -> None:
+    """Serve until the program is told to end. For the main thread. Raises ConfigError for a host that others reach without
+    a key, MoeChatError where the port cannot be had."""
+    from moechat.web.server import interrupt
+
+    with _server(house, host, port, key) as (server, listening, url):
+        ready(url)
+        before = signal.signal(signal.SIGTERM, interrupt)
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                server.run(sockets=[listening])
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def running(house: House, *, host: str = "127.0.0.1", port: int = 0, key: str | None = None) -> Iterator[str]:
+    """The server in a thread while the block runs; gives its address."""
+    with _server(house, host, port, key) as (server, listening, url):
+        thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name="serve", daemon=True)
+        thread.start()
+        try:
+            yield url
+        finally:
+            server.should_exit = True
+            thread.join(2 * STOP_S)

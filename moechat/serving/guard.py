@@ -1,0 +1,149 @@
+"""The guard: looks at every request before anything else does.
+
+On a loopback address no key is asked for, but ``Host`` and ``Origin`` must name this machine, so that no web page reaches
+the memory through a name of its own (DNS rebinding) or with a form. Anywhere else every request brings the key. A body must
+be JSON, small, and here in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY = 256 * 1024
+BODY_S = 20.0  # in which a request must have arrived
+HEADERS = [
+    (b"content-type", b"application/json; charset=utf-8"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on is reached from this machine alone."""
+    if host.casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Refusal(Exception):
+    """A request that goes no further."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+def error_body(message: str, **more: Any) -> bytes:
+    """``{"error": {"message": …, "field": …, "value": …, "remedy": …}}``; what is not known is left out."""
+    return json.dumps({"error": {"message": message, **more}}, ensure_ascii=False).encode("utf-8", "replace")
+
+
+class Guard:
+    """Looks at every request before anything else does: host, origin, key, form and size. ``key`` None: loopback."""
+
+    def __init__(self, app: ASGIApp, key: str | None) -> None:
+        self.app, self._key = app, key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            try:
+                self._look_at(scope)
+                body = await self._body(scope, receive)
+            except Refusal as refusal:
+                await _answer(send, refusal.status, error_body(refusal.message))
+                return
+            await self.app(scope, _again(body, receive), send)
+
+    def _look_at(self, scope: Scope) -> None:
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name, []).append(value)
+        host = _one(headers, b"host")
+        if self._key is None and not is_loopback(_name_of(host)):
+            raise Refusal(403, "Host: this server answers to localhost and 127.0.0.1 alone; call it by that name")
+        origin = _one(headers, b"origin")
+        if origin and urlsplit(origin).netloc.casefold() != host.casefold():
+            raise Refusal(403, "Origin: pages of other sites may not call this server; call it from a program")
+        if self._key is not None and not _opens(headers, self._key):
+            raise Refusal(401, "a key is needed: send it as `Authorization: Bearer …` or `X-API-Key: …`")
+        if scope["method"] in ("POST", "PATCH", "PUT"):
+            kind = _one(headers, b"content-type").partition(";")[0].strip().casefold()
+            if kind != "application/json":
+                raise Refusal(415, "Content-Type: send the body as application/json")
+        length = _one(headers, b"content-length")
+        if length and not (length.isdecimal() and int(length) <= MAX_BODY):
+            raise Refusal(413, f"the body is larger than {MAX_BODY} bytes; send less at once")
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body, read within bounds of size and time."""
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(BODY_S):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Refusal(400, "the request ended before its body did")
+                    parts.append(message.get("body", b""))
+                    if sum(map(len, parts)) > MAX_BODY:
+                        raise Refusal(413, f"the body is larger than {MAX_BODY} bytes; send less at once")
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise Refusal(408, f"the body did not arrive within {BODY_S:.0f} s; send it again") from None
+
+
+def _one(headers: dict[bytes, list[bytes]], name: bytes) -> str:
+    """The value of a header that may be there once."""
+    values = headers.get(name, [b""])
+    if len(values) > 1:
+        raise Refusal(400, f"{name.decode()}: is there more than once; send it once")
+    return values[0].decode("latin-1").strip()
+
+
+def _name_of(host: str) -> str:
+    """The name in a Host header, without its port; "" where it is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _opens(headers: dict[bytes, list[bytes]], key: str) -> bool:
+    scheme, _, told = _one(headers, b"authorization").partition(" ")
+    given = told.strip() if scheme.casefold() == "bearer" else _one(headers, b"x-api-key")
+    return hmac.compare_digest(given.encode("latin-1"), key.encode())
+
+
+async def _answer(send: Send, status: int, body: bytes) -> None:
+    headers = [*HEADERS, (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A ``receive`` that gives the body that was read, once."""
+    given = False
+
+    async def heard() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return heard

@@ -1,0 +1,191 @@
+"""The routes that look after memories, the owner's (``user``) and the author's (``official``).
+
+``GET /memories`` lists and searches, ``GET /memories/{store}/{id}`` tells everything of one, ``POST /memories`` writes one,
+``PATCH`` changes one, ``DELETE`` erases one for good (``PATCH {"archived": true}`` only hides it). What a memory of the
+author's may have is what ``events.yaml`` and ``facts.yaml`` may; the owner's events come from talk alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body
+from fastapi import Query as Asked
+from pydantic import Field
+
+from moechat.memory.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
+from moechat.memory.keeping import Keeping
+from moechat.model import Episode, Fact
+from moechat.serving.agents import Agents, Seat
+from moechat.serving.queries import MAX_TEXT, Whose
+from moechat.store.formats import episode_value
+from moechat.store.official import FieldError, Values, written
+
+Store = Literal["user", "official"]
+Type = Literal["fact", "event", "reflection", "exchange"]
+Row = dict[str, Any]
+MOST = 10_000_000  # an offset beyond this is a mistake
+MAX_LIST = 64
+MARKS = ("archived", "pinned")
+
+
+class Listing(Whose):
+    """Which memories. Without ``store`` the author's come first; without ``type`` all but exchanges."""
+
+    store: Store | None = None
+    type: Type | None = None
+    q: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    archived: bool = False
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    offset: Annotated[int, Field(ge=0, le=MOST)] = 0
+
+
+def router(agents: Agents) -> APIRouter:
+    """The routes over the agents."""
+    routes = APIRouter(prefix="/memories")
+
+    @routes.get("")
+    def listed(asked: Annotated[Listing, Asked()]) -> Row:
+        with agents.lent(asked.character, asked.user) as seat:
+            return _listed(seat, asked)
+
+    @routes.get("/{store}/{id_:path}")
+    def told(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
+        with agents.lent(whose.character, whose.user) as seat:
+            return _told(seat, store, id_)
+
+    @routes.post("", status_code=201)
+    def added(values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
+        store = values.pop("store", None)
+        if store not in ("user", "official"):
+            raise FieldError("store", store, "expects user or official")
+        with agents.lent(whose.character, whose.user, new=store == "user") as seat:
+            return _added(seat, store, values)
+
+    @routes.patch("/{store}/{id_:path}")
+    def changed(store: Store, id_: str, values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
+        with agents.lent(whose.character, whose.user) as seat:
+            return _changed(seat, store, id_, values)
+
+    @routes.delete("/{store}/{id_:path}")
+    def gone(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
+        with agents.lent(whose.character, whose.user) as seat:
+            if store == "user":
+                return {"gone": [_of_user(as_json(one)) for one in Keeping(seat.agent).forget([id_])]}
+            seat.official.refresh()
+            row = _of_author(seat.official.get(id_))
+            seat.official.delete(id_)
+            return {"gone": [row]}
+
+    return routes
+
+
+# ---- reading
+
+
+def _listed(seat: Seat, asked: Listing) -> Row:
+    """A page of both stores, the author's before the owner's."""
+    seat.official.refresh()
+    authored: Sequence[Episode | Fact] = ()
+    kind = asked.type
+    if asked.store != "user" and not asked.archived and (kind is None or kind == "event" or kind == "fact"):
+        authored = seat.official.search(asked.q, kind, MOST) if asked.q.strip() else seat.official.listed(kind)
+    rows = [_of_author(one) for one in authored[asked.offset : asked.offset + asked.limit]]
+    total = len(authored)
+    if asked.store != "official":
+        page = Keeping(seat.agent).listed(
+            [kind] if kind else UNDERSTOOD, search=asked.q, archived=asked.archived,
+            limit=max(asked.limit - len(rows), 1), offset=max(asked.offset - len(authored), 0),
+        )  # fmt: skip
+        rows += [_of_user(as_json(one)) for one in page.memories][: asked.limit - len(rows)]
+        total += page.total
+    return {"memories": rows, "total": total}
+
+
+def _told(seat: Seat, store: Store, id_: str) -> Row:
+    if store == "user":
+        return _of_user(details_as_json(Keeping(seat.agent).get(id_)))
+    seat.official.refresh()
+    return _of_author(seat.official.get(id_))
+
+
+def _of_user(row: Row) -> Row:
+    """``type`` is what a memory is; ``kind`` is left to facts, as facts.yaml has it."""
+    rest = {key: value for key, value in row.items() if key != "kind" or value not in KINDS}
+    return {"store": "user", "type": row["kind"] if row["kind"] in KINDS else "fact"} | rest
+
+
+def _of_author(one: Episode | Fact) -> Row:
+    row: Row = {"store": "official", "id": one.id, "by": one.by}
+    if isinstance(one, Fact):
+        draft = one.draft
+        return row | {
+            "type": "fact", "time": one.at.isoformat(), "text": draft.text, "kind": draft.kind, "entity": draft.entity,
+            "keyword": draft.keyword, "target": draft.target, "polarity": draft.polarity, "single": draft.single,
+            "generic": draft.generic,
+        }  # fmt: skip
+    told = {key: value for key, value in episode_value(one).items() if key not in ("id", "told", "sources", "by")}
+    return row | {"type": "event", "time": one.at.isoformat()} | told | {"importance": one.event.importance}
+
+
+# ---- writing
+
+
+def _added(seat: Seat, store: Store, values: Row) -> Row:
+    kind, id_ = values.pop("type", None), values.pop("id", None)
+    if kind not in ("event", "fact"):
+        raise FieldError("type", kind, "expects event or fact")
+    if id_ is not None and not isinstance(id_, str):
+        raise FieldError("id", id_, "expects text; leave it out to have one made")
+    _bounded(values)
+    if store == "official":
+        add = seat.official.add_event if kind == "event" else seat.official.add_fact
+        return _of_author(add(values, id_))
+    if kind == "event":
+        raise FieldError("type", kind, "the user's events come from talk; write a fact, or to the official store")
+    for key in ("generic", "time"):
+        if key in values:
+            raise FieldError(key, values[key], "is for the official store alone; leave it out")
+    if id_ is not None:
+        raise FieldError("id", id_, "is for the official store alone; leave it out")
+    told = written("fact", values)
+    made = Keeping(seat.agent).add_fact(
+        told["text"], entity=told.get("entity", "user"), keyword=told.get("keyword", ""), target=told.get("target", ""),
+        kind=told.get("kind", "attribute"), polarity=int(told.get("polarity", "1")), single=told.get("single") == "true",
+    )  # fmt: skip
+    return _of_user(as_json(made))
+
+
+def _changed(seat: Seat, store: Store, id_: str, values: Row) -> Row:
+    if not values:
+        raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
+    _bounded(values)
+    if store == "official":
+        return _of_author(seat.official.update(id_, values))
+    keeping = Keeping(seat.agent)
+    for key, value in values.items():
+        if key not in ("text", *MARKS):
+            raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")
+        if not isinstance(value, str if key == "text" else bool):
+            raise FieldError(key, value, "expects words" if key == "text" else "expects true or false")
+    if "text" in values and not values["text"].strip():
+        raise FieldError("text", values["text"], "write it in words; to be rid of a memory, delete it")
+    keeping.get(id_)
+    if "text" in values:
+        keeping.edit(id_, values["text"])
+    if "archived" in values:
+        (keeping.archive if values["archived"] else keeping.restore)([id_])
+    if "pinned" in values:
+        keeping.pin([id_], values["pinned"])
+    return _told(seat, "user", id_)
+
+
+def _bounded(values: Values) -> None:
+    """Raises FieldError for a value that is too large to be one memory."""
+    for key, value in values.items():
+        parts = value if isinstance(value, list) else [value]
+        if len(parts) > MAX_LIST:
+            raise FieldError(key, None, f"has more than {MAX_LIST} entries; send fewer")
+        if any(isinstance(part, str) and len(part) > MAX_TEXT for part in parts):
+            raise FieldError(key, None, f"is longer than {MAX_TEXT} characters; shorten it")
