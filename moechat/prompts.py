@@ -31,6 +31,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
     "extraction": ("char", "user", "now", "known", "topics", "exchanges", "problem"),
+    "consolidate": ("char", "user", "facts"),
     "topic_cues": ("now", "topics", "message"),
     "topic_evaluate": ("message", "slices"),
     "score_expansion": ("pairs",),

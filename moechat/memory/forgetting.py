@@ -149,33 +149,41 @@ def last_talk(store: FileStore) -> datetime | None:
     return max([*filed, *waiting], default=None)
 
 
+def waits(store: FileStore, now: datetime, limits: Limits) -> Why | None:
+    """Why the memory is not looked through now, None where it is time to: the user talked today, or was away for long, and
+    the last time is ``every_days`` ago."""
+    if _recent(store, now, limits):
+        return "recent"
+    last = last_talk(store)
+    if _away(last, now, limits) or (last is not None and last.astimezone(now.tzinfo).date() == now.date()):
+        return None
+    return "not_active"
+
+
 def cleaning(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
     """What would go now. ``by_hand``: whether or not somebody talked today, and however recent the last cleaning was."""
     known = traces(store)
-    last = last_talk(store)
-    away = (now - last) / timedelta(days=1) if last else 0.0
-    if away >= limits.inactive_days:
+    if not by_hand and (why := waits(store, now, limits)) is not None:
+        return Cleaning(why, len(known))
+    if _away(last_talk(store), now, limits):
         goes = over_minimum(known, limits.minimum)
         return Cleaning("inactive" if goes else "room", len(known), goes)
-    if not by_hand and (last is None or last.astimezone(now.tzinfo).date() != now.date()):
-        return Cleaning("not_active", len(known))
-    if not by_hand and _recent(store, now, limits):
-        return Cleaning("recent", len(known))
     goes = over_cap(known, limits.cap, limits.share)
     return Cleaning("full" if goes else "room", len(known), goes)
 
 
 def clean(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
-    """Move what goes into the archive. Cheap to call often: it looks through the memory every ``every_days`` at most."""
-    if not by_hand and _recent(store, now, limits):
-        return Cleaning("recent", 0)
+    """Move what goes into the archive."""
     with store.writing():
         done = cleaning(store, now, limits, by_hand=by_hand)
-        if done.why in ("not_active", "recent"):
-            return done
-        store.state.write([{"op": "cleaned", "at": now.isoformat()}])
-        archive(store, done.goes)
+        if done.why not in ("not_active", "recent"):
+            store.state.write([{"op": "cleaned", "at": now.isoformat()}])
+            archive(store, done.goes)
     return done
+
+
+def _away(last: datetime | None, now: datetime, limits: Limits) -> bool:
+    return last is not None and (now - last) / timedelta(days=1) >= limits.inactive_days
 
 
 def _recent(store: FileStore, now: datetime, limits: Limits) -> bool:

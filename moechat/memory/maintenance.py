@@ -1,0 +1,46 @@
+"""Maintenance: what is done to a memory now and then, in the background (seed 004, eight).
+
+Of a user who talked today, every few days at most: attributes told several times are summed up, then, where memory is full,
+the weakest goes into the archive. Of one who was away for long: what exceeds a minimum goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from moechat.ai.chat_model import ChatModel
+from moechat.character import Character
+from moechat.memory import forgetting
+from moechat.memory.consolidation import consolidate
+from moechat.memory.core import CoreMemory
+from moechat.memory.forgetting import Cleaning, Limits
+from moechat.prompts import Prompts
+from moechat.store.files import FileStore
+
+
+@dataclass
+class Maintenance:
+    """Of one owner. ``model`` sums facts up, None or one that does not understand: by rules."""
+
+    store: FileStore
+    core: CoreMemory
+    prompts: Prompts
+    character: Callable[[], Character]
+    model: Callable[[], ChatModel | None]
+    limits: Callable[[], Limits]
+    timeout_s: float = 15
+    merges: bool = True
+
+    def run(self, now: datetime) -> Cleaning:
+        """Cheap where nothing is due: it may be called every few seconds."""
+        if (why := forgetting.waits(self.store, now, self.limits())) is not None:
+            return Cleaning(why, 0)
+        if self.merges:
+            character = self.character()
+            names = (character.user_name, character.name)
+            consolidate(
+                self.store, self.core, model=self.model(), prompts=self.prompts, names=names, timeout_s=self.timeout_s
+            )
+        return forgetting.clean(self.store, now, self.limits())
