@@ -40,6 +40,12 @@ class Cost:
     tokens_in: int = 0
     tokens_out: int = 0
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.calls + other.calls, self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
+
+    def __str__(self) -> str:
+        return f"{self.calls} calls, about {self.tokens_in} tokens in and {self.tokens_out} out"
+
 
 @dataclass
 class Consultation:

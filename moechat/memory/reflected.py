@@ -1,0 +1,109 @@
+"""What has been reflected on: one line in ``reflection.jsonl`` of an owner, replaced as a whole and machine-owned.
+
+It holds ids and times, no words, but for the moment between a run's end and its reflections standing in their notes.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from moechat.model import Episode
+from moechat.store import formats
+from moechat.store.cache import episode_data, episode_from
+from moechat.store.log import Entry, JsonLines
+
+log = logging.getLogger(__name__)
+FILE = "reflection.jsonl"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A reflection that was stored, the words (as hashes) it rests on by episode id, and the exchanges of those.
+
+    ``expires`` in epoch seconds."""
+
+    id: str
+    evidence: Mapping[str, str]
+    sources: tuple[str, ...]
+    expires: float = math.inf
+
+    @classmethod
+    def of(cls, episode: Episode, evidence: Mapping[str, str]) -> Made:
+        expires = episode.expires.timestamp() if episode.expires else math.inf
+        return cls(episode.id, evidence, episode.event.sources, expires)
+
+
+@dataclass(frozen=True)
+class Reflected:
+    """Events told up to ``until`` (epoch seconds) are counted, but for those of the exchanges that were ``open`` then.
+
+    ``again`` are exchanges whose events lost a reflection. ``unstored`` are reflections on their way into the notes.
+    """
+
+    until: float = -math.inf
+    open: tuple[str, ...] = ()
+    made: tuple[Made, ...] = ()
+    again: tuple[str, ...] = ()
+    unstored: tuple[Episode, ...] = ()
+
+
+class Record:
+    """The file. ``write`` needs the owner's lock."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lines = JsonLines(folder / FILE)
+        self.value = Reflected()
+
+    def follow(self) -> None:
+        """Take in what another process wrote. A file that cannot be read, or was deleted, begins anew."""
+        anew, entries = self._lines.unread()
+        if entries or anew:
+            self.value = Reflected()
+        if entries:
+            try:
+                self.value = _read(entries[-1])
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                log.warning("what was reflected on is unknown, it begins anew (%s: %s)", type(error).__name__, error)
+
+    def write(self, value: Reflected) -> None:
+        self._lines.rewrite([_written(value)])
+        self.value = value
+
+
+def digest(episode: Episode) -> str:
+    """Changes with the words of an episode."""
+    return formats.derived_id(episode.event.text, episode.event.sources)
+
+
+def _written(value: Reflected) -> Entry:
+    return {
+        "until": None if math.isinf(value.until) else value.until,
+        "open": list(value.open),
+        "made": [
+            {"id": m.id, "evidence": dict(m.evidence), "sources": list(m.sources)}
+            | ({} if math.isinf(m.expires) else {"expires": m.expires})
+            for m in value.made
+        ],
+        "again": list(value.again),
+        "unstored": [{"id": e.id, **episode_data(e)} for e in value.unstored],
+    }  # fmt: skip
+
+
+def _read(entry: Entry) -> Reflected:
+    return Reflected(
+        -math.inf if entry["until"] is None else float(entry["until"]),
+        tuple(map(str, entry["open"])),
+        tuple(
+            Made(
+                str(m["id"]), {str(k): str(v) for k, v in m["evidence"].items()}, tuple(map(str, m["sources"])),
+                float(m.get("expires", math.inf)),
+            )
+            for m in entry["made"]
+        ),
+        tuple(map(str, entry["again"])),
+        tuple(episode_from(str(e["id"]), e) for e in entry["unstored"]),
+    )  # fmt: skip
