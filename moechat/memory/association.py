@@ -49,7 +49,7 @@ class Cooccurrence:
         self._records: dict[Hashable, tuple[str, ...]] = {}
         self._having: dict[str, dict[Hashable, None]] = {}  # word → its records, in the order of coming
         self._seen: tuple[object] | None = None
-        self._lock = threading.Lock()
+        self._lock, self._following = threading.Lock(), threading.Lock()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -62,16 +62,18 @@ class Cooccurrence:
     ) -> None:
         """Take over all records, oldest first, unless ``state`` equals that of the last time. Only the words of keys that are
         not known yet are asked for; a record that was edited needs another key."""
-        with self._lock:
+        with self._following:
             if self._seen is not None and state == self._seen[0]:
                 return
             wanted = dict.fromkeys(keys())
-            changed = self._drop([key for key in self._records if key not in wanted])
             new = [key for key in wanted if key not in self._records][-self._limit :]
-            for key, told in zip(new, words_of(new), strict=True):
-                changed |= self._put(key, told)
+            told = list(words_of(new))  # slow, and nobody else need wait for it
+            with self._lock:
+                changed = self._drop([key for key in self._records if key not in wanted])
+                for key, said in zip(new, told, strict=True):
+                    changed |= self._put(key, said)
+                self.generation += changed
             self._seen = (state,)
-            self.generation += changed
 
     def add(self, key: Hashable, told: Sequence[str]) -> None:
         """Take in one record, in place of the one with this key."""

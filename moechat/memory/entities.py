@@ -352,7 +352,7 @@ class Entities:
     ) -> list[Hit]:
         """Facts for the cue, best first."""
         expansion = cue.once(
-            "expansion",
+            f"expansion {strategy} {count} {sorted(filter_values)}",
             lambda: self.expansion(
                 cue.text, cue.previous_reply, count=count, strategy=strategy, filter_values=filter_values
             ),
