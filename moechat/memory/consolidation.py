@@ -150,7 +150,7 @@ def _read(answer: str) -> dict[int, str]:
 
 def sound(text: str, parts: Sequence[str], names: Sequence[str] = ()) -> bool:
     """Whether a sentence says what its parts say and nothing else: every content word and number stems from them, most of
-    the words of each and all numbers are there, and it denies where they do."""
+    the words of each and all numbers are there, and it denies where all do."""
     if not text or len(text) > sum(map(len, parts)) + 20:
         return False
     whole = words.fold("\n".join([*parts, *names]))
@@ -160,7 +160,8 @@ def sound(text: str, parts: Sequence[str], names: Sequence[str] = ()) -> bool:
         return False
     if sorted(set(_NUMBER.findall(text))) != sorted(set(_NUMBER.findall(whole))):
         return False
-    if len(_NEGATION.findall(text)) > 0 != any(map(_NEGATION.search, parts)):
+    denials = {bool(_NEGATION.search(one)) for one in parts}
+    if denials != {bool(_NEGATION.search(text))}:  # of parts that differ, nobody knows which is denied in the sentence
         return False
     said = set(words.tokens(text))
     return all(_kept(part, said) >= KEPT_SHARE for part in parts)
