@@ -272,7 +272,7 @@ def test_the_first_run_brings_its_own_data_and_settings(tmp_path: Path, capsys: 
     data, config = tmp_path / "d", tmp_path / "c.yaml"
     assert main(["log", "list", "--data", str(data), "--config", str(config)]) == 0
     assert config.exists()
-    assert len(list((data / "agents").iterdir())) == 2
+    assert len(list((data / "agents").iterdir())) == 3
     assert capsys.readouterr().out == ""
 
 

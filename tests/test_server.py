@@ -335,7 +335,7 @@ def test_every_name_of_this_machine_is_taken(url: str, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "file://"]
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "moz-extension://abc"]
 )
 def test_pages_of_other_sites_are_refused(url: str, origin: str) -> None:
     answer = httpx.post(url + "/query", json={"query": "红色"}, headers={"origin": origin})
