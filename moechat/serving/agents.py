@@ -47,6 +47,7 @@ class Seat:
             character_name=character.name,
         )
         self._stop, self._following = threading.Event(), threading.Lock()
+        self._embedded = 0
 
     def now(self) -> datetime:
         return self.agent.now()
@@ -57,8 +58,10 @@ class Seat:
             self.agent.store.follow()
             self.official.refresh()
             self.episodes.sync()
-            with contextlib.suppress(EmbeddingError):  # told by agent.problems()
-                self.episodes.embed_missing(self._stop)
+            if self.episodes.changes != self._embedded:
+                with contextlib.suppress(EmbeddingError):  # told by agent.problems()
+                    self.episodes.embed_missing(self._stop)
+                self._embedded = self.episodes.changes
 
     def last_reply(self) -> str:
         """What the character said last in the talk that is still in the context, "" where there is none."""

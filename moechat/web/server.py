@@ -127,7 +127,7 @@ def make_app(house: House, ending: asyncio.Event) -> tuple[FastAPI, Callable[[],
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises MoeChatError with what to do where the port cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio sets no TCP_NODELAY
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
