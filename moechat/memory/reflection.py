@@ -113,29 +113,35 @@ class Reflector:
 
     def due(self, now: datetime) -> bool:
         """Whether there is something to think about and somebody to ask. ``problem`` says why not, where that is wrong."""
-        self._record.follow()
-        view = self.episodes.view(now)
-        if not self.settings().enabled or not (self._enough(self._new(view)) or self._remaining(view)):
+        if not self.settings().enabled:
             self.problem = ""
             return False
-        if not self.model().understands:
-            self.problem = NEEDS_MODEL
+        if self.not_before is not None and now < self.not_before:
             return False
-        return self.not_before is None or now >= self.not_before
+        self._record.follow()
+        view = self.episodes.view(now)
+        if not self.model().understands:  # nobody reads the thousands of events that wait then, at every turn
+            waiting = 10 * view.importance[self._told(view)].sum()
+            self.problem = NEEDS_MODEL if waiting >= self.settings().counter else ""
+            return False
+        self.problem = ""
+        return self._enough(self._new(view)) or bool(self._remaining(view))
 
     def _enough(self, new: Sequence[Episode]) -> bool:
         return bool(new) and _poignancy(new) >= self.settings().counter - TOLERANCE
 
     def _new(self, view: View) -> list[Episode]:
         """The visible events that no run has counted yet, of exchanges that are understood."""
-        mark = self._record.value
-        places = np.flatnonzero(~view.reflection & (view.told > mark.until))
-        found = view.episodes(places.tolist())
+        mark, found = self._record.value, view.episodes(self._told(view).tolist())
         if mark.open:
             visible = set(view.ids)
             citing = (episode for _, episode in self.store.cache.episodes_citing(mark.open))
             found += [e for e in citing if e.id in visible and e.at.timestamp() <= mark.until]
         return [episode for episode in self.understood(found) if episode.kind == "event"]
+
+    def _told(self, view: View) -> np.ndarray:
+        """Places of the events that were told after the mark."""
+        return np.flatnonzero(~view.reflection & (view.told > self._record.value.until))
 
     def _remaining(self, view: View) -> list[Episode]:
         """What is left of the evidence of reflections that were lost, once all of it is understood (again)."""
@@ -240,7 +246,7 @@ class Reflector:
             self.spent = self.spent + asking.cost
         if thinking.stopping.is_set():
             return None
-        if not thoughts:
+        if not thinking.understood:
             self._failed(now, "nothing in the answers of the model is an insight that cites what it rests on")
             return None
         made = [reflection(thought, now, settings.expires_days) for thought in thoughts]
@@ -273,7 +279,7 @@ class Reflector:
                 episode for episode in made
                 if live.keys() >= set(episode.evidence) and waiting.isdisjoint(episode.event.sources)
             ]  # fmt: skip
-            if not sound or self._record.value != before:
+            if (made and not sound) or self._record.value != before:
                 return None
             kept = [episode for episode in sound if episode.id not in live]
             added = (Made.of(episode, {id_: digest(live[id_]) for id_ in episode.evidence}) for episode in kept)
@@ -301,6 +307,9 @@ class _Thinking:
     def __init__(self, reflector: Reflector, asking: Consultation, view: View, stopping: threading.Event) -> None:
         self._reflector, self._asking, self._view, self.stopping = reflector, asking, view, stopping
         self._thoughts: dict[str, Thought] = {}
+        known = view.episodes(np.flatnonzero(view.reflection).tolist())
+        self._known = {episode.event.text.casefold() for episode in known}
+        self.understood = False  # whether any answer held an insight, new or not
 
     def questions(self) -> list[str]:
         """Three questions about what was used last, oldest first."""
@@ -335,7 +344,8 @@ class _Thinking:
             found = reflecting.parse_insights(self._asking.condensed(said)) or found
         for text, numbers in found[: reflecting.INSIGHTS]:
             evidence = tuple(episodes[number - 1] for number in numbers if 1 <= number <= len(episodes))
-            if evidence:
+            self.understood = self.understood or bool(evidence)
+            if evidence and text.casefold() not in self._known:
                 self._thoughts.setdefault(text.casefold(), Thought(text, evidence))
 
     def rated(self) -> list[Thought]:
