@@ -73,7 +73,7 @@ def day_from(text: str) -> date | None:
 def _answer(model: ChatModel, prompt: str, schema: dict, timeout_s: float) -> dict[str, Any]:
     text = model.complete([Message("user", prompt)], schema=schema, timeout_s=timeout_s)
     said = json_repair.loads(text)
-    if not isinstance(said, dict) or not schema["required"][0] in said:
+    if not isinstance(said, dict) or schema["required"][0] not in said:
         raise ModelError("nonsense", f"{model.name} did not answer in the form that was asked for")
     return said
 
