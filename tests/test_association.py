@@ -120,6 +120,14 @@ def test_a_name_is_not_looked_for_inside_other_words() -> None:
     assert "禾苗" in base_words("禾苗长高了", names=["禾"])[1]
 
 
+def test_a_word_that_the_segmenter_cuts_is_whole_where_it_is_known() -> None:
+    assert "拿铁" not in base_words("要不要喝杯拿铁")[1]
+    assert base_words("要不要喝杯拿铁", known={"拿铁"})[1][0] == "拿铁"
+    assert "铁" not in base_words("要不要喝杯拿铁", known={"拿铁"})[1]
+    assert base_words("a cup of green tea", known={"green tea"})[1][0] == "green tea"
+    assert "海边" not in base_words("住在上海边上", known={"海边"})[1]
+
+
 @pytest.mark.parametrize("sentence", ["", "   ", "的了吗", "!?。", "\0", "😀"])
 def test_a_sentence_without_content_has_no_base_words(sentence: str) -> None:
     assert expand(base_words(sentence)[1], [shipped()]) == []
@@ -171,6 +179,11 @@ def test_the_shipped_table_has_no_fault_and_speaks_both_languages() -> None:
     assert ("蛋糕", 11) in shipped().associations("生日")
     assert ("cake", 11) in shipped().associations("birthday")
     assert shipped().problems == ()
+
+
+def test_the_shipped_table_is_read_from_both_ends() -> None:
+    assert "拿铁" in dict(shipped().associations("咖啡"))
+    assert dict(shipped().associations("拿铁"))["咖啡"] == dict(shipped().associations("咖啡"))["拿铁"] - 2
 
 
 # ---- merging and caching

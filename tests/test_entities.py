@@ -312,6 +312,12 @@ def test_the_characters_last_reply_is_searched_by_too_but_never_before_the_users
     assert "food" in {hit.id for hit in entities.search(Cue("香菜呢", NOW, reply), limit=None)}
 
 
+def test_a_friend_is_found_by_a_name_that_no_dictionary_has() -> None:
+    told = fact("z", "朱砉喜欢下棋", keyword="喜好", target="下棋", entity="朱砉")
+    other = fact("o", "朱老师姓朱", keyword="姓", entity="朱老师")
+    assert [hit.id for hit in recipe([told, other]).search(Cue("朱砉最近好吗", NOW))] == ["z"]
+
+
 def test_the_recipe_sees_a_new_fact_at_once_and_a_superseded_one_no_longer() -> None:
     facts = [FACTS[1]]
     entities = recipe(facts)

@@ -15,7 +15,7 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
@@ -32,7 +32,9 @@ Strategy = Literal["first", "second"]
 LEVELS = 12
 COUNT = 100  # expanded words, unless asked otherwise; the seed: 100–500
 BASE_WORDS = 10
+PIECES = 4  # that a known word may have been cut into
 AGAIN = 2  # levels that a word gains each time it comes up again (strategy ``second``)
+BACK = 2  # levels that an association is weaker from its end
 CACHED = 4096  # words whose associations are kept
 FAR = 2.5  # standard deviations above the mean cosine from which a keyword is a neighbour: level 1
 NEAR = 8.0  # at which it is level 12
@@ -47,9 +49,11 @@ class Source(Protocol):
         ...
 
 
-def base_words(sentence: str, *, names: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+def base_words(
+    sentence: str, *, names: Iterable[str] = (), known: Container[str] = frozenset()
+) -> tuple[list[str], list[str]]:
     """(the sentence's words, the base words of an expansion): its ten best keywords without the user's and the
-    character's name."""
+    character's name. Neighbouring words that are one word of ``known`` (a friend's name that no dictionary has) come first."""
     kept = sentence
     single = set()
     for name in filter(None, map(str.strip, names)):
@@ -57,8 +61,20 @@ def base_words(sentence: str, *, names: Iterable[str] = ()) -> tuple[list[str], 
             single.add(words.fold(name))
         else:
             kept = re.sub(name_pattern(name), " ", kept, flags=re.IGNORECASE)
-    found = words.keywords(kept, BASE_WORDS + len(single))
-    return words.words(sentence), [word for word in found if word not in single][:BASE_WORDS]
+    segments = words.words(sentence)
+    joined = list(_joined(words.fold(sentence), segments, known)) if known else []
+    pieces = single | {char for word in joined for char in word}
+    found = words.keywords(kept, BASE_WORDS + len(pieces))
+    base = dict.fromkeys([*joined, *(word for word in found if word not in pieces)])
+    return segments, list(base)[:BASE_WORDS]
+
+
+def _joined(sentence: str, segments: Sequence[str], known: Container[str]) -> Iterator[str]:
+    for start in range(len(segments)):
+        for end in range(start + 2, min(start + PIECES, len(segments)) + 1):
+            word = (" " if segments[start].isascii() else "").join(segments[start:end])
+            if word in known and word in sentence:
+                yield word
 
 
 def name_pattern(name: str) -> str:
@@ -157,11 +173,12 @@ class Table:
 
     It is read again when it has changed. A line that cannot be read is left out and told in ``problems``; without the file
     the table is empty. An English word is found by its stem as well, an unknown Chinese one by its end, which is what it is
-    about (吃海鲜, 毕业论文), and which is its first association then.
+    about (吃海鲜, 毕业论文), and which is its first association then. ``both_ways``: a word without a line of its own is
+    associated with those that lead to it, BACK levels less.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, both_ways: bool = False) -> None:
+        self.path, self._both_ways = path, both_ways
         self.problems: Sequence[DataError] = ()
         self._stamp: yaml_file.Stamp | None = None
         self._entries: Mapping[str, Sequence[Association]] = {}
@@ -192,12 +209,14 @@ class Table:
             except DataError as problem:  # what was read before serves on
                 self.problems, self._stamp = (problem,), stamp
                 return
-            self._entries, self.problems = read_table(source, self.path)
+            entries, self.problems = read_table(source, self.path)
+            entries = {**_backwards(entries), **entries} if self._both_ways else entries
+            self._entries = {**{words.stem(word): found for word, found in entries.items()}, **entries}
             self._stamp = stamp
 
 
 def read_table(source: str, path: Path) -> tuple[Mapping[str, Sequence[Association]], Sequence[DataError]]:
-    """(word → its associations, best first; what is wrong, by line). English words stand under their stem too."""
+    """(word → its associations, best first; what is wrong, by line)."""
     best: dict[str, dict[str, int]] = {}
     problems: list[DataError] = []
     for number, line in enumerate(source.splitlines(), 1):
@@ -212,16 +231,24 @@ def read_table(source: str, path: Path) -> tuple[Mapping[str, Sequence[Associati
             )
         else:
             word, near, level = words.fold(fields[0]), words.fold(fields[1]), int(fields[2])
-            for key in {word, words.stem(word)}:
-                found = best.setdefault(key, {})
-                found[near] = max(found.get(near, 0), level)
+            found = best.setdefault(word, {})
+            found[near] = max(found.get(near, 0), level)
     return {word: sorted(found.items(), key=lambda one: -one[1]) for word, found in best.items()}, tuple(problems)
+
+
+def _backwards(entries: Mapping[str, Sequence[Association]]) -> Mapping[str, Sequence[Association]]:
+    back: dict[str, list[Association]] = {}
+    for word, found in entries.items():
+        for near, level in found:
+            if level > BACK and near != word:
+                back.setdefault(near, []).append((word, level - BACK))
+    return {near: sorted(found, key=lambda one: -one[1]) for near, found in back.items()}
 
 
 @cache
 def shipped() -> Table:
     """MoeChat's own small table, in both languages."""
-    return Table(Path(__file__).with_name("associations.tsv"))
+    return Table(Path(__file__).with_name("associations.tsv"), both_ways=True)
 
 
 class Neighbours:

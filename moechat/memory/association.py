@@ -39,8 +39,8 @@ def fact_words(draft: FactDraft) -> tuple[str, ...]:
 
 
 class Cooccurrence:
-    """A source of associations over records, each a few words. ``names`` (the user's, the character's) are left out: they go
-    with everything. Safe for several threads."""
+    """A source of associations over records, each a few words. Left out are ``names`` (the user's, the character's), which go
+    with everything, and single characters (住, 日), which are in everything. Safe for several threads."""
 
     def __init__(self, *, names: Iterable[str] = (), records: int = RECORDS) -> None:
         self.generation = 0
@@ -102,7 +102,7 @@ class Cooccurrence:
 
     def _put(self, key: Hashable, told: Sequence[str]) -> bool:
         cleaned = (words.fold(word.strip()) for word in told)
-        kept = tuple(dict.fromkeys(word for word in cleaned if word and word not in self._names))[:WORDS]
+        kept = tuple(dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names))[:WORDS]
         if self._records.get(key) == kept:
             return False
         self._drop([key])

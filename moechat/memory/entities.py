@@ -166,6 +166,10 @@ class EntityIndex:
         self._groups = [group(fact.draft, user_name, character_name) for fact in self.facts]
         self._told = np.array([fact.at.timestamp() for fact in self.facts], dtype=np.float64)
         pattern = names_pattern(names)
+        drafts = [fact.draft for fact in self.facts]
+        filed = {words.fold(word) for draft in drafts for word in (draft.entity, draft.keyword, draft.target)}
+        self.vocabulary = frozenset(filed - self._names - {""})
+        """What facts are filed under: names, keywords and targets."""
         self._fields: dict[Field, Substrings] = {
             "keyword": Substrings([fact.draft.keyword for fact in self.facts]),
             "entity_name": Substrings([_name(fact.draft, user_name, character_name) for fact in self.facts]),
@@ -331,10 +335,10 @@ class Entities:
         filter_values: Sequence[int] = (),
     ) -> Expansion:
         """The words to search by. The user's own words come first: a long reply must not push them out of the ten."""
-        names = (self._user_name, self._character_name)
-        segments, base = association.base_words(text, names=names)
+        names, known = (self._user_name, self._character_name), self.index().vocabulary
+        segments, base = association.base_words(text, names=names, known=known)
         if previous_reply and len(base) < association.BASE_WORDS:
-            before, further = association.base_words(previous_reply, names=names)
+            before, further = association.base_words(previous_reply, names=names, known=known)
             segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
         expanded = association.expand(base, [self._source], count=count, strategy=strategy, filter_values=filter_values)
         return Expansion(segments, base, expanded)
