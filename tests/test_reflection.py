@@ -8,7 +8,6 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -222,7 +221,7 @@ def test_events_of_another_branch_do_not_count(mind: Mind) -> None:
 
 def test_switched_off_it_does_nothing(mind: Mind) -> None:
     mind.days()
-    mind.settings = replace(SETTINGS, enabled=False)
+    mind.settings = ReflectionSettings(enabled=False, counter=15.0)
     assert mind.run() is None
     assert mind.reflector.problem == ""
 

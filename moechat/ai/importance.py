@@ -163,7 +163,7 @@ def rate(told: Event | str, *, known: Container[str] | None = None, planned: boo
         adds = [EVERYDAY]
     total = BASE + sum(adds) + (PLANNED if planned else 0)
     if known is not None and not isinstance(told, str):
-        total += _novelty(told, known)
+        total += novelty(told, known)
     return round(min(HIGHEST, max(LOWEST, total)), 2)
 
 
@@ -179,7 +179,8 @@ def matters(event: Event) -> frozenset[str]:
     return frozenset(word for one in named if (word := one.strip().casefold()) not in _SELF)
 
 
-def _novelty(event: Event, known: Container[str]) -> float:
+def novelty(event: Event, known: Container[str]) -> float:
+    """What being new (+.1) or wholly known (−.1) adds to the importance of an event; 0 where it names nothing."""
     seen = [matter in known for matter in matters(event)]
     if not seen:
         return 0
