@@ -11,7 +11,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from moechat.language import words
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 RECORDS = 25_000  # events and facts; an owner keeps 20,000 (seed 004). Beyond, what came first goes
 SAMPLE = 512  # of a word's records, the newest
+CHANCE = 1e-9  # information of words that meet as often as by chance, but for rounding
+WEIGHED = 128  # of the words told together with one, the most frequent
 WORDS = 16  # of a record
 MOST = 24  # associations of a word
 
@@ -92,10 +94,11 @@ class Cooccurrence:
             if not having:
                 return []
             newest = list(islice(reversed(having), SAMPLE))
-            together = Counter(other for key in newest for other in self._records[key])
+            counted = Counter(chain.from_iterable(map(self._records.__getitem__, newest)))
+            together = dict(counted.most_common(WEIGHED))
             often = {other: len(self._having[other]) for other in together}
             total = len(self._records)
-        del together[word]
+        together.pop(word, None)
         levels = _levels(together, often, len(having) / len(newest), len(having), total)
         ranked = sorted(levels, key=lambda other: (-levels[other], -together[other], other))
         return [(other, levels[other]) for other in ranked[:MOST]]
@@ -149,10 +152,10 @@ def _levels(
 ) -> dict[str, int]:
     """Levels of the words that come up more often with this one than by chance. ``scale`` undoes the sampling."""
     levels = {}
+    all_, of_word = math.log(total + 1), math.log(count)
     for other, seen in together.items():
-        both = min(seen * scale, often[other])
-        information = math.log(both * (total + 1) / (count * often[other]))
-        if information > 0:
-            normal = information / -math.log(both / (total + 1))
-            levels[other] = max(1, round(LEVELS * normal * seen / (seen + 1)))
+        of_both = math.log(min(seen * scale, often[other]))
+        information = of_both + all_ - of_word - math.log(often[other])
+        if information > CHANCE:
+            levels[other] = max(1, round(LEVELS * information / (all_ - of_both) * seen / (seen + 1)))
     return levels
