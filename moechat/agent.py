@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
-
 from moechat import assembly
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.embedding import Embedder
@@ -30,21 +28,23 @@ from moechat.config import Config
 from moechat.cue import Cue
 from moechat.errors import DataError, EmbeddingError, MoeChatError, NotFound
 from moechat.index.dense import Dense
-from moechat.index.vector import VectorTable, embed_cached
 from moechat.memory import context
 from moechat.memory.anchors import Anchors
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
+from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
-from moechat.memory.episodic import Episodic
+from moechat.memory.keeping import Keeping
+from moechat.memory.layers import Layers
 from moechat.memory.overview import overview
-from moechat.memory.recipes import Recipes
 from moechat.memory.roll import Due, Roller, due
+from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Exchange, Message, Recollection, Span, Status
 from moechat.prompts import Prompts
 from moechat.recall import Budget, recall
 from moechat.store.files import FileStore
+from moechat.store.official import Official
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, told
 
 log = logging.getLogger(__name__)
@@ -87,21 +87,15 @@ class Agent:
         self.dense = Dense(
             folder / ".index", around.embedder, settings=around.embedding_settings, load=around.load_embedder
         )
-        self.diary = Diary(self.store, self.dense, user_name=character.user_name, character_name=character.name)
-        self.episodes = Episodes(self.store, self.dense)
-        self.core = CoreMemory(self.store, self.dense)
-        self._lore_tables: dict[str, VectorTable] = {}
-        self._book: tuple[str, WorldBook] | None = None
-        episodic = Episodic(self.episodes, self.store, (character.user_name, character.name))
-        self.recipes = Recipes(lambda: self.config, self.dense, self.diary, episodic, self.core, lambda: self.book)
+        self.layers = Layers(self.store, self.dense, lambda: self.character, lambda: self.config)
         self._prompts = Prompts(around.prompt_folders, character.language)
         self._roller = Roller(
-            self.store, self.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
+            self.store, self.layers.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
             retry_s=self.config.roll.retry_s, character=lambda: self.character, model=around.understanding,
             dedupe_window=self.config.Agent.core_dedupe_window,
-            batch_size=self.config.understanding.batch_size,
+            batch_size=self.config.understanding.batch_size, topics=self.layers.topics, known=self.layers.episodes,
         )  # fmt: skip
-        self._anchors = Anchors(self.core, self.store, around.clock)
+        self._anchors = Anchors(self.layers.core, self.store, around.clock)
         self._before: list[Message] = []
         self._history_problem = ""
         if not self.store.tree.parents:  # the talk that an older program left seeds the first context
@@ -132,7 +126,7 @@ class Agent:
         """What is wrong with files and models, in words, each with its file."""
         found = [str(problem) for problem in self.store.problems]
         found += [str(self._file.problem)] if self._file.problem else []
-        found += [str(problem) for problem in self.book.problems]
+        found += self.layers.problems()
         found += [text for text in (self._history_problem, self.dense.notice, self._roller.problem) if text]
         left, seconds = self._embedding
         if left > SLICE:
@@ -140,22 +134,37 @@ class Agent:
         return found
 
     @property
-    def book(self) -> WorldBook:
-        """The world book under the embedding model that serves."""
-        serving = self.dense.serving
-        name = serving.fingerprint if serving else ""
-        with self._lock:
-            if self._book is None or self._book[0] != name:
-                embed = self._lore_embedder(serving) if serving else None
-                self._book = (name, WorldBook(self.character.folder / "data_base", embed))
-            return self._book[1]
+    def diary(self) -> Diary:
+        return self.layers.diary
 
-    def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
-        table = self._lore_tables.get(embedder.fingerprint)
-        if table is None:
-            folder = self.character.folder / ".index" / f"vectors-{embedder.fingerprint}" / "lore"
-            table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
-        return lambda texts, _kind: embed_cached(embedder, table, texts)
+    @property
+    def core(self) -> CoreMemory:
+        return self.layers.core
+
+    @property
+    def episodes(self) -> Episodes:
+        return self.layers.episodes
+
+    @property
+    def topics(self) -> Topics:
+        return self.layers.topics
+
+    @property
+    def official(self) -> Official:
+        return self.layers.official
+
+    @property
+    def entities(self) -> Entities:
+        return self.layers.entities
+
+    @property
+    def book(self) -> WorldBook:
+        return self.layers.book
+
+    @property
+    def keeping(self) -> Keeping:
+        """The memories, to look after by hand."""
+        return Keeping(self)
 
     # ---- one turn
 
@@ -204,7 +213,7 @@ class Agent:
         spans: list[list[str]] = []
         self._stop.clear()
         try:
-            self._sync()
+            self.layers.sync()
             before = [e for e in self._context(now) if e.id != id_]
             previous = before[-1].char if before else ""
             cue = self._cue(text, now, previous)  # 2. the cue, and all recipes side by side
@@ -318,9 +327,9 @@ class Agent:
         settings = self.config.recall
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
         found = recall(
-            cue, self.recipes.active(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
+            cue, self.layers.recipes.active(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
             budget=Budget(settings.token_budget, dict(settings.min_share.model_dump())),
-            widen=self.diary.widen, in_context={own, *(e.id for e in kept)}, empty_spans=self._empty_spans,
+            widen=self.layers.widen, in_context={own, *(e.id for e in kept)}, empty_spans=self._empty_spans,
         )  # fmt: skip
         return replace(found, dropped=[one for one in found.dropped if one.hit.id != own])
 
@@ -350,37 +359,33 @@ class Agent:
         self.store.follow()
         if not self._around.looks:
             self._roller.by_rules()
-        self._sync()
-        self.book.refresh()
-
-    def _sync(self) -> None:
-        self.diary.sync()
-        self.episodes.sync()
+        self.layers.sync()
+        self.layers.refresh()
 
     def _after_turn(self) -> None:
         self._save_history()
         self._embed_some()
         self._roll()
+        self.layers.associate(self.now())
 
     def _embed_some(self) -> None:
         """A slice of the vectors that are missing; the rest goes behind what else is waiting. Half the time is left free."""
         begun = time.monotonic()
         try:
-            done = self.diary.embed_missing(self._worker.stopping, SLICE)
-            done += self.episodes.embed_missing(self._worker.stopping, SLICE)
+            done = self.layers.embed(self._worker.stopping, SLICE)
         except EmbeddingError as error:
             log.warning("embedding stopped until the next turn: %s", error)
             self.dense.notice = str(error)
             return
         taken_s = time.monotonic() - begun
         space = self.dense.spaces[-1] if self.dense.spaces else None
-        left = self.diary.missing(space) + self.episodes.missing(space) if space else 0
+        left = self.layers.missing(space) if space else 0
         self._embedding = (left, taken_s / max(done, 1) * 2 * left)
         if done and left:
             self._worker.stopping.wait(taken_s)
             self._worker.submit(self._embed_some)
         elif not left and self.dense.changing():
-            self.switch_embedding()
+            self.layers.switch()
 
     def progress(self) -> tuple[int, float]:
         """(exchanges that wait for a vector, about how many seconds that will take)."""
@@ -402,7 +407,7 @@ class Agent:
             before: Due | None = None
             while (work := self._due(closing=closing)) != before and self._roller.run(work, self.now()):
                 self.store.follow()
-                self._sync()
+                self.layers.sync()
                 if not closing:
                     return
                 before = work
@@ -412,11 +417,6 @@ class Agent:
         self._roller.by_rules()
         self._roll()
         self._embed_some()
-
-    def switch_embedding(self) -> None:
-        """The new embedding model's vectors are complete: it serves from now on."""
-        self.dense.switch()
-        self.diary.reopen_vectors()
 
     def tick(self) -> None:
         """Now and then, in the background: a pause settles, an idle hour understands."""
@@ -451,7 +451,7 @@ class Agent:
             self._follow()
             change()
             self._roller.by_rules()
-            self._sync()
+            self.layers.sync()
         self._worker.submit(self._after_turn)
 
     def log(self) -> list[dict[str, object]]:
@@ -474,22 +474,19 @@ class Agent:
         self.store.settle()
         self._save_history()
         self._roller.by_rules()
-        self._sync()
+        self.layers.sync()
 
     def finish(self) -> None:
         """A command's end: settled, understood, and what was just said embedded, before this returns."""
         self.settle()
         self._roll(closing=True)
         with contextlib.suppress(EmbeddingError):  # said when it was used
-            self.diary.embed_missing(self._worker.stopping, SLICE)
-            self.episodes.embed_missing(self._worker.stopping, SLICE)
+            self.layers.embed(self._worker.stopping, SLICE)
 
     def settle_indexes(self) -> None:
         """Wait until what is made in the background (vectors, a trained index) is made."""
         self._worker.wait()
-        for layer in ("diary", "episodes", "core"):
-            if (table := self.dense.table(layer)) is not None:
-                table.settle()
+        self.layers.settle_indexes()
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
@@ -498,8 +495,7 @@ class Agent:
             with contextlib.suppress(ValueError):  # it runs in another thread, and has been told to stop
                 turn.close()
         with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
-            lore = (table.close for table in self._lore_tables.values())
-            for close in (self.store.close, self.dense.close, self.diary.close, *lore, self._worker.close):
+            for close in (self.store.close, self.layers.close, self._worker.close):
                 last.callback(close)
             if not self._around.looks:
                 with self._turn:

@@ -256,7 +256,7 @@ def calibrate(agent: Agent, pairs: Sequence[Pair]) -> Calibration:
     fits, lacking = [], []
     for layer in LAYERS:
         own = [i for i, pair in enumerate(pairs) if pair.layer == layer]
-        before = agent.recipes.threshold({"diary": "events", "core": "profile", "lore": "lore"}[layer])
+        before = agent.layers.recipes.threshold({"diary": "events", "core": "profile", "lore": "lore"}[layer])
         fit = threshold([pairs[i] for i in own], cosines[own], target=target, before=before)
         if fit:
             fits.append(fit)

@@ -27,6 +27,7 @@ from moechat.errors import ConfigError, DataError
 from moechat.model import Layer
 from moechat.schema import (
     AgentSettings,
+    AssociationSettings,
     ChatSettings,
     EmbeddingSettings,
     RecallSettings,
@@ -52,6 +53,7 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "chat": frozenset({"model", "temperature", "single_system", "recalled_position", "context_tokens"}),
     "understanding": frozenset({"llm_timeout_s", "batch_size"}),
     "recall": None,
+    "association": None,
     "roll": None,
     "time": None,
 }
@@ -91,6 +93,7 @@ class Config(BaseSettings):
         "The embedding model; after a change vectors are computed anew by themselves",
     )
     recall: RecallSettings = setting(RecallSettings(), "回忆", "Recall")
+    association: AssociationSettings = setting(AssociationSettings(), "联想与实体", "Association and entities")
     roll: RollSettings = setting(
         RollSettings(),
         "对话滚动：何时理解，何时移出上下文",

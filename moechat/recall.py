@@ -132,7 +132,8 @@ def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Hi
             scores[key] = scores.get(key, 0.0) + recipe.weight / (RRF_K + rank)
             known = hits.get(key)
             hits[key] = hit if known is None else replace(
-                known, features={**hit.features, **known.features}, words=known.words or hit.words, span=known.span or hit.span
+                known, features={**hit.features, **known.features}, words=known.words or hit.words, span=known.span or hit.span,
+                shorter=known.shorter or hit.shorter,
             )  # fmt: skip
     order = sorted(hits, key=lambda key: -scores[key])
     return [hits[key] for key in order]

@@ -219,8 +219,18 @@ class Recipes(Section):
         "联想：消息里的人、事、物出现过的事件与感悟",
         "Association: events and reflections that share who, what or where with the message",
     )
+    by_topic: RecipeSettings = setting(
+        RecipeSettings(weight=0.005, limit=5),
+        "按话题：消息所及的话题与日子里的事",
+        "By topic: events of the topics and days that a message leads to",
+    )
     profile: RecipeSettings = setting(
         RecipeSettings(limit=0), "核心记忆（条数由 Agent.core_top_k 决定）", "Core memory (Agent.core_top_k bounds it)"
+    )
+    entities: RecipeSettings = setting(
+        RecipeSettings(weight=0.5, limit=5),
+        "实体：由联想词找到的人、物、事的属性与关系",
+        "Entities: attributes and relations of who and what the message calls to mind",
     )
     lore: RecipeSettings = setting(RecipeSettings(limit=8), "世界书", "The world book")
 
@@ -304,6 +314,28 @@ class RecallSettings(Section):
     )
     stream: StreamSettings = setting(StreamSettings(), "记忆流如何打分", "How the memory stream scores")
     recipes: Recipes = setting(Recipes(), "各种检索方式", "The ways of recalling")
+
+
+class AssociationSettings(Section):
+    """Word association: what words a message calls to mind, and how facts are searched by them (seed 004)."""
+
+    version: Literal["v18", "v22", "v23", "v23_es"] = setting(
+        "v23_es", "按联想词检索事实的方案", "How facts are searched by associated words"
+    )
+    strategy: Literal["first", "second"] = setting(
+        "first",
+        "first：轮流取各词最可能的联想；second：合在一起，重复出现的升级",
+        "first: each word's next best in turn; second: all together, those that come again rise",
+    )
+    count: Whole = setting(100, "最多多少个联想词", "Associated words at most", ge=0, le=500)
+    filter_values: list[Whole] = setting(
+        [], "不要这些等级（1 到 12）的联想", "Levels of association (1 to 12) that are left out"
+    )
+    wordnet: str = setting(
+        "",
+        "已安装的 WordNet 词库，例如 omw-cmn:1.4；需安装 moechat[wordnet]；留空不用",
+        "Installed wordnets, e.g. oewn:2025 omw-cmn:1.4 (needs moechat[wordnet]); empty: none",
+    )
 
 
 class RollSettings(Section):

@@ -119,8 +119,8 @@ def fill(agent: Agent, progress: Progress) -> int:
     space = agent.dense.spaces[-1] if agent.dense.spaces else None
     total = agent.diary.missing(space) if space else 0
     done = agent.diary.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
-    agent.episodes.sync()
-    agent.episodes.embed_missing(threading.Event())
+    agent.layers.sync()
+    agent.layers.embed(threading.Event())
     if agent.dense.changing():
-        agent.switch_embedding()
+        agent.layers.switch()
     return done

@@ -119,15 +119,15 @@ def test_what_is_fitted_serves_that_model_alone(home: Home) -> None:
         fitted = made.fits[0].threshold
     with home.open() as house:
         agent = house.agent()
-        assert agent.recipes.threshold("events") == fitted
-        assert agent.recipes.threshold("profile") == home.embedder.thresholds.core
+        assert agent.layers.recipes.threshold("events") == fitted
+        assert agent.layers.recipes.threshold("profile") == home.embedder.thresholds.core
     home.embedder = HashEmbedder(home.embedder.dim * 2)
     with home.open() as house:
         agent = house.agent()
         agent.settle_indexes()
         assert agent.dense.serving is not None
         if agent.dense.serving.fingerprint == home.embedder.fingerprint:
-            assert agent.recipes.threshold("events") == home.embedder.thresholds.diary
+            assert agent.layers.recipes.threshold("events") == home.embedder.thresholds.diary
 
 
 def test_a_configured_threshold_comes_before_a_fitted_one(home: Home) -> None:

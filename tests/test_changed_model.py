@@ -162,7 +162,7 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
 
     new, old = CountingEmbedder(NEW, calls=0), CountingEmbedder(OLD)
     with opened(home, new, old) as agent:
-        assert agent.dense.serving is old and agent.recipes.threshold("events") == OLD / 1000
+        assert agent.dense.serving is old and agent.layers.recipes.threshold("events") == OLD / 1000
         found = recalled(agent, "500号面条是哪天吃的")  # the talk goes on while the new model is at work
         assert "500号面条" in shown(found)
         assert "500号面条是哪天吃的" in old.queries and not new.queries
@@ -175,7 +175,7 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
 
         assert (
             agent.dense.serving is new
-            and agent.recipes.threshold("events") == NEW / 1000
+            and agent.layers.recipes.threshold("events") == NEW / 1000
             and agent.dense.changing() is None
         )
         assert "换模型的时候我买了一把蓝雨伞" in old.passages and "换模型的时候我买了一把蓝雨伞" in new.passages

@@ -10,7 +10,7 @@ from fact_blind import BLIND
 from fact_table import CASES, Case
 
 from moechat.ai import rules
-from moechat.ai.happening import importance
+from moechat.ai.importance import rate
 from moechat.memory import contradiction
 from moechat.model import Exchange, FactDraft, Understanding
 
@@ -165,14 +165,9 @@ def test_feelings_and_thanks_are_no_events() -> None:
 
 
 def test_a_death_matters_more_than_a_meal() -> None:
-    assert (
-        importance("我奶奶昨天去世了")
-        > importance("我第一次跳伞")
-        > importance("我昨天看了电影")
-        > importance("我昨天吃了面")
-    )
-    assert importance("my grandmother died yesterday") > importance("I ate noodles yesterday")
-    assert 0.1 <= importance("我终于考上了，太激动了，答应妈妈的事做到了") <= 1.0
+    assert rate("我奶奶昨天去世了") > rate("我第一次跳伞") > rate("我昨天看了电影") > rate("我昨天吃了面")
+    assert rate("my grandmother died yesterday") > rate("I ate noodles yesterday")
+    assert 0.1 <= rate("我终于考上了，太激动了，答应妈妈的事做到了") <= 1.0
 
 
 def test_a_later_message_is_not_needed_for_the_language() -> None:

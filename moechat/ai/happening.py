@@ -17,48 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from moechat.ai.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.ai.importance import rate
 from moechat.language import words
 from moechat.model import Event, Exchange, Span
 
 Language = Literal["zh", "en"]
 
-
-@dataclass(frozen=True)
-class Weight:
-    """A marker of importance: what it adds where ``words`` is found."""
-
-    adds: float
-    words: re.Pattern[str]
-
-
-BASE = 0.4
-WEIGHTS: tuple[Weight, ...] = tuple(
-    Weight(adds, re.compile(pattern, re.I))
-    for adds, pattern in (
-        (0.4, r"去世|过世|走了.*葬礼|葬礼|结婚|求婚|订婚|离婚|分手|怀孕|出生|生了(?:个|一个)?(?:儿子|女儿|宝宝|孩子)|"
-              r"毕业|录取|考上|拿到.*offer|升职|失业|被裁|裁员|辞职|手术|"
-              r"住院|车祸|确诊|癌|搬家|移民|"
-              r"\bdied\b|passed away|funeral|\bmarried\b|engaged|divorced?|broke up|pregnant|\bborn\b|graduat|got "
-              r"(?:in|into|accepted)|promoted|laid off|\bfired\b|lost my job|quit my job|surgery|hospital|accident|"
-              r"diagnosed|cancer|new job"),
-        (0.2, r"丢了|弄丢|不见了|被偷|坏了|摔|吵架|失去|错过|失败|没考|挂科|\blost\b|stolen|\bbroke\b|broken|missed|"
-              r"failed|quarrel|argument|"
-              r"fought"),
-        (0.2, r"答应|约定|约好|说好|保证|承诺|发誓|一言为定|\bpromis|\bswear\b|\bswore\b|agreed to"),
-        (0.2, r"第一次|首次|终于|从来没有过|从未|居然|没想到|first time|for the first|finally|at last|never before"),
-        (0.2, r"太?(?:开心|高兴|难过|伤心|激动|生气|害怕|崩溃|绝望|幸福|感动|后悔|委屈|痛苦|兴奋|焦虑|哭|气死)|"
-              r"\b(?:so happy|overjoyed|heartbroken|"
-              r"devastated|furious|terrified|thrilled|excited|cried|crying|depressed|anxious|ashamed|proud)\b"),
-        (-0.1, r"吃了|喝了|睡|起床|上班|下班|下雨|天气|洗澡|做饭|\b(?:ate|breakfast|lunch|dinner|slept|woke|commut|"
-               r"weather|shower|"
-               r"coffee)\b"),
-    )
-)  # fmt: skip
-PLAN_ADDS = 0.1
 
 _DONE_ZH = re.compile(
     r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|"
@@ -131,17 +98,11 @@ def events(
                 subject=subject,
                 predicate=predicate,
                 object=thing,
-                importance=importance(clause.text, planned=clause.mood == "plan" and span is not None),
+                importance=rate(clause.text, planned=clause.mood == "plan" and span is not None),
                 happened=(span.start, span.end) if span else None,
             )
         )
     return tuple(found)
-
-
-def importance(text: str, *, planned: bool = False) -> float:
-    """The importance (.1 … 1) of what ``text`` tells, by the table above."""
-    total = BASE + sum(weight.adds for weight in WEIGHTS if weight.words.search(text)) + (PLAN_ADDS if planned else 0)
-    return round(min(1.0, max(0.1, total)), 2)
 
 
 def days(start: str, end: str, language: Language) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -62,16 +62,19 @@ class _Snapshot:
 
 
 class CoreMemory:
-    """The facts of one owner. Reads are lock-free on a snapshot; a change of facts, mask or model makes a new one."""
+    """The facts of one owner, and the official ones of the character's author beside them.
 
-    def __init__(self, store: FileStore, dense: Dense) -> None:
-        self._store, self._dense = store, dense
+    Reads are lock-free on a snapshot; a change of facts, mask or model makes a new one.
+    """
+
+    def __init__(self, store: FileStore, dense: Dense, official: Callable[[], Sequence[Fact]] = tuple) -> None:
+        self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
         self._snapshot: _Snapshot | None = None
         self._words: dict[str, tuple[str, ...]] = {}
 
     def current(self) -> list[Fact]:
-        """Visible facts that nothing visible supersedes, oldest first."""
+        """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
         return list(self._now().facts)
 
     def history(self) -> list[Fact]:
@@ -114,10 +117,11 @@ class CoreMemory:
     def _now(self) -> _Snapshot:
         hidden = self._store.hidden()
         serving = self._dense.serving
-        key = (self._store.cache.facts_generation(), frozenset(hidden), serving and serving.fingerprint)
+        official = tuple(self._official())
+        key = (self._store.cache.facts_generation(), frozenset(hidden), serving and serving.fingerprint, official)
         with self._lock:
             if self._snapshot is None or self._snapshot.key != key:
-                facts = visible(self._store.cache.facts(), hidden)
+                facts = visible([*official, *self._store.cache.facts()], hidden)
                 if (
                     self._snapshot is not None
                     and list(self._snapshot.facts) == facts

@@ -23,21 +23,24 @@ from moechat.store.files import FileStore
 TABLE = "episodes"  # their vectors, by text
 BATCH = 64
 NO_VECTOR = -1
+HIDDEN = -1  # a place that an episode does not have
+NO_ROW = -1  # of the cache: it is the author's, or of a cache that was made anew since
 Official = Callable[[], tuple[int, Sequence[Episode]]]
 """(generation, the author's episodes)"""
 
 
 @dataclass(frozen=True)
 class View:
-    """The ``n`` episodes that may be recalled, in the order in which they were written. Times in epoch seconds,
-    ``accessed`` that of the last use or of birth; ``importance`` 0..1."""
+    """The ``n`` episodes that may be recalled, in the order in which they were told, then written. Times in epoch
+    seconds, ``accessed`` that of the last use or of birth; ``importance`` 0..1."""
 
     positions: np.ndarray
     told: np.ndarray
     accessed: np.ndarray
     importance: np.ndarray
     reflection: np.ndarray
-    _places: np.ndarray
+    _place_of: np.ndarray  # by position, HIDDEN where it is not in view
+    _vectors: np.ndarray
     _table: VectorTable | None
     _all: Episodes
 
@@ -51,14 +54,27 @@ class View:
     def relevance(self, vector: np.ndarray | None) -> np.ndarray:
         """(n,) float64: the cosine of each with ``vector`` (dim,), 0 where either has none."""
         scores = np.zeros(len(self))
-        having = np.flatnonzero(self._places >= 0)
+        having = np.flatnonzero(self._vectors >= 0)
         if vector is not None and self._table is not None and len(having):
-            scores[having] = np.maximum(self._table.dot(self._places[having], vector), 0.0)
+            scores[having] = np.maximum(self._table.dot(self._vectors[having], vector), 0.0)
         return scores
 
-    def episodes(self, indices: Iterable[int]) -> list[Episode]:
-        """Those at these places of the view (0..n-1), in that order."""
-        return self._all.at(self.positions[list(indices)].tolist())
+    def each(self, places: Sequence[int]) -> list[tuple[int, Episode]]:
+        """(place, episode) of those at these places of the view (0..n-1), in that order; one that has been replaced since
+        the last ``sync`` is left out."""
+        positions = self.positions[list(places)].tolist()
+        found = self._all.found(positions)
+        return [(place, found[p]) for place, p in zip(places, positions, strict=True) if p in found]
+
+    def episodes(self, places: Sequence[int]) -> list[Episode]:
+        """Those at these places, as ``each`` has them."""
+        return [episode for _, episode in self.each(places)]
+
+    def citing(self, exchanges: Iterable[str]) -> np.ndarray:
+        """(n,) bool: which rest on one of these exchanges."""
+        cited = np.zeros(len(self), dtype=bool)
+        cited[self._in_view([position for id_ in exchanges for position in self._all.citing(id_)])] = True
+        return cited
 
     def by_keyword(self, words: Collection[str]) -> dict[int, list[str]]:
         """Places of the view whose keywords, subject or object are one of ``words``, and which; case is folded."""
@@ -66,15 +82,14 @@ class View:
         for word in words:
             for position in self._all.with_keyword(word):
                 found.setdefault(position, []).append(word)
-        if not found:
-            return {}
-        wanted = np.fromiter(found, dtype=np.int64)
-        places = np.searchsorted(self.positions, wanted)
-        return {
-            int(place): found[int(position)]
-            for place, position in zip(places, wanted, strict=True)
-            if place < len(self.positions) and self.positions[place] == position
-        }
+        places = self._in_view(list(found)).tolist()
+        return {place: found[position] for place, position in zip(places, self.positions[places].tolist(), strict=True)}
+
+    def _in_view(self, positions: Sequence[int]) -> np.ndarray:
+        """The places of those of ``positions`` that are in view."""
+        known = np.array([position for position in positions if position < len(self._place_of)], dtype=np.int64)
+        places: np.ndarray = self._place_of[known]
+        return places[places != HIDDEN]
 
 
 class Episodes:
@@ -83,12 +98,9 @@ class Episodes:
     def __init__(self, store: FileStore, dense: Dense, official: Official = lambda: (0, ())) -> None:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.RLock()
-        self._begin()
-
-    def _begin(self) -> None:
         self._identity, self._generation, self._authored_at = "", -1, -1
         self._ids: list[str] = []
-        self._rows: list[int] = []  # of the cache; -1 for the author's
+        self._rows: list[int] = []
         self._keys: list[bytes] = []
         self._times: list[tuple[float, float, float, bool]] = []  # told, expires, importance, is a reflection
         self._alive: list[bool] = []
@@ -97,9 +109,9 @@ class Episodes:
         self._authored: dict[int, Episode] = {}
         self._citing: dict[str, list[int]] = {}
         self._keywords: dict[str, list[int]] = {}
-        self._columns: np.ndarray | None = None
-        self._places: tuple[object, np.ndarray] | None = None
-        self._view: tuple[object, float, View] | None = None
+        self._columns: tuple[np.ndarray, np.ndarray] | None = None
+        self._vectors: tuple[object, np.ndarray] | None = None
+        self._view: tuple[object, float, float, View] | None = None
         self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it is known
         self._accessed: dict[int, float] = {}
         self.changes = 0
@@ -111,9 +123,11 @@ class Episodes:
         """Take in episodes that came or went since the last call."""
         with self._lock:
             cache = self._store.cache
-            if (identity := cache.identity()) != self._identity:
-                self._begin()
-                self._identity = identity
+            if (identity := cache.identity()) != self._identity:  # made anew: every row has another number
+                for row in list(self._of_row):
+                    self._rows[self._of_row[row]] = NO_ROW
+                    self._drop(self._of_row.pop(row))
+                self._identity, self._generation = identity, -1
             generation = cache.generation()
             if generation != self._generation:
                 for row, id_, told in cache.changed_episodes(self._generation):
@@ -130,7 +144,7 @@ class Episodes:
                 self._drop(position)
             self._authored.clear()
             for episode in episodes:
-                self._authored[self._add(episode.id, _told(episode), -1)] = episode
+                self._authored[self._add(episode.id, _told(episode), NO_ROW)] = episode
             self._authored_at = authored_at
 
     def _add(self, id_: str, told: Mapping, row: int) -> int:
@@ -160,7 +174,7 @@ class Episodes:
             self._changed()
 
     def _changed(self) -> None:
-        self._columns, self._places, self._view = None, None, None
+        self._columns, self._vectors, self._view = None, None, None
         self.changes += 1
 
     # ---- vectors
@@ -181,7 +195,7 @@ class Episodes:
             embed_cached(space.embedder, space.table(TABLE), texts)
             done += len(texts)
         with self._lock:
-            self._places, self._view = (None, None) if done else (self._places, self._view)
+            self._vectors, self._view = (None, None) if done else (self._vectors, self._view)
         return done
 
     def _lacking(self, space: Space) -> list[int]:
@@ -204,31 +218,34 @@ class Episodes:
         with self._lock:
             self._follow_uses()
             key = (self.changes, frozenset(hidden), serving and serving.fingerprint)
-            if self._view is None or self._view[0] != key or moment >= self._view[1]:
-                view, until = self._seen(hidden, moment)
-                self._view = (key, until, view)
-            return self._view[2]
+            if self._view is None or self._view[0] != key or not self._view[1] <= moment < self._view[2]:
+                self._view = (key, *self._seen(hidden, moment))
+            return self._view[3]
 
-    def _seen(self, hidden: Collection[str], moment: float) -> tuple[View, float]:
-        """The view at a moment, and the moment from which on it holds no longer (the next expiry)."""
-        columns = self._arrays()
+    def _seen(self, hidden: Collection[str], moment: float) -> tuple[float, float, View]:
+        """The view at a moment, and from when until when it holds (the expiries around the moment)."""
+        columns, order = self._arrays()
         told, expires, importance, reflection = columns.T
-        keep = np.array(self._alive, dtype=bool) & (expires > moment)
+        keep = np.array(self._alive, dtype=bool)
         for id_ in hidden:
             keep[self._citing.get(id_, [])] = False
             if id_ in self._position:
                 keep[self._position[id_]] = False
-        positions = np.flatnonzero(keep)
+        since = float(expires[keep & (expires <= moment)].max(initial=-np.inf))
+        keep &= expires > moment
+        until = float(expires[keep].min(initial=np.inf))
+        positions = order[keep[order]]
+        place_of = np.full(len(keep), HIDDEN)
+        place_of[positions] = np.arange(len(positions))
         accessed = told.copy()
         for position, at in self._accessed.items():
             accessed[position] = max(told[position], at)
-        until = float(expires[positions].min()) if len(positions) else np.inf
         table = self._dense.table(TABLE)
         view = View(
             positions, told[positions], accessed[positions], importance[positions], reflection[positions] > 0,
-            self._vector_places(table)[positions], table, self,
+            place_of, self._vector_places(table)[positions], table, self,
         )  # fmt: skip
-        return view, until
+        return since, until, view
 
     def _follow_uses(self) -> None:
         """Take in which episodes were used since the last call."""
@@ -241,32 +258,47 @@ class Episodes:
                 self._accessed[position] = at.timestamp()
                 self._view = None
 
-    def _arrays(self) -> np.ndarray:
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n, 4) float64 of ``_times``, and the positions in the order of telling: a cache that is made anew, or an exchange
+        that is understood anew, writes in another."""
         if self._columns is None:
-            self._columns = np.array(self._times, dtype=np.float64).reshape(-1, 4)
+            columns = np.array(self._times, dtype=np.float64).reshape(-1, 4)
+            self._columns = (columns, np.argsort(columns[:, 0], kind="stable"))
         return self._columns
 
     def _vector_places(self, table: VectorTable | None) -> np.ndarray:
         """Where in ``table`` the vector of each episode stands, NO_VECTOR where it has none."""
         if table is None:
             return np.full(len(self._ids), NO_VECTOR)
-        if self._places is None or self._places[0] is not table:
+        if self._vectors is None or self._vectors[0] is not table:
             places = table.lookup(self._keys) if self._keys else np.zeros(0, dtype=np.int64)
-            self._places = (table, np.asarray(places, dtype=np.int64))
-        return self._places[1]
+            self._vectors = (table, np.asarray(places, dtype=np.int64))
+        return self._vectors[1]
 
     def id_at(self, position: int) -> str:
         return self._ids[position]
 
+    def citing(self, exchange: str) -> Sequence[int]:
+        return self._citing.get(exchange, ())
+
     def with_keyword(self, word: str) -> Sequence[int]:
         return self._keywords.get(word.casefold(), ())
 
+    def found(self, positions: Sequence[int]) -> dict[int, Episode]:
+        """Episodes by position; those that have been replaced since the last ``sync`` are left out."""
+        rows = {position: self._rows[position] for position in positions}
+        cached = self._store.cache.episodes_by_row([row for row in rows.values() if row != NO_ROW])
+        told = {p: self._authored.get(p) if row == NO_ROW else cached.get(row) for p, row in rows.items()}
+        return {position: episode for position, episode in told.items() if episode is not None}
+
+    def __contains__(self, matter: object) -> bool:
+        """Whether this memory has told of something, by keyword, subject or object."""
+        return bool(self.with_keyword(str(matter)))
+
     def at(self, positions: Sequence[int]) -> list[Episode]:
         """Episodes by their positions, in that order."""
-        rows = [self._rows[position] for position in positions]
-        found = self._store.cache.episodes_by_row([row for row in rows if row >= 0])
-        told = (self._authored.get(p) if row < 0 else found.get(row) for p, row in zip(positions, rows, strict=True))
-        return [episode for episode in told if episode is not None]
+        found = self.found(positions)
+        return [found[position] for position in positions if position in found]
 
     def get(self, ids: Iterable[str]) -> dict[str, Episode]:
         """Live episodes by id, whether or not they may be recalled now."""

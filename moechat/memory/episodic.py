@@ -1,4 +1,4 @@
-"""Recall over episodes: the memory stream and association (seeds 000 and 001) as recipes of the house.
+"""Recall over episodes: the memory stream, association and topics (seeds 000, 001, 002) as recipes of the house.
 
 A hit on an event of one exchange is a hit on that exchange, so that it counts together with what the diary found word for
 word; a reflection, or an event of several exchanges, stands for itself.
@@ -6,7 +6,7 @@ word; a reflection, or an event of several exchanges, stands for itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -17,8 +17,9 @@ from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes
+from moechat.memory.topics import Topics
 from moechat.model import Episode, Exchange, Hit, Span
-from moechat.recall import Candidates
+from moechat.recall import Candidates, exchange_text
 from moechat.schema import StreamSettings
 from moechat.store.files import FileStore
 
@@ -36,6 +37,7 @@ class Episodic:
 
     episodes: Episodes
     store: FileStore
+    topics: Topics
     speakers: tuple[str, str]
 
     def stream(self, cue: Cue, settings: StreamSettings, *, threshold: float) -> Candidates:
@@ -80,6 +82,27 @@ class Episodic:
         ]
         return self._candidates(cue, "association", hits)
 
+    def by_topic(self, cue: Cue, limit: int) -> Candidates:
+        """Slices of the topics and days that the message leads to (seed 002)."""
+        found = self.topics.recall(cue, cue.now, limit or DEPTH)
+        episodes = self.episodes.get([one.id for one in found])
+        hits = [(episodes[one.id], one.score, one.features, one.words, True) for one in found if one.id in episodes]
+        return self._candidates(cue, "by_topic", hits)
+
+    def widen(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary."""
+        events = [hit for hit in hits if hit.kind == "event"]
+        exchanges = self.store.exchanges(list(dict.fromkeys(source for hit in events for source in hit.sources)))
+        return [self._told(hit, exchanges) if hit.kind == "event" else hit for hit in hits]
+
+    def _told(self, hit: Hit, exchanges: Mapping[str, Exchange]) -> Hit:
+        said = [exchanges[source] for source in hit.sources if source in exchanges]
+        if not said:
+            return hit
+        whole = "\n".join([hit.text, *(exchange_text(one, *self.speakers) for one in said)])
+        asked = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in said)])
+        return replace(hit, text=whole, shorter=(asked, hit.text))
+
     def _perceived(self, text: str) -> list[str]:
         """Subject, predicate and object of what the message tells, and its keywords; without those who talk."""
         told = rules.find(Exchange("", NEVER, text, "")).events
@@ -101,7 +124,9 @@ class Episodic:
             hit = _hit(episode, recipe, score, features, tuple(shared), inside)
             if hit.kind == "event" and (exchange := exchanges.get(episode.event.sources[0])) and len(hit.sources) == 1:
                 side, text = ("user", exchange.user) if exchange.user else ("char", exchange.char)
-                hit = replace(hit, id=exchange.id, kind="", side=side, text=text, time=exchange.at)  # type: ignore[arg-type]
+                hit = replace(
+                    hit, id=exchange.id, kind="", side=side, text=text, time=exchange.at, shorter=(hit.text,)  # type: ignore[arg-type]
+                )  # fmt: skip
             candidates.append((hit, why))
         return candidates
 

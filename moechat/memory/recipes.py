@@ -10,6 +10,7 @@ from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
+from moechat.memory.entities import Entities
 from moechat.memory.episodic import Episodic
 from moechat.memory.world_book import WorldBook
 from moechat.recall import Candidates, Recipe
@@ -26,6 +27,7 @@ class Recipes:
     diary: Diary
     episodic: Episodic
     core: CoreMemory
+    entities: Entities
     book: Callable[[], WorldBook]
 
     def active(self) -> list[Recipe]:
@@ -33,7 +35,8 @@ class Recipes:
         on = {"diary": config.Agent.long_memory, "core": config.Agent.is_core_mem, "lore": config.Agent.lore_books}
         runs: dict[str, Callable[[Cue], Candidates]] = {
             "by_time": self._by_time, "events": self._events, "stream": self._stream,
-            "association": self.episodic.association, "profile": self._profile, "lore": self._lore,
+            "association": self.episodic.association, "by_topic": self._by_topic, "profile": self._profile,
+            "entities": self._entities, "lore": self._lore,
         }  # fmt: skip
         return [
             Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)
@@ -60,6 +63,18 @@ class Recipes:
 
     def _stream(self, cue: Cue) -> Candidates:
         return self.episodic.stream(cue, self.config().recall.stream, threshold=self.threshold("stream"))
+
+    def _by_topic(self, cue: Cue) -> Candidates:
+        return self.episodic.by_topic(cue, self.config().recall.recipes.by_topic.limit)
+
+    def _entities(self, cue: Cue) -> Candidates:
+        config = self.config()
+        how, limit = config.association, config.recall.recipes.entities.limit
+        found = self.entities.search(
+            cue, version=how.version, limit=limit or None, count=how.count, strategy=how.strategy,
+            filter_values=how.filter_values,
+        )  # fmt: skip
+        return [(hit, "") for hit in found]
 
     def _profile(self, cue: Cue) -> Candidates:
         top_k = self.config().Agent.core_top_k

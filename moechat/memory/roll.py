@@ -9,14 +9,17 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from moechat.ai import rules
+from moechat.ai import rules, topic_rules
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.importance import rate
 from moechat.character import Character
 from moechat.errors import DataError, ModelError
 from moechat.memory.core import CoreMemory
+from moechat.memory.episodes import Episodes
+from moechat.memory.topics import Topics
 from moechat.model import Event, Exchange, FactDraft, Understanding
 from moechat.prompts import Prompts
 from moechat.schema import RollSettings
@@ -25,6 +28,7 @@ from moechat.store.formats import text_hash
 
 log = logging.getLogger(__name__)
 LARGEST_BATCH = 20
+TOPIC_TOKENS = 600  # of the topic tree that the model is shown
 RULES_BATCH = 200
 
 
@@ -78,8 +82,8 @@ class Roller:
     retry_s: float
     character: Callable[[], Character]
     model: Callable[[], ChatModel]
-    topics: Callable[[], str] = lambda: ""
-    """The topic tree as text, for the model to reuse its paths."""
+    topics: Topics | None = None
+    known: Episodes | None = None
     dedupe_window: int = 100
     batch_size: int = 0
     failures: int = 0
@@ -101,7 +105,14 @@ class Roller:
 
     def _rules(self, exchange: Exchange) -> Understanding:
         character = self.character()
-        return rules.find(exchange, language=None, user_name=character.user_name, character_name=character.name)
+        found = rules.find(exchange, language=None, user_name=character.user_name, character_name=character.name)
+        return replace(found, events=tuple(map(self._placed, found.events)))
+
+    def _placed(self, event: Event) -> Event:
+        """An event that the rules found, with its topic, and what being new here adds to its importance."""
+        novelty = 0.0 if self.known is None else rate(event, known=self.known) - rate(event)
+        importance = round(min(1.0, max(0.1, event.importance + novelty)), 2)
+        return replace(event, topic=topic_rules.path_for(event, self.topics), importance=importance)
 
     def scene_changed(self, rounds: Sequence[str]) -> bool:
         """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""
@@ -166,7 +177,8 @@ class Roller:
         character = self.character()
         return extraction.understand(
             model, exchanges, known_facts=known, character_name=character.name, user_name=character.user_name,
-            now=now, language=character.language, prompts=self.prompts, topics=self.topics(), timeout_s=self.timeout_s,
+            now=now, language=character.language, prompts=self.prompts, timeout_s=self.timeout_s,
+            topics=self.topics.tree_text(TOPIC_TOKENS) if self.topics else "",
         )  # fmt: skip
 
     def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> None:
