@@ -113,6 +113,10 @@ class TopicIndex:
     def __contains__(self, path: str) -> bool:
         return topic_path(path) in self._nodes
 
+    def __iter__(self) -> Iterator[str]:
+        """All topics, in no order that means anything."""
+        return iter(self._nodes)
+
     # ---- writing
 
     def record(

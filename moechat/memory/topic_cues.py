@@ -29,7 +29,7 @@ MOST_CUES = 3
 COVERED = 0.5  # how much of a name a message must have
 BY_TABLE, BY_WORDS = 0.6, 0.5  # how sure a cue is that the table, or a slice's keywords, gave
 FROM_SLICES = 3
-COMMON = 100  # a keyword that more slices than this have leads to no topic
+COMMON = 100  # a word that more slices, or names, than this have tells none of them from the others
 
 Moves = Sequence[tuple[str, str]]
 
@@ -52,10 +52,11 @@ class Names:
 
     def led(self, tree: TopicIndex, cue: Cue) -> list[Led]:
         """Topics of whose name the message has at least half, by characters."""
-        self._follow(tree)
+        self.follow(tree)
         found: dict[str, list[str]] = {}
         for word in set(cue.words).intersection(self._by_word):
-            for name in self._by_word[word]:
+            names = self._by_word[word]
+            for name in names if len(names) <= COMMON else [word] if word in self._cut else ():
                 found.setdefault(name, []).append(word)
         led = []
         for name, hit in found.items():
@@ -64,7 +65,8 @@ class Names:
                 led += [Led(path, covered, tuple(sorted(hit))) for path in tree.named(name)[:MOST_CUES]]
         return led
 
-    def _follow(self, tree: TopicIndex) -> None:
+    def follow(self, tree: TopicIndex) -> None:
+        """Cut names that are new into words."""
         if self._version == tree.version:
             return
         self._version = tree.version
@@ -82,6 +84,9 @@ class Leads:
         self._dense, self._names = dense, Names()
         self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
 
+    def ready(self, tree: TopicIndex) -> None:
+        self._names.follow(tree)
+
     def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: View) -> list[Led]:
         """The topics that a message leads to, the surest first."""
         ways = [
@@ -97,7 +102,7 @@ class Leads:
             return []
         key = (tree.version, table)
         if self._placed is None or self._placed[0] != key:
-            paths = tree.paths()
+            paths = list(tree)
             places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
             having = np.flatnonzero(places >= 0)
             self._placed = (key, [paths[i] for i in having], places[having])

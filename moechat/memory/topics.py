@@ -142,6 +142,11 @@ class Topics:
         self._ids = dict(self._store.cache.all(f"SELECT row, id FROM episodes WHERE {then}", (self._generation,)))
         self._keys = {id_: row for row, id_ in self._ids.items()}
 
+    def ready(self) -> None:
+        """Cut the names of all topics into words, so that no message waits for it (a fifth of a second for 5,000)."""
+        with self._lock:
+            self._leads.ready(self._tree)
+
     def flush(self) -> None:
         """Write the indexes, where something has changed; the author's episodes are left to the author's files."""
         with self._lock:
@@ -265,15 +270,15 @@ class Topics:
     def embed_missing(self, stop: Signal, limit: int = 0) -> int:
         """Embed the names of topics that have no vector yet, in every space that needs it; ``limit`` bounds them (0: all).
         Returns how many were embedded. Raises EmbeddingError."""
-        return sum(self._leads.fill(space, self._paths(), stop, limit) for space in list(self._dense.spaces))
+        return sum(self._leads.fill(space, self._every(), stop, limit) for space in list(self._dense.spaces))
 
     def missing(self, space: Space) -> int:
         """How many topic names have no vector in this space."""
-        return len(self._leads.lacking(space, self._paths()))
+        return len(self._leads.lacking(space, self._every()))
 
-    def _paths(self) -> list[str]:
+    def _every(self) -> list[str]:
         with self._lock:
-            return self._tree.paths()
+            return list(self._tree)
 
     # ---- looking
 
