@@ -96,22 +96,23 @@ def run(events: int, known: int, count: int) -> list[dict[str, Any]]:
 
 def _stages(house: House, texts: list[str]) -> list[dict[str, Any]]:
     by_stage: dict[str, list[float]] = {stage: [] for stage in (*STAGES, "whole query", "embedding (stand-in)")}
-    with Agents(house).lent(CHARACTER, None) as seat:
-        seat.follow()
+    with Agents(house).lent(CHARACTER, None) as agent:
         begun = time.perf_counter()
-        answer = query(seat, texts[0], score_threshold=0)
+        answer = query(agent, texts[0], score_threshold=0)
         first_ms = (time.perf_counter() - begun) * 1000
-        found = {"events": len(seat.episodes.view(NOW)), "facts": len(seat.entities.index().facts)}
+        found = {"events": len(agent.episodes.view(NOW)), "facts": len(agent.entities.index().facts)}
         for text in texts:
             reply, said = text[:40], text[40:]
             begun = time.perf_counter()
-            seat.follow()
-            answer = query(seat, said, previous_reply=reply, score_threshold=0)
+            agent.store.follow()
+            agent.layers.refresh()
+            agent.layers.sync()
+            answer = query(agent, said, previous_reply=reply, score_threshold=0)
             by_stage["whole query"].append((time.perf_counter() - begun) * 1000)
             for stage, told in answer["additional_info"]["检索耗时"].items():
                 by_stage[stage].append(float(told.split()[0]))
             begun = time.perf_counter()
-            seat.dense.query([text])
+            agent.dense.query([text])
             by_stage["embedding (stand-in)"].append((time.perf_counter() - begun) * 1000)
     return [{"stage": "memory", **found, "first_ms": round(first_ms, 1)}] + [
         {"stage": stage} | p50_p95(took) for stage, took in by_stage.items()

@@ -35,9 +35,14 @@ STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法
 class Memory(Protocol):
     """What a query asks of an agent."""
 
-    dense: Dense
-    episodes: Episodes
-    entities: Entities
+    @property
+    def dense(self) -> Dense: ...
+
+    @property
+    def episodes(self) -> Episodes: ...
+
+    @property
+    def entities(self) -> Entities: ...
 
     def now(self) -> datetime: ...
 
@@ -148,8 +153,8 @@ def _vector(dense: Dense, text: str) -> np.ndarray | None:
 def _best(view: View, scores: np.ndarray, floor: float, limit: int) -> list[tuple[float, Episode]]:
     """Events (no reflections) with a score of at least ``floor``, best first, then the newest."""
     places = np.flatnonzero(meets(scores, floor) & (scores > 0) & ~view.reflection)
-    order = places[np.lexsort((-view.told[places], -scores[places]))][:limit]
-    return list(zip(scores[order].tolist(), view.episodes(order.tolist()), strict=True))
+    order = places[np.lexsort((-view.told[places], -scores[places]))][:limit].tolist()
+    return [(float(scores[i]), episode) for i in order for episode in view.episodes([i])]  # one may be gone by now
 
 
 # ---- shapes

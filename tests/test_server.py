@@ -206,6 +206,38 @@ def test_many_requests_at_once_are_all_answered(url: str) -> None:
     assert all(answer["memory_events"] for answer in told)
 
 
+def test_asking_while_the_author_writes_is_always_answered(client: TestClient) -> None:
+    def write(number: int) -> int:
+        row = {
+            "store": "official",
+            "type": "event",
+            "text": f"第{number}只风筝",
+            "keywords": ["风筝"],
+            "id": f"k{number}",
+        }
+        made = client.post("/memories", params={"character": SAMPLE}, json=row)
+        gone = client.delete(f"/memories/official/k{number}", params={"character": SAMPLE}) if number % 2 else made
+        return max(made.status_code, gone.status_code)
+
+    def read(_: int) -> int:
+        return client.post("/query", json={"query": "风筝和红色", "character": SAMPLE, "limit": 50}).status_code
+
+    with ThreadPoolExecutor(4) as pool:
+        told = [*pool.map(lambda n: write(n // 2) if n % 2 else read(n), range(48))]
+    assert set(told) <= {200, 201}
+    assert client.get("/memories", params={"character": SAMPLE, "q": "风筝"}).json()["total"] == 12
+
+
+def test_a_hand_edit_of_the_official_store_holds_from_the_next_question(client: TestClient, root: Path) -> None:
+    path = client.app.state.house.data / "agents" / SAMPLE / "events.yaml"  # type: ignore[attr-defined]
+    asked = {"query": "你最擅长什么", "character": SAMPLE}
+    assert client.post("/query", json=asked).json()["memory_events"][0]["index"] == "e024"
+    path.write_text(path.read_text(encoding="utf-8").replace("说擅长等：", "说擅长发呆和等："), encoding="utf-8")
+    assert "发呆" in client.post("/query", json=asked).json()["memory_events"][0]["description"]
+    path.unlink()
+    assert client.post("/query", json=asked).json()["memory_events"] == []
+
+
 # ---- bad input
 
 
@@ -426,13 +458,13 @@ def test_no_more_agents_are_open_than_allowed_and_the_idle_make_room(tmp_path: P
     with home.open() as house:
         agents = Agents(house, most=2)
         for user in ("a", "b", "c", "a"):
-            with agents.lent(CHARACTER, user, new=True) as seat:
-                seat.agent.finish()
+            with agents.lent(CHARACTER, user, new=True) as agent:
+                agent.finish()
         with agents.lent(CHARACTER, "a"), agents.lent(CHARACTER, "b", new=True):
             with pytest.raises(Busy, match="try again"), agents.lent(CHARACTER, "c", new=True):
                 pass
-            with agents.lent(CHARACTER, "a") as seat:
-                assert seat.agent.store.folder.name == "a"
+            with agents.lent(CHARACTER, "a") as agent:
+                assert agent.store.folder.name == "a"
         with agents.lent(CHARACTER, "c", new=True):
             pass
 

@@ -1,4 +1,4 @@
-"""The memories that requests use, within bounds."""
+"""The agents that requests use, within bounds."""
 
 from __future__ import annotations
 
@@ -6,68 +6,22 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from moechat.character import default_character
 from moechat.errors import EmbeddingError, MoeChatError, NotFound
-from moechat.language.association import Associations, Table, shipped
 from moechat.memory import context
-from moechat.memory.entities import Entities
-from moechat.memory.episodes import Episodes
-from moechat.store.official import Official
 
 if TYPE_CHECKING:
     from moechat.agent import Agent
     from moechat.house import House
 
 MOST_AGENTS = 16  # open at once
+SOON = 256  # of the author's new events, that are embedded at once; the rest waits for the background
 
 
 class Busy(MoeChatError):
     """All places are taken right now."""
-
-
-class Seat:
-    """One agent's memory as requests ask it, with the author's beside the owner's."""
-
-    def __init__(self, agent: Agent) -> None:
-        character = agent.character
-        self.agent, self.dense = agent, agent.dense
-        self.official = Official(
-            character.folder,
-            zone=agent.config.time.tzinfo,
-            names=lambda: {"user": agent.character.user_name, "char": agent.character.name},
-        )
-        self.episodes = Episodes(agent.store, agent.dense, lambda: (self.official.generation, self.official.episodes()))
-        self.entities = Entities(
-            lambda: [*agent.core.current(), *self.official.facts()],
-            Associations([Table(character.folder / "associations.tsv"), shipped()]),
-            user_name=character.user_name,
-            character_name=character.name,
-        )
-        self._stop, self._following = threading.Event(), threading.Lock()
-        self._embedded = 0
-
-    def now(self) -> datetime:
-        return self.agent.now()
-
-    def follow(self) -> None:
-        """Take in what hands, the talk and other processes changed."""
-        with self._following:
-            self.agent.store.follow()
-            self.official.refresh()
-            self.episodes.sync()
-            if self.episodes.changes != self._embedded:
-                with contextlib.suppress(EmbeddingError):  # told by agent.problems()
-                    self.episodes.embed_missing(self._stop)
-                self._embedded = self.episodes.changes
-
-    def last_reply(self) -> str:
-        """What the character said last in the talk that is still in the context, "" where there is none."""
-        exchanges = context.path(self.agent.store)
-        idle_h = (self.now() - exchanges[-1].at).total_seconds() / 3600 if exchanges else 0.0
-        return exchanges[-1].char if exchanges and idle_h < self.agent.config.roll.idle_cut_h else ""
 
 
 class Agents:
@@ -75,13 +29,14 @@ class Agents:
 
     def __init__(self, house: House, most: int = MOST_AGENTS) -> None:
         self._house, self._most = house, most
-        self._lock = threading.Lock()
+        self._lock, self._embedding = threading.Lock(), threading.Lock()
         self._lent: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._seats: dict[tuple[str, str], Seat] = {}
+        self._embedded: dict[tuple[str, str], int] = {}  # the generation of the author's store whose vectors are made
 
     @contextlib.contextmanager
-    def lent(self, character: str | None, user: str | None, *, new: bool = False) -> Iterator[Seat]:
-        """The memory of a character (default: the configured one, else the first by name) and a user, while it is used.
+    def lent(self, character: str | None, user: str | None, *, new: bool = False) -> Iterator[Agent]:
+        """The agent of a character (default: the configured one, else the first by name) and a user, while it is used. It
+        has taken in what hands, the talk and other processes changed.
 
         Raises NotFound for a user without memory unless ``new``, PathError for an impossible name, Busy.
         """
@@ -93,17 +48,21 @@ class Agents:
             self._make_room(key)
             self._lent[key] = self._lent.pop(key, 0) + 1
         try:
-            yield self._seat(key)
+            agent = self._house.agent(name, user or None)
+            self._follow(key, agent)
+            yield agent
         finally:
             with self._lock:
                 self._lent[key] -= 1
 
-    def _seat(self, key: tuple[str, str]) -> Seat:
-        agent = self._house.agent(key[0], key[1] or None)
-        seat = self._seats.get(key)
-        if seat is None or seat.agent is not agent:
-            seat = self._seats[key] = Seat(agent)
-        return seat
+    def _follow(self, key: tuple[str, str], agent: Agent) -> None:
+        agent.store.follow()
+        agent.layers.refresh()
+        agent.layers.sync()
+        if self._embedded.get(key) != agent.official.generation:
+            with self._embedding, contextlib.suppress(EmbeddingError):  # told by agent.problems()
+                agent.episodes.embed_missing(threading.Event(), SOON)
+            self._embedded[key] = agent.official.generation
 
     def _known(self, character: str | None) -> str:
         name = character or default_character(self._house.data, self._house.config)
@@ -118,5 +77,12 @@ class Agents:
             if idle is None:
                 raise Busy(f"{self._most} memories are being asked right now; try again in a second")
             del self._lent[idle]
-            self._seats.pop(idle, None)
+            self._embedded.pop(idle, None)
             self._house.release(*idle)
+
+
+def last_reply(agent: Agent) -> str:
+    """What the character said last in the talk that is still in the context, "" where there is none."""
+    exchanges = context.path(agent.store)
+    idle_h = (agent.now() - exchanges[-1].at).total_seconds() / 3600 if exchanges else 0.0
+    return exchanges[-1].char if exchanges and idle_h < agent.config.roll.idle_cut_h else ""

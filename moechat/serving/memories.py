@@ -14,10 +14,10 @@ from fastapi import APIRouter, Body
 from fastapi import Query as Asked
 from pydantic import Field
 
+from moechat.agent import Agent
 from moechat.memory.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
-from moechat.memory.keeping import Keeping
 from moechat.model import Episode, Fact
-from moechat.serving.agents import Agents, Seat
+from moechat.serving.agents import Agents
 from moechat.serving.queries import MAX_TEXT, Whose
 from moechat.store.formats import episode_value
 from moechat.store.official import FieldError, Values, written
@@ -47,35 +47,34 @@ def router(agents: Agents) -> APIRouter:
 
     @routes.get("")
     def listed(asked: Annotated[Listing, Asked()]) -> Row:
-        with agents.lent(asked.character, asked.user) as seat:
-            return _listed(seat, asked)
+        with agents.lent(asked.character, asked.user) as agent:
+            return _listed(agent, asked)
 
     @routes.get("/{store}/{id_:path}")
     def told(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
-        with agents.lent(whose.character, whose.user) as seat:
-            return _told(seat, store, id_)
+        with agents.lent(whose.character, whose.user) as agent:
+            return _told(agent, store, id_)
 
     @routes.post("", status_code=201)
     def added(values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
         store = values.pop("store", None)
         if store not in ("user", "official"):
             raise FieldError("store", store, "expects user or official")
-        with agents.lent(whose.character, whose.user, new=store == "user") as seat:
-            return _added(seat, store, values)
+        with agents.lent(whose.character, whose.user, new=store == "user") as agent:
+            return _added(agent, store, values)
 
     @routes.patch("/{store}/{id_:path}")
     def changed(store: Store, id_: str, values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
-        with agents.lent(whose.character, whose.user) as seat:
-            return _changed(seat, store, id_, values)
+        with agents.lent(whose.character, whose.user) as agent:
+            return _changed(agent, store, id_, values)
 
     @routes.delete("/{store}/{id_:path}")
     def gone(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
-        with agents.lent(whose.character, whose.user) as seat:
+        with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
-                return {"gone": [_of_user(as_json(one)) for one in Keeping(seat.agent).forget([id_])]}
-            seat.official.refresh()
-            row = _of_author(seat.official.get(id_))
-            seat.official.delete(id_)
+                return {"gone": [_of_user(as_json(one)) for one in agent.keeping.forget([id_])]}
+            row = _of_author(agent.official.get(id_))
+            agent.official.delete(id_)
             return {"gone": [row]}
 
     return routes
@@ -84,17 +83,16 @@ def router(agents: Agents) -> APIRouter:
 # ---- reading
 
 
-def _listed(seat: Seat, asked: Listing) -> Row:
+def _listed(agent: Agent, asked: Listing) -> Row:
     """A page of both stores, the author's before the owner's."""
-    seat.official.refresh()
     authored: Sequence[Episode | Fact] = ()
     kind = asked.type
     if asked.store != "user" and not asked.archived and (kind is None or kind == "event" or kind == "fact"):
-        authored = seat.official.search(asked.q, kind, MOST) if asked.q.strip() else seat.official.listed(kind)
+        authored = agent.official.search(asked.q, kind, MOST) if asked.q.strip() else agent.official.listed(kind)
     rows = [_of_author(one) for one in authored[asked.offset : asked.offset + asked.limit]]
     total = len(authored)
     if asked.store != "official":
-        page = Keeping(seat.agent).listed(
+        page = agent.keeping.listed(
             [kind] if kind else UNDERSTOOD, search=asked.q, archived=asked.archived,
             limit=max(asked.limit - len(rows), 1), offset=max(asked.offset - len(authored), 0),
         )  # fmt: skip
@@ -103,11 +101,10 @@ def _listed(seat: Seat, asked: Listing) -> Row:
     return {"memories": rows, "total": total}
 
 
-def _told(seat: Seat, store: Store, id_: str) -> Row:
+def _told(agent: Agent, store: Store, id_: str) -> Row:
     if store == "user":
-        return _of_user(details_as_json(Keeping(seat.agent).get(id_)))
-    seat.official.refresh()
-    return _of_author(seat.official.get(id_))
+        return _of_user(details_as_json(agent.keeping.get(id_)))
+    return _of_author(agent.official.get(id_))
 
 
 def _of_user(row: Row) -> Row:
@@ -132,7 +129,7 @@ def _of_author(one: Episode | Fact) -> Row:
 # ---- writing
 
 
-def _added(seat: Seat, store: Store, values: Row) -> Row:
+def _added(agent: Agent, store: Store, values: Row) -> Row:
     kind, id_ = values.pop("type", None), values.pop("id", None)
     if kind not in ("event", "fact"):
         raise FieldError("type", kind, "expects event or fact")
@@ -140,7 +137,7 @@ def _added(seat: Seat, store: Store, values: Row) -> Row:
         raise FieldError("id", id_, "expects text; leave it out to have one made")
     _bounded(values)
     if store == "official":
-        add = seat.official.add_event if kind == "event" else seat.official.add_fact
+        add = agent.official.add_event if kind == "event" else agent.official.add_fact
         return _of_author(add(values, id_))
     if kind == "event":
         raise FieldError("type", kind, "the user's events come from talk; write a fact, or to the official store")
@@ -150,20 +147,20 @@ def _added(seat: Seat, store: Store, values: Row) -> Row:
     if id_ is not None:
         raise FieldError("id", id_, "is for the official store alone; leave it out")
     told = written("fact", values)
-    made = Keeping(seat.agent).add_fact(
+    made = agent.keeping.add_fact(
         told["text"], entity=told.get("entity", "user"), keyword=told.get("keyword", ""), target=told.get("target", ""),
         kind=told.get("kind", "attribute"), polarity=int(told.get("polarity", "1")), single=told.get("single") == "true",
     )  # fmt: skip
     return _of_user(as_json(made))
 
 
-def _changed(seat: Seat, store: Store, id_: str, values: Row) -> Row:
+def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
     if not values:
         raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
     _bounded(values)
     if store == "official":
-        return _of_author(seat.official.update(id_, values))
-    keeping = Keeping(seat.agent)
+        return _of_author(agent.official.update(id_, values))
+    keeping = agent.keeping
     for key, value in values.items():
         if key not in ("text", *MARKS):
             raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")
@@ -178,7 +175,7 @@ def _changed(seat: Seat, store: Store, id_: str, values: Row) -> Row:
         (keeping.archive if values["archived"] else keeping.restore)([id_])
     if "pinned" in values:
         keeping.pin([id_], values["pinned"])
-    return _told(seat, "user", id_)
+    return _told(agent, "user", id_)
 
 
 def _bounded(values: Values) -> None:

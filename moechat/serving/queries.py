@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from moechat import query as answers
-from moechat.serving.agents import Agents
+from moechat.serving.agents import Agents, last_reply
 
 MAX_TEXT = 4000
 MAX_NAME = 200
@@ -70,9 +70,9 @@ def router(agents: Agents) -> APIRouter:
 
     @routes.post("/expand_words")
     def expand_words(asked: Expand) -> dict[str, Any]:
-        with agents.lent(asked.character, asked.user) as seat:
+        with agents.lent(asked.character, asked.user) as agent:
             return answers.expand_words(
-                seat.entities, asked.sentence, count=asked.chinese_rd_count, strategy=asked.logic_type,
+                agent.entities, asked.sentence, count=asked.chinese_rd_count, strategy=asked.logic_type,
                 filter_values=asked.filter_values,
             )  # fmt: skip
 
@@ -80,10 +80,9 @@ def router(agents: Agents) -> APIRouter:
 
 
 def _answer(agents: Agents, asked: Query) -> dict[str, Any]:
-    with agents.lent(asked.character, asked.user) as seat:
-        seat.follow()
-        previous = seat.last_reply() if asked.previous_reply is None else asked.previous_reply
+    with agents.lent(asked.character, asked.user) as agent:
+        previous = last_reply(agent) if asked.previous_reply is None else asked.previous_reply
         return answers.query(
-            seat, asked.query, limit=asked.limit, score_threshold=asked.score_threshold, version=asked.version,
+            agent, asked.query, limit=asked.limit, score_threshold=asked.score_threshold, version=asked.version,
             previous_reply=previous,
         )  # fmt: skip
