@@ -205,6 +205,14 @@ class HybridIndex:
         with self._lock:
             return _Search(self, text, vector, spans, hints, restrict, hidden, speakers).ranked(k)
 
+    def compact(self) -> None:
+        """Leave nothing of what was removed."""
+        with self._lock:
+            self.lexical.compact()
+            dead = ~self._columns["alive"]
+            for name, column in self._columns.items():
+                column[dead] = np.nan if name in ("start", "end") else 0
+
     def flush(self) -> None:
         """Write what is new; vectors are the caller's."""
         with self._lock:

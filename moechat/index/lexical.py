@@ -195,6 +195,23 @@ class LexicalIndex:
         self._sweep(manifest)
         self.stale = False
 
+    def compact(self) -> None:
+        """Leave nothing of what was removed: the living documents in one segment, and the words that they have."""
+        frozen = frozen_from([*self._segments(), Tail()])
+        living = np.flatnonzero(self._df[: len(self._names)] > 0)
+        renumbered = np.zeros(len(self._names), np.int32)
+        renumbered[living] = np.arange(len(living))
+        arrays = dict(frozen.arrays) | {part: renumbered[frozen.arrays[part]] for part in ("terms", "doc_terms")}
+        self._names = [self._names[term] for term in living.tolist()]
+        self._terms = {name: term for term, name in enumerate(self._names)}
+        self._df = np.concatenate([self._df[living], np.zeros(1024, np.int32)])
+        self._frozen = [Segment(arrays, np.zeros(frozen.size, np.bool_))] if frozen.size else []
+        self._tail = Tail()
+        if self.folder is not None:  # another process may have files of a later generation open
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                told = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+                self._generation = max(self._generation, int(told["generation"]))
+
     def refresh(self) -> None:
         """Read what another process has written since; what was added here and not flushed is given up."""
         assert self.folder is not None

@@ -115,6 +115,21 @@ class Diary:
                 self._index.flush()
                 self._written = self._manifest()
 
+    @contextlib.contextmanager
+    def erasing(self) -> Iterator[None]:
+        """Words go from the record in here; after it nothing of what died is left in their index. Cut short, or failed, the
+        index belongs to nobody and is made anew at the next start."""
+        with self._rows():
+            _mark(self._lexical).unlink(missing_ok=True)
+        yield
+        with self._lock:
+            self.sync()
+            self._index.compact()
+            with self._rows():
+                self._index.flush()
+                _mark(self._lexical).write_text(self._identity, encoding="utf-8")
+                self._written = self._manifest()
+
     # ---- following the store
 
     def sync(self) -> None:

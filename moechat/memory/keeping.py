@@ -7,7 +7,7 @@ archive and into oblivion, or what it replaced would hold again. ``forget`` remo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Literal
 
@@ -129,7 +129,9 @@ class Keeping(Catalogue):
             told.extend(self.memories(lost.ids))
             words.extend({*lost.texts, *map(without_notice, lost.texts)})
             saved = self._saved()
-            erasure.erase(self._store, lost)
+            erasure.check(self._store, lost)
+            with self._agent.diary.erasing() if lost.exchanges else nullcontext():
+                erasure.erase(self._store, lost)
             if saved is not None:
                 context.save(self._store.folder, [message for message in saved if message.content not in words])
 

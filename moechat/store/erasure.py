@@ -2,9 +2,9 @@
 
 ``gone`` says what goes along: what was derived from an exchange, what rests on an event, what sums up a fact. ``erase``
 removes it: records of day files, notes and core memory, entries of the log and what other entries quote, state, the cache
-with its free pages, and copies that a crash left behind. Indexes of words are made anew (the cache gets a new identity,
-which they follow); vectors and the saved context are the caller's, who has ``Gone.texts`` to find them by. It is safe to
-do again what was cut short: an exchange is taken back first, and leaves the log last.
+with its free pages, and copies that a crash left behind. Indexes, vectors and the saved context are the caller's, who has
+``Gone.texts`` to find them by. It is safe to do again what was cut short: an exchange is taken back first, and leaves the
+log last.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,19 +92,20 @@ def erase(store: FileStore, lost: Gone) -> None:
     """Remove the bytes. Raises MoeChatError, before anything is written, where one of the exchanges is being answered or a
     file that holds some of it cannot be written."""
     with store.writing():
-        _check(store, lost)
+        check(store, lost)
         if back := [id_ for id_ in lost.exchanges if id_ in store.tree and id_ not in store.tree.retracted]:
             store.record([{"op": "retract", "id": id_} for id_ in back])
         _erase_derived(store, lost)
         _erase_said(store, lost.exchanges)
-        _erase_rows(store, anew=bool(lost.exchanges))
+        _erase_rows(store)
         store.state.forget(lost.ids)
         _erase_entries(store, lost)
         _sweep(store)
         store.follow(all_files=True)
 
 
-def _check(store: FileStore, lost: Gone) -> None:
+def check(store: FileStore, lost: Gone) -> None:
+    """Raises MoeChatError where one of the exchanges is being answered, DataError where a file cannot be written."""
     for id_ in lost.exchanges:
         if store.is_streaming(id_):
             raise MoeChatError(f"exchange {id_} is being answered right now; wait for its end, then forget it")
@@ -173,15 +173,13 @@ def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
             store.sign(name, Signature.of(path))
 
 
-def _erase_rows(store: FileStore, *, anew: bool) -> None:
-    """Nothing of dead rows is left in the cache, nor in its free pages. ``anew``: indexes by row are to be made again."""
+def _erase_rows(store: FileStore) -> None:
+    """Nothing of dead rows is left in the cache, nor in its free pages."""
     cache = store.cache
     with cache.transaction() as db:
         cache.next_generation(db)
         db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '' WHERE alive = 0")
         db.execute("UPDATE episodes SET data = '{}' WHERE alive = 0")
-        if anew:
-            db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (uuid.uuid4().hex,))
     try:
         cache.all("VACUUM")
         busy = cache.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
