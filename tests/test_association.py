@@ -264,6 +264,29 @@ def test_only_new_keywords_are_embedded() -> None:
     assert "猫甲" not in {word for word, _ in source.associations("猫乙")}
 
 
+def test_a_word_that_is_no_keyword_is_embedded_once() -> None:
+    asked: list[str] = []
+
+    def ask(texts: Sequence[str]) -> np.ndarray:
+        asked.extend(texts)
+        return np.array([_corner(text) for text in texts])
+
+    source = Neighbours(lambda texts: np.array([_corner(text) for text in texts]), ask)
+    source.follow(KEYWORDS)
+    assert source.associations("猫戊") == source.associations("猫戊") != []
+    assert asked == ["猫戊"]
+
+
+def test_another_embedding_model_begins_anew() -> None:
+    size = [64]
+    source = Neighbours(lambda texts: np.array([np.resize(_corner(text), size[0]) for text in texts]))
+    source.follow(KEYWORDS, "small")
+    source.associations("猫戊")
+    size[0] = 128
+    source.follow(KEYWORDS, "large")
+    assert {word for word, _ in source.associations("猫戊")} == {"猫甲", "猫乙", "猫丙"}
+
+
 def test_without_an_embedding_model_there_are_no_neighbours() -> None:
     source = Neighbours(lambda _: None)
     source.follow(KEYWORDS)

@@ -28,6 +28,7 @@ from moechat.language import words
 
 Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12 (at once)
 Strategy = Literal["first", "second"]
+Embed = Callable[[Sequence[str]], "np.ndarray | None"]
 
 LEVELS = 12
 COUNT = 100  # expanded words, unless asked otherwise; the seed: 100–500
@@ -39,6 +40,7 @@ CACHED = 4096  # words whose associations are kept
 FAR = 2.5  # standard deviations above the mean cosine from which a keyword is a neighbour: level 1
 NEAR = 8.0  # at which it is level 12
 NEIGHBOURS = 12  # per word
+NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
 class Source(Protocol):
@@ -254,20 +256,25 @@ def shipped() -> Table:
 class Neighbours:
     """The memory's own keywords nearest to a word, by the embedding model.
 
-    ``embed`` gives (n, dim) unit vectors, None where no model serves. How near is told by how far the cosine stands out
-    among all the keywords, in standard deviations: bare cosines mean something else in every model. ``follow`` sets the
-    keywords; a word that is not among them is embedded when it is asked for.
+    ``embed`` gives (n, dim) unit vectors of keywords, None where no model serves; ``ask`` those of words that are asked for
+    and are no keywords (``embed`` unless given). How near is told by how far the cosine stands out among all the keywords, in
+    standard deviations: bare cosines mean something else in every model.
     """
 
-    def __init__(self, embed: Callable[[Sequence[str]], np.ndarray | None], *, limit: int = 20_000) -> None:
-        self._embed, self._limit = embed, limit
-        self._known: tuple[Mapping[str, int], np.ndarray] = {}, np.zeros((0, 0), dtype=np.float32)
-        self.generation = 0
+    generation = 0
 
-    def follow(self, keywords: Iterable[str]) -> None:
-        """Take over the keywords, the newest ``limit`` of them; only new ones are embedded."""
+    def __init__(self, embed: Embed, ask: Embed | None = None, *, limit: int = 5_000) -> None:
+        self._embed, self._ask, self._limit = embed, ask or embed, limit
+        self._space: object = None
+        self._known: tuple[Mapping[str, int], np.ndarray] = {}, NO_VECTORS
+        self._asked: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def follow(self, keywords: Iterable[str], space: object = None) -> None:
+        """Take over the keywords, the newest ``limit`` of them; only new ones are embedded. ``space`` is what the vectors belong
+        to (the model's fingerprint): in another one all are."""
         wanted = list(dict.fromkeys(map(words.fold, keywords)))[-self._limit :]
-        rows, vectors = self._known
+        rows, vectors = self._known if space == self._space else ({}, NO_VECTORS)
         if wanted == list(rows):
             return
         new = [word for word in wanted if word not in rows]
@@ -275,23 +282,41 @@ class Neighbours:
         if made is None:
             return
         by_word = {word: vectors[row] for word, row in rows.items()} | dict(zip(new, made, strict=True))
-        self._known = (
-            {word: row for row, word in enumerate(wanted)},
-            np.array([by_word[word] for word in wanted], dtype=np.float32),
-        )
-        self.generation += 1
+        kept = np.array([by_word[word] for word in wanted], dtype=np.float32) if wanted else NO_VECTORS
+        with self._lock:
+            if space != self._space:
+                self._asked.clear()
+            self._space, self._known = space, ({word: row for row, word in enumerate(wanted)}, kept)
+            self.generation += 1
 
     def associations(self, word: str) -> Sequence[Association]:
+        word = words.fold(word)
         rows, vectors = self._known
         if len(rows) < NEIGHBOURS:
             return []
-        row = rows.get(words.fold(word))
-        asked = vectors[row][None] if row is not None else self._embed([word])
-        if asked is None:
+        row = rows.get(word)
+        asked = vectors[row] if row is not None else self._vector(word)
+        if asked is None or len(asked) != vectors.shape[1]:
             return []
-        near = vectors @ asked[0]
+        near = np.einsum("ij,j->i", vectors, asked)  # in this thread: a second one waits on a busy machine
         standing = (near - near.mean()) / max(float(near.std()), 1e-6)
         order = [int(i) for i in np.argsort(-standing, kind="stable")[: NEIGHBOURS + 1] if i != row][:NEIGHBOURS]
         levels = np.rint(1 + (standing[order] - FAR) * (LEVELS - 1) / (NEAR - FAR)).clip(1, LEVELS)
         keywords = list(rows)
         return [(keywords[i], int(level)) for i, level in zip(order, levels, strict=True) if standing[i] >= FAR]
+
+    def _vector(self, word: str) -> np.ndarray | None:
+        with self._lock:
+            if word in self._asked:
+                self._asked.move_to_end(word)
+                return self._asked[word]
+            space = self._space
+        made = self._ask([word])
+        if made is None:
+            return None
+        with self._lock:
+            if space == self._space:
+                self._asked[word] = made[0]
+                if len(self._asked) > CACHED:
+                    self._asked.popitem(last=False)
+        return made[0]
