@@ -254,13 +254,16 @@ class FileStore:
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
 
     def _touch(self, entries: Sequence[Entry]) -> None:
-        """What the standing answers rested on was used: every memory that entered the prompt, once an exchange."""
+        """What the standing answers rested on was used: every memory that entered the prompt, once an exchange, and with an
+        exchange the events that tell of it."""
         used: dict[str, None] = {}
         for entry in entries:
             variant = self.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
             for hit in variant.hits if variant else ():
                 if "dropped" not in hit:
                     used[str(hit["id"])] = None
+        told = (episode for _, episode in self.cache.episodes_citing(list(used)))
+        used |= dict.fromkeys(episode.id for episode in told if episode.kind == "event")
         self.state.touch(list(used), self.clock.now())
 
     def select(self, id_: str, variant: int | None = None) -> None:
