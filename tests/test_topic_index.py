@@ -179,6 +179,15 @@ def test_merging_unites_and_keeps_the_newer_of_two() -> None:
     assert "eating" not in index
 
 
+def test_a_topic_that_only_its_own_slice_named_takes_that_slice() -> None:
+    index = TopicIndex()
+    index.record(1, "c", NOW, ["a"])
+    index.record(2, "c", NOW - HOUR, ["a"])
+    index.move("c", "a")
+    assert index.tree() == ["a [root] {slices: 2}"]
+    assert TopicIndex.of_columns(index.columns()).bindings() == index.bindings()
+
+
 def test_a_topic_cannot_move_below_itself_or_from_nowhere() -> None:
     index = TopicIndex()
     index.record(1, "food", NOW)
@@ -294,7 +303,7 @@ def told(steps: list[tuple]) -> tuple[TopicIndex, Plain]:
     return index, plain
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(STEP, max_size=25))
 def test_rebuilt_restored_and_slow_equal_incremental(steps: list[tuple]) -> None:
     index, plain = told(steps)

@@ -46,6 +46,7 @@ RECENCY = np.array([0.30, 0.22, 0.15, 0.08, 0.0])
 ACTIVATION, INDEPENDENCE, DIFFUSION = 0.50, 0.30, 0.20
 
 DEFAULT = ActivationProfile()
+USUAL = astuple(DEFAULT)
 UNRELATED_DIFFUSION = 0.45
 SHORT_ACTIVATION = 0.05
 
@@ -83,11 +84,15 @@ def profile_of(values: ActivationProfile | Sequence[float | None] | None) -> Act
     """A profile as it counts: null (in all or in part) is the default, everything is held to 0..1."""
     if values is None:
         return DEFAULT
-    given = astuple(values) if isinstance(values, ActivationProfile) else tuple(values)
+    given: Sequence[float | None] = (
+        (values.activation, values.diffusion, values.context_independence)
+        if isinstance(values, ActivationProfile)
+        else values
+    )
     return ActivationProfile(
         *(
             usual if value is None or math.isnan(value) else min(1.0, max(0.0, float(value)))
-            for value, usual in zip(given, astuple(DEFAULT), strict=True)
+            for value, usual in zip(given, USUAL, strict=True)
         )
     )
 

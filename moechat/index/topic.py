@@ -138,8 +138,8 @@ class TopicIndex:
             linked.update(self._related.get(row, ()))
             node.members = node.members[node.members != row]
         self._fill(row, t, profile_of(profile))
-        self._link(row, linked)
         self._insert(node, row)
+        self._link(row, linked)
 
     def remove(self, keys: Collection[int]) -> None:
         """Take slices out of every topic; nodes that nothing needs any more go."""
@@ -187,8 +187,8 @@ class TopicIndex:
             node = self._node(node.path)
             self._rows["order"][row] = order
         self._homes[row] = node
+        self._insert(node, row)  # before links change: nothing else may keep the node
         self._link(row, linked - {node.path})
-        self._insert(node, row)
         self._prune(before)
 
     def _node(self, path: str) -> Node:
@@ -203,7 +203,8 @@ class TopicIndex:
 
     def _prune(self, node: Node | None) -> None:
         while node and not node.members.size and not node.children and not node.mentions:
-            if self._nodes.pop(node.path, None) is not None:
+            if self._nodes.get(node.path) is node:
+                del self._nodes[node.path]
                 del (node.parent.children if node.parent else self._roots)[node.name]
                 del self._named[node.name.casefold()][node.path]
                 self.version += 1
