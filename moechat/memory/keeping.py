@@ -11,6 +11,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from moechat.ai.offline import without_notice
@@ -155,8 +156,9 @@ class Keeping(Catalogue):
         return context.saved(self._store.folder) if there else None
 
     def _erase_vectors(self, texts: Sequence[str]) -> None:
-        """Vectors of these words, in every layer and of every model that ever served here. Those of somebody else's equal
-        words are made again."""
+        """Vectors of these words, in every layer and of every model that ever served here; an exchange that stays keeps those
+        of its own equal words (好的 is said often)."""
+        alive = {row for row, _ in self._store.cache.times()}
         index, keys = self._store.folder / ".index", [text_key(text) for text in texts]
         with ExitStack() as held:
             for folder in sorted(index.glob("vectors-*")):  # a batch that is being embedded is let through first
@@ -166,7 +168,10 @@ class Keeping(Catalogue):
                 except Timeout:
                     raise MoeChatError("vectors are being made; wait for that to end, then forget again") from None
             for table in tables_under(index):
-                table.erase(table.having(keys))
+                places = table.having(keys)
+                if table.folder is not None and table.folder.name == "diary":  # two to a row
+                    places = np.array([place for place in places.tolist() if place // 2 not in alive], dtype=np.int64)
+                table.erase(places)
                 table.close()
             for space in self._agent.dense.spaces:
                 for open_table in space.tables.values():
