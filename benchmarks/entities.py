@@ -135,9 +135,14 @@ def run(event_count: int, fact_count: int, query_count: int) -> list[dict[str, o
     together, gather_ms, gather_mb = measured(gather)
     index, index_ms, index_mb = measured(lambda: EntityIndex(known, user_name=USER, character_name=CHARACTER))
     assert isinstance(together, Cooccurrence) and isinstance(index, EntityIndex)
+    newer = facts(1, words, random.Random(5))
+    start = time.perf_counter()
+    EntityIndex([*known, *newer], user_name=USER, character_name=CHARACTER, before=index)
+    again_ms = round((time.perf_counter() - start) * 1000, 1)
     rows: list[dict[str, object]] = [
         {"stage": "words told together: built", "ms": gather_ms, "mb": gather_mb},
         {"stage": "entity index: built", "ms": index_ms, "mb": index_mb},
+        {"stage": "entity index: one fact more", "ms": again_ms},
     ]
     sources = [shipped(), together]
     base = [base_words(text, names=(USER, CHARACTER)) for text in texts]

@@ -284,6 +284,19 @@ def test_every_version_finds_what_a_plain_nested_loop_finds(
     assert [(one.fact.id, one.matched, round(one.score, 9)) for one in found] == plain(facts, asked, version)
 
 
+@given(st.lists(_FACT, max_size=8, unique_by=lambda one: one.id), st.lists(_FACT, max_size=4), st.data())
+def test_an_index_made_from_the_one_before_is_the_same_as_a_new_one(
+    facts: list[Fact], more: list[Fact], data: st.DataObject
+) -> None:
+    names = {"user_name": "木木", "character_name": "祁煜"}
+    before = EntityIndex(facts, **names)
+    now_known = {one.id: one for one in [*facts, *more] if data.draw(st.booleans())}.values()
+    asked: list[Asked] = [("猫", None), ("生日", 7), ("海边", 3), ("恤", 9)]
+    for version in VERSIONS:
+        after = EntityIndex(now_known, **names, before=before).search(asked, now=NOW, version=version)
+        assert after == EntityIndex(now_known, **names).search(asked, now=NOW, version=version)
+
+
 # ---- the recipe
 
 

@@ -152,32 +152,63 @@ def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
     return f"{whose}.{draft.kind}"
 
 
-def _name(draft: FactDraft, user_name: str, character_name: str) -> str:
-    return draft.entity if owner(draft, user_name, character_name) in ("special", "generic") else ""
+@dataclass(frozen=True, slots=True)
+class _Filed:
+    """What is worked out of a fact once."""
+
+    fact: Fact
+    group: str
+    told: float  # epoch seconds
+    texts: Mapping[Field, str]
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fact: Fact, user_name: str, character_name: str, names: re.Pattern[str]) -> _Filed:
+        draft = fact.draft
+        others = owner(draft, user_name, character_name) in ("special", "generic")
+        return cls(
+            fact,
+            group(draft, user_name, character_name),
+            fact.at.timestamp(),
+            {
+                "keyword": draft.keyword,
+                "entity_name": draft.entity if others else "",
+                "description": names.sub(" ", fact.text),
+            },
+            tuple(words.fold(word) for word in (draft.entity, draft.keyword, draft.target)),
+        )
 
 
 class EntityIndex:
-    """The facts of an owner by the words in their fields. Never changes; may be asked from several threads."""
+    """The facts of an owner by the words in their fields. Never changes; may be asked from several threads. What ``before``
+    worked out of the same facts is used again."""
 
-    def __init__(self, facts: Iterable[Fact], *, user_name: str, character_name: str) -> None:
-        self.facts = sorted(facts, key=lambda fact: (fact.at, fact.id))
+    def __init__(
+        self, facts: Iterable[Fact], *, user_name: str, character_name: str, before: EntityIndex | None = None
+    ) -> None:
         names = tuple(filter(None, (user_name.strip(), character_name.strip())))
         self._names = NEVER_SEARCHED | frozenset(map(words.fold, names))
-        self._groups = [group(fact.draft, user_name, character_name) for fact in self.facts]
-        self._told = np.array([fact.at.timestamp() for fact in self.facts], dtype=np.float64)
         pattern = names_pattern(names)
-        drafts = [fact.draft for fact in self.facts]
-        filed = {words.fold(word) for draft in drafts for word in (draft.entity, draft.keyword, draft.target)}
-        self.vocabulary = frozenset(filed - self._names - {""})
-        """What facts are filed under: names, keywords and targets."""
-        self._fields: dict[Field, Substrings] = {
-            "keyword": Substrings([fact.draft.keyword for fact in self.facts]),
-            "entity_name": Substrings([_name(fact.draft, user_name, character_name) for fact in self.facts]),
-            "description": Substrings([pattern.sub(" ", fact.text) for fact in self.facts]),
-        }  # fmt: skip
+        same: Mapping[str, _Filed] = before._filed if before and before._names == self._names else {}
+        self.facts = sorted(facts, key=lambda fact: (fact.at, fact.id))
+        filed = []
+        for fact in self.facts:
+            known = same.get(fact.id)
+            if known is None or known.fact is not fact:
+                known = _Filed.of(fact, user_name, character_name, pattern)
+            filed.append(known)
+        self._filed: Mapping[str, _Filed] = {one.fact.id: one for one in filed}
+        self._groups = [one.group for one in filed]
+        self._told = np.array([one.told for one in filed], dtype=np.float64)
         self._members = {
             name: np.array([whose == name for whose in self._groups], dtype=bool) for name in set(self._groups)
         }
+        self._fields: dict[Field, Substrings] = {
+            name: Substrings([one.texts[name] for one in filed], before._fields[name] if before else None)
+            for name in get_args(Field)
+        }
+        self.vocabulary = frozenset().union(*(one.words for one in filed)) - self._names - {""}
+        """What facts are filed under: names, keywords and targets."""
 
     def search(
         self,
@@ -318,12 +349,13 @@ class Entities:
 
     def index(self) -> EntityIndex:
         """The index of the facts as they are now."""
-        facts = self._facts()
-        known = self._index
-        if known is None or known[0] != facts:
-            known = (facts, EntityIndex(facts, user_name=self._user_name, character_name=self._character_name))
-            self._index = known
-        return known[1]
+        facts, known = self._facts(), self._index
+        if known is not None and known[0] == facts:
+            return known[1]
+        user, character, before = self._user_name, self._character_name, known[1] if known else None
+        index = EntityIndex(facts, user_name=user, character_name=character, before=before)
+        self._index = (facts, index)
+        return index
 
     def expansion(
         self,
