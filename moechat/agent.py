@@ -34,9 +34,12 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
+from moechat.memory.forgetting import Limits
 from moechat.memory.keeping import Keeping
 from moechat.memory.layers import Layers
+from moechat.memory.maintenance import Maintenance
 from moechat.memory.overview import overview
+from moechat.memory.reflection import NEEDS_MODEL, Reflector, Report
 from moechat.memory.roll import Due, Roller, due
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
@@ -95,6 +98,15 @@ class Agent:
             dedupe_window=self.config.Agent.core_dedupe_window,
             batch_size=self.config.understanding.batch_size, topics=self.layers.topics, known=self.layers.episodes,
         )  # fmt: skip
+        self._reflector = Reflector(
+            self.store, self.episodes, self.dense, self._prompts, around.understanding,
+            lambda: self.config.reflection,
+        )  # fmt: skip
+        self._maintenance = Maintenance(
+            self.store, self.core, self._prompts, lambda: self.character, around.understanding,
+            lambda: Limits(**self.config.forgetting.model_dump(exclude={"merges"})),
+            timeout_s=self.config.understanding.llm_timeout_s, merges=self.config.forgetting.merges,
+        )  # fmt: skip
         self._anchors = Anchors(self.layers.core, self.store, around.clock)
         self._before: list[Message] = []
         self._history_problem = ""
@@ -128,6 +140,8 @@ class Agent:
         found += [str(self._file.problem)] if self._file.problem else []
         found += self.layers.problems()
         found += [text for text in (self._history_problem, self.dense.notice, self._roller.problem) if text]
+        if (waits := self._reflector.problem) and waits != NEEDS_MODEL:  # without a model the page says so already
+            found.append(waits)
         left, seconds = self._embedding
         if left > SLICE:
             found.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
@@ -164,7 +178,7 @@ class Agent:
     @property
     def keeping(self) -> Keeping:
         """The memories, to look after by hand."""
-        return Keeping(self)
+        return Keeping(self, self._maintenance.limits())
 
     # ---- one turn
 
@@ -366,7 +380,7 @@ class Agent:
         self._save_history()
         self._embed_some()
         self._roll()
-        self.layers.associate(self.now())
+        self._tend()
 
     def _embed_some(self) -> None:
         """A slice of the vectors that are missing; the rest goes behind what else is waiting. Half the time is left free."""
@@ -429,6 +443,24 @@ class Agent:
             if opened and all((self.now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
                 self.settle()
         self._roll()
+        self._tend()
+
+    def _tend(self) -> None:
+        """What a memory does by itself: what goes together, thinking about what happened, and forgetting."""
+        self.layers.associate(self.now())
+        if self._reflector.run(self.now(), self._worker.stopping) or self._maintenance.run(self.now()).goes:
+            self.layers.sync()
+
+    def reflect(self) -> Report | None:
+        """Think about what happened now, if enough has; None where not, and ``reflection_problem`` may say why."""
+        self._follow()
+        report = self._reflector.run(self.now(), self._worker.stopping)
+        self.layers.sync()
+        return report
+
+    @property
+    def reflection(self) -> Reflector:
+        return self._reflector
 
     # ---- changes of mind
 
@@ -480,6 +512,7 @@ class Agent:
         """A command's end: settled, understood, and what was just said embedded, before this returns."""
         self.settle()
         self._roll(closing=True)
+        self._tend()
         with contextlib.suppress(EmbeddingError):  # said when it was used
             self.layers.embed(self._worker.stopping, SLICE)
 

@@ -30,9 +30,11 @@ from moechat.schema import (
     AssociationSettings,
     ChatSettings,
     EmbeddingSettings,
+    ForgettingSettings,
     RecallSettings,
     Recipes,
     RecipeSettings,
+    ReflectionSettings,
     RollSettings,
     TimeSettings,
     UnderstandingSettings,
@@ -54,6 +56,8 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "understanding": frozenset({"llm_timeout_s", "batch_size"}),
     "recall": None,
     "association": None,
+    "reflection": None,
+    "forgetting": None,
     "roll": None,
     "time": None,
 }
@@ -94,6 +98,8 @@ class Config(BaseSettings):
     )
     recall: RecallSettings = setting(RecallSettings(), "回忆", "Recall")
     association: AssociationSettings = setting(AssociationSettings(), "联想与实体", "Association and entities")
+    reflection: ReflectionSettings = setting(ReflectionSettings(), "反思", "Reflection")
+    forgetting: ForgettingSettings = setting(ForgettingSettings(), "淡忘", "Forgetting")
     roll: RollSettings = setting(
         RollSettings(),
         "对话滚动：何时理解，何时移出上下文",

@@ -13,8 +13,9 @@ from moechat.errors import NotFound
 SAMPLES = ("青禾", "Wren", "江砚")
 # Memory that has grown beside a sample in a checkout is nobody else's.
 _GROWN = shutil.ignore_patterns(
-    "memorys", "users", ".index", "core_mem.yml", "history.yaml", "log.jsonl", "state.jsonl", "*.lock", "*.tmp"
-)
+    "memorys", "users", ".index", "core_mem.yml", "history.yaml", "log.jsonl", "state.jsonl", "reflection.jsonl",
+    "*.lock", "*.tmp",
+)  # fmt: skip
 
 
 def defaults_folder() -> Path:

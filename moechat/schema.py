@@ -210,17 +210,17 @@ class Recipes(Section):
         RecipeSettings(limit=12), "按内容：语义与关键词混合检索日记", "By content: the diary, by meaning and words"
     )
     stream: RecipeSettings = setting(
-        RecipeSettings(weight=0.005, limit=6),
+        RecipeSettings(weight=0.002, limit=6),
         "记忆流：事件与感悟，按新近、相关与重要打分",
         "The memory stream: events and reflections by recency, relevance and importance",
     )
     association: RecipeSettings = setting(
-        RecipeSettings(weight=0.005, limit=4),
+        RecipeSettings(weight=0.002, limit=4),
         "联想：消息里的人、事、物出现过的事件与感悟",
         "Association: events and reflections that share who, what or where with the message",
     )
     by_topic: RecipeSettings = setting(
-        RecipeSettings(weight=0.005, limit=5),
+        RecipeSettings(weight=0.002, limit=5),
         "按话题：消息所及的话题与日子里的事",
         "By topic: events of the topics and days that a message leads to",
     )
@@ -383,6 +383,53 @@ class RollSettings(Section):
         if not self.oldest <= self.understand_at_rounds <= self.cut_at_rounds:
             raise ValueError("expects oldest ≤ understand_at_rounds ≤ cut_at_rounds")
         return self
+
+
+class ReflectionSettings(Section):
+    """Reflection (seeds 000 and 001): thinking about what happened, by a language model, in the background."""
+
+    enabled: bool = setting(True, "是否反思（需要语言模型）", "Whether it reflects (needs a language model)")
+    counter: Number = setting(
+        150.0,
+        "新事件的重要程度（1 到 10）累计到多少就反思一次",
+        "It reflects each time the importance (1 to 10) of new events adds up to this",
+        gt=0,
+        le=100_000,
+    )
+    recent: Whole = setting(
+        50, "从最近用到的多少条记忆里提问", "The questions are drawn from this many memories used last", ge=1, le=1000
+    )
+    retrieved: Whole = setting(30, "每个问题取多少条记忆", "Memories that answer each question", ge=1, le=1000)
+    expires_days: Number = setting(
+        30.0, "感悟多少天后不再想起", "Days after which a reflection is no longer recalled", gt=0, le=36_500
+    )
+    retry_s: Number = setting(
+        300.0, "失败后多少秒再试（逐次加倍）", "Seconds until a failed one is tried again (doubling)", gt=0, le=86_400
+    )
+    llm_timeout_s: Number = setting(60.0, "每次调用最多等多少秒", "Seconds one call may take", gt=0, le=3600)
+
+
+class ForgettingSettings(Section):
+    """Forgetting (seed 004): the weakest events and facts go into the archive; exchanges never do."""
+
+    cap: Whole = setting(
+        20_000, "事件与事实达到多少条时清理", "Events and facts at which the weakest go", ge=1, le=10_000_000
+    )
+    share: Number = setting(0.2, "每次归档最弱的几成", "The share of them that goes", gt=0, le=1)
+    every_days: Number = setting(3.0, "最多几天清理一次", "Days between two cleanings", ge=0, le=3650)
+    inactive_days: Number = setting(
+        90.0,
+        "多少天不聊天后只保留最少的记忆",
+        "Days without a talk after which only a minimum is kept at hand",
+        gt=0,
+        le=36_500,
+    )
+    minimum: Whole = setting(500, "那时保留多少条", "How much is kept then", ge=0, le=10_000_000)
+    merges: bool = setting(
+        True,
+        "清理时合并重复说过的属性（旧的仍在历史里）",
+        "Sum up attributes told several times (the old stay as history)",
+    )
 
 
 def _known_zone(value: Any) -> Any:

@@ -38,6 +38,7 @@ from moechat.memory.episodes import Episodes, View
 from moechat.memory.reflected import Made, Record, Reflected, digest
 from moechat.model import Episode, Event
 from moechat.prompts import Prompts
+from moechat.schema import ReflectionSettings
 from moechat.store import formats
 from moechat.store.files import FileStore
 
@@ -48,20 +49,6 @@ TOLERANCE = 1e-6
 UNRATED = 0.5
 KEYWORDS = 6
 NEEDS_MODEL = "reflection needs a language model; connect one (chat.base_url and chat.model), the memory itself is kept"
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectionSettings:
-    """``counter`` is what must have happened, in poignancy; ``recent`` how many episodes the questions are drawn from,
-    ``retrieved`` how many answer each; ``retry_s`` doubles with every failure; ``llm_timeout_s`` is per call."""
-
-    enabled: bool = True
-    counter: float = 150.0
-    recent: int = 50
-    retrieved: int = 30
-    expires_days: float = 30.0
-    retry_s: float = 300.0
-    llm_timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

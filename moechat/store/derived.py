@@ -7,8 +7,9 @@ its other sources are queued anew; what the owner wrote or edited stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,12 +98,27 @@ class Derived:
         """
         store = self._store
         with store.writing():
+            facts = [fact for fact in facts if fact.id not in store.state.forgotten]
+            before = self._by_text(ids)
             keep = {fact.id for fact in facts} | restated.keys()
             self._replace_facts(ids, keep)
-            self._add_facts(facts, restated)
+            self._add_facts(facts, restated, self._told(ids))
             self._put_notes(ids, understanding)
+            for text, new in self._by_text(ids).items():
+                if text in before:
+                    store.state.carry(before[text], new)
             if understood:
                 store.mark_understood(ids, understanding.by)
+
+    def _told(self, ids: Sequence[str]) -> datetime:
+        """When the last of these exchanges was told."""
+        return max((row.exchange.at for row in self._store.cache.by_ids(ids).values()), default=self._store.clock.now())
+
+    def _by_text(self, ids: Sequence[str]) -> dict[tuple[str, str], str]:
+        """(what it is, its text) → id of the facts and events that rest on these exchanges."""
+        cited = set(ids)
+        facts = {("fact", f.text): f.id for f in self._store.cache.facts() if cited.intersection(f.draft.sources)}
+        return facts | {(e.kind, e.event.text): e.id for _, e in self._store.cache.episodes_citing(ids)}
 
     def _put_notes(self, ids: Sequence[str], understanding: Understanding) -> None:
         rows = self._store.cache.by_ids(ids)
@@ -111,33 +127,37 @@ class Derived:
         told: dict[str, list[Episode]] = {id_: [] for id_ in ids}
         for event in understanding.events:
             first = next((source for source in event.sources if source in rows), None)
-            if first is not None:
-                id_ = formats.derived_id(event.text, event.sources)
+            id_ = formats.derived_id(event.text, event.sources)
+            if first is not None and id_ not in self._store.state.forgotten:
                 told[first].append(Episode(id_, exchanges[first].at, event, "event", understanding.by))
-        owned = self._owned_episodes(ids)
+        owned = self._owned_episodes(ids, ("reflection",))  # those stay as long as their evidence does
         for id_, row in rows.items():
             words, tag = understanding.keywords.get(id_, ()), understanding.tags.get(id_, "")
             episodes = [*owned.get(id_, []), *told[id_]]
             block = formats.notes_entry(id_, tag, words, understanding.by, episodes)
             files.setdefault(notes_file(row.file), {})[id_] = block
-        self._drop_episodes(ids)
+        self._drop_episodes(ids, ("event",))
         for name, changes in files.items():
             self._write(name, changes)
 
-    def _owned_episodes(self, ids: Sequence[str]) -> dict[str, list[Episode]]:
+    def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
+        """What the owner wrote or edited in the notes of these exchanges, and whatever is of ``kinds``, by exchange."""
         owned: dict[str, list[Episode]] = {}
         for _, episode in self._store.cache.episodes_citing(ids):
-            if episode.by == "owner":
+            if episode.by == "owner" or episode.kind in kinds:
                 owned.setdefault(episode.event.sources[0], []).append(episode)
         return owned
 
-    def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]]) -> None:
+    def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]], at: datetime) -> None:
+        told_again: dict[str, datetime] = {}
         changes: dict[str, bytes | None] = {fact.id: formats.fact_entry(fact) for fact in facts}
         for fact in self._store.cache.facts():
             if more := [s for s in restated.get(fact.id, ()) if s not in fact.draft.sources]:
                 draft = replace(fact.draft, sources=(*fact.draft.sources, *more))
                 changes[fact.id] = formats.fact_entry(replace(fact, draft=draft))
+                told_again[fact.id] = fact.at
         self._write(formats.CORE, changes)
+        self._store.state.restate(told_again, at)
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""
@@ -204,15 +224,20 @@ class Derived:
         ]  # fmt: skip
         self._write(formats.CORE, {fact.id: None for fact in gone})
 
-    def _drop_episodes(self, ids: Sequence[str]) -> set[str]:
-        """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
-        gone = [(file, e) for file, e in self._store.cache.episodes_citing(ids) if e.by != "owner"]
+    def _drop_episodes(self, ids: Sequence[str], kinds: Collection[str] = ("event", "reflection")) -> set[str]:
+        """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole).
+
+        Returns the sources of events that went: they are to be understood anew. A reflection takes no exchange with it, its
+        other evidence stands (``memory/reflection``).
+        """
+        citing = self._store.cache.episodes_citing(ids)
+        gone = [(file, e) for file, e in citing if e.by != "owner" and e.kind in kinds]
         files: dict[str, set[str]] = {}
         for file, episode in gone:
             files.setdefault(file, set()).add(episode.id)
         for file, dropped in files.items():
             self._rewrite(file, {}, dropped)
-        return {source for _, episode in gone for source in episode.event.sources}
+        return {source for _, episode in gone if episode.kind == "event" for source in episode.event.sources}
 
     def _rewrite(self, file: str, added: Mapping[str, Sequence[Episode]], dropped: set[str]) -> None:
         """Take episodes out of a notes file, and put others into the notes of the exchanges that ``added`` names."""
