@@ -19,8 +19,7 @@ from moechat.memory.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
 from moechat.model import Episode, Fact
 from moechat.serving.agents import Agents
 from moechat.serving.queries import MAX_TEXT, Whose
-from moechat.store.formats import episode_value
-from moechat.store.official import FieldError, Values, written
+from moechat.store.official import FieldError, Values, as_row, written
 
 Store = Literal["user", "official"]
 Type = Literal["fact", "event", "reflection", "exchange"]
@@ -73,7 +72,7 @@ def router(agents: Agents) -> APIRouter:
         with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
                 return {"gone": [_of_user(as_json(one)) for one in agent.keeping.forget([id_])]}
-            row = _of_author(agent.official.get(id_))
+            row = as_row(agent.official.get(id_))
             agent.official.delete(id_)
             return {"gone": [row]}
 
@@ -89,7 +88,7 @@ def _listed(agent: Agent, asked: Listing) -> Row:
     kind = asked.type
     if asked.store != "user" and not asked.archived and (kind is None or kind == "event" or kind == "fact"):
         authored = agent.official.search(asked.q, kind, MOST) if asked.q.strip() else agent.official.listed(kind)
-    rows = [_of_author(one) for one in authored[asked.offset : asked.offset + asked.limit]]
+    rows = [as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
     total = len(authored)
     if asked.store != "official":
         page = agent.keeping.listed(
@@ -104,26 +103,13 @@ def _listed(agent: Agent, asked: Listing) -> Row:
 def _told(agent: Agent, store: Store, id_: str) -> Row:
     if store == "user":
         return _of_user(details_as_json(agent.keeping.get(id_)))
-    return _of_author(agent.official.get(id_))
+    return as_row(agent.official.get(id_))
 
 
 def _of_user(row: Row) -> Row:
     """``type`` is what a memory is; ``kind`` is left to facts, as facts.yaml has it."""
     rest = {key: value for key, value in row.items() if key != "kind" or value not in KINDS}
     return {"store": "user", "type": row["kind"] if row["kind"] in KINDS else "fact"} | rest
-
-
-def _of_author(one: Episode | Fact) -> Row:
-    row: Row = {"store": "official", "id": one.id, "by": one.by}
-    if isinstance(one, Fact):
-        draft = one.draft
-        return row | {
-            "type": "fact", "time": one.at.isoformat(), "text": draft.text, "kind": draft.kind, "entity": draft.entity,
-            "keyword": draft.keyword, "target": draft.target, "polarity": draft.polarity, "single": draft.single,
-            "generic": draft.generic,
-        }  # fmt: skip
-    told = {key: value for key, value in episode_value(one).items() if key not in ("id", "told", "sources", "by")}
-    return row | {"type": "event", "time": one.at.isoformat()} | told | {"importance": one.event.importance}
 
 
 # ---- writing
@@ -138,7 +124,7 @@ def _added(agent: Agent, store: Store, values: Row) -> Row:
     _bounded(values)
     if store == "official":
         add = agent.official.add_event if kind == "event" else agent.official.add_fact
-        return _of_author(add(values, id_))
+        return as_row(add(values, id_))
     if kind == "event":
         raise FieldError("type", kind, "the user's events come from talk; write a fact, or to the official store")
     for key in ("generic", "time"):
@@ -159,7 +145,7 @@ def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
         raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
     _bounded(values)
     if store == "official":
-        return _of_author(agent.official.update(id_, values))
+        return as_row(agent.official.update(id_, values))
     keeping = agent.keeping
     for key, value in values.items():
         if key not in ("text", *MARKS):

@@ -38,7 +38,7 @@ from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.language import words
 from moechat.model import Episode, Fact
 from moechat.store import records
-from moechat.store.formats import derived_id, event_from, fact_from, local
+from moechat.store.formats import derived_id, episode_value, event_from, fact_from, local
 from moechat.store.records import Record, Signature
 
 Kind = Literal["event", "fact"]
@@ -263,6 +263,19 @@ def _told(one: Episode | Fact) -> str:
         return "\n".join((one.text, one.draft.entity, one.draft.keyword, one.draft.target))
     event = one.event
     return "\n".join((event.text, event.insight, event.place, event.scene, event.topic, *event.keywords))
+
+
+def as_row(one: Episode | Fact) -> dict[str, Any]:
+    """A memory as commands and HTTP give it; its further keys are those of its file."""
+    row: dict[str, Any] = {"store": "official", "id": one.id, "by": one.by, "time": one.at.isoformat()}
+    if isinstance(one, Fact):
+        d = one.draft
+        return row | {
+            "type": "fact", "text": d.text, "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
+            "polarity": d.polarity, "single": d.single, "generic": d.generic,
+        }  # fmt: skip
+    told = {key: value for key, value in episode_value(one).items() if key in KEYS["event"]}
+    return row | {"type": "event"} | told | {"importance": one.event.importance}
 
 
 # ---- one record

@@ -1,0 +1,71 @@
+"""moechat official: the author's memories by command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from houses import Home
+
+from moechat.cli import main
+
+SAMPLE = "江砚"
+
+
+@pytest.fixture
+def home(tmp_path: Path, root: Path) -> Home:
+    made = Home.build(tmp_path, embedding={"provider": "hash"})
+    shutil.copytree(root / "data/agents" / SAMPLE, made.data / "agents" / SAMPLE)
+    return made
+
+
+def run(home: Home, capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    args = ["official", *words, "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config), "--json"]
+    assert main(args) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_store_is_listed_and_searched(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(run(home, capsys, "list", "--limit", "0")) == 24 + 35
+    assert len(run(home, capsys, "list", "--type", "fact", "--limit", "5")) == 5
+    assert run(home, capsys, "list", "--search", "六下回声")[0]["id"] == "e006"
+
+
+def test_a_memory_is_written_changed_and_taken_out(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (made,) = run(
+        home, capsys, "add", "event", "{{char}}放了一次风筝", "--id", "kite", "--set", "place=海边", "keywords=风筝，海"
+    )
+    assert (made["id"], made["text"], made["keywords"]) == ("kite", "江砚放了一次风筝", ["风筝", "海"])
+    (changed,) = run(home, capsys, "edit", "kite", "--set", "place=", "importance=.9")
+    assert "place" not in changed and changed["importance"] == 0.9
+    assert run(home, capsys, "show", "kite") == [changed]
+    assert run(home, capsys, "delete", "kite") == [changed]
+    path = home.data / "agents" / SAMPLE / "events.yaml"
+    assert path.read_bytes() == (Path(__file__).parents[1] / "data/agents" / SAMPLE / "events.yaml").read_bytes()
+
+
+def test_a_list_for_people_names_id_kind_and_day(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["official", "list", "--limit", "1", "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config)]
+    assert main(args) == 0
+    assert capsys.readouterr().out.startswith("e001 [event 2020-11-14] 用户抱着一把摔裂的旧小提琴")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("add", "fact", "x", "--set", "kind"), "KEY=VALUE"),
+        (("add", "fact", "x", "--set", "kinds=y"), "did you mean kind"),
+        (("edit", "nobody", "--set", "text=x"), "nobody"),
+        (("delete", "f001", "nobody"), "nobody"),
+    ],
+)
+def test_wrong_use_is_told_and_changes_nothing(
+    home: Home, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+) -> None:
+    before = (home.data / "agents" / SAMPLE / "facts.yaml").read_bytes()
+    assert main(["official", *words, "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config)]) == 1
+    assert told in capsys.readouterr().err
+    assert (home.data / "agents" / SAMPLE / "facts.yaml").read_bytes() == before
