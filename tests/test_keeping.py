@@ -322,6 +322,20 @@ def test_a_forgotten_fact_takes_its_history_along_and_leaves_what_was_said(home:
     assert holding(home.folder, "用户住在") == []
 
 
+def test_what_is_forgotten_does_not_come_back_when_its_exchange_is_understood_anew(home: Home, house: House) -> None:
+    keeping = talked(house)
+    known, happened = only(keeping, "fact"), only(keeping, "event")
+    keeping.forget([known.id, happened.id])
+    agent = house.agent()
+    agent.store.requeue(list(agent.store.tree.parents))
+    agent.finish()
+    assert keeping.listed(limit=0).total == 0
+    home.clock.advance(days=1)
+    say(agent, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
+    agent.finish()
+    assert {one.kind for one in keeping.listed().memories} == {"fact", "event"}, "told again, it is remembered again"
+
+
 def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(house: House) -> None:
     keeping = talked(house, "今天下雨")
     store = house.agent().store

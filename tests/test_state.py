@@ -24,7 +24,15 @@ def state(tmp_path: Path) -> State:
 def told_of(state: State) -> tuple[object, ...]:
     """All that is known, as it would be by now: a copy."""
     marks = (set(state.archived), set(state.pinned), dict(state.missing))
-    return dict(state.access), dict(state.gains), *marks, list(state.overview), list(state.topics), state.cleaned
+    return (
+        dict(state.access),
+        dict(state.gains),
+        *marks,
+        list(state.overview),
+        list(state.topics),
+        state.cleaned,
+        set(state.forgotten),
+    )
 
 
 def reopened(state: State) -> State:
@@ -177,11 +185,11 @@ def test_nothing_is_left_of_what_is_forgotten(state: State) -> None:
     state.restate({"a": AT}, AT)
     state.write([{"op": op, "ids": ["a"], "at": AT.isoformat()} for op in ("archive", "pin", "missing")])
     state.show(["a", "b"], AT)
-    state.forget(["a"])
+    state.forget(["a"], refuse=["x"])
     assert b'"a"' not in state._lines.path.read_bytes()
     reader.follow()
     for one in (state, reader, reopened(state)):
-        assert told_of(one) == ({"b": (AT.isoformat(), 1)}, {}, set(), set(), {}, ["b"], [], None)
+        assert told_of(one) == ({"b": (AT.isoformat(), 1)}, {}, set(), set(), {}, ["b"], [], None, {"x"})
 
 
 def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
@@ -190,7 +198,7 @@ def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
 
 
 ids = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
-marked = st.sampled_from(["touch", "archive", "restore", "pin", "unpin", "missing", "found", "overview"])
+marked = st.sampled_from(["touch", "archive", "restore", "pin", "unpin", "missing", "found", "overview", "forgotten"])
 entry = st.one_of(
     st.builds(lambda op, of: {"op": op, "ids": of, "at": AT.isoformat()}, marked, ids),
     st.builds(

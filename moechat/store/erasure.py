@@ -98,7 +98,7 @@ def erase(store: FileStore, lost: Gone) -> None:
         _erase_derived(store, lost)
         _erase_said(store, lost.exchanges)
         _erase_rows(store)
-        store.state.forget(lost.ids)
+        store.state.forget(lost.ids, refuse=_could_come_back(lost))
         _erase_entries(store, lost)
         _sweep(store)
         store.follow(all_files=True)
@@ -187,6 +187,13 @@ def _erase_rows(store: FileStore) -> None:
         busy = True
     if busy:
         raise MoeChatError("another process reads the cache all the time: close it, then forget again")
+
+
+def _could_come_back(lost: Gone) -> list[str]:
+    """What exchanges tell that stay: it would be found in them again."""
+    ids = set(lost.exchanges)
+    facts = [fact.id for fact in lost.facts if not ids.issuperset(fact.draft.sources)]
+    return facts + [episode.id for episode in lost.episodes if not ids.issuperset(episode.event.sources)]
 
 
 def _erase_entries(store: FileStore, lost: Gone) -> None:

@@ -12,6 +12,7 @@ missing   ids at       deleted by hand       found    ids    ... and there again
 overview  ids at       the events of the overview, oldest first, in place of those before
 topic     from to      a topic path has another name
 cleaned   at           the memory was looked through for what may go
+forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class State:
         self.overview: list[str] = []
         self.topics: list[tuple[str, str]] = []
         self.cleaned: datetime | None = None
+        self.forgotten: set[str] = set()
         self.uses: list[str] = []
         """Ids in the order in which they were used, for those who follow; a list anew where all is read anew."""
         self._read = 0
@@ -188,8 +190,10 @@ class State:
         if self._read >= COMPACT_OVER and self._read >= 2 * len(self.access.keys() | self.gains.keys()):
             self._rewrite()
 
-    def forget(self, ids: Collection[str]) -> None:
-        """Nothing of these is left in the file, nor here; under the owner's lock."""
+    def forget(self, ids: Collection[str], refuse: Collection[str] = ()) -> None:
+        """Nothing of these is left in the file, nor here; under the owner's lock. ``refuse`` are ids that are not to come
+        back when what they were made of is understood anew."""
+        self.write([{"op": "forgotten", "ids": sorted(refuse)}] if refuse else [])
         self.follow()
         gone = set(ids)
         for known in (self.access, self.gains, self.missing):
@@ -212,6 +216,7 @@ class State:
             {"op": "overview", "ids": self.overview},
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
             *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
+            {"op": "forgotten", "ids": sorted(self.forgotten)},
         ]
         self._lines.rewrite(entries)
         self._read = len(entries)
@@ -256,4 +261,5 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "overview": State._overview,
     "topic": State._topic,
     "cleaned": State._cleaned,
+    "forgotten": lambda state, entry: state.forgotten.update(_ids(entry)),
 }
