@@ -63,11 +63,9 @@ def _ids(command: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def _keeping(args: argparse.Namespace, open_house: Open, *, looks: bool = False) -> Iterator[Keeping]:
-    from moechat.memory.keeping import Keeping
-
     with open_house(args, looks=looks or getattr(args, "dry_run", False)) as house:
         agent = house.agent(args.character, args.user)
-        yield Keeping(agent)
+        yield agent.keeping
         for problem in agent.problems():
             print(f"moechat: {problem}", file=sys.stderr)
 

@@ -121,6 +121,17 @@ def test_clean_tells_what_would_go(home: Home, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == ""
 
 
+def test_clean_archives_what_is_weakest_beyond_the_configured_cap(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.configure(embedding={"provider": "hash"}, forgetting={"cap": 2, "share": 0.5})
+    assert run(home, "clean", "--dry-run") == 0
+    assert "1 of 2 would go into the archive (memory is full at 2)" in capsys.readouterr().out
+    assert listed(home, capsys, "--archived") == []
+    assert run(home, "clean") == 0
+    assert "1 of 2 went into the archive" in capsys.readouterr().out
+
+
 def test_wrong_use_is_status_two(home: Home) -> None:
     for args in (["memories"], ["memories", "list", "--kind", "dream"], ["memories", "show"]):
         with pytest.raises(SystemExit) as ended:
