@@ -237,7 +237,7 @@ class Agent:
             ][:3]
             spans = [told(span) for span in found.spans]
             yield Recalled(id_, found)
-            request = self._request(text, now, before, found)  # 4. the prompt
+            request = self._request(text, now, before, found, own=id_)  # 4. the prompt
             for piece in self._pieces(request):  # 5. the reply streams
                 said.append(piece)
                 yield Delta(piece)
@@ -254,7 +254,9 @@ class Agent:
     def _in_words(self, failure: MoeChatError) -> str:
         return failure.in_words(self.character.language) if isinstance(failure, Failure) else str(failure)
 
-    def _request(self, text: str, now: datetime, before: Sequence[Exchange], found: Recollection) -> ChatRequest:
+    def _request(
+        self, text: str, now: datetime, before: Sequence[Exchange], found: Recollection, *, own: str
+    ) -> ChatRequest:
         character, chat = self.character, self.config.chat
         kept = context.newest(before, length=max(0, self.config.Agent.context_length), tokens=chat.context_tokens)
         start = self._sees_the_start(kept)
@@ -262,8 +264,8 @@ class Agent:
             assembly.history(kept, "" if self._before else character.greeting, from_the_start=start), start
         )
         messages = assembly.assemble(
-            character, self._prompts, talk, found, text, now, background=self._background(found, kept, now),
-            recalled_position=chat.recalled_position,
+            character, self._prompts, talk, found, text, now, recalled_position=chat.recalled_position,
+            background=self._background(found, {own, *(e.id for e in kept)}, now),
         )  # fmt: skip
         in_view = [
             d.hit for d in found.dropped if d.why == "in_context" and d.hit.side != "char"
@@ -271,12 +273,17 @@ class Agent:
         hits = [*found.hits, *in_view]
         return ChatRequest(messages, character, text, now, found.spans, found.empty_spans, hits, kept)
 
-    def _background(self, found: Recollection, kept: Sequence[Exchange], now: datetime) -> Background:
+    def _background(self, found: Recollection, in_context: set[str], now: datetime) -> Background:
         """What the hits stand for, and the overview: without what the context or the recalled exchanges tell in full."""
         facts = {fact.id: fact for fact in self.core.current()}
-        episodes = self.episodes.get([hit.id for hit in found.hits if hit.kind])
-        told = {e.id for e in kept} | {hit.id for hit in found.hits if hit.layer == "diary" and not hit.kind}
-        return Background(facts, episodes, overview(self.episodes, now, told, self.config.roll.overview))
+        hits = [hit for hit in found.hits if hit.layer == "diary"]
+        episodes = self.episodes.get([hit.id for hit in hits if hit.kind])
+        recalled = {hit.id for hit in hits}
+        for hit in hits:
+            if hit.kind == "event" and hit.id in episodes and hit.text != episodes[hit.id].event.text:
+                recalled.update(hit.sources)  # word for word, below the event
+        capacity = self.config.roll.overview
+        return Background(facts, episodes, overview(self.episodes, now, in_context, capacity, recalled))
 
     def _seeded(self, talk: list[Message], start: bool) -> list[Message]:
         """The first context begins with what history.yaml held; ``context_length`` counts it."""
@@ -340,10 +347,11 @@ class Agent:
         self._around.ready()
         settings = self.config.recall
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
+        seen = {own, *(e.id for e in kept)}
         found = recall(
             cue, self.layers.recipes.active(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
             budget=Budget(settings.token_budget, dict(settings.min_share.model_dump())),
-            widen=self.layers.widen, in_context={own, *(e.id for e in kept)}, empty_spans=self._empty_spans,
+            widen=lambda hits: self.layers.widen(hits, seen), in_context=seen, empty_spans=self._empty_spans,
         )  # fmt: skip
         return replace(found, dropped=[one for one in found.dropped if one.hit.id != own])
 

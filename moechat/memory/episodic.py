@@ -6,7 +6,7 @@ word; a reflection, or an event of several exchanges, stands for itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -57,7 +57,7 @@ class Episodic:
         scored = stream.scores(recency, relevance, view.importance, weights)
         best = stream.order(scored.score, DEPTH).tolist()
         hits = []
-        for i, episode in zip(best, view.episodes(best), strict=True):
+        for i, episode in view.each(best):
             features = {
                 "recency": float(scored.recency[i]), "relevance": float(scored.relevance[i]),
                 "importance": float(scored.importance[i]), "cosine": float(relevance[i]),
@@ -78,7 +78,7 @@ class Episodic:
         best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:DEPTH]
         hits = [
             (episode, float(len(meeting[i])), {"shared": float(len(meeting[i]))}, tuple(meeting[i]), True)
-            for i, episode in zip(best, view.episodes(best), strict=True)
+            for i, episode in view.each(best)
         ]
         return self._candidates(cue, "association", hits)
 
@@ -89,16 +89,21 @@ class Episodic:
         hits = [(episodes[one.id], one.score, one.features, one.words, True) for one in found if one.id in episodes]
         return self._candidates(cue, "by_topic", hits)
 
-    def widen(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary."""
+    def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
+        """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.
+
+        An exchange that the model sees anyway, in the context or as a better hit, is told only once.
+        """
+        told = {*in_context, *(hit.id for hit in hits if hit.layer == "diary" and not hit.kind)}
         events = [hit for hit in hits if hit.kind == "event"]
         exchanges = self.store.exchanges(list(dict.fromkeys(source for hit in events for source in hit.sources)))
-        return [self._told(hit, exchanges) if hit.kind == "event" else hit for hit in hits]
+        return [self._told(hit, exchanges, told) if hit.kind == "event" else hit for hit in hits]
 
-    def _told(self, hit: Hit, exchanges: Mapping[str, Exchange]) -> Hit:
-        said = [exchanges[source] for source in hit.sources if source in exchanges]
+    def _told(self, hit: Hit, exchanges: Mapping[str, Exchange], told: set[str]) -> Hit:
+        said = [exchanges[source] for source in hit.sources if source in exchanges and source not in told]
         if not said:
             return hit
+        told.update(hit.sources)
         whole = "\n".join([hit.text, *(exchange_text(one, *self.speakers) for one in said)])
         asked = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in said)])
         return replace(hit, text=whole, shorter=(asked, hit.text))
@@ -117,18 +122,20 @@ class Episodic:
         spans = asked_spans(cue)
         single = {e.event.sources[0] for e, *_ in found if e.kind == "event" and len(e.event.sources) == 1}
         exchanges = self.store.exchanges(sorted(single))
-        candidates: Candidates = []
+        candidates: dict[str, tuple[Hit, str]] = {}
         for episode, score, features, shared, passes in found:
             inside = _inside(episode, spans)
             why = "outside_span" if spans and inside is None else "" if passes else "below_threshold"
             hit = _hit(episode, recipe, score, features, tuple(shared), inside)
-            if hit.kind == "event" and (exchange := exchanges.get(episode.event.sources[0])) and len(hit.sources) == 1:
+            exchange = exchanges.get(hit.sources[0]) if hit.kind == "event" and len(hit.sources) == 1 else None
+            if exchange is not None:
                 side, text = ("user", exchange.user) if exchange.user else ("char", exchange.char)
                 hit = replace(
                     hit, id=exchange.id, kind="", side=side, text=text, time=exchange.at, shorter=(hit.text,)  # type: ignore[arg-type]
                 )  # fmt: skip
-            candidates.append((hit, why))
-        return candidates
+            if hit.id not in candidates or (candidates[hit.id][1] and not why):  # an exchange counts once, at its best
+                candidates[hit.id] = (hit, why)
+        return list(candidates.values())
 
 
 def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from pathlib import Path
 from threading import Event as Signal
 
 import numpy as np
@@ -58,7 +57,8 @@ class Layers:
         self.topics = Topics(store, self.episodes, dense, self._authored)
         self.core = CoreMemory(store, dense, self.official.facts)
         self.together = Cooccurrence(names=names)
-        self.associations = Associations(self._sources(who.folder))
+        self._table = Table(who.folder / ASSOCIATIONS)
+        self.associations = Associations(self._sources())
         self.entities = Entities(self.core.current, self.associations, user_name=who.user_name, character_name=who.name)
         self._episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
@@ -67,10 +67,10 @@ class Layers:
     def _authored(self) -> tuple[int, Sequence[Episode]]:
         return self.official.generation, self.official.episodes()
 
-    def _sources(self, folder: Path) -> list[Source]:
+    def _sources(self) -> list[Source]:
         """What goes with a word: the author's table, ours, what this owner told together, and a lexicon where one is named."""
         lexicons = self._config().association.wordnet
-        own: list[Source] = [Table(folder / ASSOCIATIONS), shipped(), self.together]
+        own: list[Source] = [self._table, shipped(), self.together]
         return [*own, WordNet(lexicons)] if lexicons else own
 
     @property
@@ -91,9 +91,9 @@ class Layers:
             table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
         return lambda texts, _kind: embed_cached(embedder, table, texts)
 
-    def widen(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Hits with the words of the exchanges that they stand for."""
-        return self._episodic.widen(self.diary.widen(hits))
+    def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
+        """Hits with the words of the exchanges that they stand for, but for those that are in the context."""
+        return self._episodic.widen(self.diary.widen(hits), in_context)
 
     # ---- following
 
@@ -111,6 +111,7 @@ class Layers:
     def associate(self, now: datetime) -> None:
         """Learn which words go together by now; some milliseconds, so in the background."""
         association.follow(self.together, self.episodes, self.episodes.view(now), self.core.current())
+        self.entities.index()
 
     def embed(self, stop: Signal, limit: int = 0) -> int:
         """Make vectors that are missing, of ``limit`` texts of each kind at most (0: all). Returns how many were made.
@@ -135,7 +136,7 @@ class Layers:
                 table.settle()
 
     def problems(self) -> list[str]:
-        return [str(problem) for problem in (*self.official.problems, *self.book.problems)]
+        return [str(problem) for problem in (*self.official.problems, *self.book.problems, *self._table.problems)]
 
     def close(self) -> None:
         for table in self._lore_tables.values():

@@ -14,19 +14,21 @@ import numpy as np
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode
 
-LOOKED_AT = 4  # times the capacity: events beside those still in the context
 
-
-def overview(episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int) -> list[Episode]:
-    """The ``capacity`` newest events of which no exchange is in the context, oldest first (seed 004, 1.2 and 四 a)."""
+def overview(
+    episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int, recalled: Collection[str] = ()
+) -> list[Episode]:
+    """The ``capacity`` newest events of which no exchange is ``in_context``, oldest first (seed 004, 1.2 and 四 a); without
+    those that are ``recalled`` (ids of events, and of exchanges that are told word for word)."""
     view = episodes.view(now)
     if not capacity or not len(view):
         return []
-    here = set(in_context)
-    depth = LOOKED_AT * capacity + len(here)
-    newest = np.argsort(-view.told, kind="stable")[:depth]
-    found = [
-        episode for episode in view.episodes(newest.tolist())
-        if episode.kind == "event" and episode.by != "author" and here.isdisjoint(episode.event.sources)
-    ]  # fmt: skip
-    return sorted(found[:capacity], key=lambda episode: episode.at)
+    left = np.flatnonzero(~view.reflection & ~view.citing(in_context))[::-1]
+    queue: list[Episode] = []
+    for start in range(0, len(left), capacity):  # as a rule the first are all that is wanted
+        some = view.episodes(left[start : start + capacity].tolist())
+        queue += [episode for episode in some if episode.by != "author"]
+        if len(queue) >= capacity:
+            break
+    told = set(recalled)
+    return [e for e in queue[capacity - 1 :: -1] if told.isdisjoint({e.id, *e.event.sources})]
