@@ -103,27 +103,25 @@ async def _broken(_: Any, __: Any) -> Any:
 # ---- serving
 
 
-def _checked(host: str, key: str | None) -> str | None:
+def _checked(host: str, key: str | None, key_env: str) -> str | None:
     """The key that requests must bring, None for a loopback address. Raises ConfigError."""
     if is_loopback(host):
         return None
     if not key:
-        raise ConfigError(
-            "serve",
-            "host",
-            host,
-            f"others can reach this address: put a key into the variable {KEY_ENV}, or use 127.0.0.1",
-        )
+        remedy = f"others can reach this address: put a key into the variable {key_env}, or use 127.0.0.1"
+        raise ConfigError("serve", "host", host, remedy)
     return key
 
 
 @contextlib.contextmanager
-def _server(house: House, host: str, port: int, key: str | None) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
+def _server(
+    house: House, host: str, port: int, key: str | None, key_env: str = KEY_ENV
+) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
     import uvicorn
 
     from moechat.web.server import listen
 
-    key = _checked(host, key)
+    key = _checked(host, key, key_env)
     with listen(host, port) as listening:
         config = uvicorn.Config(
             make_app(house, key=key), log_level="warning", access_log=False, server_header=False, ws="none",
@@ -145,13 +143,16 @@ def serve(
     host: str = "127.0.0.1",
     port: int = PORT,
     key: str | None = None,
+    key_env: str = KEY_ENV,
     ready: Callable[[str], None] = announce,
 ) -> None:
-    """Serve until the program is told to end. For the main thread. Raises ConfigError for a host that others reach without
-    a key, MoeChatError where the port cannot be had."""
+    """Serve until the program is told to end. For the main thread. ``key_env`` is where the key came from.
+
+    Raises ConfigError for a host that others reach without a key, MoeChatError where the port cannot be had.
+    """
     from moechat.web.server import interrupt
 
-    with _server(house, host, port, key) as (server, listening, url):
+    with _server(house, host, port, key, key_env) as (server, listening, url):
         ready(url)
         before = signal.signal(signal.SIGTERM, interrupt)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import socket
@@ -20,7 +21,7 @@ from moechat import cli, server
 from moechat.character import encode_user
 from moechat.errors import ConfigError, MoeChatError
 from moechat.serving.agents import Agents, Busy
-from moechat.serving.guard import MAX_BODY, is_loopback
+from moechat.serving.guard import MAX_BODY, Guard, is_loopback
 
 SAMPLE = "江砚"
 JSON = {"content-type": "application/json"}
@@ -318,6 +319,27 @@ def test_a_body_that_never_says_how_long_it_is_ends_at_the_bound(url: str) -> No
     except httpx.TransportError:  # it hung up in the middle
         return
     assert answer.status_code == 413
+
+
+def test_a_body_that_never_ends_is_given_up() -> None:
+    async def app(*_: Any) -> None:
+        raise AssertionError("it must not get here")
+
+    async def receive() -> Any:
+        if not sent:
+            sent.append({})
+            return {"type": "http.request", "body": b"{", "more_body": True}
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    sent: list[Any] = []
+    answers: list[Any] = []
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/query", "headers": headers}
+    asyncio.run(Guard(app, None, body_s=0.01)(scope, receive, send))
+    assert answers[0]["status"] == 408 and "0.01 s" in answers[1]["body"].decode()
 
 
 def test_unknown_addresses_methods_characters_and_users_are_told(url: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 256 * 1024
-BODY_S = 20.0  # in which a request must have arrived
+BODY_S = 20.0
 HEADERS = [
     (b"content-type", b"application/json; charset=utf-8"),
     (b"x-content-type-options", b"nosniff"),
@@ -50,10 +50,13 @@ def error_body(message: str, **more: Any) -> bytes:
 
 
 class Guard:
-    """Looks at every request before anything else does: host, origin, key, form and size. ``key`` None: loopback."""
+    """Looks at every request before anything else does: host, origin, key, form and size. ``key`` None: loopback.
 
-    def __init__(self, app: ASGIApp, key: str | None) -> None:
-        self.app, self._key = app, key
+    A body must have arrived within ``body_s`` seconds.
+    """
+
+    def __init__(self, app: ASGIApp, key: str | None, body_s: float = BODY_S) -> None:
+        self.app, self._key, self._body_s = app, key, body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -91,7 +94,7 @@ class Guard:
         """The whole body, read within bounds of size and time."""
         parts: list[bytes] = []
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(self._body_s):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
@@ -102,7 +105,7 @@ class Guard:
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            raise Refusal(408, f"the body did not arrive within {BODY_S:.0f} s; send it again") from None
+            raise Refusal(408, f"the body did not arrive within {self._body_s:g} s; send it again") from None
 
 
 def _one(headers: dict[bytes, list[bytes]], name: bytes) -> str:
