@@ -329,7 +329,7 @@ def test_a_body_that_never_ends_is_given_up() -> None:
         if not sent:
             sent.append({})
             return {"type": "http.request", "body": b"{", "more_body": True}
-        await asyncio.Event().wait()
+        return await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
         answers.append(message)
