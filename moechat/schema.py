@@ -228,7 +228,7 @@ class Recipes(Section):
         RecipeSettings(limit=0), "核心记忆（条数由 Agent.core_top_k 决定）", "Core memory (Agent.core_top_k bounds it)"
     )
     entities: RecipeSettings = setting(
-        RecipeSettings(weight=0.5, limit=5),
+        RecipeSettings(weight=0.5, limit=5, threshold=0.5),
         "实体：由联想词找到的人、物、事的属性与关系",
         "Entities: attributes and relations of who and what the message calls to mind",
     )

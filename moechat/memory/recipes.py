@@ -71,8 +71,8 @@ class Recipes:
         config = self.config()
         how, limit = config.association, config.recall.recipes.entities.limit
         found = self.entities.search(
-            cue, version=how.version, limit=limit or None, count=how.count, strategy=how.strategy,
-            filter_values=how.filter_values,
+            cue, version=how.version, limit=limit or None, threshold=self.threshold("entities"), count=how.count,
+            strategy=how.strategy, filter_values=how.filter_values,
         )  # fmt: skip
         return [(hit, "") for hit in found]
 

@@ -1,0 +1,73 @@
+"""An agent thinks about its days by itself, and anew where words are taken back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from moechat.agent import Agent
+from moechat.ai.scripted import ScriptedModel
+from moechat.model import Episode, Message
+from tests.houses import Home, answer, polite, say
+
+
+def thinker() -> ScriptedModel:
+    """Understands every exchange as a leap of great weight, and infers something from whatever it is shown."""
+
+    def complete(messages: Sequence[Message]) -> str:
+        asked = messages[-1].content
+        numbers = re.findall(r"^(\d+)\. ", asked, re.MULTILINE)
+        if "高层次问题" in asked:
+            return "1. 用户为什么跳伞？\n2. 用户怕什么？\n3. 用户想要什么？"
+        if "编号. 评分" in asked:
+            return "\n".join(f"{number}. 7" for number in numbers)
+        if "高层次的洞察" in asked:
+            return f"1. 用户借跳伞忘掉烦恼：{asked.strip().splitlines()[-1]} [{', '.join(numbers)}]"
+        count = len(re.findall(r"^\[\d+\] 20", asked, re.MULTILINE))
+        leaps = [
+            {"text": f"用户第{i}次跳伞", "importance": 9, "object": "伞", "sources": [i]} for i in range(1, count + 1)
+        ]
+        return answer(count, events=leaps)
+
+    return ScriptedModel(polite, complete)
+
+
+def reflections(agent: Agent) -> list[Episode]:
+    view = agent.episodes.view(agent.now())
+    return [episode for episode in view.episodes(range(len(view))) if episode.kind == "reflection"]
+
+
+def test_what_adds_up_is_thought_about_recalled_and_thought_about_anew(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, reflection={"counter": 20})
+    with home.open(thinker()) as house:
+        agent = house.agent()
+        ids = []
+        for i in range(4):
+            ids.append(say(agent, f"我今天第{i}次去跳伞了").exchange.id)
+            home.clock.advance(minutes=5)
+        agent.finish()
+        assert len(reflections(agent)) == 3
+        hits = [hit for hit in agent.recall("用户借跳伞忘掉烦恼").hits if hit.kind == "reflection"]
+        assert hits
+        assert set(hits[0].sources) <= set(ids)
+
+        agent.retract(ids[1])
+        agent.settle_indexes()
+        assert all(ids[1] not in one.event.sources for one in reflections(agent))
+        home.clock.advance(hours=2)
+        agent.tick()
+        agent.tick()
+        assert reflections(agent)
+
+
+def test_without_a_model_nothing_is_thought_and_nobody_is_bothered(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, reflection={"counter": 1})
+    with home.open(ScriptedModel(polite, understands=False)) as house:
+        agent = house.agent()
+        say(agent, "我昨天第一次跳伞了")
+        agent.finish()
+        assert agent.reflect() is None
+        assert "needs a language model" in agent.reflection.problem
+        assert not reflections(agent)
+        assert not [one for one in agent.problems() if "reflection" in one]
