@@ -243,3 +243,30 @@ def test_a_long_state_is_summed_up_at_a_start(tmp_path: Path) -> None:
     assert (home.folder / "state.jsonl").stat().st_size < size / 100
     assert store.state.access["a"][1] == state_module.COMPACT_OVER + 1
     store.close()
+
+
+def test_what_is_hidden_is_one_object_until_it_changes(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    store = home.store()
+    a, b = (told(store, home.clock, text, settle=True) for text in "一二")
+    nothing = store.hidden()
+    with store.writing():
+        store.state.touch([a], AT)
+    assert (store.hidden(), store.hidden() is nothing) == (frozenset(), True)
+    other = home.store()
+    with other.writing():
+        other.state.write([{"op": "archive", "ids": ["f"]}])
+    other.retract(b)
+    other.select(a)
+    store.follow()
+    for one in (store, other):
+        assert one.hidden() == {"f", b}
+    store.restore(b)
+    assert store.hidden() == {"f", b}, "it is on another branch"
+    store.select(b)
+    assert store.hidden() == {"f"}
+    with store.writing():
+        store.state.forget(["f"])
+    assert store.hidden() == frozenset()
+    for one in (store, other):
+        one.close()

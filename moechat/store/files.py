@@ -49,6 +49,7 @@ class FileStore:
         self.cache = Cache(folder / ".index" / "cache.db")
         self.signatures = self.cache.signatures()
         self._generation = self.cache.generation()
+        self._hidden: tuple[object, frozenset[str], int, frozenset[str]] = (None, frozenset(), -1, frozenset())
         self._folder_seen, self._names, self._turn = Signature(), list[str](), 0
         self.derived, self.days = Derived(self), DayFiles(self)
         self.follow(all_files=True)
@@ -389,9 +390,14 @@ class FileStore:
 
     # ---- masks and upkeep
 
-    def hidden(self) -> set[str]:
-        """Exchanges that no recipe may see: other branches, retracted, archived, deleted by hand."""
-        return self.tree.hidden() | self.state.archived | self.state.missing.keys()
+    def hidden(self) -> frozenset[str]:
+        """What no recipe may see: other branches, retracted, archived, deleted by hand. The same object as long as it is the
+        same: the archive of years is large, and a recall asks several times."""
+        off, retracted, masked = self.tree.off_path(), frozenset(self.tree.retracted), self.state.masked
+        if self._hidden[0] is not off or self._hidden[1:3] != (retracted, masked):
+            found = frozenset(self.tree.hidden() | self.state.archived | self.state.missing.keys())
+            self._hidden = (off, retracted, masked, found)
+        return self._hidden[3]
 
     def resume(self) -> None:
         """A change of mind that a kill cut short is ended (at a start): nothing stays that rests on words taken back."""

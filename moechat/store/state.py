@@ -44,9 +44,12 @@ class State:
 
     def __init__(self, path: Path) -> None:
         self._lines = JsonLines(path)
+        self.masked = 0
+        """Grows whenever what is hidden (archived or missing) may have changed."""
         self._clear()
 
     def _clear(self) -> None:
+        self.masked += 1
         self.access: dict[str, tuple[str, int]] = {}
         self.gains: dict[str, tuple[int, str]] = {}
         self.archived: set[str] = set()
@@ -94,6 +97,7 @@ class State:
         for entry in entries:
             try:
                 _STEPS[entry["op"]](self, entry)
+                self.masked += entry["op"] in _MASKING
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 log.warning("an entry of the state was passed over (%s: %s)", type(error).__name__, error)
 
@@ -200,6 +204,7 @@ class State:
             for id_ in gone.intersection(known):
                 del known[id_]
         self.archived -= gone
+        self.masked += 1
         self.pinned -= gone
         self.overview = [id_ for id_ in self.overview if id_ not in gone]
         self.uses = [id_ for id_ in self.uses if id_ not in gone]
@@ -246,6 +251,7 @@ def _later(one: str, other: str) -> str:
     return max(filter(None, (one, other)), key=datetime.fromisoformat)
 
 
+_MASKING = ("archive", "restore", "missing", "found", "carry")
 _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "touch": State._touch,
     "access": State._access,
