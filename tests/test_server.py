@@ -361,6 +361,8 @@ def test_a_question_about_somebody_unknown_leaves_no_folder(tmp_path: Path, root
     with home.open() as house:
         app = TestClient(server.make_app(house), base_url="http://localhost")
         assert app.post("/query", json={"query": "x", "user": "某人"}).status_code == 404
+        bad = {"store": "user", "type": "fact", "text": "x", "kind": "rumour"}
+        assert app.post("/memories", params={"user": "某人"}, json=bad).status_code == 422
         assert not (home.folder / "users" / encode_user("某人")).exists()
 
 

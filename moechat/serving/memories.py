@@ -56,11 +56,13 @@ def router(agents: Agents) -> APIRouter:
 
     @routes.post("", status_code=201)
     def added(values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
-        store = values.pop("store", None)
-        if store not in ("user", "official"):
-            raise FieldError("store", store, "expects user or official")
+        store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
+        _check_new(store, kind, id_, values)  # before a new user's folder is made
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
-            return _added(agent, store, values)
+            if store == "official":
+                add = agent.official.add_event if kind == "event" else agent.official.add_fact
+                return as_row(add(values, id_))
+            return _of_user(as_json(agent.keeping.add_fact(**_fact(values))))
 
     @routes.patch("/{store}/{id_:path}")
     def changed(store: Store, id_: str, values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
@@ -115,29 +117,33 @@ def _of_user(row: Row) -> Row:
 # ---- writing
 
 
-def _added(agent: Agent, store: Store, values: Row) -> Row:
-    kind, id_ = values.pop("type", None), values.pop("id", None)
+def _check_new(store: object, kind: object, id_: object, values: Row) -> None:
+    """Raises FieldError where this cannot be written."""
+    if store not in ("user", "official"):
+        raise FieldError("store", store, "expects user or official")
     if kind not in ("event", "fact"):
         raise FieldError("type", kind, "expects event or fact")
-    if id_ is not None and not isinstance(id_, str):
-        raise FieldError("id", id_, "expects text; leave it out to have one made")
     _bounded(values)
     if store == "official":
-        add = agent.official.add_event if kind == "event" else agent.official.add_fact
-        return as_row(add(values, id_))
+        if not isinstance(id_, str | None):
+            raise FieldError("id", id_, "expects text; leave it out to have one made")
+        return
     if kind == "event":
         raise FieldError("type", kind, "the user's events come from talk; write a fact, or to the official store")
-    for key in ("generic", "time"):
-        if key in values:
-            raise FieldError(key, values[key], "is for the official store alone; leave it out")
-    if id_ is not None:
-        raise FieldError("id", id_, "is for the official store alone; leave it out")
+    for key, value in {"id": id_, "generic": values.get("generic"), "time": values.get("time")}.items():
+        if value is not None:
+            raise FieldError(key, value, "is for the official store alone; leave it out")
+    _fact(values)
+
+
+def _fact(values: Row) -> Row:
+    """What ``Keeping.add_fact`` is told. Raises FieldError."""
     told = written("fact", values)
-    made = agent.keeping.add_fact(
-        told["text"], entity=told.get("entity", "user"), keyword=told.get("keyword", ""), target=told.get("target", ""),
-        kind=told.get("kind", "attribute"), polarity=int(told.get("polarity", "1")), single=told.get("single") == "true",
-    )  # fmt: skip
-    return _of_user(as_json(made))
+    if "polarity" in told:
+        told["polarity"] = int(told["polarity"])
+    if "single" in told:
+        told["single"] = told["single"] == "true"
+    return told
 
 
 def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
