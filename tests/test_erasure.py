@@ -1,0 +1,198 @@
+"""Erasure leaves no byte of what is forgotten, and everything else as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moechat.errors import DataError
+from moechat.model import Episode, Event, Fact, FactDraft, Understanding
+from moechat.store import erasure
+from moechat.store.files import FileStore
+from moechat.store.formats import derived_id
+from tests.houses import Home, told
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("say"), st.integers(0, 9)),
+        st.tuples(st.sampled_from(["branch", "cut", "retract", "correct", "archive", "understand"]), st.integers(0, 9)),
+        st.tuples(st.just("forget"), st.integers(0, 9)),
+    ),
+    min_size=3,
+    max_size=18,
+)
+
+
+def word(number: int) -> str:
+    """A word of its own for each exchange, so that a search for it finds nothing else."""
+    return f"词{number:04d}条"
+
+
+def understand(store: FileStore, home: Home, id_: str) -> None:
+    text = store.get(id_).user
+    fact = Fact(derived_id(f"事实{text}", (id_,)), home.clock.now(), FactDraft(f"事实{text}", (id_,)))
+    event = Event(f"经过{text}", (id_,))
+    store.derived.put([id_], Understanding({id_: f"标签{text}"}, {}, (fact.draft,), (event,)), [fact], {})
+
+
+def forget(store: FileStore, *ids: str) -> None:
+    erasure.erase(store, erasure.gone(store, exchanges=ids, episodes=(), facts=()))
+
+
+def path_of(store: FileStore) -> list[str]:
+    return list(store.tree.ancestors(store.tree.leaf))
+
+
+def holding(home: Home, mark: str) -> list[str]:
+    files = [path for path in home.folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if mark.encode() in path.read_bytes()]
+
+
+def known(store: FileStore) -> tuple[object, ...]:
+    tree, state = store.tree, store.state
+    facts = {fact.text for fact in store.cache.facts()}
+    words = {id_: one.user for id_, one in store.exchanges(list(tree.parents)).items()}
+    return dict(tree.parents), tree.leaf, set(tree.cuts), set(tree.retracted), words, facts, set(state.archived)
+
+
+@given(steps)
+@settings(max_examples=40, deadline=None)
+def test_whatever_was_done_before_the_rest_stays_and_a_restart_sees_the_same(
+    tmp_path_factory: pytest.TempPathFactory, work: list[tuple[str, int]]
+) -> None:
+    home = Home.build(tmp_path_factory.mktemp("house"))
+    store, witness = home.store(), home.store()
+    marks: dict[str, str] = {}
+    for number, (step, which) in enumerate(work):
+        ids = list(store.tree.parents)
+        one = ids[which % len(ids)] if ids else ""
+        if step == "say":
+            marks[told(store, home.clock, word(number), f"回{word(number)}", settle=True)] = word(number)
+        elif not ids:
+            continue
+        elif step == "branch":
+            store.select(one)
+        elif step == "cut":
+            store.cut(one, home.clock.now())
+        elif step == "retract":
+            store.retract(one)
+        elif step == "correct":
+            store.correct(one, user=f"改{marks[one]}")
+        elif step == "understand" and one not in store.tree.retracted:
+            understand(store, home, one)
+        elif step == "archive":
+            with store.writing():
+                store.state.write([{"op": "archive", "ids": [one]}])
+        elif step == "forget":
+            before, words = path_of(store), known(store)[4]
+            forget(store, one)
+            assert path_of(store) == [id_ for id_ in before if id_ != one]
+            assert known(store)[4] == {id_: text for id_, text in words.items() if id_ != one}  # type: ignore[attr-defined]
+            assert [name for name in holding(home, marks[one]) if not name.startswith("terms-")] == []
+    witness.follow(all_files=True)
+    fresh = home.store()
+    assert known(store) == known(fresh) == known(witness)
+    assert store.problems == fresh.problems == []
+    for each in (store, witness, fresh):
+        each.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.build(tmp_path)
+
+
+def test_other_sources_of_what_went_are_understood_anew(home: Home) -> None:
+    store = home.store()
+    a, b = (told(store, home.clock, text, settle=True) for text in ("一", "二"))
+    for id_ in (a, b):
+        understand(store, home, id_)
+    both = Fact(derived_id("两次都说过", (a, b)), home.clock.now(), FactDraft("两次都说过", (a, b)))
+    store.derived.put_facts([both])
+    assert store.tree.pending() == []
+    forget(store, a)
+    assert ({fact.text for fact in store.cache.facts()}, store.tree.pending()) == ({"事实二"}, [b])
+    store.close()
+
+
+def test_a_broken_file_stops_it_before_anything_is_written(home: Home) -> None:
+    store = home.store()
+    a = told(store, home.clock, "一", settle=True)
+    understand(store, home, a)
+    (home.folder / "core_mem.yml").write_text("x: [\n", encoding="utf-8")
+    store.follow()
+    store.derived.reread("core_mem.yml")
+    before = {path: path.read_bytes() for path in home.folder.rglob("*.*l") if path.is_file()}
+    fact = Fact("x", home.clock.now(), FactDraft("一", (a,)))
+    with pytest.raises(DataError, match="core_mem"):
+        erasure.erase(store, erasure.Gone(exchanges=[a], facts=[fact]))
+    assert {path: path.read_bytes() for path in home.folder.rglob("*.*l") if path.is_file()} == before
+    store.close()
+
+
+def test_replies_that_were_not_chosen_and_words_before_a_correction_go_as_well(home: Home) -> None:
+    store = home.store()
+    id_ = store.begin("先说的话", home.clock.now())
+    for reply in ("第一个回答", "第二个回答"):
+        store.finish(id_, reply, "done")
+    store.settle()
+    store.correct(id_, user="后来的话")
+    lost = erasure.gone(store, exchanges=[id_], episodes=(), facts=())
+    assert {"先说的话", "后来的话", "第二个回答"} <= set(lost.texts)
+    erasure.erase(store, lost)
+    store.close()
+    for mark in ("先说的话", "后来的话", "第一个回答", "第二个回答"):
+        assert holding(home, mark) == []
+
+
+def test_what_replies_rested_on_is_no_longer_quoted(home: Home) -> None:
+    store = home.store()
+    a = told(store, home.clock, "一件往事", settle=True)
+    b = store.begin("想起了吗", home.clock.now())
+    quoted = [{"id": a, "text": "一件往事", "sources": [a]}, {"id": "other", "text": "别的", "sources": ["c"]}]
+    store.finish(b, "想起了", "done", hits=quoted)
+    forget(store, a)
+    assert [hit["text"] for hit in store.tree.nodes[b].variant.hits] == ["别的"]  # type: ignore[union-attr]
+    assert store.get(b).char == "想起了"
+    store.close()
+
+
+def test_the_folded_past_of_the_log_forgets_too(home: Home) -> None:
+    store = home.store()
+    ids = [told(store, home.clock, word(number), settle=True) for number in range(600)]
+    store.mark_understood(ids, "model")
+    home.clock.advance(days=10)
+    assert store.compact()
+    forget(store, *ids[10:20], ids[-1])
+    assert path_of(store) == [*reversed(ids[20:-1]), *reversed(ids[:10])]
+    assert store.tree.off_path() == set()
+    fresh = home.store()
+    assert path_of(fresh) == path_of(store)
+    assert fresh.get(ids[300]).user == word(300)
+    for one in (store, fresh):
+        one.close()
+
+
+def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_its_other_source(home: Home) -> None:
+    store = home.store()
+    a, b = (told(store, home.clock, text, settle=True) for text in ("一", "二"))
+    for id_ in (a, b):
+        understand(store, home, id_)
+    events = {e.event.sources[0]: e.id for _, e in store.cache.episodes_citing([a, b])}
+    thought = Episode(
+        derived_id("感悟", (a, b)),
+        home.clock.now(),
+        Event("感悟", (a, b)),
+        "reflection",
+        evidence=(events[a], events[b]),
+    )
+    mine = Episode("m", home.clock.now(), Event("我的", (a, b)), by="owner")
+    store.derived.put_episodes([thought, mine])
+    lost = erasure.gone(store, exchanges=[a], episodes=(), facts=())
+    assert {one.id for one in lost.episodes} == {events[a], thought.id}
+    erasure.erase(store, lost)
+    assert {e.id: e.event.sources for _, e in store.cache.episodes_citing([b])} == {events[b]: (b,), "m": (b,)}
+    store.close()
