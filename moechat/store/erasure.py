@@ -197,8 +197,8 @@ def _could_come_back(lost: Gone) -> list[str]:
 
 
 def _erase_entries(store: FileStore, lost: Gone) -> None:
-    """The log without these exchanges: what followed one of them follows what was before it now. Replies no longer quote
-    what they rested on."""
+    """The log without these exchanges: what followed one of them follows what was before it now (where nothing of the
+    selected path is left, the newest talk is selected). Replies no longer quote what they rested on."""
     path = store.folder / LOG
     if not path.exists():
         return
