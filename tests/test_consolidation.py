@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -187,6 +188,31 @@ def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
     assert [f.text for f in visible(core.history(), {b})] == ["用户爱画画"], "another branch does not know the rest"
     store.retract(b)
     assert texts(core) == ["用户爱画画"]
+
+
+def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
+    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画和星座", "我真的爱画画"))
+    twice = known("用户爱画画", a)
+    store.derived.put_facts([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
+    store.select(a)
+    assert summed(store, core, prompts) == []
+    store.select(b)
+    assert len(summed(store, core, prompts)) == 1
+
+
+def test_a_broken_file_is_left_alone_and_does_not_stop_the_cleaning(
+    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    told(store, home.clock, "你好", settle=True)
+    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    path = home.folder / "core_mem.yml"
+    path.write_text(path.read_text(encoding="utf-8") + "x: [\n", encoding="utf-8")
+    store.follow()
+    before = path.read_bytes()
+    assert maintenance(store, core, prompts, Limits())() == "room"
+    assert path.read_bytes() == before
 
 
 def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: CoreMemory, prompts: Prompts) -> None:

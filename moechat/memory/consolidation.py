@@ -186,7 +186,8 @@ def consolidate(
 ) -> list[Fact]:
     """Sum up what may be, and return the new facts. ``names`` are the user's and the character's; ``model`` None, or one that
     does not understand: the rules alone."""
-    found = groups(core.current(), store.state.pinned)
+    hidden = store.hidden()  # a sum rests on all that its parts rest on: it would be hidden with the least of it
+    found = groups([f for f in core.current() if hidden.isdisjoint(f.draft.sources)], store.state.pinned)
     texts: dict[int, str] = {}
     if found and model is not None and model.understands:
         for start in range(0, len(found), AT_ONCE):

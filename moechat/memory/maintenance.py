@@ -6,18 +6,22 @@ the weakest goes into the archive. Of one who was away for long: what exceeds a 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from moechat.ai.chat_model import ChatModel
 from moechat.character import Character
+from moechat.errors import DataError
 from moechat.memory import forgetting
 from moechat.memory.consolidation import consolidate
 from moechat.memory.core import CoreMemory
 from moechat.memory.forgetting import Cleaning, Limits
 from moechat.prompts import Prompts
 from moechat.store.files import FileStore
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -40,7 +44,15 @@ class Maintenance:
         if self.merges:
             character = self.character()
             names = (character.user_name, character.name)
-            consolidate(
-                self.store, self.core, model=self.model(), prompts=self.prompts, names=names, timeout_s=self.timeout_s
-            )
+            try:
+                consolidate(
+                    self.store,
+                    self.core,
+                    model=self.model(),
+                    prompts=self.prompts,
+                    names=names,
+                    timeout_s=self.timeout_s,
+                )
+            except DataError as problem:  # a broken file, told with all others; it waits for the next time
+                log.warning("facts are not summed up: %s", problem)
         return forgetting.clean(self.store, now, self.limits())
