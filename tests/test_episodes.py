@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,70 +18,10 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes, View
-from moechat.model import Episode, Event, Understanding
+from moechat.model import Episode, Event
 from moechat.store.files import FileStore
-from moechat.store.formats import derived_id
-from tests.houses import START, ZONE, Home, day_files, edit, moment, told
-
-NOW = moment("2025-06-01T12:00:00")
-
-
-@dataclass
-class Owner:
-    """A store with one talk, its episodes and what follows them."""
-
-    home: Home
-    embedder: HashEmbedder | None
-    store: FileStore = field(init=False)
-    dense: Dense = field(init=False)
-    episodes: Episodes = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.store, self.dense, self.episodes = self.another()
-
-    def another(self) -> tuple[FileStore, Dense, Episodes]:
-        """As another process opens it."""
-        store = self.home.store()
-        dense = Dense(store.folder / ".index", self.embedder)
-        return store, dense, Episodes(store, dense)
-
-    def say(self, text: str) -> str:
-        return told(self.store, self.home.clock, text, settle=True)
-
-    def understand(self, *events: Event, by: str = "model") -> list[str]:
-        """As a roll does. Returns the ids of the events."""
-        ids = list(dict.fromkeys(source for event in events for source in event.sources))
-        self.store.derived.put(ids, Understanding(dict.fromkeys(ids, "说了话"), {}, (), events, by=by), [], {})  # type: ignore[arg-type]
-        return [derived_id(event.text, event.sources) for event in events]
-
-    def tell(self, text: str, **more: object) -> tuple[str, str]:
-        """(exchange, event) of something that was said and understood."""
-        exchange = self.say(text)
-        (event,) = self.understand(Event(text, (exchange,), **more))  # type: ignore[arg-type]
-        return exchange, event
-
-    def reflect(self, text: str, evidence: Sequence[str], sources: Sequence[str], expires: datetime | None) -> str:
-        event = Event(text, tuple(sources))
-        id_ = derived_id(text, event.sources)
-        at = self.home.clock.now()
-        self.store.derived.put_episodes([Episode(id_, at, event, "reflection", "model", tuple(evidence), 1, expires)])
-        return id_
-
-    def mark(self, op: str, *ids: str) -> None:
-        with self.store.writing():
-            self.store.state.write([{"op": op, "ids": list(ids)}])
-
-    def view(self, now: datetime = NOW) -> View:
-        self.episodes.sync()
-        return self.episodes.view(now)
-
-    def texts(self, now: datetime = NOW) -> list[str]:
-        view = self.view(now)
-        return [episode.event.text for episode in view.episodes(range(len(view)))]
-
-    def close(self) -> None:
-        self.dense.close()
-        self.store.close()
+from tests.houses import START, ZONE, Home, day_files, edit, moment
+from tests.owners import NOW, Owner
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from moechat.index.vector import meets
 from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.diary import asked_spans
-from moechat.memory.episodes import Episodes
+from moechat.memory.episodes import Episodes, View
 from moechat.memory.topics import Topics
 from moechat.model import Episode, Exchange, Hit, Span
 from moechat.recall import Candidates, exchange_text
@@ -70,11 +70,11 @@ class Episodic:
         words first, then the newest (seed 000, retrieve)."""
         view = self.episodes.view(cue.now)
         perceived = cue.once("perceived", lambda: self._perceived(cue.text))
-        meeting: dict[int, list[str]] = {}
+        meeting: dict[int, dict[str, None]] = {}
         for word in perceived:
-            found = view.by_keyword([word])
+            found = _met(view, word)
             for place in found if len(found) <= COMMON else ():
-                meeting.setdefault(place, []).append(word)
+                meeting.setdefault(place, {}).update(dict.fromkeys(found[place]))
         best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:DEPTH]
         hits = [
             (episode, float(len(meeting[i])), {"shared": float(len(meeting[i]))}, tuple(meeting[i]), True)
@@ -136,6 +136,12 @@ class Episodic:
             if hit.id not in candidates or (candidates[hit.id][1] and not why):  # an exchange counts once, at its best
                 candidates[hit.id] = (hit, why)
         return list(candidates.values())
+
+
+def _met(view: View, word: str) -> dict[int, list[str]]:
+    """Places of the view that a word meets, itself or, where nothing has it, the longest end of it (吃火锅: 火锅)."""
+    ends = [] if word.isascii() else [word[i:] for i in range(1, len(word) - 1)]
+    return next(filter(None, (view.by_keyword([one]) for one in [word, *ends])), {})
 
 
 def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
