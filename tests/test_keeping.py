@@ -27,7 +27,7 @@ def understood(messages: Sequence[Message]) -> str:
     if "弄丢了铜钥匙" not in messages[-1].content:
         return answer(messages[-1].content.count("用户> "))
     event = {"text": "用户2025年5月19日在灯塔下弄丢了铜钥匙", "subject": "用户", "predicate": "弄丢", "object": "铜钥匙",
-             "importance": 6, "keywords": ["铜钥匙", "灯塔"], "sources": [1]}  # fmt: skip
+             "importance": 6, "keywords": ["铜钥匙", "灯塔"], "topic": "生活->灯塔下的铜钥匙", "sources": [1]}  # fmt: skip
     return answer(1, facts=[fact("用户讨厌榴莲", 1, keyword="喜好", target="榴莲", polarity=-1)], events=[event])
 
 
@@ -191,7 +191,7 @@ def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House
 
 def holding(folder: Path, *words: str) -> list[str]:
     """Files below a folder that hold one of the words, in any encoding that we write."""
-    marks = [word.encode() for word in words] + [word.encode("unicode_escape") for word in words]
+    marks = [word.encode(form) for word in words for form in ("utf-8", "unicode_escape", "utf-32-le", "utf-16-le")]
     files = [path for path in folder.rglob("*") if path.is_file()]
     return sorted(str(path.relative_to(folder)) for path in files if any(mark in path.read_bytes() for mark in marks))
 
@@ -204,7 +204,9 @@ def test_after_forgetting_an_exchange_no_file_holds_its_words(home: Home, house:
         say(agent, text)
         agent.finish()
     agent.settle_indexes()
+    agent.layers.topics.flush()
     exchange = only(keeping, "exchange", search="铜钥匙")
+    assert "topics.npz" in " ".join(holding(home.folder, "铜钥匙"))
     assert len(holding(home.folder, "铜钥匙")) >= 4, "log, day file, notes and cache"
     assert {one.kind for one in keeping.forgets([exchange.id])} == {"exchange", "fact", "event"}
     gone = keeping.forget([exchange.id])
@@ -224,7 +226,10 @@ def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
     agent = house.agent()
     agent.recall("铜钥匙")  # core memory is embedded when it is searched
     agent.settle_indexes()
-    texts = [one.text for one in keeping.listed(KINDS, search="铜钥匙").memories] + ["用户讨厌榴莲"]
+    texts = [one.text for one in keeping.listed(KINDS, search="铜钥匙").memories] + [
+        "用户讨厌榴莲",
+        "生活 灯塔下的铜钥匙",
+    ]
     keys = [text_key(text) for text in texts]
 
     def held() -> int:
@@ -234,7 +239,7 @@ def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
             table.close()
         return found
 
-    assert held() >= 2
+    assert held() >= 4
     keeping.forget([one.id for one in keeping.listed(KINDS, search="铜钥匙").memories])
     agent.settle_indexes()
     assert held() == 0

@@ -6,7 +6,7 @@ archive and into oblivion, or what it replaced would hold again. ``forget`` remo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Literal
@@ -16,12 +16,13 @@ from filelock import FileLock, Timeout
 
 from moechat.ai.offline import without_notice
 from moechat.errors import MoeChatError, NotFound
+from moechat.index.activation import ARROW
 from moechat.index.vector import tables_under, text_key
 from moechat.memory import context, forgetting
 from moechat.memory.catalogue import Catalogue, Memory
 from moechat.memory.contradiction import relation
 from moechat.memory.forgetting import Cleaning
-from moechat.model import Fact, FactDraft, Message
+from moechat.model import Episode, Fact, FactDraft, Message
 from moechat.store import erasure
 from moechat.store.formats import derived_id
 
@@ -128,7 +129,7 @@ class Keeping(Catalogue):
         def work() -> None:
             lost = self._gone(ids)
             told.extend(self.memories(lost.ids))
-            words.extend({*lost.texts, *map(without_notice, lost.texts)})
+            words.extend({*lost.texts, *map(without_notice, lost.texts), *_topic_names(lost.episodes)})
             saved = self._saved()
             erasure.check(self._store, lost)
             with self._agent.diary.erasing() if lost.exchanges else nullcontext():
@@ -137,6 +138,7 @@ class Keeping(Catalogue):
                 context.save(self._store.folder, [message for message in saved if message.content not in words])
 
         self._agent._change(work)
+        self._agent.layers.topics.flush()  # without the topics that nothing has any more
         self._erase_vectors(words)
         return told
 
@@ -176,3 +178,9 @@ class Keeping(Catalogue):
             for space in self._agent.dense.spaces:
                 for open_table in space.tables.values():
                     open_table.refresh()
+
+
+def _topic_names(episodes: Iterable[Episode]) -> set[str]:
+    """The topics of these, and those above them, as their vectors are made."""
+    paths = [path.split(ARROW) for one in episodes for path in (one.event.topic, *one.event.related) if path]
+    return {" ".join(path[: depth + 1]) for path in paths for depth in range(len(path))}
