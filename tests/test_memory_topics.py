@@ -11,12 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from moechat.ai.scripted import ScriptedModel
 from moechat.cue import Cue
-from moechat.errors import NotFound
+from moechat.errors import ModelError, NotFound
 from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import ActivationProfile, Episode, Event
+from moechat.prompts import Prompts
 from tests.houses import Home, imported, moment
 
 NOW = moment("2025-05-21T15:00:00")
@@ -175,6 +177,43 @@ def test_slices_of_a_topic_or_a_day_newest_first(shelf: Shelf) -> None:
     assert [e.id for e in shelf.topics.slices(date(2025, 5, 19), NOW)] == ["b"]
     assert shelf.topics.slices("没有", NOW) == []
     assert shelf.topics.slices(date(2020, 1, 1), NOW) == []
+
+
+def test_likeness_orders_within_a_topic_and_the_seeds_order_is_an_option(shelf: Shelf) -> None:
+    shelf.put("a", "饮食->火锅", "用户和阿杰吃了鸳鸯火锅", at="2025-01-01T12:00:00")
+    for day in range(1, 8):
+        shelf.put(f"e{day}", "饮食->火锅", f"第{day}次", at=f"2025-05-0{day}T12:00:00")
+    shelf.episodes.embed_missing(Signal())
+    cue = shelf.cue("和阿杰吃了鸳鸯火锅", dense=True)
+    near = shelf.topics.recall(cue, NOW)
+    assert near[0].id == "a" and near[0].features["cosine"] > 0.5
+    assert [found.id for found in shelf.topics.recall(cue, NOW, nearness=0)] == ["e7", "e6", "e5", "e4", "e3"]
+
+
+# ---- a model, if one is asked
+
+
+def test_cues_of_a_model_take_the_place_of_ours(shelf: Shelf, root: Path) -> None:
+    prompts = Prompts([root / "prompts"], "zh")
+    shelf.put("a", "饮食->火锅")
+    shelf.put("b", "工作", at="2025-05-19T12:00:00")
+    model = ScriptedModel(answers=['{"topics": ["饮食→火锅→毛肚"], "dates": ["2025-05-19"]}', "什么"])
+    cue = shelf.cue("随便说说")
+    given = shelf.topics.cues_by_model(model, prompts, cue, timeout_s=1)
+    assert given and [found.id for found in shelf.topics.recall(cue, NOW, given=given)] == ["b", "a"]
+    assert shelf.topics.cues_by_model(model, prompts, cue, timeout_s=1) is None
+
+
+def test_what_does_not_help_is_dropped_by_one_call_that_may_fail(shelf: Shelf, root: Path) -> None:
+    prompts = Prompts([root / "prompts"], "zh")
+    for day in range(1, 4):
+        shelf.put(f"e{day}", "饮食->火锅", at=f"2025-05-0{day}T12:00:00")
+    cue = shelf.cue("火锅")
+    found = shelf.topics.recall(cue, NOW)
+    model = ScriptedModel(answers=['{"helpful": [3, 1]}', ModelError("timeout", "late")])
+    assert shelf.topics.helpful(model, prompts, cue, found, timeout_s=1) == [found[0], found[2]]
+    assert shelf.topics.helpful(model, prompts, cue, found, timeout_s=1) == found
+    assert shelf.topics.helpful(model, prompts, cue, [], timeout_s=1) == []
 
 
 # ---- the owner's order

@@ -111,10 +111,9 @@ class Leads:
 
     def _by_likeness(self, view: View, moves: Moves, cue: Cue) -> list[Led]:
         """Topics of the slices that are nearest in meaning."""
-        vector, floors = cue.vector, self._dense.thresholds
-        if vector is None or floors is None:
+        floors, relevance = self._dense.thresholds, likeness(cue, view)
+        if relevance is None or floors is None:
             return []
-        relevance = view.relevance(vector)
         best = (
             np.argpartition(-relevance, FROM_SLICES)[:FROM_SLICES] if len(view) > FROM_SLICES else np.arange(len(view))
         )
@@ -138,6 +137,12 @@ class Leads:
         names = list(dict.fromkeys(map(_spoken, paths)))
         places = space.table(TABLE).lookup([text_key(name) for name in names]) if names else ()
         return [name for name, place in zip(names, places, strict=True) if place < 0]
+
+
+def likeness(cue: Cue, view: View) -> NDArray[np.float64] | None:
+    """(n,) cosines of the slices of a view with the message, worked out once; None without vectors."""
+    vector = cue.vector
+    return None if vector is None else cue.once(f"likeness {id(view)}", lambda: view.relevance(vector))
 
 
 def surest(ways: Sequence[Led]) -> list[Led]:

@@ -8,18 +8,21 @@ hold for every episode, whenever it was told: a topic that was renamed keeps its
 from __future__ import annotations
 
 import json
+import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from threading import Event as Signal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moechat.ai import topic_model
+from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
-from moechat.errors import NotFound
+from moechat.errors import DataError, ModelError, NotFound
 from moechat.index import topic
 from moechat.index.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
 from moechat.index.date import DateIndex
@@ -28,21 +31,28 @@ from moechat.index.topic import TopicIndex
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official, View
-from moechat.memory.topic_cues import Leads, Led
+from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.model import ActivationProfile, Episode
 from moechat.store.files import FileStore
 from moechat.store.formats import local
 
+if TYPE_CHECKING:
+    from moechat.ai.chat_model import ChatModel
+    from moechat.prompts import Prompts
+
+log = logging.getLogger(__name__)
 FILE = "topics.npz"
 SAVE_AFTER = 500  # episodes that came or went since the indexes were written
-DEPTH = 30  # slices of asked days that one recall gives
+DEPTH = 30  # slices of a topic that are weighed by their likeness too, and of asked days that one recall gives
+NEARNESS = 2.0  # what a cosine counts beside the score (seed 002 knows none): measured on the recall benchmark
 COMMON = 100  # a keyword that more slices than this have leads to no topic
+CUE_TOKENS = 1200  # of the tree that a cue model is shown
 LONGEST_SPAN = timedelta(days=7)
 
 
 class Recalled(NamedTuple):
-    """A slice that was brought to mind. ``features`` are the summands of seed 002's score, and ``cue``, how surely the message
-    led there; ``words`` are those that did."""
+    """A slice that was brought to mind. ``features`` are the summands of seed 002's score, ``cue``, how surely the message led
+    there, and ``cosine``, how like the message it is; ``words`` are those that led there."""
 
     id: str
     score: float
@@ -55,10 +65,11 @@ class Mask:
     """Which slices may be seen, by key; an author's, below 0, stand at the end."""
 
     view: View
-    seen: NDArray[np.bool_]
+    places: NDArray[np.int64]
+    """Where in the view each stands, -1 where it may not be seen."""
 
     def __call__(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return self.seen[keys]
+        return self.places[keys] >= 0
 
 
 @dataclass(frozen=True)
@@ -80,10 +91,11 @@ class _Met:
     t: float
     features: dict[str, float]
     led: Led | None = None
+    near: float = 0.0
 
     def rank(self) -> tuple[int, float, float]:
         strength = self.led.strength if self.led else 0.0
-        return (self.inside + (self.inside and self.led is not None), self.score + strength, self.t)
+        return (self.inside + (self.inside and self.led is not None), self.score + strength + self.near, self.t)
 
     def recalled(self, id_: str) -> Recalled:
         if self.led is None:
@@ -214,28 +226,47 @@ class Topics:
         view = self._episodes.view(now)
         if self._mask is None or self._mask[0] != self._changes or self._mask[1].view is not view:
             authored = -min(min(self._ids, default=0), 0)
-            seen = np.zeros(max(self._ids, default=0) + 1 + authored, bool)
-            seen[[key for id_ in view.ids if (key := self._keys.get(id_)) is not None]] = True
-            self._mask = (self._changes, Mask(view, seen))
+            places = np.full(max(self._ids, default=0) + 1 + authored, -1)
+            known = [(key, place) for place, id_ in enumerate(view.ids) if (key := self._keys.get(id_)) is not None]
+            if known:
+                keys, at = zip(*known, strict=True)
+                places[list(keys)] = at
+            self._mask = (self._changes, Mask(view, places))
         return self._mask[1]
 
     # ---- recall
 
-    def recall(self, cue: Cue, now: datetime, limit: int = topic.LIMIT) -> list[Recalled]:
+    def recall(
+        self,
+        cue: Cue,
+        now: datetime,
+        limit: int = topic.LIMIT,
+        *,
+        nearness: float = NEARNESS,
+        given: Cues | None = None,
+    ) -> list[Recalled]:
         """What the topics and days that a message leads to bring to mind, best first; scores are those of seed 002.
 
-        Of a day that is asked for, every slice counts as PRIMARY (``DEPTH`` at most), after what its topics bring of that day.
+        ``nearness`` is what likeness to the message (a cosine) counts in the order beside the score: with 0 the order is the
+        seed's. Of a day that is asked for, every slice counts as PRIMARY (``DEPTH`` at most), after what its topics bring of
+        that day. ``given`` are cues that a model found, in place of our own (``cues_by_model``).
         """
         with self._lock:
             mask, moment = self._seen(now), now.timestamp()
-            inside = self._inside(cue, mask)
+            inside = self._of_days(_days(cue) if given is None else given.dates, mask)
+            relevance = likeness(cue, mask.view) if nearness else None
+            depth = limit if relevance is None else max(limit, DEPTH)
             best: dict[int, _Met] = {}
-            for led in self.led(cue, now):
-                found = self._tree.collect(led.path, moment, limit=limit, visible=mask)
+            for led in self.led(cue, now) if given is None else self._given(given):
+                found = self._tree.collect(led.path, moment, limit=depth, visible=mask)
                 if inside:
-                    found += self._tree.collect(led.path, moment, limit=limit, visible=_Only(inside))
+                    found += self._tree.collect(led.path, moment, limit=depth, visible=_Only(inside))
                 for one in found:
-                    met = _Met(one.key in inside, one.score, one.t, one.features, led)
+                    features, near = one.features, 0.0
+                    if relevance is not None:
+                        features = {**features, "cosine": float(relevance[mask.places[one.key]])}
+                        near = nearness * features["cosine"]
+                    met = _Met(one.key in inside, one.score, one.t, features, led, near)
                     best[one.key] = max(met, best.get(one.key, met), key=_Met.rank)
             ranked = sorted(best, key=lambda key: best[key].rank(), reverse=True)[:limit]
             alone = [self._ids[key] for key in sorted(inside - set(ranked))][: DEPTH - len(ranked)]
@@ -254,16 +285,38 @@ class Topics:
         with self._lock:
             return self._leads.of(self._tree, self._moves, cue, self._seen(now).view)
 
-    def _inside(self, cue: Cue, mask: Mask) -> set[int]:
-        """The slices of the days that are asked for; none where no time is, or one too long to go by its days."""
-        spans = [span for span in asked_spans(cue) if span.end - span.start <= LONGEST_SPAN]
-        days = {
-            span.start.date() + timedelta(days=i)
-            for span in spans
-            for i in range((span.end.date() - span.start.date()).days + 1)
-        }
+    def _given(self, given: Cues) -> list[Led]:
+        paths = (self._tree.nearest(moved(path, self._moves)) for path in given.topics)
+        return [Led(path, 1.0) for path in dict.fromkeys(paths) if path]
+
+    def _of_days(self, days: Collection[date], mask: Mask) -> set[int]:
         found = [self._dates.keys(day) for day in sorted(days)]
         return {int(key) for keys in found for key in keys[mask(keys)]}
+
+    def cues_by_model(self, model: ChatModel, prompts: Prompts, cue: Cue, *, timeout_s: float) -> Cues | None:
+        """An option that stands before the reply: the cues of a message by one call; None, and words serve, where it fails."""
+        try:
+            tree = self.tree_text(CUE_TOKENS)
+            return topic_model.cues(model, prompts, tree=tree, text=cue.text, now=cue.now, timeout_s=timeout_s)
+        except (ModelError, DataError) as error:
+            log.warning("no topic cues from the model, words serve: %s", error)
+            return None
+
+    def helpful(
+        self, model: ChatModel, prompts: Prompts, cue: Cue, found: Sequence[Recalled], *, timeout_s: float
+    ) -> list[Recalled]:
+        """An option that stands before the reply: those that help to answer, by one call for all, in their order; all of them
+        where it fails."""
+        told = self._episodes.get([one.id for one in found])
+        texts = [f"{e.at:%Y-%m-%d} {e.event.text}" if (e := told.get(one.id)) else "" for one in found]
+        if not texts:
+            return []
+        try:
+            kept = topic_model.helpful(model, prompts, text=cue.text, slices=texts, timeout_s=timeout_s)
+        except (ModelError, DataError) as error:
+            log.warning("slices were not evaluated, all are kept: %s", error)
+            return list(found)
+        return [found[i] for i in kept]
 
     # ---- vectors of names
 
@@ -365,6 +418,16 @@ class Topics:
                 self._store.state.rename_topic(old, new)
         self.sync()
         return new
+
+
+def _days(cue: Cue) -> set[date]:
+    """The days that are asked for; none where no time is, or one too long to go by its days."""
+    spans = [span for span in asked_spans(cue) if span.end - span.start <= LONGEST_SPAN]
+    return {
+        span.start.date() + timedelta(days=i)
+        for span in spans
+        for i in range((span.end.date() - span.start.date()).days + 1)
+    }
 
 
 def _valid(moves: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
