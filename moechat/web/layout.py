@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from moechat.web import draw
+from moechat.web import draw, rooms
 from moechat.web.words import LANGUAGES, Words
 
 # A click on a character at the side is told to Python with its name.
@@ -17,6 +17,33 @@ element.addEventListener('click', (event) => {
   if (button) trigger('click', {name: button.dataset.name});
 });
 """
+
+
+# A door opens a room: the address says which, so that "back" leads back; Python draws it.
+DOORS_JS = """
+const there = () => ['memories', 'topics'].find((room) => location.hash === `#${room}`) ?? 'chat';
+const mark = () => {
+  document.body.dataset.room = there();
+  for (const door of element.querySelectorAll('[data-room]')) {
+    door.setAttribute('aria-current', door.dataset.room === there() ? 'page' : 'false');
+  }
+};
+const ask = () => trigger('click', {told: {do: 'room', room: there(), width: window.moechat.roomWidth()}});
+element.addEventListener('click', (event) => {
+  const door = event.target.closest('[data-room]');
+  if (door) location.hash = door.dataset.room;
+});
+window.addEventListener('hashchange', () => { mark(); if (!window.moechat.isShown(there())) ask(); });
+let loaded = false;
+watch('value', () => {
+  mark();
+  if (!loaded && there() !== 'chat') ask();
+  loaded = true;
+});
+mark();
+"""
+# What happens in a room is told to Python as the data of the element, with the fields of its form.
+ROOM_JS = "window.moechat.furnish(element, trigger, watch);"
 
 
 @dataclass(frozen=True)
@@ -46,13 +73,21 @@ class Parts:
     outcome: gr.HTML
     language: gr.Button
     theme: gr.Button
+    look: gr.State
+    doors: gr.HTML
+    room: gr.HTML
 
     def all(self) -> list[Any]:
         return list(self.__dict__.values())
 
+    def talk(self) -> list[Any]:
+        """Those of the chat: what a streaming reply may change."""
+        return [part for part in self.all() if part not in (self.look, self.doors, self.room)]
 
-def lay_out(language: str, view: object) -> Parts:
-    """The components, inside the Blocks that are open; worded anew when the page is loaded. ``view`` is a tab's first."""
+
+def lay_out(language: str, view: object, look: object) -> Parts:
+    """The components, inside the Blocks that are open; worded anew when the page is loaded. ``view`` and ``look`` are a tab's
+    first."""
     words = Words(language if language in LANGUAGES else "zh")
     state, prefs = gr.State(view), gr.BrowserState({}, storage_key="moechat", secret="moechat")
     with gr.Row(elem_id="frame"):
@@ -60,7 +95,9 @@ def lay_out(language: str, view: object) -> Parts:
             side = _side(words)
         with gr.Column(elem_id="main", min_width=0):
             main = _main(words)
-    return Parts(view=state, prefs=prefs, **side, **main)
+        with gr.Column(elem_id="remembered", min_width=0):
+            room = _html(f'<p class="empty">{words("loading")}</p>', elem_id="room", js_on_load=ROOM_JS)
+    return Parts(view=state, prefs=prefs, look=gr.State(look), room=room, **side, **main)
 
 
 def _html(value: str, elem_id: str, js_on_load: str | None = None) -> gr.HTML:
@@ -73,6 +110,7 @@ def _side(words: Words) -> dict[str, Any]:
     with gr.Row(elem_id="switches"):
         language = gr.Button(words("other_language"), elem_id="language", size="sm", variant="secondary")
         theme = gr.Button(words("theme"), elem_id="theme", size="sm", variant="secondary")
+    doors = _html(rooms.switch(words), elem_id="doors", js_on_load=DOORS_JS)
     characters = _html("", elem_id="characters", js_on_load=PICK_JS)
     with gr.Accordion(words("connection"), open=False, elem_id="connection") as connection:
         base_url = gr.Textbox(label=words("base_url"), info=words("base_url_hint"), max_lines=1, elem_id="base-url")
@@ -83,7 +121,7 @@ def _side(words: Words) -> dict[str, Any]:
             save = gr.Button(words("save"), size="sm", variant="primary", elem_id="save")
         outcome = _html("", elem_id="outcome")
     return {
-        "brand": brand, "language": language, "theme": theme, "characters": characters, "connection": connection,
+        "brand": brand, "doors": doors, "language": language, "theme": theme, "characters": characters, "connection": connection,
         "base_url": base_url, "model": model, "key": key, "test": test, "save": save, "outcome": outcome,
     }  # fmt: skip
 

@@ -22,9 +22,10 @@ from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.model import Span
 from moechat.turn import Shown
-from moechat.web import draw
+from moechat.web import draw, rooms
 from moechat.web.draw import Face
 from moechat.web.layout import Parts, lay_out
+from moechat.web.rooms import Look
 from moechat.web.turns import Turn, Turns
 from moechat.web.words import LANGUAGES, Language, Words, language_of
 
@@ -78,17 +79,17 @@ class Page:
         except (MoeChatError, OSError):
             return names[0]
 
-    def switch(self, view: View, picked: gr.EventData) -> Iterator[Updates]:
+    def switch(self, view: View, look: Look, picked: gr.EventData) -> Iterator[Updates]:
         name = str(getattr(picked, "name", ""))
         if name in self.house.characters():
-            view = replace(view, character=name, before="", count=self.page)
-        yield self._screen(view) | self._remember(view)
+            view, look = replace(view, character=name, before="", count=self.page), look.elsewhere()
+        yield self._screen(view) | self._remember(view) | self._room(view, look)
         yield from self._follow(view)
 
-    def translate(self, view: View) -> Iterator[Updates]:
+    def translate(self, view: View, look: Look) -> Iterator[Updates]:
         other: Language = "en" if view.language == "zh" else "zh"
         view = replace(view, language=other)
-        yield self._labels(view) | self._screen(view) | self._remember(view)
+        yield self._labels(view) | self._screen(view) | self._remember(view) | self._room(view, look)
         yield from self._follow(view)
 
     def earlier(self, view: View) -> Iterator[Updates]:
@@ -106,6 +107,24 @@ class Page:
         view = replace(view, before="", count=self.page)
         yield self._screen(view)
         yield from self._follow(view)
+
+    # ---- the rooms beside the chat
+
+    def visit(self, view: View, look: Look, happened: gr.EventData) -> Updates:
+        """Go to a room, or do what was clicked in it. Back in the chat, it shows what has changed."""
+        agent = self._agent(view)
+        if agent is None:
+            return self._room(view, look)
+        told = rooms.told_of(getattr(happened, "told", None))
+        look = rooms.act(agent, look, told, view.words, busy=self.turns.current(agent) is not None)
+        return self._screen(view) | {self.parts.look: look} if look.room == rooms.CHAT else self._room(view, look)
+
+    def _room(self, view: View, look: Look) -> Updates:
+        if look.room == rooms.CHAT:
+            return {self.parts.look: look}
+        agent = self._agent(view)
+        drawn = rooms.drawn(agent, look, view.words) if agent else draw.notice(self._why_not(view))
+        return {self.parts.look: look, self.parts.room: drawn}
 
     # ---- talking
 
@@ -299,7 +318,7 @@ class Page:
         parts, words = self.parts, view.words
         key_env = self.house.config.chat.key_env
         return {
-            parts.brand: draw.brand(words),
+            parts.brand: draw.brand(words), parts.doors: rooms.switch(words, loaded=True),
             parts.language: words("other_language"), parts.theme: words("theme"),
             parts.connection: gr.update(label=words("connection")),
             parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint")),
@@ -349,7 +368,7 @@ def _origin(url: str) -> tuple[str, str]:
 def build(house: House) -> gr.Blocks:
     """The page over a house. Its ``page`` attribute has ``close``."""
     with gr.Blocks(title="MoeChat", fill_height=True, fill_width=True, analytics_enabled=False) as blocks:
-        parts = lay_out(house.config.web.language, View())
+        parts = lay_out(house.config.web.language, View(), Look())
         page = Page(house, parts)
         _wire(blocks, page, parts)
     blocks.page = page
@@ -359,20 +378,19 @@ def build(house: House) -> gr.Blocks:
 def _wire(blocks: gr.Blocks, page: Page, parts: Parts) -> None:
     """Which click calls which handler. Going elsewhere ends the following of a turn, not the turn."""
     hidden: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
-    quiet = hidden | {"outputs": parts.all()}
+    quiet, everywhere = hidden | {"outputs": parts.talk()}, hidden | {"outputs": parts.all()}
     view, panel = parts.view, [parts.view, parts.base_url, parts.model, parts.key]
     following = [
-        blocks.load(page.load, [parts.prefs], **quiet),
+        blocks.load(page.load, [parts.prefs], **everywhere),
         gr.on([parts.send.click, parts.box.submit], page.send, [view, parts.box], trigger_mode="multiple", **quiet),
         parts.again.click(page.regenerate, [view], trigger_mode="multiple", **quiet),
     ]
-    for go, handler in (
-        (parts.characters.click, page.switch),
-        (parts.earlier.click, page.earlier),
-        (parts.newest.click, page.newest),
-        (parts.language.click, page.translate),
-    ):
+    for go, handler in ((parts.earlier.click, page.earlier), (parts.newest.click, page.newest)):
         following.append(go(handler, [view], cancels=following, **quiet))
+    for go, elsewhere in ((parts.characters.click, page.switch), (parts.language.click, page.translate)):
+        following.append(go(elsewhere, [view, parts.look], cancels=following, **everywhere))
+    happenings = [parts.doors.click, parts.room.click]
+    gr.on(happenings, page.visit, [view, parts.look], trigger_mode="multiple", **everywhere)
     parts.stop.click(page.stop, [view], None, **hidden)
     parts.theme.click(None, js="() => { window.moechat.toggleTheme(); }", api_visibility="private")
     parts.test.click(page.test, panel, [parts.outcome], **hidden)

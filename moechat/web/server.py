@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moechat.house import House
 
 STATIC = Path(__file__).parent / "static"
+SCRIPTS, STYLES = ("page.js", "rooms.js"), ("page.css", "rooms.css")
 STOP_S = 5
 
 # What this page does not use of Gradio: files in and out, requests made for others, development tools.
@@ -101,14 +102,16 @@ def make_app(house: House, ending: asyncio.Event) -> tuple[FastAPI, Callable[[],
     from moechat.web.page import build
 
     blocks = build(house)
-    script = (STATIC / "page.js").read_text(encoding="utf-8")
+    script, style = (
+        "".join((STATIC / name).read_text(encoding="utf-8") for name in names) for names in (SCRIPTS, STYLES)
+    )
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     gr.mount_gradio_app(
         app,
         blocks,
         path="/",
         theme=gr.themes.Base(font=list(FONTS), font_mono=["ui-monospace", "SFMono-Regular", "Consolas", "monospace"]),
-        css=(STATIC / "page.css").read_text(encoding="utf-8"),
+        css=style,
         head=f'<meta name="viewport" content="width=device-width, initial-scale=1"><script>{script}</script>',
         favicon_path=str(STATIC / "icon.svg"),
         footer_links=[],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
+
+from moechat.web.room_words import ROOM_TEXTS
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
@@ -98,6 +100,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "地址变了：为了不把原来的密钥发给别处，请重新填写密钥。",
         "The address is a new one: enter the key again, the known one is not sent elsewhere.",
     ),
+    **ROOM_TEXTS,
 }
 
 WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
@@ -117,7 +120,7 @@ class Words:
     def __call__(self, name: str, /, **values: object) -> str:
         return TEXTS[name][LANGUAGES.index(self.language)].format(**values)
 
-    def day(self, moment: datetime) -> str:
+    def day(self, moment: date) -> str:
         """2025年5月20日 周二 · Tue, 20 May 2025."""
         weekday = WEEKDAYS[self.language][moment.weekday()]
         if self.language == "zh":

@@ -1,0 +1,303 @@
+"""The memories as the page shows them: a list, one of them opened to what it rests on, and the forms. Knows no Gradio.
+
+Every text of a memory is escaped here; nothing of it is ever markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from moechat.memory.catalogue import Details, Memory
+from moechat.memory.forgetting import Forecast
+from moechat.web.draw import escape
+from moechat.web.topic_charts import crumbs
+from moechat.web.words import TEXTS, Words
+
+MINE, AUTHOR = "mine", "author"
+KINDS: Mapping[str, Sequence[str]] = {
+    MINE: ("", "fact", "event", "reflection", "exchange"),
+    AUTHOR: ("", "fact", "event"),
+}
+UNSHOWN = ("by", "keywords")  # of an exchange, the understanding's own
+NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated")
+DATED_FROM = 1971  # before that there is no date
+
+
+@dataclass(frozen=True)
+class Names:
+    """Who is who in a talk."""
+
+    user: str
+    character: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A memory of the list; ``forecast`` is None where it does not fade, ``told`` the forecast in words."""
+
+    memory: Memory
+    forecast: Forecast | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A memory with everything it rests on; ``evidence`` opens in turn."""
+
+    details: Details
+    told: str = ""
+    evidence: Sequence[Opened] = ()
+
+
+# ---- small parts
+
+
+def button(do: str, label: str, *, kind: str = "", **data: object) -> str:
+    told = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    return f'<button type="button" class="act {kind}" data-do="{do}"{told}>{escape(label)}</button>'
+
+
+def chip(do: str, label: str, value: str, pressed: bool) -> str:
+    return (
+        f'<button type="button" class="chip" data-do="{do}" data-value="{escape(value)}" '
+        f'aria-pressed="{str(pressed).lower()}">{escape(label)}</button>'
+    )
+
+
+def tag(kind: str, words: Words) -> str:
+    return f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>'
+
+
+def dated(moment: datetime, words: Words) -> str:
+    if moment.year < DATED_FROM:
+        return f"<span>{escape(words('undated'))}</span>"
+    return f'<time datetime="{moment.isoformat()}">{escape(words.moment(moment))}</time>'
+
+
+# ---- the head
+
+
+def head(
+    words: Words, *, store: str, kind: str, search: str, archived: bool, total: int, new: Sequence[str], more: str = ""
+) -> str:
+    """The switches, the search and what can be written; ``new`` are the kinds that can be."""
+    stores = "".join(chip("store", words(f"store_{one}"), one, one == store) for one in (MINE, AUTHOR))
+    kinds = "".join(chip("kind", words(f"kind_{one or 'all'}"), one, one == kind) for one in KINDS[store])
+    archive = chip("archived", words("in_archive"), "", archived) if store == MINE else ""
+    write = "".join(button("new", words(one), kind="primary", value=one) for one in new)
+    told = f'<p class="hint">{escape(words("author_told"))}</p>' if store == AUTHOR else ""
+    label = escape(words("search"))
+    return (
+        f'<header class="room-head"><div class="line"><div class="chips" role="group" aria-label="{escape(words("whose"))}">'
+        f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(search)}" placeholder="{label}" '
+        f'aria-label="{label}" autocomplete="off" maxlength="200"></div>'
+        f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}</div>'
+        f'<span class="total" role="status">{escape(words("found", n=total))}</span></div>{told}'
+        f'<div class="line write">{write}{more}</div></header>'
+    )
+
+
+# ---- the list
+
+
+def entry(row: Row, words: Words, inside: str = "") -> str:
+    """One memory; ``inside`` is what it opens to."""
+    memory, opened = row.memory, bool(inside)
+    kind = " ".join(name for name, on in (("archived", memory.archived), ("old", not memory.current)) if on)
+    return (
+        f'<article class="memory {escape(memory.kind)} {kind}"><button type="button" class="memory-head" data-do="open" '
+        f'data-id="{escape(memory.id)}" aria-expanded="{str(opened).lower()}">{tag(memory.kind, words)}'
+        f'<span class="text">{escape(memory.text) or "…"}</span>{_below(row, words)}</button>'
+        f'<div class="memory-open">{inside}</div></article>'
+    )
+
+
+def _below(row: Row, words: Words) -> str:
+    memory, parts = row.memory, [dated(row.memory.at, words)]
+    if memory.by != "author" and memory.kind != "exchange":
+        parts += [f"<span>{escape(one)}</span>" for one in (words("strength", n=memory.strength), _uses(memory, words))]
+    if row.told:
+        parts.append(f'<span class="fades">{_meter(row.forecast, words)}{escape(row.told)}</span>')
+    marks = (("pinned", memory.pinned), ("archived", memory.archived), ("replaced_tag", not memory.current))
+    parts += [f'<span class="mark">{escape(words(name))}</span>' for name, on in marks if on]
+    return f'<span class="meta">{"".join(parts)}</span>'
+
+
+def _uses(memory: Memory, words: Words) -> str:
+    if memory.recalls < 2:
+        return words("recalled_once" if memory.recalls else "recalled_never")
+    return words("recalled_times", n=memory.recalls)
+
+
+def _meter(told: Forecast | None, words: Words) -> str:
+    if told is None or told.kept:
+        return ""
+    percent = round(100 * told.retention)
+    title = escape(words("left", percent=percent))
+    return f'<span class="meter" title="{title}"><i style="width:{percent}%"></i></span>'
+
+
+# ---- one memory, opened
+
+
+def opened(one: Opened, names: Names, words: Words, doing: str = "", goes: Sequence[Memory] = ()) -> str:
+    """Everything known of a memory, and what can be done with it; ``goes`` is what forgetting would take."""
+    if doing == "edit":
+        return edit_form(one.details.memory, words)
+    if doing in ("forget", "surely"):
+        return forget_form(one.details.memory, goes, words, sure=doing == "surely")
+    return _fields(one, names, words) + _actions(one.details.memory, words) + _rests(one, names, words)
+
+
+def _fields(one: Opened, names: Names, words: Words) -> str:
+    memory = one.details.memory
+    told = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
+    for name, value in one.details.fields.items():
+        if memory.kind == "exchange" and name in UNSHOWN:
+            continue
+        if f"field_{name}" in TEXTS and (name, value) not in (("polarity", 1), ("kind", "attribute")):
+            told.append((words(f"field_{name}"), field_told(name, value, names, words)))
+    reply = _quote(memory, names, words) if memory.kind == "exchange" else ""
+    return f"{reply}{definitions(told)}"
+
+
+def definitions(told: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in told if value)
+    return f'<dl class="fields">{rows}</dl>' if rows else ""
+
+
+def field_told(name: str, value: object, names: Names, words: Words) -> str:
+    """A part of a memory in words."""
+    if name == "happened" and isinstance(value, Sequence) and len(value) == 2:
+        return words.stretch(datetime.fromisoformat(str(value[0])), datetime.fromisoformat(str(value[1])))
+    if name == "expires":
+        return words.moment(datetime.fromisoformat(str(value)))
+    if name in NAMED and f"value_{str(value).lower()}" in TEXTS:
+        return words(f"value_{str(value).lower()}", name=names.character)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "、".join(crumbs(str(one)) for one in value)
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return crumbs(str(value)) if name == "topic" else str(value)
+
+
+def _actions(memory: Memory, words: Words) -> str:
+    acts = ["edit"]
+    if memory.kind != "exchange":
+        acts.append("unpin" if memory.pinned else "pin")
+    acts.append("restore" if memory.archived else "archive")
+    buttons = "".join(button(do, words(do), id=memory.id) for do in acts)
+    return f'<div class="actions">{buttons}{button("forget", words("forget"), kind="danger", id=memory.id)}</div>'
+
+
+def _rests(one: Opened, names: Names, words: Words) -> str:
+    """What it rests on, what it replaced and what was made of it."""
+    details = one.details
+    parts = [_section(words("evidence"), "".join(_nested(each, names, words) for each in one.evidence))]
+    if details.memory.kind != "exchange" and not one.evidence:
+        said = "".join(_quote(source, names, words) for source in details.sources)
+        missing = "" if details.memory.by == "owner" else f'<p class="hint">{escape(words("no_sources"))}</p>'
+        parts.append(_section(words("sources"), said or missing))
+    parts += [
+        _section(words(title), "".join(_jump(other, words) for other in others))
+        for title, others in (
+            ("history", details.replaced), ("replaced_by", details.replaced_by), ("derived", details.derived),
+        )
+    ]  # fmt: skip
+    return "".join(parts)
+
+
+def _section(title: str, inside: str) -> str:
+    return f'<section class="rests"><h4>{escape(title)}</h4>{inside}</section>' if inside else ""
+
+
+def _nested(one: Opened, names: Names, words: Words) -> str:
+    memory = one.details.memory
+    return (
+        f'<details class="evidence"><summary>{tag(memory.kind, words)}<span class="text">{escape(memory.text)}</span>'
+        f'<span class="meta">{dated(memory.at, words)}</span></summary>{_rests(one, names, words)}</details>'
+    )
+
+
+def _jump(memory: Memory, words: Words) -> str:
+    """Another memory, which opens with a click."""
+    return (
+        f'<button type="button" class="jump" data-do="open" data-id="{escape(memory.id)}">{tag(memory.kind, words)}'
+        f'<span class="text">{escape(memory.text)}</span><span class="meta">{dated(memory.at, words)}</span></button>'
+    )
+
+
+def _quote(exchange: Memory, names: Names, words: Words) -> str:
+    """An exchange, word for word."""
+    sides = ((names.user, exchange.text, "you"), (names.character, exchange.reply, "them"))
+    said = "".join(
+        f'<p class="{side}"><b>{escape(name)}</b><span>{escape(text)}</span></p>' for name, text, side in sides if text
+    )
+    return f'<blockquote class="was-said">{dated(exchange.at, words)}{said}</blockquote>'
+
+
+def quotes(exchanges: Sequence[Memory], names: Names, words: Words) -> str:
+    return "".join(_quote(one, names, words) for one in exchanges)
+
+
+# ---- forms
+
+
+def form(do: str, key: str, inside: str, words: Words, **data: object) -> str:
+    """A form whose fields are told to Python with ``do``; another ``key`` is another form."""
+    told = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    return (
+        f'<form class="form" data-do="{do}" data-form="{escape(key)}"{told}>{inside}<div class="actions">'
+        f'<button type="submit" class="act primary">{escape(words("keep"))}</button>'
+        f"{button('cancel', words('cancel'))}</div></form>"
+    )
+
+
+def field(name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False) -> str:
+    told = f'name="{escape(name)}" maxlength="8000" placeholder="{escape(hint)}"' + (" data-first" if first else "")
+    if rows:
+        given = f'<textarea {told} rows="{rows}">{escape(value)}</textarea>'
+    else:
+        given = f'<input type="text" {told} value="{escape(value)}" autocomplete="off">'
+    return f'<label class="field {"wide" if rows else ""}"><span>{escape(label)}</span>{given}</label>'
+
+
+def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str = "") -> str:
+    told = "".join(
+        f'<option value="{escape(key)}"{" selected" if key == value else ""}>{escape(shown)}</option>'
+        for key, shown in options
+    )
+    return f'<label class="field"><span>{escape(label)}</span><select name="{escape(name)}">{told}</select></label>'
+
+
+def edit_form(memory: Memory, words: Words) -> str:
+    hint = words("edit_exchange_hint" if memory.kind == "exchange" else "edit_hint")
+    inside = field("text", words("edit_text"), memory.text, rows=3, first=True)
+    return form("save", f"edit {memory.id}", f'{inside}<p class="hint">{escape(hint)}</p>', words, id=memory.id)
+
+
+def fact_form(words: Words) -> str:
+    """A fact that the owner writes."""
+    inside = field("text", words("field_text"), rows=2, first=True)
+    inside += field("entity", words("field_entity"), words("value_user"))
+    inside += field("keyword", words("field_keyword")) + field("target", words("field_target"))
+    return form("add", "new fact", inside, words)
+
+
+def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
+    """Asked twice: it destroys."""
+    n = len(goes)
+    asked = words("forget_sure" if sure else "forget_ask", n=n)
+    listed = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
+    listed += f"<li>… +{n - 12}</li>" if n > 12 else ""
+    if sure:
+        acts = button("forget-now", words("forget_now"), kind="danger strong", id=memory.id)
+    else:
+        acts = "" if memory.archived else button("archive", words("archive"), id=memory.id)
+        acts += button("surely", words("forget_yes"), kind="danger", id=memory.id)
+    return (
+        f'<div class="ask" role="alertdialog" aria-label="{escape(asked)}"><p>{escape(asked)}</p><ul>{listed}</ul>'
+        f'<div class="actions">{button("cancel", words("cancel"), kind="primary")}{acts}</div></div>'
+    )

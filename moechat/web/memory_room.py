@@ -1,0 +1,287 @@
+"""The memory room: what a tab looks at, what a click does, and what is drawn of it. Knows no Gradio.
+
+``act`` takes what the page told (a mapping of text) and gives what is looked at then; whatever goes wrong with a memory is a
+``Note`` in words, never an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from moechat.agent import Agent
+from moechat.errors import NotFound
+from moechat.memory import forgetting
+from moechat.memory.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
+from moechat.store import official
+from moechat.web import author_room, memory_page
+from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row
+from moechat.web.words import Words
+
+PAGE = 30
+DEEPEST = 4  # reflections on reflections
+Told = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Note:
+    """What became of an action, in words."""
+
+    text: str = ""
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class MemoryLook:
+    """``kind`` "" is all that was understood; ``doing`` is what is being done with the memory that is ``opened``: "", edit,
+    forget, surely; or with none: fact, event (a new one)."""
+
+    store: str = MINE
+    kind: str = ""
+    search: str = ""
+    archived: bool = False
+    count: int = PAGE
+    opened: str = ""
+    doing: str = ""
+
+
+Done = tuple[MemoryLook, Note]
+
+
+def act(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    """What is looked at after an action. Raises MoeChatError where the action cannot be had."""
+    do = told.get("do", "")
+    if do in LOOKS:
+        return LOOKS[do](look, told), Note()
+    if do in DEEDS[look.store]:
+        return DEEDS[look.store][do](agent, look, {"id": "", **told}, words)
+    return look, Note()
+
+
+# ---- looking
+
+
+def _listing(look: MemoryLook, **changes: object) -> MemoryLook:
+    """Another list: from its beginning, nothing opened."""
+    return replace(look, **({"count": PAGE, "opened": "", "doing": ""} | changes))  # type: ignore[arg-type]
+
+
+def _stored(look: MemoryLook, told: Told) -> MemoryLook:
+    store = AUTHOR if told.get("value") == AUTHOR else MINE
+    kind = look.kind if look.kind in KINDS[store] else ""
+    return _listing(look, store=store, kind=kind, archived=False)
+
+
+def _of_kind(look: MemoryLook, told: Told) -> MemoryLook:
+    return _listing(look, kind=told["value"]) if told.get("value") in KINDS[look.store] else look
+
+
+def _toggled(look: MemoryLook, told: Told) -> MemoryLook:
+    id_ = told.get("id", "")
+    again = id_ == look.opened and not look.doing
+    return replace(look, opened="" if again else id_, doing="")
+
+
+LOOKS: Mapping[str, Callable[[MemoryLook, Told], MemoryLook]] = {
+    "store": _stored,
+    "kind": _of_kind,
+    "search": lambda look, told: _listing(look, search=told.get("q", "")[:200]),
+    "archived": lambda look, told: _listing(look, archived=not look.archived),
+    "more": lambda look, told: replace(look, count=look.count + PAGE),
+    "open": _toggled,
+    "edit": lambda look, told: replace(look, opened=told.get("id", ""), doing="edit"),
+    "forget": lambda look, told: replace(look, opened=told.get("id", ""), doing="forget"),
+    "surely": lambda look, told: replace(look, opened=told.get("id", ""), doing="surely"),
+    "cancel": lambda look, told: replace(look, doing=""),
+    "new": lambda look, told: replace(look, opened="", doing="event" if told.get("value") == "new_event" else "fact"),
+}
+
+
+# ---- the owner's
+
+
+def _saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    if not told.get("text", "").strip():
+        return look, Note(words("needs_words"), bad=True)
+    memory = agent.keeping.edit(told["id"], told["text"])
+    return replace(look, opened=memory.id, doing=""), Note(words("done_edit"))
+
+
+def _added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    if not told.get("text", "").strip():
+        return look, Note(words("needs_words"), bad=True)
+    memory = agent.keeping.add_fact(
+        told["text"], entity=_whose(agent, told.get("entity", "")), keyword=told.get("keyword", ""),
+        target=told.get("target", ""),
+    )  # fmt: skip
+    return replace(look, opened=memory.id, doing=""), Note(words("done_add"))
+
+
+def _whose(agent: Agent, name: str) -> str:
+    """The entity that a name stands for: 我 and the user's own name are the user."""
+    name, character = name.strip(), agent.character
+    if name.casefold() in ("", "我", "me", "i", character.user_name.casefold()):
+        return "user"
+    return "character" if name == character.name else name
+
+
+def _pinned(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    agent.keeping.pin([told["id"]], told["do"] == "pin")
+    return look, Note(words(f"done_{told['do']}"))
+
+
+def _archived(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    keeping = agent.keeping
+    moved = (keeping.archive if told["do"] == "archive" else keeping.restore)([told["id"]])
+    return replace(look, opened="", doing=""), Note(words(f"done_{told['do']}", n=len(moved)))
+
+
+def _forgotten(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    if (look.opened, look.doing) != (told["id"], "surely"):  # asked twice, whatever the page sends
+        return replace(look, opened=told["id"], doing="forget"), Note()
+    gone = agent.keeping.forget([told["id"]])
+    return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)))
+
+
+# ---- the author's
+
+
+def _record_saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    store = author_room.store_of(agent)
+    one = store.get(told["id"])
+    changes = author_room.changed(author_room.kind_of(one), told, author_room.values_of(one))
+    if changes:
+        store.update(one.id, changes)
+    return replace(look, doing=""), Note(words("done_edit"))
+
+
+def _record_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    store = author_room.store_of(agent)
+    kind: official.Kind = "event" if look.doing == "event" else "fact"
+    values = author_room.changed(kind, told, author_room.defaults(kind))
+    made = store.add_event(values) if kind == "event" else store.add_fact(values)
+    return replace(look, opened=made.id, doing=""), Note(words("done_add"))
+
+
+def _record_deleted(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    if (look.opened, look.doing) != (told["id"], "surely"):
+        return replace(look, opened=told["id"], doing="forget"), Note()
+    author_room.store_of(agent).delete(told["id"])
+    return replace(look, opened="", doing=""), Note(words("done_forget", n=1))
+
+
+DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Told, Words], Done]]] = {
+    MINE: {
+        "save": _saved, "add": _added, "pin": _pinned, "unpin": _pinned, "archive": _archived, "restore": _archived,
+        "forget-now": _forgotten,
+    },
+    AUTHOR: {"save": _record_saved, "add": _record_added, "forget-now": _record_deleted},
+}  # fmt: skip
+WAITING = ("save", "add", "forget-now")
+"""Deeds on the owner's memories that wait for a reply that is on its way."""
+
+
+# ---- drawing
+
+
+def drawn(agent: Agent, look: MemoryLook, words: Words) -> str:
+    """The room. Raises MoeChatError where the memories cannot be read."""
+    return _of_author(agent, look, words) if look.store == AUTHOR else _of_owner(agent, look, words)
+
+
+def names_of(agent: Agent, words: Words) -> Names:
+    character = agent.character
+    return Names(character.user_name or words("value_user"), character.name)
+
+
+def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
+    kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
+    page = agent.keeping.listed(kinds, search=look.search, limit=look.count, archived=look.archived)
+    new = memory_page.fact_form(words) if look.doing in ("fact", "event") and not look.opened else ""
+    opened = _details(agent, look.opened)
+    rows = {row.memory.id: row for row in rows_of(agent, page.memories, words)}
+    if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
+        rows = {look.opened: rows_of(agent, [opened.memory], words)[0]} | rows
+    inside = _inside(agent, look, opened, words) if opened is not None else ""
+    listed = "".join(memory_page.entry(row, words, inside if id_ == look.opened else "") for id_, row in rows.items())
+    empty = f'<p class="empty">{words(_empty(look))}</p>' if not rows else ""
+    return _head(look, page.total, words) + new + f'<div class="list">{listed}{empty}</div>' + _more(look, page, words)
+
+
+def _head(look: MemoryLook, total: int, words: Words) -> str:
+    new = ("new_event", "new_fact") if look.store == AUTHOR else ("new_fact",)
+    return memory_page.head(
+        words, store=look.store, kind=look.kind, search=look.search, archived=look.archived, total=total, new=new
+    )
+
+
+def _empty(look: MemoryLook) -> str:
+    if look.search or look.kind:
+        return "nothing_found"
+    if look.store == AUTHOR:
+        return "nothing_authored"
+    return "nothing_archived" if look.archived else "nothing_yet"
+
+
+def _more(look: MemoryLook, page: Page, words: Words) -> str:
+    left = page.total - look.count
+    return memory_page.button("more", words("more", n=left), kind="more") if left > 0 else ""
+
+
+def _details(agent: Agent, id_: str) -> Details | None:
+    try:
+        return agent.keeping.get(id_) if id_ else None
+    except NotFound:
+        return None
+
+
+def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> str:
+    names = names_of(agent, words)
+    goes: Sequence[Memory] = ()
+    if look.doing in ("forget", "surely"):
+        goes = agent.keeping.forgets([details.memory.id])
+    return memory_page.opened(_opened(agent, details), names, words, look.doing, goes)
+
+
+def _opened(agent: Agent, details: Details, depth: int = 0) -> Opened:
+    """A memory with what it rests on, and that with what it rests on."""
+    evidence: list[Opened] = []
+    if depth < DEEPEST:
+        found = (_details(agent, one.id) for one in details.evidence)
+        evidence = [_opened(agent, one, depth + 1) for one in found if one is not None]
+    return Opened(details, evidence=evidence)
+
+
+def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Row]:
+    """Memories with what will become of them."""
+    keeping, now = agent.keeping, agent.now()
+    known = forgetting.traces(agent.store)
+    goes = set(forgetting.over_cap(known, 0, keeping.limits.share))
+    fullness = len(known) / max(keeping.limits.cap, 1)
+    rows = []
+    for one in memories:
+        if one.kind == "exchange":
+            rows.append(Row(one))
+            continue
+        trace = forgetting.trace(agent.store, one.id, one.at.timestamp(), one.by)
+        told = forgetting.forecast(trace, now, first=one.id in goes, fullness=fullness)
+        rows.append(Row(one, told, "" if one.archived else forgetting.in_words(told, now, words.language)))
+    return rows
+
+
+def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
+    store, names = author_room.store_of(agent), names_of(agent, words)
+    found = author_room.listed(store, look.kind, look.search)
+    new = ""
+    if look.doing in ("fact", "event") and not look.opened:
+        kind: official.Kind = "event" if look.doing == "event" else "fact"
+        new = author_room.record_form(kind, author_room.defaults(kind), words)
+    shown = found[: look.count]
+    if look.opened and look.opened not in {one.id for one in shown}:
+        shown = [*(one for one in store.listed() if one.id == look.opened), *shown]
+    listed = "".join(
+        author_room.entry(one, names, words, opened=one.id == look.opened, doing=look.doing) for one in shown
+    )
+    empty = f'<p class="empty">{words(_empty(look))}</p>' if not shown else ""
+    more = _more(look, Page((), len(found)), words)
+    return _head(look, len(found), words) + new + f'<div class="list">{listed}{empty}</div>' + more

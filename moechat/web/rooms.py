@@ -1,0 +1,113 @@
+"""The rooms beside the chat: which one a tab is in, and what its clicks do. Knows no Gradio.
+
+A room is drawn when somebody goes there, never before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from moechat.agent import Agent
+from moechat.errors import MoeChatError, NotFound
+from moechat.store.official import FieldError
+from moechat.web import author_room, memory_room, topic_room
+from moechat.web.draw import escape
+from moechat.web.memory_page import MINE
+from moechat.web.memory_room import MemoryLook, Note, Told
+from moechat.web.topic_room import TopicLook
+from moechat.web.words import Words
+
+log = logging.getLogger(__name__)
+
+CHAT, MEMORIES, TOPICS = "chat", "memories", "topics"
+ROOMS = (CHAT, MEMORIES, TOPICS)
+LONGEST = 10_000  # characters of one field
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one tab looks at beside the chat; ``width`` in pixels, ``note`` is what became of the last action."""
+
+    room: str = CHAT
+    width: int = 900
+    memories: MemoryLook = field(default_factory=MemoryLook)
+    topics: TopicLook = field(default_factory=TopicLook)
+    note: Note = field(default_factory=Note)
+
+    def elsewhere(self) -> Look:
+        """The same room of another character."""
+        return Look(self.room, self.width, replace(MemoryLook(), store=self.memories.store))
+
+
+def told_of(given: object) -> Told:
+    """What the page told, as text within bounds; anything else is left out."""
+    if not isinstance(given, Mapping):
+        return {}
+    return {str(key)[:40]: str(value)[:LONGEST] for key, value in given.items() if isinstance(value, str | int | float)}
+
+
+def act(agent: Agent, look: Look, told: Told, words: Words, *, busy: bool = False) -> Look:
+    """What is looked at after an action; ``busy``: the agent is answering, and changes have to wait."""
+    look = replace(look, note=Note(), width=_width(told.get("width", ""), look.width))
+    do = told.get("do", "")
+    if do == "room":
+        return replace(look, room=told["room"]) if told.get("room") in ROOMS else look
+    if do == "show":
+        shown = MemoryLook(opened=told.get("id", ""))
+        return replace(look, room=MEMORIES, memories=shown)
+    if busy and do in memory_room.WAITING and look.memories.store == MINE:
+        return replace(look, note=Note(words("wait_reply"), bad=True))
+    try:
+        if look.room == TOPICS:
+            topics, note = topic_room.act(agent, look.topics, told, words)
+            return replace(look, topics=topics, note=note)
+        memories, note = memory_room.act(agent, look.memories, told, words)
+        return replace(look, memories=memories, note=note)
+    except FieldError as wrong:
+        return replace(look, note=Note(author_room.wrong(wrong, words), bad=True))
+    except NotFound:
+        told_so = words("topic_gone" if look.room == TOPICS else "gone")
+        memories = replace(look.memories, opened="", doing="")
+        return replace(look, memories=memories, note=Note(told_so, bad=True))
+    except (MoeChatError, OSError) as failure:
+        return replace(look, note=Note(words("went_wrong", error=failure), bad=True))
+
+
+def _width(given: str, before: int) -> int:
+    return int(given) if given.isdigit() and 0 < int(given) < 10_000 else before
+
+
+def drawn(agent: Agent, look: Look, words: Words) -> str:
+    """The room as HTML; "" for the chat, which draws itself."""
+    if look.room == CHAT:
+        return ""
+    try:
+        _follow(agent)
+        inside = (
+            topic_room.drawn(agent, look.topics, words, look.width)
+            if look.room == TOPICS
+            else memory_room.drawn(agent, look.memories, words)
+        )
+    except (MoeChatError, OSError) as failure:
+        inside = f'<p class="empty">{escape(words("went_wrong", error=failure))}</p>'
+    kind = "bad" if look.note.bad else "good"
+    role = "alert" if look.note.bad else "status"
+    note = f'<div class="note-line {kind}" role="{role}">{escape(look.note.text)}</div>'
+    return f'{note}<div class="room {look.room}">{inside}</div>'
+
+
+def _follow(agent: Agent) -> None:
+    """Take in what hands, the author and other processes changed."""
+    agent.store.follow()
+    agent.layers.refresh()
+    agent.layers.sync()
+
+
+def switch(words: Words, *, loaded: bool = False) -> str:
+    """The doors to the rooms; which one is open is marked by the page itself."""
+    doors = "".join(
+        f'<button type="button" data-room="{room}">{escape(words(f"room_{room}"))}</button>' for room in ROOMS
+    )
+    return f'<nav class="rooms" aria-label="{escape(words("rooms"))}" data-loaded="{int(loaded)}">{doors}</nav>'

@@ -1,0 +1,203 @@
+"""The topics as a map and the days as a calendar, drawn as SVG for the width at hand. Knows no Gradio.
+
+Every name in it was written by others: it is escaped, and stands in text and titles alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from moechat.web.draw import escape
+from moechat.web.treemap import Box, fitted, squarified
+from moechat.web.words import MONTHS, WEEKDAYS, Words
+
+Node = Mapping[str, Any]
+"""As ``Topics.overview`` gives it: name, path, count, total, newest, children."""
+
+GAP, HEAD, ROUND = 3, 26, 8
+NAME_PX, COUNT_PX = 14, 11.5
+OLD_DAYS = 365  # as cold as it gets
+COLDEST = 8  # percent of the warm colour
+CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
+WEEKS, FEW_WEEKS = 53, 18
+
+
+def crumbs(path: str) -> str:
+    return path.replace("->", " › ")
+
+
+# ---- the map
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """What the map is drawn with: the words, the moment that "lately" is measured from, and the topic that is chosen."""
+
+    words: Words
+    now: datetime
+    chosen: str = ""
+
+    def warmth(self, newest: str | None) -> int:
+        """How much of the warm colour a topic has, in percent: all today, half after some three weeks."""
+        if not newest:
+            return COLDEST
+        days = max(0.0, (self.now - datetime.fromisoformat(newest)) / timedelta(days=1))
+        return round(COLDEST + (100 - COLDEST) * max(0.0, 1 - math.log1p(days) / math.log1p(OLD_DAYS)))
+
+
+def treemap(nodes: Sequence[Node], canvas: Canvas, width: int) -> str:
+    """The topics as nested tiles, sized by memories and coloured by recency; two levels, the rest opens with a click."""
+    height = round(min(520, max(300, width * 0.55)))
+    ranked = _ranked(nodes)
+    boxes = squarified([node["total"] for node in ranked], Box(0, 0, width, height))
+    tiles = "".join(_group(node, box.inside(0, 0, GAP, GAP), canvas) for node, box in zip(ranked, boxes, strict=True))
+    return (
+        f'<svg class="treemap" viewBox="0 0 {width - GAP} {height - GAP}" data-grid role="group" '
+        f'aria-label="{escape(canvas.words("topic_map"))}">{tiles}</svg>'
+    )
+
+
+def _ranked(nodes: Sequence[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: (-node["total"], node["path"]))
+
+
+def _group(node: Node, box: Box, canvas: Canvas) -> str:
+    """A topic with the topics below it, where there is room for them."""
+    children = _ranked(node["children"])
+    if not children or box.w < 90 or box.h < 84:
+        return _tile(node, box, canvas, node["total"])
+    own = [node["count"]] if node["count"] else []
+    parts = squarified([*(child["total"] for child in children), *own], box.inside(GAP, HEAD, 0, 0))
+    drawn = [
+        _tile(child, part.inside(0, 0, GAP, GAP), canvas, child["total"])
+        for child, part in zip(children, parts, strict=False)
+    ]
+    if own:
+        drawn.append(_tile(node, parts[-1].inside(0, 0, GAP, GAP), canvas, node["count"], own=True))
+    return _around(node, box, canvas, "".join(drawn))
+
+
+def _around(node: Node, box: Box, canvas: Canvas, drawn: str) -> str:
+    count = str(node["total"])
+    name = fitted(node["name"], box.w - 30 - 8 * len(count), NAME_PX)
+    label = f'<text x="{box.x + 9:.1f}" y="{box.y + 18:.1f}" class="name">{escape(name)}</text>'
+    label += f'<text x="{box.x + box.w - 8:.1f}" y="{box.y + 18:.1f}" class="count end">{count}</text>'
+    frame = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{ROUND + 2}"/>'
+    return f"<g {_button(node, canvas, 'group')}>{_title(node, canvas)}{frame}{label}</g>{drawn}"
+
+
+def _tile(node: Node, box: Box, canvas: Canvas, count: int, *, own: bool = False) -> str:
+    if box.w < 1 or box.h < 1:
+        return ""
+    warmth = canvas.warmth(node["newest"])
+    rect = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{min(ROUND, box.w / 4):.1f}"/>'
+    name = "" if own else fitted(node["name"], box.w - 16, NAME_PX)
+    text = f'<text x="{box.x + 9:.1f}" y="{box.y + 20:.1f}" class="name">{escape(name)}</text>' if box.h > 26 else ""
+    if box.h > 44 and box.w > 26:
+        text += f'<text x="{box.x + 9:.1f}" y="{box.y + 37:.1f}" class="count">{count}</text>'
+    kind = "tile warm" if warmth >= 52 else "tile"
+    kind += " own" if own else ""
+    return f'<g {_button(node, canvas, kind)} style="--warmth:{warmth}%">{_title(node, canvas, own)}{rect}{text}</g>'
+
+
+def _button(node: Node, canvas: Canvas, kind: str) -> str:
+    pressed = str(node["path"] == canvas.chosen).lower()
+    opens = f' data-top="{escape(node["path"])}"' if node["children"] else ""
+    told = f'data-do="topic" data-topic="{escape(node["path"])}"{opens}'
+    return f'class="{kind}" role="button" {told} aria-pressed="{pressed}"'
+
+
+def _title(node: Node, canvas: Canvas, own: bool = False) -> str:
+    words, path = canvas.words, crumbs(node["path"])
+    if own:
+        return f"<title>{escape(words('own_told', path=path, n=node['count']))}</title>"
+    day = words.day(datetime.fromisoformat(node["newest"])) if node["newest"] else ""
+    return f"<title>{escape(words('topic_told', path=path, n=node['total'], day=day))}</title>"
+
+
+# ---- the calendar
+
+
+@dataclass(frozen=True)
+class Weeks:
+    """The weeks that are shown, Monday first: ``first`` is the Monday of the first."""
+
+    first: date
+    count: int
+    cell: float
+
+    @property
+    def last(self) -> date:
+        return self.first + timedelta(weeks=self.count, days=-1)
+
+    def days(self) -> Iterator[tuple[int, int, date]]:
+        """(week, weekday, date), in order of time."""
+        for n in range(self.count * 7):
+            yield n // 7, n % 7, self.first + timedelta(days=n)
+
+
+def weeks(days: Mapping[str, int], today: date, width: int, back: int = 0) -> Weeks:
+    """As many weeks as fit, ``back`` screens before the present; a short memory is drawn larger."""
+    most = min(WEEKS, max(8, (width - LEFT) // (CELL + CELL_GAP)))
+    first = date.fromisoformat(min(days)) if days else today
+    end = today - timedelta(days=today.weekday()) + timedelta(weeks=1)  # the Monday after
+    count = most
+    if back == 0:
+        needed = (end - first).days // 7 + 2
+        count = min(most, max(FEW_WEEKS, needed))
+    cell = min(CELL_LARGE, (width - LEFT) / count - CELL_GAP)
+    return Weeks(end - timedelta(weeks=count + back * most), count, cell)
+
+
+def calendar(days: Mapping[str, int], shown: Weeks, words: Words, today: date, chosen: str = "") -> str:
+    """A heat map of days: a column is a week, a deeper colour more memories."""
+    step = shown.cell + CELL_GAP
+    parts = [_weekdays(words, step, shown.cell), _months(shown, words, step)]
+    most = max(days.values(), default=1)
+    for week, weekday, day in shown.days():
+        if day <= today:
+            x, y = LEFT + week * step, TOP + weekday * step
+            parts.append(_day(day, days.get(day.isoformat(), 0), (x, y, shown.cell), most, words, chosen))
+    width, height = LEFT + shown.count * step, TOP + 7 * step
+    return (
+        f'<svg class="calendar" viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px" data-grid '
+        f'role="group" aria-label="{escape(words("calendar"))}">{"".join(parts)}</svg>'
+    )
+
+
+def _weekdays(words: Words, step: float, cell: float) -> str:
+    names = [name[1:] if words.language == "zh" else name for name in WEEKDAYS[words.language]]
+    rows = ((row, TOP + row * step + cell / 2 + 4) for row in (0, 2, 4))
+    return "".join(f'<text x="0" y="{y:.1f}" class="axis">{names[row]}</text>' for row, y in rows)
+
+
+def _months(shown: Weeks, words: Words, step: float) -> str:
+    """The name of a month over the week in which it begins."""
+    parts, free = [], -1.0
+    for week in range(shown.count):
+        day = shown.first + timedelta(weeks=week, days=6)
+        x = LEFT + week * step
+        if (day.day <= 7 or week == 0) and x >= free:
+            name = f"{day.month}月" if words.language == "zh" else MONTHS[day.month - 1]
+            name = f"{day.year}年{name}" if week == 0 and words.language == "zh" else name
+            parts.append(f'<text x="{x:.1f}" y="12" class="axis">{name}</text>')
+            free = x + (68 if week == 0 and words.language == "zh" else 34)
+    return "".join(parts)
+
+
+def _day(day: date, count: int, place: tuple[float, float, float], most: int, words: Words, chosen: str) -> str:
+    x, y, cell = place
+    rect = f'<rect x="{x:.1f}" y="{y:.1f}" width="{cell:.1f}" height="{cell:.1f}" rx="{cell / 4:.1f}"'
+    if not count:
+        return f'{rect} class="no-day"/>'
+    told = words("day_told", day=words.day(datetime(day.year, day.month, day.day)), n=count)
+    depth = 30 + round(70 * math.log1p(count) / math.log1p(max(most, 3)))
+    pressed = str(day.isoformat() == chosen).lower()
+    return (
+        f'<g role="button" class="one-day" data-do="day" data-day="{day}" aria-pressed="{pressed}" '
+        f'style="--depth:{depth}%"><title>{escape(told)}</title>{rect}/></g>'
+    )

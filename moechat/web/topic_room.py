@@ -1,0 +1,218 @@
+"""The topic room: what a tab looks at, what a click does, and what is drawn of it. Knows no Gradio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from moechat.agent import Agent
+from moechat.memory.catalogue import Memory
+from moechat.model import Episode
+from moechat.web import memory_page, topic_charts
+from moechat.web.draw import escape
+from moechat.web.memory_page import Names, button, choice, dated, field, tag
+from moechat.web.memory_room import Note, Told, names_of
+from moechat.web.topic_charts import Canvas, Node, crumbs
+from moechat.web.words import Words
+
+ARROW = "->"
+SLICES = 20
+NARROWEST, WIDEST = 260, 1100
+
+
+@dataclass(frozen=True)
+class TopicLook:
+    """``topic`` or ``day`` (ISO) is what is chosen, ``top`` the topic whose inside the map shows ("": all of them); ``back`` how
+    many screens of the calendar ago; ``count`` slices shown."""
+
+    topic: str = ""
+    top: str = ""
+    day: str = ""
+    back: int = 0
+    count: int = SLICES
+
+
+Done = tuple[TopicLook, Note]
+
+
+def act(agent: Agent, look: TopicLook, told: Told, words: Words) -> Done:
+    """What is looked at after an action. Raises MoeChatError."""
+    match told.get("do", ""):
+        case "topic":
+            top = told.get("top", look.top)
+            return TopicLook(topic=told.get("topic", ""), top=top, back=look.back), Note()
+        case "day":
+            day = told.get("day", "")
+            chosen = day if day != look.day and _is_day(day) else ""
+            return TopicLook(day=chosen, top=look.top, back=look.back), Note()
+        case "back":
+            return replace(look, back=max(0, look.back + (1 if told.get("value") == "1" else -1))), Note()
+        case "more-slices":
+            return replace(look, count=look.count + SLICES), Note()
+        case "rename" | "merge" | "move" as do:
+            return _ordered(agent, look, do, told.get("value", ""), words)
+    return look, Note()
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _ordered(agent: Agent, look: TopicLook, do: str, value: str, words: Words) -> Done:
+    """Rename, merge or move the chosen topic; its slices follow. ``value`` is the name, or the other topic."""
+    topics, path = agent.topics, look.topic
+    try:
+        if do == "rename" and value.strip():
+            path = topics.rename(path, value)
+        elif do == "merge" and value:
+            path = topics.merge(path, value)
+        elif do == "move":
+            name = path.rpartition(ARROW)[2]
+            path = topics.move(path, f"{value}{ARROW}{name}" if value else name)
+        else:
+            return look, Note(words("needs_words"), bad=True)
+    except ValueError:
+        return look, Note(words("topic_bad"), bad=True)
+    return TopicLook(topic=path, top=look.top, back=look.back), Note(words("done_move", path=crumbs(path)))
+
+
+# ---- drawing
+
+
+def drawn(agent: Agent, look: TopicLook, words: Words, width: int) -> str:
+    """The room, for so many pixels. Raises MoeChatError where the memories cannot be read."""
+    now, width = agent.now(), min(max(width, NARROWEST), WIDEST)
+    seen = agent.topics.overview(now)
+    if not seen["days"]:
+        return f'<p class="empty">{escape(words("no_topics"))}</p>'
+    canvas = Canvas(words, now, look.topic)
+    return (
+        _map(seen, look, canvas, width)
+        + _calendar(seen["days"], look, words, now.date(), width)
+        + _slices(agent, look, words, list(_all(seen["topics"])))
+    )
+
+
+def _all(nodes: Iterable[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        yield from _all(node["children"])
+
+
+def _around(nodes: Sequence[Node], path: str) -> tuple[str, Sequence[Node]]:
+    """(topic, its children): the nearest topic at or above ``path`` that others lie below; all of them for none."""
+    found: tuple[str, Sequence[Node]] = ("", nodes)
+    for node in _all(nodes):
+        if node["children"] and (path == node["path"] or path.startswith(node["path"] + ARROW)):
+            found = (node["path"], node["children"])
+    return found
+
+
+def _map(seen: Mapping[str, Any], look: TopicLook, canvas: Canvas, width: int) -> str:
+    words = canvas.words
+    top, nodes = _around(seen["topics"], look.top)
+    drawing = topic_charts.treemap(nodes, canvas, width) if nodes else ""
+    told = escape(words("topic_map_told" if nodes else "no_topics"))
+    untold = f'<p class="hint">{escape(words("untold", n=seen["untold"]))}</p>' if seen["untold"] else ""
+    scale = (
+        f'<span class="scale" aria-hidden="true">{escape(words("long_ago"))}<i class="warmths"></i>'
+        f"{escape(words('lately'))}</span>"
+    )
+    return (
+        f'<section class="chart"><div class="chart-head"><h2>{escape(words("topic_map"))}</h2>{_trail(top, words)}'
+        f'{scale}</div><p class="hint">{told}</p>{drawing}{untold}</section>'
+    )
+
+
+def _trail(path: str, words: Words) -> str:
+    """Where in the tree the map stands, and the way back up."""
+    if not path:
+        return ""
+    steps = [("", words("all_topics"))]
+    for name in path.split(ARROW):
+        steps.append((f"{steps[-1][0]}{ARROW}{name}" if steps[-1][0] else name, name))
+    return '<nav class="trail">' + "<i>›</i>".join(button("topic", name, topic=step, top=step) for step, name in steps) + "</nav>"
+
+
+def _calendar(days: Mapping[str, int], look: TopicLook, words: Words, today: date, width: int) -> str:
+    shown = topic_charts.weeks(days, today, width, look.back)
+    drawing = topic_charts.calendar(days, shown, words, today, look.day)
+    older = button("back", f"‹ {words('before')}", value=1) if min(days) < shown.first.isoformat() else ""
+    newer = button("back", f"{words('after')} ›", value=-1) if look.back else ""
+    depths = "".join(f'<i class="depth" style="--depth:{depth}%"></i>' for depth in (0, 40, 60, 80, 100))
+    scale = f'<span class="scale" aria-hidden="true">{escape(words("little"))}{depths}{escape(words("much"))}</span>'
+    return (
+        f'<section class="chart"><div class="chart-head"><h2>{escape(words("calendar"))}</h2>'
+        f'<span class="turn">{older}{newer}</span>{scale}</div><p class="hint">{escape(words("calendar_told"))}</p>'
+        f"{drawing}</section>"
+    )
+
+
+# ---- the slices of what is chosen
+
+
+def _slices(agent: Agent, look: TopicLook, words: Words, nodes: Sequence[Node]) -> str:
+    if not (look.topic or look.day):
+        return f'<section class="slices"><p class="empty">{escape(words("slices_hint"))}</p></section>'
+    where: str | date = look.topic or date.fromisoformat(look.day)
+    found = agent.topics.slices(where, agent.now())
+    shown = found[: look.count]
+    said = {one.id: one for one in agent.keeping.memories(id_ for e in shown for id_ in e.event.sources)}
+    names = names_of(agent, words)
+    listed = "".join(_slice(e, [said[id_] for id_ in e.event.sources if id_ in said], names, words) for e in shown)
+    left = len(found) - len(shown)
+    more = button("more-slices", words("more", n=left), kind="more") if left > 0 else ""
+    title = crumbs(look.topic) if look.topic else words.day(where)  # type: ignore[arg-type]
+    order = _order(look.topic, nodes, words) if look.topic and found else ""
+    gone = f'<p class="empty">{escape(words("topic_gone"))}</p>' if not found else ""
+    return (
+        f'<section class="slices" data-arrive="{escape(look.topic or look.day)}"><div class="chart-head">'
+        f'<h2 tabindex="-1">{escape(title)}</h2><span class="total">{escape(words("slices", n=len(found)))}</span></div>'
+        f"{order}{listed}{gone}{more}</section>"
+    )
+
+
+def _slice(episode: Episode, said: Sequence[Memory], names: Names, words: Words) -> str:
+    event = episode.event
+    topic = f'<span class="path">{escape(crumbs(event.topic))}</span>' if event.topic else ""
+    then = ""
+    if said:
+        quotes = memory_page.quotes(said, names, words)
+        then = f"<details><summary>{escape(words('said_then', n=len(said)))}</summary>{quotes}</details>"
+    own = "" if episode.by == "author" else button("show", words("in_memories"), id=episode.id)
+    return (
+        f'<article class="slice {escape(episode.kind)}"><p class="meta">{tag(episode.kind, words)}'
+        f"{dated(episode.at, words)}{topic}</p>"
+        f'<p class="text">{escape(event.text)}</p><div class="below-slice">{then}{own}</div></article>'
+    )
+
+
+def _order(path: str, nodes: Sequence[Node], words: Words) -> str:
+    """The forms that rename, merge and move the chosen topic."""
+    outside = [
+        one["path"] for one in nodes if one["path"] != path and not one["path"].startswith(path + ARROW)
+    ]  # fmt: skip
+    above, _, name = path.rpartition(ARROW)
+    under = [("", words("top_level")), *((one, crumbs(one)) for one in outside)]
+    into = [("", "—"), *((one, crumbs(one)) for one in outside)]
+    forms = _one_line("rename", path, field("value", words("new_name"), name), words)
+    if outside:
+        forms += _one_line("merge", path, choice("value", words("merge_into"), into), words)
+    if outside or above:
+        forms += _one_line("move", path, choice("value", words("move_under"), under, above), words)
+    return (
+        f'<details class="order" data-key="{escape(path)}"><summary>{escape(words("order"))}</summary>'
+        f'<p class="hint">{escape(words("order_told"))}</p>{forms}</details>'
+    )
+
+
+def _one_line(do: str, path: str, inside: str, words: Words) -> str:
+    return (
+        f'<form class="form one-line" data-do="{do}" data-form="{do} {escape(path)}">{inside}'
+        f'<button type="submit" class="act">{escape(words(do))}</button></form>'
+    )
