@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,13 +18,11 @@ from moechat.index.dense import Dense
 from moechat.memory import forgetting
 from moechat.memory.consolidation import MOST, consolidate, groups, joined, sound
 from moechat.memory.core import CoreMemory, visible
-from moechat.memory.forgetting import Limits
-from moechat.memory.maintenance import Maintenance
 from moechat.model import Fact, FactDraft, Message
 from moechat.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from tests.houses import Home, moment, silent, told
+from tests.houses import Home, moment, told
 
 AT = moment("2025-05-20T15:00:00")
 DAY = timedelta(days=1)
@@ -202,19 +200,6 @@ def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
     assert len(summed(store, core, prompts)) == 1
 
 
-def test_a_broken_file_is_left_alone_and_does_not_stop_the_cleaning(
-    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
-) -> None:
-    told(store, home.clock, "你好", settle=True)
-    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
-    path = home.folder / "core_mem.yml"
-    path.write_text(path.read_text(encoding="utf-8") + "x: [\n", encoding="utf-8")
-    store.follow()
-    before = path.read_bytes()
-    assert maintenance(store, core, prompts, Limits())() == "room"
-    assert path.read_bytes() == before
-
-
 def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
     store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
     (one,) = summed(store, core, prompts)
@@ -311,36 +296,6 @@ def test_a_fact_that_changed_while_the_model_was_thinking_is_left_for_the_next_t
 
     assert summed(store, core, prompts, ScriptedModel((), meanwhile)) == []
     assert texts(core) == [PARTS[1]]
-
-
-# ---- maintenance
-
-
-def maintenance(store: FileStore, core: CoreMemory, prompts: Prompts, limits: Limits) -> Callable[[], str]:
-    from moechat.character import Character
-
-    one = Maintenance(
-        store, core, prompts, lambda: Character(store.folder, "小满", "阿明"), lambda: silent(), lambda: limits
-    )
-    return lambda: one.run(store.clock.now()).why
-
-
-def test_maintenance_sums_up_and_cleans_where_somebody_talked_every_few_days(
-    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
-) -> None:
-    run = maintenance(store, core, prompts, Limits(cap=4, share=0.5))
-    store.derived.put_facts(
-        [known("用户爱画画", "a"), known("用户爱星座", "b"), known("用户怕高", "c", keyword="性格")]
-    )
-    assert run() == "not_active"
-    assert len(core.current()) == 3
-    told(store, home.clock, "你好")
-    assert run() == "full", "the sum counts as a record, and so do its parts"
-    assert len(core.history()) == 4
-    assert run() == "recent"
-    home.clock.advance(days=4)
-    told(store, home.clock, "又见面了")
-    assert run() == "room"
 
 
 @settings(max_examples=20, deadline=None)

@@ -31,6 +31,7 @@ Why = Literal["full", "inactive", "room", "not_active", "recent"]
 FADED = 0.21  # of what was learned once, a week later
 FADES_AFTER_DAYS = 7.0  # ... at the strength of one telling
 DAY_S = 86_400.0
+SHORTEST_DAYS = 1 / 24  # between two cleanings, whatever is configured: looking through all takes a second
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def waits(store: FileStore, now: datetime, limits: Limits) -> Why | None:
     if _recent(store, now, limits):
         return "recent"
     last = last_talk(store)
-    if _away(last, now, limits) or (last is not None and last.astimezone(now.tzinfo).date() == now.date()):
+    if is_away(last, now, limits) or (last is not None and last.astimezone(now.tzinfo).date() == now.date()):
         return None
     return "not_active"
 
@@ -165,7 +166,7 @@ def cleaning(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool =
     known = traces(store)
     if not by_hand and (why := waits(store, now, limits)) is not None:
         return Cleaning(why, len(known))
-    if _away(last_talk(store), now, limits):
+    if is_away(last_talk(store), now, limits):
         goes = over_minimum(known, limits.minimum)
         return Cleaning("inactive" if goes else "room", len(known), goes)
     goes = over_cap(known, limits.cap, limits.share)
@@ -182,13 +183,14 @@ def clean(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = Fa
     return done
 
 
-def _away(last: datetime | None, now: datetime, limits: Limits) -> bool:
+def is_away(last: datetime | None, now: datetime, limits: Limits) -> bool:
+    """Whether somebody who last talked then has been away for long."""
     return last is not None and (now - last) / timedelta(days=1) >= limits.inactive_days
 
 
 def _recent(store: FileStore, now: datetime, limits: Limits) -> bool:
-    cleaned = store.state.cleaned
-    return cleaned is not None and timedelta(0) <= now - cleaned < timedelta(days=limits.every_days)
+    cleaned, pause = store.state.cleaned, timedelta(days=max(limits.every_days, SHORTEST_DAYS))
+    return cleaned is not None and timedelta(0) <= now - cleaned < pause
 
 
 def archive(store: FileStore, ids: Collection[str]) -> list[str]:

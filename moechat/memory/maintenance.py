@@ -1,7 +1,8 @@
 """Maintenance: what is done to a memory now and then, in the background (seed 004, eight).
 
 Of a user who talked today, every few days at most: attributes told several times are summed up, then, where memory is full,
-the weakest goes into the archive. Of one who was away for long: what exceeds a minimum goes.
+the weakest goes into the archive. Of one who is away for long: what exceeds a minimum goes, though not in the moment in
+which they are back: a day after the memory was opened, if nothing was said until then.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from moechat.ai.chat_model import ChatModel
 from moechat.character import Character
@@ -22,6 +23,7 @@ from moechat.prompts import Prompts
 from moechat.store.files import FileStore
 
 log = logging.getLogger(__name__)
+PATIENCE = timedelta(days=1)
 
 
 @dataclass
@@ -36,11 +38,15 @@ class Maintenance:
     limits: Callable[[], Limits]
     timeout_s: float = 15
     merges: bool = True
+    opened: datetime | None = None
 
     def run(self, now: datetime) -> Cleaning:
         """Cheap where nothing is due: it may be called every few seconds."""
+        self.opened = self.opened or now
         if (why := forgetting.waits(self.store, now, self.limits())) is not None:
             return Cleaning(why, 0)
+        if now - self.opened < PATIENCE and forgetting.is_away(forgetting.last_talk(self.store), now, self.limits()):
+            return Cleaning("not_active", 0)
         if self.merges:
             character = self.character()
             names = (character.user_name, character.name)
