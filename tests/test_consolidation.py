@@ -148,7 +148,16 @@ def test_strength_goes_with_the_parts(store: FileStore, core: CoreMemory, prompt
         store.state.touch([parts[0].id, parts[1].id], AT)
         store.state.touch([parts[0].id], AT + DAY)
     (one,) = summed(store, core, prompts)
-    assert (store.state.strength(one.id), store.state.recalled(one.id)) == (1 + 3 * 15, AT + DAY)
+    assert (store.state.strength(one.id), store.state.recalled(one.id)) == (1 + 3 * 15 + 1, AT + DAY)
+
+
+def test_each_telling_after_the_first_strengthens(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b", 5), known("用户爱看展", "c", 45)])
+    (one,) = summed(store, core, prompts)
+    assert (store.state.strength(one.id), store.state.updated(one.id)) == (1 + 7 + 100, AT + 45 * DAY)
+    store.derived.put_facts([known("用户爱书法", "d", 47)])
+    (whole,) = summed(store, core, prompts)
+    assert store.state.strength(whole.id) == 1 + 7 + 100 + 3
 
 
 def test_a_sum_takes_in_what_comes_later(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:

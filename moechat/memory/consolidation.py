@@ -197,18 +197,28 @@ def consolidate(
                 log.warning("facts are summed up by rules: %s", error)
                 break
             texts |= {start + place: text for place, text in made.items()}
-    done: list[Fact] = []
+    done: dict[str, Group] = {}
+    sums: list[Fact] = []
     with store.writing():
         holding = {fact.id: fact for fact in core.current()}
         for place, group in enumerate(found):
             if all(holding.get(fact.id) == fact for fact in group):  # nothing has changed while the model was thinking
                 text = texts.get(place) or joined([fact.text for fact in group], _subjects(group[0].draft, names))
-                done.append(_sum(group, text, "model" if place in texts else "rules"))
-        store.derived.put_facts(done)
-        for fact in done:
-            for old in fact.supersedes:
-                store.state.carry(old, fact.id)
-    return done
+                sums.append(_sum(group, text, "model" if place in texts else "rules"))
+                done[sums[-1].id] = group
+        store.derived.put_facts(sums)
+        for id_, group in done.items():
+            _strengthen(store, id_, group)
+    return sums
+
+
+def _strengthen(store: FileStore, whole: str, parts: Group) -> None:
+    """A sum has the strength of its parts, and what it gains by each that was told after the first."""
+    for part in parts:
+        store.state.carry(part.id, whole)
+    first, *later = sorted(part.at for part in parts)
+    for at in later:
+        store.state.restate({whole: first}, at)
 
 
 def _subjects(draft: FactDraft, names: tuple[str, str]) -> Sequence[str]:
