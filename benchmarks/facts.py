@@ -1,11 +1,12 @@
 """Which facts a message brings to mind: the recipes ``profile`` and ``entities``, alone and together.
 
-    python benchmarks/facts.py [--split dev|held|all] [--variants defaults|grid|limits|floors] [--details] [--json] [FILE]
+    python benchmarks/facts.py [--split dev|held|all] [--variants NAME] [--replying] [--details] [--json]
+        [FILE]
 
 FILE (default: facts_probe.yaml beside this script) holds facts and messages by language. The facts are written into a
 throw-away character as the owner's, told on days spread over four months; each message is asked of the agent's own
-``recall`` without any talk before it. What counts is what enters the prompt. Odd messages of a language are ``dev``, even
-ones ``held``: choose on the one, report the other.
+``recall``, without any talk before it or (--replying) after small talk of the character. What counts is what enters the
+prompt. Odd messages of a language are ``dev``, even ones ``held``: choose on the one, report the other.
 
 *recall* is the share of the facts that should come, *precision* the share of those that came and should (a fact that may
 come counts neither way), *false* the share of messages without any fact that got one.
@@ -22,7 +23,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,7 +41,7 @@ from moechat.house import House
 from moechat.model import Fact, FactDraft, Recollection
 
 PROBE = Path(__file__).with_name("facts_probe.yaml")
-NOW = datetime(2025, 5, 20, 15, tzinfo=timezone.utc)
+NOW = datetime(2025, 5, 20, 15, tzinfo=UTC)
 DAYS, STEP = 120, 7  # facts are told over so many days, so far apart
 CHARACTER = "bench"
 RECIPES = ("profile", "entities")
@@ -71,6 +72,7 @@ class Probe:
     character_name: str
     facts: Sequence[Fact]
     messages: Sequence[Said]
+    replies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ def read(path: Path = PROBE) -> list[Probe]:
             Said(number, one["kind"], one["text"], frozenset(one.get("facts", ())), frozenset(one.get("also", ())))
             for number, one in enumerate(told["messages"], 1)
         ]
-        found.append(Probe(language, told["user_name"], told["character_name"], facts, messages))
+        found.append(
+            Probe(language, told["user_name"], told["character_name"], facts, messages, told.get("replies", ()))
+        )
     return found
 
 
@@ -134,7 +138,7 @@ def limits() -> dict[str, Changed]:
             "both", version="v23_es", strategy=strategy, count=count, threshold=threshold, limit=limit
         )
         for strategy, count in (("first", 0), ("first", 20), ("first", 100), ("second", 20))
-        for threshold in (0.5, 0.6, 0.7, 0.75)
+        for threshold in (0.4, 0.5, 0.6, 0.7)
         for limit in (2, 3, 5)
     }
 
@@ -153,7 +157,18 @@ def defaults() -> dict[str, Changed]:
     return {name: only(name) for name in (*RECIPES, "both")}
 
 
-VARIANTS = {"defaults": defaults, "grid": grid, "limits": limits, "floors": floors}
+def chosen() -> dict[str, Changed]:
+    """What was chosen among on ``dev``, and is reported of ``held``."""
+    return defaults() | {
+        "entities, no association": only("entities", count=0),
+        "both, entities from 0.4": only("both", threshold=0.4),
+        "both, profile from 0.20": only("both", floor=0.2),
+        "both, profile from 0.22": only("both", floor=0.22),
+        "profile from 0.22": only("profile", floor=0.22),
+    }
+
+
+VARIANTS = {"chosen": chosen, "defaults": defaults, "grid": grid, "limits": limits, "floors": floors}
 
 
 # ---- a measurement
@@ -168,8 +183,9 @@ class Room:
     embedder: KeptVectors | None
     home: Path
 
-    def ask(self, changed: Changed, split: Split = "all") -> list[Came]:
-        """What each message of the split brings to mind. Asked twice: the times are without embedding."""
+    def ask(self, changed: Changed, split: Split = "all", *, replying: bool = False) -> list[Came]:
+        """What each message of the split brings to mind; ``replying``: to the character's small talk, one of the replies in
+        turn. Asked twice: the times are without embedding."""
         with self._agent(changed) as agent:
             if not agent.store.cache.facts():
                 agent.store.derived.put_facts(self.probe.facts)
@@ -177,6 +193,9 @@ class Room:
             came = []
             for said in self.probe.messages:
                 if said.of(split):
+                    if replying:
+                        reply = self.probe.replies[said.number // 2 % len(self.probe.replies)]
+                        agent.store.finish(agent.store.begin("…", NOW), reply, "done")
                     agent.recall(said.text)
                     came.append(_came(said, agent.recall(said.text)))
             return came
@@ -252,6 +271,7 @@ def main() -> None:
     parser.add_argument("--split", choices=["dev", "held", "all"], default="dev")
     parser.add_argument("--variants", choices=sorted(VARIANTS), default="defaults")
     parser.add_argument("--embedding", metavar="PROVIDER")
+    parser.add_argument("--replying", action="store_true", help="each message answers small talk of the character")
     parser.add_argument("--details", action="store_true", help="every message, of dev only")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -261,7 +281,7 @@ def main() -> None:
         made = rooms(read(args.file), Path(folder), args.embedding)
         for name, changed in VARIANTS[args.variants]().items():
             for room in made:
-                came = room.ask(changed, args.split)
+                came = room.ask(changed, args.split, replying=args.replying)
                 row = figures(came)
                 shown = "  ".join(f"{key} {'–' if value is None else value}" for key, value in row.items())
                 known = {"variant": name, "language": room.probe.language, "split": args.split}
