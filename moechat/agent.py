@@ -474,19 +474,20 @@ class Agent:
 
     def select(self, id_: str, variant: int | None = None) -> None:
         """Branch here, go back to a branch, or choose another reply."""
-        self._change(lambda: self.store.select(id_, variant))
+        self.change(lambda: self.store.select(id_, variant))
 
     def correct(self, id_: str, **words: str) -> None:
         """Change the ``user`` or ``char`` words of an exchange; what follows stays, what was derived is understood anew."""
-        self._change(lambda: self.store.correct(id_, **{side: clean(text) for side, text in words.items()}))
+        self.change(lambda: self.store.correct(id_, **{side: clean(text) for side, text in words.items()}))
 
     def retract(self, id_: str) -> None:
-        self._change(lambda: self.store.retract(id_))
+        self.change(lambda: self.store.retract(id_))
 
     def restore(self, id_: str) -> None:
-        self._change(lambda: self.store.restore(id_))
+        self.change(lambda: self.store.restore(id_))
 
-    def _change(self, change: Callable[[], None]) -> None:
+    def change(self, change: Callable[[], None]) -> None:
+        """Run a change of the files that this memory rests on, and follow it."""
         with self._turn:
             self._follow()
             change()

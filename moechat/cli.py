@@ -52,10 +52,8 @@ def parser() -> argparse.ArgumentParser:
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
     serve = _command(commands, "serve", _serve, "memory over HTTP: queries and management", json_output=False)
-    serve.add_argument(
-        "--host", help="address to listen on (default: 127.0.0.1, this machine alone; others need a key)"
-    )
-    serve.add_argument("--port", type=int, help="port (default: 8012; 0: any free one)")
+    serve.add_argument("--host", help="address to listen on (default: serve.host of the configuration)")
+    serve.add_argument("--port", type=int, help="port (default: serve.port of the configuration)")
 
     say = _command(commands, "say", _say, "one whole turn, settled and understood before it returns", talk=True)
     say.add_argument("text", help="what you say")
@@ -165,11 +163,13 @@ def _serve(args: argparse.Namespace) -> int:
     from moechat import server
 
     with _house(args) as house:
+        settings = house.config.serve
         server.serve(
             house,
-            host=args.host or "127.0.0.1",
-            port=server.PORT if args.port is None else args.port,
-            key=os.environ.get(server.KEY_ENV),
+            host=args.host or settings.host,
+            port=settings.port if args.port is None else args.port,
+            key=os.environ.get(settings.key_env),
+            key_env=settings.key_env,
         )
     return 0
 

@@ -36,6 +36,7 @@ from moechat.schema import (
     RecipeSettings,
     ReflectionSettings,
     RollSettings,
+    ServeSettings,
     TimeSettings,
     UnderstandingSettings,
     WebSettings,
@@ -107,6 +108,7 @@ class Config(BaseSettings):
     )
     time: TimeSettings = setting(TimeSettings(), "时间", "Time")
     web: WebSettings = setting(WebSettings(), "网页", "The page")
+    serve: ServeSettings = setting(ServeSettings(), "HTTP 接口", "Memory over HTTP")
 
     _given: dict[str, Any] = PrivateAttr(default_factory=dict)
     _notices: tuple[str, ...] = PrivateAttr(())

@@ -466,3 +466,21 @@ class WebSettings(Section):
     shown_messages: Whole = setting(
         60, "页面先显示最近多少条消息", "How many of the newest messages the page draws at first", ge=2, le=200
     )
+
+
+class ServeSettings(Section):
+    """``moechat serve``: memory over HTTP."""
+
+    host: str = setting(
+        "127.0.0.1",
+        "接口的监听地址；其他地址需要密钥",
+        "Address of `moechat serve`; any other than this machine's own needs a key",
+        min_length=1,
+    )
+    port: Whole = setting(8012, "接口的端口；0 为任一空闲端口", "Its port; 0: any free one", ge=0, le=65_535)
+    key_env: str = setting(
+        "MOECHAT_SERVE_KEY",
+        "存放接口密钥的环境变量名",
+        "The environment variable that holds the key that requests must bring",
+        min_length=1,
+    )

@@ -45,10 +45,10 @@ class Keeping(Catalogue):
         elif (fact := self._fact(id_)) is not None:
             target = fact.draft.target if fact.draft.target in text else ""
             mine = replace(fact, draft=replace(fact.draft, text=text, target=target), by="owner", consolidated=False)
-            self._agent._change(lambda: self._store.derived.put_facts([mine]))
+            self._agent.change(lambda: self._store.derived.put_facts([mine]))
         elif (episode := self._episode(id_)) is not None:
             told = replace(episode, event=replace(episode.event, text=text), by="owner")
-            self._agent._change(lambda: self._store.derived.put_episodes([told]))
+            self._agent.change(lambda: self._store.derived.put_episodes([told]))
         return self.get(id_).memory
 
     def add_fact(
@@ -72,7 +72,7 @@ class Keeping(Catalogue):
         id_ = derived_id(draft.text, ())
         meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
         fact = Fact(id_, self._agent.now(), draft, tuple(f.id for f in meets), "owner")
-        self._agent._change(lambda: self._store.derived.put_facts([fact]))
+        self._agent.change(lambda: self._store.derived.put_facts([fact]))
         return self.get(id_).memory
 
     def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
@@ -137,7 +137,7 @@ class Keeping(Catalogue):
             if saved is not None:
                 context.save(self._store.folder, [message for message in saved if message.content not in words])
 
-        self._agent._change(work)
+        self._agent.change(work)
         self._agent.layers.topics.flush()  # without the topics that nothing has any more
         self._erase_vectors(words)
         return told
