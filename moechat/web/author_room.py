@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from moechat.agent import Agent
 from moechat.memory.catalogue import Memory
-from moechat.model import ActivationProfile, Episode, Event, Fact
+from moechat.model import ActivationProfile, Episode, Event, Fact, Lore
 from moechat.store.official import KEYS, FieldError, Kind, Official
 from moechat.web import memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import DATED_FROM, Names, Row, button, choice, definitions, field, field_told, form
 from moechat.web.words import TEXTS, Words
 
+Item = Episode | Fact | Lore
 MOST = 10_000
+NEVER = datetime.fromtimestamp(0, UTC)
 PLAIN: Mapping[Kind, Sequence[str]] = {  # the fields that stand first; the others unfold
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
@@ -35,17 +38,31 @@ def store_of(agent: Agent) -> Official:
     return Official(agent.character.folder, zone=agent.config.time.tzinfo)
 
 
-def listed(store: Official, kind: str, search: str) -> Sequence[Episode | Fact]:
-    wanted: Kind | None = "event" if kind == "event" else "fact" if kind == "fact" else None
-    return store.search(search, wanted, MOST) if search.strip() else store.listed(wanted)
+def listed(agent: Agent, kind: str, search: str) -> list[Item]:
+    """What the author wrote of a kind ("": all), or what the search finds of it; the world book last."""
+    store, found = store_of(agent), list[Item]()
+    if kind != "lore":
+        wanted: Kind | None = "event" if kind == "event" else "fact" if kind == "fact" else None
+        found += store.search(search, wanted, MOST) if search.strip() else store.listed(wanted)
+    if kind in ("", "lore"):
+        asked = search.casefold().split()
+        found += [one for one in agent.book.entries if all(word in _told(one).casefold() for word in asked)]
+    return found
+
+
+def _told(one: Lore) -> str:
+    return "\n".join((one.keyword, *one.keys, one.text))
 
 
 def kind_of(one: Episode | Fact) -> Kind:
     return "fact" if isinstance(one, Fact) else "event"
 
 
-def memory_of(one: Episode | Fact) -> Memory:
-    return Memory(one.id, kind_of(one), one.at, one.text if isinstance(one, Fact) else one.event.text, "author")
+def _row(one: Item) -> Row:
+    if isinstance(one, Lore):
+        text = f"{one.keyword}：{one.text}"
+        return Row(Memory(one.id, "lore", NEVER, text, "author"), file=one.file)  # type: ignore[arg-type]
+    return Row(Memory(one.id, kind_of(one), one.at, one.text if isinstance(one, Fact) else one.event.text, "author"))
 
 
 # ---- a record's values, as its file writes them
@@ -98,15 +115,23 @@ def wrong(error: FieldError, words: Words) -> str:
 # ---- drawing
 
 
-def entry(one: Episode | Fact, names: Names, words: Words, *, opened: bool, doing: str = "") -> str:
+def entry(one: Item, names: Names, words: Words, *, opened: bool, doing: str = "") -> str:
     inside = ""
-    if opened and doing == "edit":
+    if isinstance(one, Lore):
+        inside = _lore(one, words) if opened else ""
+    elif opened and doing == "edit":
         inside = record_form(kind_of(one), values_of(one), words, one.id)
     elif opened and doing in ("forget", "surely"):
         inside = _ask(one.id, words, sure=doing == "surely")
     elif opened:
         inside = _fields(one, names, words) + _actions(one.id, words)
-    return memory_page.entry(Row(memory_of(one)), words, inside)
+    return memory_page.entry(_row(one), words, inside)
+
+
+def _lore(one: Lore, words: Words) -> str:
+    """An entry of the world book, which people write in an editor: often a page of text."""
+    told = [(words("field_keys"), "、".join(one.keys)), (words("field_constant"), words("yes") if one.constant else "")]
+    return f'{definitions(told)}<p class="hint">{escape(words("lore_told", file=one.file))}</p>'
 
 
 def _fields(one: Episode | Fact, names: Names, words: Words) -> str:

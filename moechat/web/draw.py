@@ -19,6 +19,7 @@ from moechat.model import Span
 from moechat.turn import Shown
 from moechat.web.words import Words
 
+UNDERSTOOD = ("event", "reflection")
 GROUPS = ("context", "diary", "core", "lore")
 HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # avatar colours, all at home on warm paper
 
@@ -204,12 +205,14 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     dated = f'<time datetime="{time.isoformat()}">{escape(words.moment(time))}</time> ' if time else ""
     if time and ground.get("layer") == "core":
         dated = f'<time datetime="{time.isoformat()}">{escape(words("learned", time=words.moment(time)))}</time> '
-    why = " · ".join(reasons(ground, words, spans))
+    why, kind, id_ = " · ".join(reasons(ground, words, spans)), str(ground.get("kind") or ""), ground.get("id")
+    tag = f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>' if kind in UNDERSTOOD else ""
+    look = f'<button type="button" class="look" data-memory="{escape(id_)}">{escape(words("look_at"))}</button>'
     features = ground.get("features")
     parts = ", ".join(f"{name} {value}" for name, value in features.items()) if isinstance(features, Mapping) else ""
     return (
-        f'<li><div class="text">{escape(ground.get("text", ""))}</div>'
-        f'<div class="why" title="{escape(parts)}">{dated}{escape(why)}</div></li>'
+        f'<li><div class="text">{tag}{escape(ground.get("text", ""))}</div>'
+        f'<div class="why" title="{escape(parts)}">{dated}{escape(why)}{look if id_ else ""}</div></li>'
     )
 
 
@@ -226,7 +229,18 @@ def reasons(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> list[st
     score = ground.get("score")
     if isinstance(score, int | float) and recipe != "by_time":  # by time, everything in the span counts alike
         told.append(words("score", score=f"{score:.2f}"))
+    told.append(_rests_on(ground, words))
     return [one for one in told if one]
+
+
+def _rests_on(ground: Ground, words: Words) -> str:
+    """An event or a reflection stands for itself, beside the exchanges that it was understood from."""
+    sources = ground.get("sources")
+    several = isinstance(sources, Sequence) and not isinstance(sources, str) and ground.get("layer") == "diary"
+    if not several or not sources or ground.get("id") in sources:  # type: ignore[operator]
+        return ""
+    n = len(sources)  # type: ignore[arg-type]
+    return words("rests_on", n=n) if n > 1 else words("rests_on_one")
 
 
 def moment(text: object) -> datetime | None:

@@ -23,7 +23,7 @@ element.addEventListener('click', (event) => {
 DOORS_JS = """
 const there = () => ['memories', 'topics'].find((room) => location.hash === `#${room}`) ?? 'chat';
 const mark = () => {
-  document.body.dataset.room = there();
+  document.querySelector('#frame').dataset.room = there();
   for (const door of element.querySelectorAll('[data-room]')) {
     door.setAttribute('aria-current', door.dataset.room === there() ? 'page' : 'false');
   }

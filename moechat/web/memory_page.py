@@ -18,7 +18,7 @@ from moechat.web.words import TEXTS, Words
 MINE, AUTHOR = "mine", "author"
 KINDS: Mapping[str, Sequence[str]] = {
     MINE: ("", "fact", "event", "reflection", "exchange"),
-    AUTHOR: ("", "fact", "event"),
+    AUTHOR: ("", "fact", "event", "lore"),
 }
 UNSHOWN = ("by", "keywords")  # of an exchange, the understanding's own
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated")
@@ -35,11 +35,13 @@ class Names:
 
 @dataclass(frozen=True)
 class Row:
-    """A memory of the list; ``forecast`` is None where it does not fade, ``told`` the forecast in words."""
+    """A memory of the list; ``forecast`` is None where it does not fade, ``told`` the forecast in words; ``file`` stands in
+    the place of a date."""
 
     memory: Memory
     forecast: Forecast | None = None
     told: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def entry(row: Row, words: Words, inside: str = "") -> str:
 
 
 def _below(row: Row, words: Words) -> str:
-    memory, parts = row.memory, [dated(row.memory.at, words)]
+    memory, parts = row.memory, [escape(row.file) or dated(row.memory.at, words)]
     if memory.by != "author" and memory.kind != "exchange":
         parts += [f"<span>{escape(one)}</span>" for one in (words("strength", n=memory.strength), _uses(memory, words))]
     if row.told:
@@ -288,10 +290,9 @@ def fact_form(words: Words) -> str:
 
 def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
     """Asked twice: it destroys."""
-    n = len(goes)
-    asked = words("forget_sure" if sure else "forget_ask", n=n)
+    asked = words("forget_sure" if sure else "forget_ask")
     listed = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
-    listed += f"<li>… +{n - 12}</li>" if n > 12 else ""
+    listed += f"<li>… +{len(goes) - 12}</li>" if len(goes) > 12 else ""
     if sure:
         acts = button("forget-now", words("forget_now"), kind="danger strong", id=memory.id)
     else:

@@ -14,7 +14,7 @@ from moechat.errors import NotFound
 from moechat.memory import forgetting
 from moechat.memory.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
 from moechat.store import official
-from moechat.web import author_room, memory_page
+from moechat.web import author_room, draw, memory_page
 from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row
 from moechat.web.words import Words
 
@@ -59,6 +59,12 @@ def act(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
 
 
 # ---- looking
+
+
+def showing(agent: Agent, id_: str) -> MemoryLook:
+    """The look at one memory, whichever store has it."""
+    authored = any(one.id == id_ for one in author_room.listed(agent, "", ""))
+    return MemoryLook(AUTHOR if authored else MINE, opened=id_)
 
 
 def _listing(look: MemoryLook, **changes: object) -> MemoryLook:
@@ -270,18 +276,18 @@ def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Row]
 
 
 def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
-    store, names = author_room.store_of(agent), names_of(agent, words)
-    found = author_room.listed(store, look.kind, look.search)
+    names, found = names_of(agent, words), author_room.listed(agent, look.kind, look.search)
     new = ""
     if look.doing in ("fact", "event") and not look.opened:
         kind: official.Kind = "event" if look.doing == "event" else "fact"
         new = author_room.record_form(kind, author_room.defaults(kind), words)
     shown = found[: look.count]
     if look.opened and look.opened not in {one.id for one in shown}:
-        shown = [*(one for one in store.listed() if one.id == look.opened), *shown]
+        shown = [*(one for one in author_room.listed(agent, "", "") if one.id == look.opened), *shown]
     listed = "".join(
         author_room.entry(one, names, words, opened=one.id == look.opened, doing=look.doing) for one in shown
     )
     empty = f'<p class="empty">{words(_empty(look))}</p>' if not shown else ""
     more = _more(look, Page((), len(found)), words)
-    return _head(look, len(found), words) + new + f'<div class="list">{listed}{empty}</div>' + more
+    problems = draw.problems([str(problem) for problem in agent.official.problems], words)
+    return _head(look, len(found), words) + problems + new + f'<div class="list">{listed}{empty}</div>' + more

@@ -55,8 +55,7 @@ def act(agent: Agent, look: Look, told: Told, words: Words, *, busy: bool = Fals
     if do == "room":
         return replace(look, room=told["room"]) if told.get("room") in ROOMS else look
     if do == "show":
-        shown = MemoryLook(opened=told.get("id", ""))
-        return replace(look, room=MEMORIES, memories=shown)
+        return replace(look, room=MEMORIES, memories=memory_room.showing(agent, told.get("id", "")))
     if busy and do in memory_room.WAITING and look.memories.store == MINE:
         return replace(look, note=Note(words("wait_reply"), bad=True))
     try:

@@ -21,7 +21,8 @@ Node = Mapping[str, Any]
 GAP, HEAD, ROUND = 3, 26, 8
 NAME_PX, COUNT_PX = 14, 11.5
 OLD_DAYS = 365  # as cold as it gets
-COLDEST = 8  # percent of the warm colour
+COLDEST = 4  # percent on the way from cold to warm
+HOT = 82  # where light text reads better than dark
 CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
 WEEKS, FEW_WEEKS = 53, 18
 
@@ -42,7 +43,7 @@ class Canvas:
     chosen: str = ""
 
     def warmth(self, newest: str | None) -> int:
-        """How much of the warm colour a topic has, in percent: all today, half after some three weeks."""
+        """How far on the way from cold to warm a topic is, in percent: all of it today, half after some three weeks."""
         if not newest:
             return COLDEST
         days = max(0.0, (self.now - datetime.fromisoformat(newest)) / timedelta(days=1))
@@ -51,7 +52,7 @@ class Canvas:
 
 def treemap(nodes: Sequence[Node], canvas: Canvas, width: int) -> str:
     """The topics as nested tiles, sized by memories and coloured by recency; two levels, the rest opens with a click."""
-    height = round(min(520, max(300, width * 0.55)))
+    height = round(min(520, max(380, width * 0.55)))
     ranked = _ranked(nodes)
     boxes = squarified([node["total"] for node in ranked], Box(0, 0, width, height))
     tiles = "".join(_group(node, box.inside(0, 0, GAP, GAP), canvas) for node, box in zip(ranked, boxes, strict=True))
@@ -94,14 +95,16 @@ def _tile(node: Node, box: Box, canvas: Canvas, count: int, *, own: bool = False
     if box.w < 1 or box.h < 1:
         return ""
     warmth = canvas.warmth(node["newest"])
+    half, within = divmod(min(warmth, 99), 50)  # from cold to the middle, from the middle to warm
     rect = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{min(ROUND, box.w / 4):.1f}"/>'
     name = "" if own else fitted(node["name"], box.w - 16, NAME_PX)
     text = f'<text x="{box.x + 9:.1f}" y="{box.y + 20:.1f}" class="name">{escape(name)}</text>' if box.h > 26 else ""
     if box.h > 44 and box.w > 26:
         text += f'<text x="{box.x + 9:.1f}" y="{box.y + 37:.1f}" class="count">{count}</text>'
-    kind = "tile warm" if warmth >= 52 else "tile"
-    kind += " own" if own else ""
-    return f'<g {_button(node, canvas, kind)} style="--warmth:{warmth}%">{_title(node, canvas, own)}{rect}{text}</g>'
+    kind = "tile" + " warm" * half + " hot" * (warmth >= HOT) + " own" * own
+    return (
+        f'<g {_button(node, canvas, kind)} style="--warmth:{within * 2}%">{_title(node, canvas, own)}{rect}{text}</g>'
+    )
 
 
 def _button(node: Node, canvas: Canvas, kind: str) -> str:

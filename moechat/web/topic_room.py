@@ -136,7 +136,11 @@ def _trail(path: str, words: Words) -> str:
     steps = [("", words("all_topics"))]
     for name in path.split(ARROW):
         steps.append((f"{steps[-1][0]}{ARROW}{name}" if steps[-1][0] else name, name))
-    return '<nav class="trail">' + "<i>›</i>".join(button("topic", name, topic=step, top=step) for step, name in steps) + "</nav>"
+    return (
+        '<nav class="trail">'
+        + "<i>›</i>".join(button("topic", name, topic=step, top=step) for step, name in steps)
+        + "</nav>"
+    )
 
 
 def _calendar(days: Mapping[str, int], look: TopicLook, words: Words, today: date, width: int) -> str:

@@ -32,6 +32,11 @@
       tell(event.target.dataset, Object.fromEntries(new FormData(event.target)));
     });
 
+    document.addEventListener("click", (event) => {
+      const look = event.target.closest("#talk [data-memory]");
+      if (look) press({ dataset: { do: "show", id: look.dataset.memory } });
+    });
+
     let waiting = 0;
     element.addEventListener("input", (event) => {
       const field = event.target;
@@ -75,10 +80,10 @@
       }
       const first = renew(element);
       const there = element.querySelector("[data-arrive]");
-      if (there && there.dataset.arrive !== arrived) there.scrollIntoView({ block: "nearest", behavior: "smooth" });
+      if (there && there.dataset.arrive !== arrived) there.querySelector("h2").scrollIntoView({ block: "center", behavior: "smooth" });
       arrived = there?.dataset.arrive ?? "";
       if (first) first.focus();
-      else if (document.activeElement === document.body) again(element, last)?.focus();
+      else if (document.activeElement === document.body) again(element, last)?.focus({ preventScroll: true });
     });
   }
 
