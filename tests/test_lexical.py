@@ -170,3 +170,47 @@ def test_an_empty_index_and_an_empty_query_find_nothing():
     assert found(LexicalIndex(), "a") == {}
     assert found(filled(), "") == {}
     assert LexicalIndex().scores(np.array([1]), ["a"]).tolist() == [0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.text("abcdefg ", min_size=1, max_size=8)), max_size=20), st.data())
+@settings(deadline=None, max_examples=60)
+def test_a_compacted_index_answers_as_before_and_has_nothing_of_what_was_removed(
+    tmp_path_factory: pytest.TempPathFactory, told: list[tuple[int, str]], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("words")
+    texts = dict(told)
+    index = filled(texts, folder)
+    if data.draw(st.booleans()):
+        index.flush()
+    gone = data.draw(st.sets(st.sampled_from(sorted(texts)))) if texts else set()
+    index.remove(gone)
+    left = {doc: text for doc, text in texts.items() if doc not in gone}
+    before = index.candidates(list("abcdefg"), 20)
+    index.compact()
+    index.flush()
+    fresh = LexicalIndex(folder)
+    for one in (index, fresh):
+        docs, scores = one.candidates(list("abcdefg"), 20)
+        assert docs.tolist() == before[0].tolist()
+        assert scores == pytest.approx(before[1])
+        assert one.documents().tolist() == sorted(left)
+    (vocabulary,) = folder.glob("terms-*.txt")
+    assert set(vocabulary.read_text(encoding="utf-8").split()) == {
+        word for text in left.values() for word in text.split()
+    }
+    index.add(99, ["new", "a"])
+    assert index.candidates(["new"], 3)[0].tolist() == [99]
+
+
+def test_compacting_writes_over_no_file_of_another_process(tmp_path: Path) -> None:
+    index = filled(folder=tmp_path)
+    index.flush()
+    other = LexicalIndex(tmp_path)
+    for doc in (20, 21):
+        other.add(doc, ["x"])
+        other.flush()
+    held = {path.name for path in tmp_path.iterdir()}
+    index.remove([8])
+    index.compact()
+    index.flush()
+    assert held.isdisjoint(path.name for path in tmp_path.iterdir() if path.name != "manifest.json")

@@ -22,6 +22,7 @@ from moechat.index.vector import (
     inner_products,
     meets,
     pack_keys,
+    tables_under,
     text_key,
 )
 
@@ -525,3 +526,20 @@ def test_two_processes_that_append_do_not_write_over_each_other(tmp_path):
     )
     one.close()
     two.close()
+
+
+def test_every_position_of_a_text_is_found_and_erased_in_every_table_below_a_folder(tmp_path: Path) -> None:
+    keys = [text_key(text) for text in ("好", "一", "好", "二", "好")]
+    for name in ("a/diary", "b/core"):
+        table = VectorTable(tmp_path / name, DIM)
+        table.put(np.arange(5), keys, unit_rows(5))
+        table.close()
+    tables = tables_under(tmp_path)
+    assert [table.folder for table in tables] == [tmp_path / "a/diary", tmp_path / "b/core"]
+    for table in tables:
+        assert table.having([text_key("好"), text_key("二")]).tolist() == [0, 2, 3, 4]
+        table.erase(table.having([text_key("好")]))
+        assert table.having([text_key("好")]).tolist() == []
+        assert table.held(np.arange(5)).tolist() == [False, True, False, True, False]
+        assert not table.get(np.array([0, 2, 4])).any()
+        table.close()
