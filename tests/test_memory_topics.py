@@ -271,6 +271,19 @@ def test_the_tree_text_is_bounded_and_keeps_what_is_used(shelf: Shelf) -> None:
     assert len(shelf.topics.tree_text(1000).splitlines()) == 13
 
 
+def test_names_can_be_made_ready_before_the_first_message(shelf: Shelf) -> None:
+    shelf.topics.ready()
+    shelf.put("a", "饮食->火锅")
+    shelf.topics.ready()
+    assert shelf.recall("火锅") == ["a"]
+
+
+def test_a_word_that_a_great_many_names_have_tells_none_of_them(shelf: Shelf) -> None:
+    for i in range(120):
+        shelf.topics._tree.record(i, f"旅途->旅途 {chr(0x5100 + i)}{chr(0x5400 + i)}", 0.0)
+    assert [led.path for led in shelf.topics.led(shelf.cue("说说旅途"), NOW)] == ["旅途"]
+
+
 # ---- kept, restored, rebuilt
 
 
