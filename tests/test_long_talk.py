@@ -1,0 +1,201 @@
+"""A long conversation: context, overview and details never overlap, and nothing leaves the context before it is understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks import year_talk
+from benchmarks.year import year
+from benchmarks.year_talk import Said, Talk
+from moechat.agent import Agent
+from moechat.ai.scripted import ScriptedModel
+from moechat.errors import ModelError
+from moechat.memory import context
+from moechat.model import Message
+from tests.houses import ZONE, Home, answer, polite, say, understanding
+
+DAYS = 4
+
+
+def told_apart(days: int) -> Iterator[Said]:
+    """The scripted talk, every message with a number of its own."""
+    number = 0
+    for day in range(days):
+        for said in Talk(seed=7, zone=ZONE).day(date(2025, 5, 21) + timedelta(days=day)):
+            number += 1
+            yield replace(said, text=f"{said.text}（第{number}句）")
+
+
+@dataclass
+class Prompts:
+    """What stood in the assembled prompts of a talk, and where they overlap."""
+
+    overlaps: list[str] = field(default_factory=list)
+    overviews: list[int] = field(default_factory=list)
+    recalled: int = 0
+    events: int = 0
+    of_several: int = 0
+
+    def look(self, agent: Agent, said: Sequence[Said], messages: Sequence[Message]) -> None:
+        """``said``: all that was said before this prompt."""
+        *before, asked = messages
+        talk = [message.content for message in before if message.role == "user"]
+        system = "\n".join(message.content for message in before if message.role == "system")
+        seen: set[str] = set()
+        for one in said:
+            times = talk.count(one.text) + system.count(f"阿明：{one.text}")
+            seen.update([one.text] if times else [])
+            self.recalled += f"阿明：{one.text}" in system
+            if times > 1:
+                self.overlaps.append(f"{asked.content}: {one.text} stands there {times} times")
+        overview = system.partition("【前情提要】")[2].partition("【")[0]
+        self.overviews.append(max(0, len(overview.splitlines()) - 3))
+        for episode in agent.episodes.get(row[0] for row in agent.store.cache.all("SELECT id FROM episodes")).values():
+            text, sources = episode.event.text, agent.store.exchanges(episode.event.sources)
+            inside, elsewhere = text in overview, system.count(text) - overview.count(text)
+            self.events += elsewhere > 0
+            self.of_several += elsewhere > 0 and len(sources) > 1
+            if episode.kind == "event" and inside + elsewhere > 1:
+                self.overlaps.append(f"{asked.content}: {text} is told twice")
+            if inside and (also := seen.intersection(one.user for one in sources.values())):
+                self.overlaps.append(f"{asked.content}: {text} is in the overview, and {also} word for word")
+
+
+@pytest.mark.parametrize("embedded", [True, False])
+def test_context_overview_and_details_never_overlap(tmp_path: Path, embedded: bool) -> None:
+    stream = {"enabled": True, "weight": 1.0, "limit": 6}
+    recall = {"token_budget": 900, "recipes": {"stream": stream, "association": stream}}
+    home = Home.build(tmp_path, recall=recall, Agent={} if embedded else {"mem_thresholds": 0.9})
+    model, found, said = ScriptedModel(year_talk.reply, year_talk.understood), Prompts(), list[Said]()
+    with home.open(model) as house:
+        agent = house.agent()
+        for one in told_apart(DAYS):
+            home.clock.at = one.at
+            say(agent, one.text)
+            agent.settle_indexes()
+            found.look(agent, said, model.requests[-1].messages)
+            said.append(one)
+            if one.ends:
+                home.clock.advance(minutes=70)
+                agent.tick()
+                agent.settle_indexes()
+    assert len(said) == 20 * DAYS
+    assert found.overlaps == []
+    assert 5 < max(found.overviews) <= 10 and found.overviews[:6] == [0] * 6
+    assert found.recalled > 100
+    assert found.events > 10 and found.of_several > 5
+
+
+# ---- nothing leaves before it is understood
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.build(tmp_path)
+
+
+def talk(home: Home, agent: Agent, numbers: Sequence[int]) -> None:
+    for number in numbers:
+        say(agent, f"第{number}句话")
+        home.clock.advance(seconds=30)
+        agent.settle()
+        agent.settle_indexes()
+        agent.tick()
+
+
+def left(agent: Agent) -> list[int]:
+    return [int(one.user[1:].partition("句")[0]) for one in context.path(agent.store)]
+
+
+def together(model: ScriptedModel) -> list[list[int]]:
+    """The exchanges of each extraction call."""
+    return [[int(n) for n in re.findall(r"用户> 第(\d+)句话", asked[-1].content)] for asked, _ in model.asked]
+
+
+def ends(count: int) -> str:
+    return answer(count, scene_changed=True)
+
+
+def test_a_scene_that_the_model_sees_ending_after_a_pause_sends_all(home: Home) -> None:
+    model = understanding(ends)
+    with home.open(model) as house:
+        agent = house.agent()
+        talk(home, agent, range(1, 16))
+        assert (together(model), left(agent)) == ([], list(range(1, 16)))
+        home.clock.advance(hours=1)
+        agent.tick()
+        assert (together(model), left(agent)) == ([list(range(1, 16))], [])
+        talk(home, agent, [16])
+        assert left(agent) == [16]
+
+
+def test_where_every_exchange_is_understood_the_one_that_ends_the_scene_sends_all(home: Home) -> None:
+    home.configure(understanding={"batch_size": 1})
+    model = understanding()
+    model._next_answer = lambda asked: answer(1, scene_changed="第15句话" in asked[-1].content)
+    with home.open(model) as house:
+        agent = house.agent()
+        talk(home, agent, range(1, 15))
+        assert left(agent) == list(range(1, 15))
+        talk(home, agent, [15])
+        assert left(agent) == []
+    assert together(model) == [[number] for number in range(1, 16)]
+
+
+def test_a_scene_that_ended_before_the_newest_exchange_cuts_nothing_more(home: Home) -> None:
+    """The oldest ten of twenty: that their last one ended a scene says nothing about the other ten."""
+    model = understanding(ends)
+    with home.open(model) as house:
+        talk(home, house.agent(), range(1, 21))
+        assert (together(model), left(house.agent())) == ([list(range(1, 11))], list(range(11, 21)))
+
+
+def test_a_scene_that_ends_while_the_model_is_away_stays_until_it_is_understood(home: Home) -> None:
+    away = [True]
+
+    def make(count: int) -> str | ModelError:
+        return ModelError("no_route", "nobody there") if away else answer(count)
+
+    model = understanding(make)  # type: ignore[arg-type]
+    with home.open(model) as house:
+        agent = house.agent()
+        talk(home, agent, range(1, 15))
+        say(agent, "第15句话，晚安")
+        agent.settle()
+        agent.tick()
+        assert left(agent) == list(range(1, 16)), "nothing leaves before it is understood"
+        assert not len(agent.episodes.view(home.clock.now()))
+        away.clear()
+        home.clock.advance(minutes=5)
+        agent.tick()
+        assert left(agent) == []
+        assert agent.store.tree.pending() == []
+
+
+def test_a_talk_that_waits_to_be_understood_is_told_by_nothing_else(home: Home) -> None:
+    """At thirty rounds the talk leaves even so: no event tells of it yet, and it can be recalled word for word."""
+    model = understanding(lambda _: ModelError("no_route", "nobody there"), polite)  # type: ignore[arg-type, return-value]
+    with home.open(model) as house:
+        talk(home, house.agent(), range(1, 32))
+        assert left(house.agent())[0] == 11
+        prompt = "".join(message.content for message in model.requests[-1].messages)
+        assert "【前情提要】" not in prompt
+        assert "第3句话" in "".join(hit.text for hit in house.agent().recall("我的第3句话是什么").hits)
+
+
+# ---- the year, in small
+
+
+def test_a_year_in_small_stays_bounded(tmp_path: Path) -> None:
+    (month,) = year(tmp_path, days=6, per_day=10, cap=12)
+    assert (month.exchanges, month.cleaned) == (60, 2)
+    assert month.archived > 0 and month.active < 12 + 30, "the cap holds, give or take what three days bring"
+    assert month.by_kind["understanding"] <= 4 * 6 / 60
+    assert month.tokens_max < 4000
+    assert month.kb["days"] > 0 and month.kb["notes"] > 0
