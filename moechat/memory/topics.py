@@ -251,10 +251,14 @@ class Topics:
         seed's. Of a day that is asked for, every slice counts as PRIMARY (``DEPTH`` at most), after what its topics bring of
         that day. ``given`` are cues that a model found, in place of our own (``cues_by_model``).
         """
+        days, vector = (
+            _days(cue) if given is None else given.dates,
+            cue.vector,
+        )  # before the lock: a model may take its time
         with self._lock:
             mask, moment = self._seen(now), now.timestamp()
-            inside = self._of_days(_days(cue) if given is None else given.dates, mask)
-            relevance = likeness(cue, mask.view) if nearness else None
+            inside = self._of_days(days, mask)
+            relevance = likeness(cue, mask.view) if nearness and vector is not None else None
             depth = limit if relevance is None else max(limit, DEPTH)
             best: dict[int, _Met] = {}
             for led in self.led(cue, now) if given is None else self._given(given):
