@@ -90,8 +90,11 @@ class Agent:
         self.dense = Dense(
             folder / ".index", around.embedder, settings=around.embedding_settings, load=around.load_embedder
         )
-        self.layers = Layers(self.store, self.dense, lambda: self.character, lambda: self.config)
         self._prompts = Prompts(around.prompt_folders, character.language)
+        self.layers = Layers(
+            self.store, self.dense, lambda: self.character, lambda: self.config, model=around.understanding,
+            prompts=self._prompts,
+        )  # fmt: skip
         self._roller = Roller(
             self.store, self.layers.core, self._prompts, timeout_s=self.config.understanding.llm_timeout_s,
             retry_s=self.config.roll.retry_s, character=lambda: self.character, model=around.understanding,
@@ -347,9 +350,10 @@ class Agent:
         self._around.ready()
         settings = self.config.recall
         kept = context.newest(before, length=self.config.Agent.context_length, tokens=self.config.chat.context_tokens)
-        seen = {own, *(e.id for e in kept)}
+        seen, recipes = {own, *(e.id for e in kept)}, self.layers.recipes
         found = recall(
-            cue, self.layers.recipes.active(), pool=self._around.pool, deadline_s=settings.deadline_ms / 1000,
+            cue, recipes.active(), pool=self._around.pool,
+            deadline_s=settings.deadline_ms / 1000 + recipes.patience_s,
             budget=Budget(settings.token_budget, dict(settings.min_share.model_dump())),
             widen=lambda hits: self.layers.widen(hits, seen), in_context=seen, empty_spans=self._empty_spans,
         )  # fmt: skip

@@ -289,6 +289,26 @@ class StreamSettings(Section):
     )
 
 
+class TopicSettings(Section):
+    """Calls that stand before the reply, and make it later: both are off."""
+
+    cues_by_model: bool = setting(
+        False, "由模型找出消息涉及的话题与日期", "A model finds the topics and days that a message leads to"
+    )
+    evaluator: bool = setting(
+        False,
+        "由模型去掉无助于回答的事（一次看完所有候选）",
+        "A model drops what does not help, all candidates in one call",
+    )
+    timeout_s: Number = setting(
+        5.0,
+        "每次调用最多等多少秒；超时按没有问过处理",
+        "Seconds one call may take; a late one counts as not asked",
+        gt=0,
+        le=60,
+    )
+
+
 class RecallSettings(Section):
     token_budget: Whole = setting(
         1500, "每次回忆最多放进提示词多少 token", "Tokens of recalled memory that a prompt takes", ge=0, le=1_000_000
@@ -313,6 +333,9 @@ class RecallSettings(Section):
         le=1,
     )
     stream: StreamSettings = setting(StreamSettings(), "记忆流如何打分", "How the memory stream scores")
+    topics: TopicSettings = setting(
+        TopicSettings(), "回复前是否请模型看话题", "Whether a model is asked about topics before the reply"
+    )
     recipes: Recipes = setting(Recipes(), "各种检索方式", "The ways of recalling")
 
 

@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from moechat.ai import rules
+from moechat.ai.chat_model import ChatModel
+from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
 from moechat.index.vector import meets
 from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, View
-from moechat.memory.topics import Topics
+from moechat.memory.topics import Recalled, Topics
 from moechat.model import Episode, Exchange, Hit, Span
+from moechat.prompts import Prompts
 from moechat.recall import Candidates, exchange_text
-from moechat.schema import StreamSettings
+from moechat.schema import StreamSettings, TopicSettings
 from moechat.store.files import FileStore
 
 DEPTH = 30  # candidates a recipe hands over; n_count of seed 000
@@ -29,6 +32,25 @@ MOST_PERCEIVED = 12  # words of a message that associate
 SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
 NEVER = datetime.fromtimestamp(0, UTC)
 UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}
+
+
+@dataclass(frozen=True)
+class TopicHelper:
+    """A model that is asked about topics before the reply: an option, off by default."""
+
+    model: ChatModel
+    prompts: Prompts
+    options: TopicSettings
+
+    def cues(self, topics: Topics, cue: Cue) -> Cues | None:
+        if not self.options.cues_by_model:
+            return None
+        return topics.cues_by_model(self.model, self.prompts, cue, timeout_s=self.options.timeout_s)
+
+    def evaluated(self, topics: Topics, cue: Cue, found: list[Recalled]) -> list[Recalled]:
+        if not self.options.evaluator:
+            return found
+        return topics.helpful(self.model, self.prompts, cue, found, timeout_s=self.options.timeout_s)
 
 
 @dataclass(frozen=True)
@@ -82,9 +104,12 @@ class Episodic:
         ]
         return self._candidates(cue, "association", hits)
 
-    def by_topic(self, cue: Cue, limit: int) -> Candidates:
-        """Slices of the topics and days that the message leads to (seed 002)."""
-        found = self.topics.recall(cue, cue.now, limit or DEPTH)
+    def by_topic(self, cue: Cue, limit: int, helper: TopicHelper | None = None) -> Candidates:
+        """Slices of the topics and days that the message leads to (seed 002). ``helper`` is a model that is asked before the
+        reply for the cues, for what helps, or both."""
+        given = helper.cues(self.topics, cue) if helper else None
+        found = self.topics.recall(cue, cue.now, limit or DEPTH, given=given)
+        found = helper.evaluated(self.topics, cue, found) if helper else found
         episodes = self.episodes.get([one.id for one in found])
         hits = [(episodes[one.id], one.score, one.features, one.words, True) for one in found if one.id in episodes]
         return self._candidates(cue, "by_topic", hits)

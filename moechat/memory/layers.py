@@ -12,6 +12,7 @@ from threading import Event as Signal
 
 import numpy as np
 
+from moechat.ai.chat_model import ChatModel
 from moechat.ai.embedding import Embedder
 from moechat.character import Character
 from moechat.config import Config
@@ -30,6 +31,7 @@ from moechat.memory.recipes import Recipes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Episode, Hit
+from moechat.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.official import Official
 
@@ -40,7 +42,14 @@ class Layers:
     """``character`` and ``config`` are asked anew each time: both may change while this is open."""
 
     def __init__(
-        self, store: FileStore, dense: Dense, character: Callable[[], Character], config: Callable[[], Config]
+        self,
+        store: FileStore,
+        dense: Dense,
+        character: Callable[[], Character],
+        config: Callable[[], Config],
+        *,
+        model: Callable[[], ChatModel],
+        prompts: Prompts,
     ) -> None:
         self.store, self.dense, self._character, self._config = store, dense, character, config
         self._lock = threading.RLock()
@@ -62,7 +71,7 @@ class Layers:
         self.entities = Entities(self.core.current, self.associations, user_name=who.user_name, character_name=who.name)
         self._episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
-        self.recipes = Recipes(config, dense, *parts)
+        self.recipes = Recipes(config, dense, *parts, model, prompts)
 
     def _authored(self) -> tuple[int, Sequence[Episode]]:
         return self.official.generation, self.official.episodes()

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from moechat.ai.chat_model import ChatModel
 from moechat.config import LAYERS, Config
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.entities import Entities
-from moechat.memory.episodic import Episodic
+from moechat.memory.episodic import Episodic, TopicHelper
 from moechat.memory.world_book import WorldBook
+from moechat.prompts import Prompts
 from moechat.recall import Candidates, Recipe
 
 DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
@@ -29,6 +31,8 @@ class Recipes:
     core: CoreMemory
     entities: Entities
     book: Callable[[], WorldBook]
+    model: Callable[[], ChatModel]
+    prompts: Prompts
 
     def active(self) -> list[Recipe]:
         config = self.config()
@@ -65,7 +69,20 @@ class Recipes:
         return self.episodic.stream(cue, self.config().recall.stream, threshold=self.threshold("stream"))
 
     def _by_topic(self, cue: Cue) -> Candidates:
-        return self.episodic.by_topic(cue, self.config().recall.recipes.by_topic.limit)
+        return self.episodic.by_topic(cue, self.config().recall.recipes.by_topic.limit, self._helper())
+
+    def _helper(self) -> TopicHelper | None:
+        """A model that is asked about topics before the reply: an option, off by default."""
+        options, model = self.config().recall.topics, self.model()
+        if not (options.cues_by_model or options.evaluator) or not model.understands:
+            return None
+        return TopicHelper(model, self.prompts, options)
+
+    @property
+    def patience_s(self) -> float:
+        """How much longer than the recipes' own deadline a model may take that stands before the reply."""
+        helper = self._helper() if self.config().recall.recipes.by_topic.enabled else None
+        return helper.options.timeout_s * (helper.options.cues_by_model + helper.options.evaluator) if helper else 0.0
 
     def _entities(self, cue: Cue) -> Candidates:
         config = self.config()

@@ -1,0 +1,79 @@
+"""Topics in a turn: with the words of the message, or by a model that is asked before the reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from moechat.agent import Agent
+from moechat.ai.scripted import ScriptedModel
+from moechat.errors import ModelError
+from moechat.model import Message
+from tests.houses import Home, answer, polite, say
+
+ON = {"recipes": {"by_topic": {"enabled": True}}}
+
+
+def told(home: Home, model: ScriptedModel) -> None:
+    """Two exchanges, understood as two events of two topics."""
+    with home.open(model) as house:
+        agent = house.agent()
+        for text in ("我在湖边画了一下午水彩", "公司今天发了年终奖"):
+            say(agent, text)
+            home.clock.advance(minutes=2)
+        agent.finish()
+
+
+def scripted(cues: object = None, kept: object = None) -> ScriptedModel:
+    """Understands; finds these topic cues, and keeps these slices, where it is asked (an error is raised)."""
+
+    def complete(messages: Sequence[Message]) -> str:
+        asked = messages[-1].content
+        for marker, said in (("找回忆的线索", cues), ("想起的往事", kept)):
+            if marker in asked:
+                if isinstance(said, Exception):
+                    raise said
+                return json.dumps(said, ensure_ascii=False)
+        events = [
+            {"text": "用户在湖边画水彩", "topic": "爱好->绘画->水彩", "sources": [1]},
+            {"text": "公司发了年终奖", "topic": "工作->薪水", "sources": [2]},
+        ]
+        return answer(2, events=events)
+
+    return ScriptedModel(polite, complete)
+
+
+def by_topic(agent: Agent, text: str) -> list[str]:
+    return [hit.text for hit in agent.recall(text).ranked if "activation" in hit.features]
+
+
+def test_a_topic_that_the_message_names_brings_what_belongs_to_it(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, recall=ON)
+    told(home, scripted())
+    home.clock.advance(days=40)
+    with home.open(scripted()) as house:
+        assert "水彩" in by_topic(house.agent(), "最近还想画水彩")[0]
+
+
+def test_a_model_may_be_asked_for_the_topics_and_for_what_helps(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, recall={**ON, "topics": {"cues_by_model": True, "evaluator": True}})
+    told(home, scripted())
+    home.clock.advance(days=40)
+    cues = {"topics": ["工作->薪水", "爱好->绘画->水彩"], "dates": ["昨天前后", "2025-13-40"]}
+    with home.open(scripted(cues, {"helpful": [2]})) as house:
+        [kept] = by_topic(house.agent(), "最近手头怎么样")
+    with home.open(scripted(cues, {"helpful": [1]})) as house:
+        [other] = by_topic(house.agent(), "最近手头怎么样")
+    assert {"年终奖" in kept, "年终奖" in other} == {True, False}
+
+
+def test_a_model_that_fails_before_the_reply_leaves_the_words_to_serve(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, recall={**ON, "topics": {"cues_by_model": True, "evaluator": True}})
+    told(home, scripted())
+    home.clock.advance(days=40)
+    failing = scripted(ModelError("silent", "no answer"), ModelError("silent", "no answer"))
+    with home.open(failing) as house:
+        agent = house.agent()
+        assert "水彩" in by_topic(agent, "最近还想画水彩")[0]
+        assert not agent.recall("最近还想画水彩").notices
