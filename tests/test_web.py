@@ -33,6 +33,7 @@ ZH, EN = Words("zh"), Words("en")
 FACE = Face(ZH, "青禾", greeting="来啦。")
 TAGS = {
     "article", "div", "span", "time", "details", "summary", "section", "h4", "ul", "li", "em", "strong", "code", "pre",
+    "button",
 }  # fmt: skip
 EVIL = '<img src=x onerror="alert(1)"> [a](javascript:alert(1)) $\\latex$ {{user}} ${value} </div><script>'
 
@@ -179,6 +180,20 @@ def test_memories_are_grouped_by_kind_each_with_its_reason_in_words() -> None:
     assert "2025-05-20 19:30 得知" in text
     assert "found by content · words in common: 火锅 · score 0.62" in Reader(draw.memories(grounds, EN)).text
     assert draw.memories([], ZH) == ""
+
+
+def test_an_event_and_a_reflection_say_what_they_are_and_lead_to_the_memory() -> None:
+    event = ground(id="m", kind="event", text="吃了火锅", sources=["e1"])
+    reflection = ground(id="r", kind="reflection", recipe="stream", text="阿明爱吃辣", sources=["e1", "e2"])
+    talk = ground(id="e1", sources=["e1"])
+    drawn = draw.memories([event, reflection, talk], ZH)
+    text = Reader(drawn).text
+    assert "事件吃了火锅" in text
+    assert "感悟阿明爱吃辣" in text
+    assert "来自 2 段对话" in text
+    assert text.count("来自 1 段对话") == 1  # an exchange does not come from itself
+    assert 'data-memory="r"' in drawn
+    assert "from 2 exchanges" in Reader(draw.memories([reflection], EN)).text
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,8 @@ def form(do: str, key: str, inside: str, words: Words, **data: object) -> str:
 
 
 def field(name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False) -> str:
-    told = f'name="{escape(name)}" maxlength="8000" placeholder="{escape(hint)}"' + (" data-first" if first else "")
+    told = f'name="{escape(name)}" aria-label="{escape(label)}" maxlength="8000" placeholder="{escape(hint)}"'
+    told += " data-first" if first else ""
     if rows:
         given = f'<textarea {told} rows="{rows}">{escape(value)}</textarea>'
     else:
@@ -271,7 +272,8 @@ def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str
         f'<option value="{escape(key)}"{" selected" if key == value else ""}>{escape(shown)}</option>'
         for key, shown in options
     )
-    return f'<label class="field"><span>{escape(label)}</span><select name="{escape(name)}">{told}</select></label>'
+    chosen = f'<select name="{escape(name)}" aria-label="{escape(label)}">{told}</select>'
+    return f'<label class="field"><span>{escape(label)}</span>{chosen}</label>'
 
 
 def edit_form(memory: Memory, words: Words) -> str:
