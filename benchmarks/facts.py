@@ -185,7 +185,7 @@ class Room:
 
     def ask(self, changed: Changed, split: Split = "all", *, replying: bool = False) -> list[Came]:
         """What each message of the split brings to mind; ``replying``: to the character's small talk, one of the replies in
-        turn. Asked twice: the times are without embedding."""
+        turn, which the room remembers: ask it one way or the other. Asked twice: the times are without embedding."""
         with self._agent(changed) as agent:
             if not agent.store.cache.facts():
                 agent.store.derived.put_facts(self.probe.facts)
