@@ -28,7 +28,6 @@ def told_of(state: State) -> tuple[object, ...]:
         dict(state.access),
         dict(state.gains),
         *marks,
-        list(state.overview),
         list(state.topics),
         state.cleaned,
         set(state.forgotten),
@@ -96,7 +95,6 @@ def test_two_processes_see_each_others_entries(state: State) -> None:
         b'{"op":"gain","rows":{"a":["much","2025-05-21T15:00:00+08:00"]}}\n',
         b'{"op":"carry","from":"a"}\n',
         b'{"op":"carry","from":["a"],"to":"b"}\n',
-        b'{"op":"overview","ids":[1]}\n',
         b'{"op":"topic","from":"a","to":null}\n',
         b'{"op":["touch"],"ids":["a"],"at":"2025-05-20T15:00:00+08:00"}\n',
     ],
@@ -108,7 +106,7 @@ def test_an_entry_that_makes_no_sense_costs_itself_alone(state: State, damage: b
     state.write([{"op": "pin", "ids": ["b"]}])
     fresh = reopened(state)
     assert (fresh.access["a"][1], fresh.pinned) == (1, {"b"})
-    assert (fresh.strength("a"), fresh.strength("b"), fresh.overview, fresh.topics) == (16, 1, [], [])
+    assert (fresh.strength("a"), fresh.strength("b"), fresh.topics) == (16, 1, [])
 
 
 BONUS = [
@@ -148,11 +146,10 @@ def test_what_is_known_of_a_record_goes_with_it_when_it_is_understood_anew(state
     state.touch(["old"], AT + timedelta(days=1))
     state.restate({"old": AT}, AT + timedelta(days=5))
     state.write([{"op": "pin", "ids": ["old"]}, {"op": "archive", "ids": ["old"]}])
-    state.show(["first", "old", "last"], AT)
     state.carry("old", "new")
     assert (state.strength("new"), state.strength("old")) == (1 + 3 * 15 + 7, 1)
     assert (state.recalled("new"), state.updated("new")) == (AT + timedelta(days=1), AT + timedelta(days=5))
-    assert (state.pinned, state.archived, state.overview) == ({"new"}, {"new"}, ["first", "new", "last"])
+    assert (state.pinned, state.archived) == ({"new"}, {"new"})
     assert told_of(reopened(state)) == told_of(state)
 
 
@@ -165,40 +162,13 @@ def test_carrying_twice_or_to_itself_changes_nothing(state: State) -> None:
     assert told_of(state) == before
 
 
-def test_the_overview_is_replaced_as_a_whole(state: State) -> None:
-    state.show(["a", "b"], AT)
-    state.show(["b", "c"], AT)
-    assert state.overview == ["b", "c"]
-    state.show([], AT)
-    assert reopened(state).overview == []
-
-
-def test_renamed_topics_are_kept_in_order(state: State) -> None:
-    state.rename_topic("a->b", "a->c")
-    state.rename_topic("a->c", "d")
-    assert reopened(state).topics == [("a->b", "a->c"), ("a->c", "d")]
-
-
-def test_nothing_is_left_of_what_is_forgotten(state: State) -> None:
-    reader = reopened(state)
-    state.touch(["a", "b"], AT)
-    state.restate({"a": AT}, AT)
-    state.write([{"op": op, "ids": ["a"], "at": AT.isoformat()} for op in ("archive", "pin", "missing")])
-    state.show(["a", "b"], AT)
-    state.forget(["a"], refuse=["x"])
-    assert b'"a"' not in state._lines.path.read_bytes()
-    reader.follow()
-    for one in (state, reader, reopened(state)):
-        assert told_of(one) == ({"b": (AT.isoformat(), 1)}, {}, set(), set(), {}, ["b"], [], None, {"x"})
-
-
 def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
     state.forget(["a"])
     assert not state._lines.path.exists()
 
 
 ids = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
-marked = st.sampled_from(["touch", "archive", "restore", "pin", "unpin", "missing", "found", "overview", "forgotten"])
+marked = st.sampled_from(["touch", "archive", "restore", "pin", "unpin", "missing", "found", "forgotten"])
 entry = st.one_of(
     st.builds(lambda op, of: {"op": op, "ids": of, "at": AT.isoformat()}, marked, ids),
     st.builds(

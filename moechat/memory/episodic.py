@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import numpy as np
+
 from moechat.ai import rules
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.topic_model import Cues
@@ -19,6 +21,7 @@ from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, View
+from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import Recalled, Topics
 from moechat.model import Episode, Exchange, Hit, Span
 from moechat.prompts import Prompts
@@ -73,7 +76,8 @@ class Episodic:
         else:
             unit = UNIT_S[settings.recency_unit]
             recency = stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit)
-        relevance = view.relevance(cue.vector)
+        near = likeness(cue, view)
+        relevance = np.zeros(len(view)) if near is None else near
         w = settings.weights
         weights = stream.Weights(w.recency, w.relevance, w.importance)
         scored = stream.scores(recency, relevance, view.importance, weights)
@@ -104,14 +108,19 @@ class Episodic:
         ]
         return self._candidates(cue, "association", hits)
 
-    def by_topic(self, cue: Cue, limit: int, helper: TopicHelper | None = None) -> Candidates:
-        """Slices of the topics and days that the message leads to (seed 002). ``helper`` is a model that is asked before the
-        reply for the cues, for what helps, or both."""
+    def by_topic(self, cue: Cue, limit: int, helper: TopicHelper | None = None, *, threshold: float) -> Candidates:
+        """Slices of the topics and days that the message leads to (seed 002); those that it names, or that are near in
+        meaning, may enter the prompt. ``helper`` is a model that is asked before the reply for the cues, for what helps,
+        or both."""
         given = helper.cues(self.topics, cue) if helper else None
         found = self.topics.recall(cue, cue.now, limit or DEPTH, given=given)
         found = helper.evaluated(self.topics, cue, found) if helper else found
         episodes = self.episodes.get([one.id for one in found])
-        hits = [(episodes[one.id], one.score, one.features, one.words, True) for one in found if one.id in episodes]
+        hits = []
+        for one in found:
+            if one.id in episodes:
+                passes = bool(one.words) or bool(meets(one.features.get("cosine", 1.0), threshold))
+                hits.append((episodes[one.id], one.score, one.features, one.words, passes))
         return self._candidates(cue, "by_topic", hits)
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:

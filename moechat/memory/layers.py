@@ -118,9 +118,10 @@ class Layers:
         self.topics.sync()
 
     def associate(self, now: datetime) -> None:
-        """Learn which words go together by now; some milliseconds, so in the background."""
+        """Learn which words go together by now, and make ready what a first recall would wait for; in the background."""
         association.follow(self.together, self.episodes, self.episodes.view(now), self.core.current())
         self.entities.index()
+        self.topics.ready()
 
     def embed(self, stop: Signal, limit: int = 0) -> int:
         """Make vectors that are missing, of ``limit`` texts of each kind at most (0: all). Returns how many were made.

@@ -69,7 +69,8 @@ class Recipes:
         return self.episodic.stream(cue, self.config().recall.stream, threshold=self.threshold("stream"))
 
     def _by_topic(self, cue: Cue) -> Candidates:
-        return self.episodic.by_topic(cue, self.config().recall.recipes.by_topic.limit, self._helper())
+        limit = self.config().recall.recipes.by_topic.limit
+        return self.episodic.by_topic(cue, limit, self._helper(), threshold=self.threshold("by_topic"))
 
     def _helper(self) -> TopicHelper | None:
         """A model that is asked about topics before the reply: an option, off by default."""

@@ -1,4 +1,4 @@
-"""What the program knows about memories beyond their words: use, strength, pins, archive, the overview, renamed topics.
+"""What the program knows about memories beyond their words: use, strength, pins, archive, renamed topics.
 One file of JSON lines per owner; ids are those of exchanges, episodes, facts and lore alike.
 
 touch     ids at       these entered a prompt whose answer stood
@@ -9,7 +9,6 @@ carry     from to      a record is another one now (understood anew): what is kn
 archive   ids          hidden, kept          restore  ids    brought back
 pin       ids          never archived        unpin    ids
 missing   ids at       deleted by hand       found    ids    ... and there again
-overview  ids at       the events of the overview, oldest first, in place of those before
 topic     from to      a topic path has another name
 cleaned   at           the memory was looked through for what may go
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
@@ -55,7 +54,6 @@ class State:
         self.archived: set[str] = set()
         self.pinned: set[str] = set()
         self.missing: dict[str, datetime] = {}
-        self.overview: list[str] = []
         self.topics: list[tuple[str, str]] = []
         self.cleaned: datetime | None = None
         self.forgotten: set[str] = set()
@@ -138,7 +136,6 @@ class State:
             if old in marked:
                 marked.remove(old)
                 marked.add(new)
-        self.overview = list(dict.fromkeys(new if id_ == old else id_ for id_ in self.overview))
 
     def _missing(self, entry: Entry) -> None:
         self.missing.update(dict.fromkeys(_ids(entry), _moment(entry["at"])))
@@ -146,9 +143,6 @@ class State:
     def _found(self, entry: Entry) -> None:
         for id_ in _ids(entry):
             self.missing.pop(id_, None)
-
-    def _overview(self, entry: Entry) -> None:
-        self.overview = list(dict.fromkeys(_ids(entry)))
 
     def _topic(self, entry: Entry) -> None:
         self.topics.append((_text(entry["from"]), _text(entry["to"])))
@@ -175,16 +169,11 @@ class State:
         self.write([{"op": "restate", "born": rows, "at": at.isoformat()}] if rows else [])
 
     def carry(self, old: str, new: str) -> None:
-        """The record ``old`` is ``new`` now: strength, pin, archive and place in the overview go with it. Nothing is
+        """The record ``old`` is ``new`` now: strength, pin and archive go with it. Nothing is
         written where nothing is known of the old one."""
         known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
-        if old != new and (known or old in self.overview):
+        if old != new and known:
             self.write([{"op": "carry", "from": old, "to": new}])
-
-    def show(self, ids: Sequence[str], at: datetime) -> None:
-        """The overview is this now, oldest first."""
-        if list(ids) != self.overview:
-            self.write([{"op": "overview", "ids": list(ids), "at": at.isoformat()}])
 
     def rename_topic(self, old: str, new: str) -> None:
         self.write([{"op": "topic", "from": old, "to": new}])
@@ -206,7 +195,6 @@ class State:
         self.archived -= gone
         self.masked += 1
         self.pinned -= gone
-        self.overview = [id_ for id_ in self.overview if id_ not in gone]
         self.uses = [id_ for id_ in self.uses if id_ not in gone]
         if self._lines.path.exists():
             self._rewrite()
@@ -218,7 +206,6 @@ class State:
             {"op": "archive", "ids": sorted(self.archived)},
             {"op": "pin", "ids": sorted(self.pinned)},
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
-            {"op": "overview", "ids": self.overview},
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
             *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
             {"op": "forgotten", "ids": sorted(self.forgotten)},
@@ -264,7 +251,6 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "unpin": lambda state, entry: state.pinned.difference_update(_ids(entry)),
     "missing": State._missing,
     "found": State._found,
-    "overview": State._overview,
     "topic": State._topic,
     "cleaned": State._cleaned,
     "forgotten": lambda state, entry: state.forgotten.update(_ids(entry)),
