@@ -457,18 +457,30 @@ class _KeyOrder:
     def find(self, wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """A hit counts only if the row still has the key now."""
         found = np.full(len(wanted), -1, dtype=np.int64)
-        for row, (place, key) in enumerate(zip(np.searchsorted(self._sorted, wanted[:, 0]), wanted, strict=True)):
-            recent = self._since.get(key.tobytes(), -1)
-            if 0 <= recent < len(keys) and (keys[recent] == key).all():
-                found[row] = recent
-                continue
-            while place < len(self._sorted) and self._sorted[place] == key[0]:
-                position = int(self._order[place])
-                if position < len(keys) and (keys[position] == key).all():
-                    found[row] = position
-                    break
-                place += 1
+        starts = np.searchsorted(self._sorted, wanted[:, 0])
+        rows = np.flatnonzero((starts < len(self._sorted)) & (len(keys) > 0))
+        rows = rows[self._sorted[starts[rows]] == wanted[rows, 0]]
+        while len(rows):  # as a rule once: two keys seldom share their first half, nor does one stand in many rows
+            positions = self._order[starts[rows]]
+            inside = positions < len(keys)
+            same = inside & (keys[np.where(inside, positions, 0)] == wanted[rows]).all(axis=1)
+            found[rows[same]] = positions[same]
+            rows = rows[~same]
+            starts[rows] += 1
+            rows = rows[starts[rows] < len(self._sorted)]
+            rows = rows[self._sorted[starts[rows]] == wanted[rows, 0]]
+        if self._since:
+            for row, key in enumerate(_each(wanted)):
+                recent = self._since.get(key, -1)
+                if 0 <= recent < len(keys) and (keys[recent] == wanted[row]).all():
+                    found[row] = recent
         return found
+
+
+def _each(keys: np.ndarray) -> Iterator[bytes]:
+    """Packed keys as they were."""
+    packed = np.ascontiguousarray(keys).tobytes()
+    return (packed[start : start + _KEY_BYTES] for start in range(0, len(packed), _KEY_BYTES))
 
 
 def tables_under(folder: Path) -> list[VectorTable]:

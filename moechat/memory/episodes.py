@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Event as Signal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable, embed_cached, text_key
+from moechat.index.vector import VectorTable, embed_cached, pack_keys, text_key
 from moechat.model import Episode
 from moechat.store.files import FileStore
 
@@ -109,8 +110,8 @@ class Episodes:
         self._authored: dict[int, Episode] = {}
         self._citing: dict[str, list[int]] = {}
         self._keywords: dict[str, list[int]] = {}
-        self._columns: tuple[np.ndarray, np.ndarray] | None = None
-        self._vectors: tuple[object, np.ndarray] | None = None
+        self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._vectors: WeakKeyDictionary[VectorTable, np.ndarray] = WeakKeyDictionary()
         self._view: tuple[object, float, float, View] | None = None
         self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it is known
         self._accessed: dict[int, float] = {}
@@ -174,7 +175,7 @@ class Episodes:
             self._changed()
 
     def _changed(self) -> None:
-        self._columns, self._vectors, self._view = None, None, None
+        self._columns, self._view = None, None
         self.changes += 1
 
     # ---- vectors
@@ -195,14 +196,16 @@ class Episodes:
             embed_cached(space.embedder, space.table(TABLE), texts)
             done += len(texts)
         with self._lock:
-            self._vectors, self._view = (None, None) if done else (self._vectors, self._view)
+            self._view = None if done else self._view
         return done
 
     def _lacking(self, space: Space) -> list[int]:
         with self._lock:
-            alive = [i for i in range(len(self._ids) - 1, -1, -1) if self._alive[i]]
-            places = space.table(TABLE).lookup([self._keys[i] for i in alive])
-        return [i for i, place in zip(alive, places, strict=True) if place < 0]
+            places = self._vector_places(space.table(TABLE))
+            lacking: list[int] = np.flatnonzero(np.array(self._alive, dtype=bool) & (places == NO_VECTOR))[
+                ::-1
+            ].tolist()
+            return lacking
 
     def missing(self, space: Space) -> int:
         """How many episodes have no vector in this space."""
@@ -224,7 +227,7 @@ class Episodes:
 
     def _seen(self, hidden: Collection[str], moment: float) -> tuple[float, float, View]:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
-        columns, order = self._arrays()
+        columns, order, _ = self._arrays()
         told, expires, importance, reflection = columns.T
         keep = np.array(self._alive, dtype=bool)
         for id_ in hidden:
@@ -258,22 +261,30 @@ class Episodes:
                 self._accessed[position] = at.timestamp()
                 self._view = None
 
-    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n, 4) float64 of ``_times``, and the positions in the order of telling: a cache that is made anew, or an exchange
-        that is understood anew, writes in another."""
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(n, 4) float64 of ``_times``; the positions in the order of telling (a cache that is made anew, or an exchange that
+        is understood anew, writes in another); the packed keys of the texts."""
         if self._columns is None:
             columns = np.array(self._times, dtype=np.float64).reshape(-1, 4)
-            self._columns = (columns, np.argsort(columns[:, 0], kind="stable"))
+            self._columns = (columns, np.argsort(columns[:, 0], kind="stable"), pack_keys(self._keys))
         return self._columns
 
     def _vector_places(self, table: VectorTable | None) -> np.ndarray:
-        """Where in ``table`` the vector of each episode stands, NO_VECTOR where it has none."""
-        if table is None:
-            return np.full(len(self._ids), NO_VECTOR)
-        if self._vectors is None or self._vectors[0] is not table:
-            places = table.lookup(self._keys) if self._keys else np.zeros(0, dtype=np.int64)
-            self._vectors = (table, np.asarray(places, dtype=np.int64))
-        return self._vectors[1]
+        """Where in ``table`` the vector of each episode stands, NO_VECTOR where it has none. Only what had none before, or
+        has lost it, is looked up."""
+        places = np.full(len(self._ids), NO_VECTOR)
+        if table is None or not self._ids:
+            return places
+        keys = self._arrays()[2]
+        if (before := self._vectors.get(table)) is not None:
+            places[: len(before)] = before
+            held = np.flatnonzero(places != NO_VECTOR)
+            lost = table.missing(places[held], keys[held])
+            places[np.isin(places, lost)] = NO_VECTOR
+        wanted = np.flatnonzero(np.array(self._alive, dtype=bool) & (places == NO_VECTOR))
+        places[wanted] = table.lookup(keys[wanted])
+        self._vectors[table] = places
+        return places
 
     def id_at(self, position: int) -> str:
         return self._ids[position]
