@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from moechat.index.activation import ARROW
 from moechat.web.draw import escape
 from moechat.web.treemap import Box, fitted, squarified
 from moechat.web.words import MONTHS, WEEKDAYS, Words
@@ -28,7 +29,7 @@ WEEKS, FEW_WEEKS = 53, 18
 
 
 def crumbs(path: str) -> str:
-    return path.replace("->", " › ")
+    return path.replace(ARROW, " › ")
 
 
 # ---- the map

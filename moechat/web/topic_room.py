@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 from moechat.agent import Agent
+from moechat.index.activation import ARROW, is_within, moved, parent_of
 from moechat.memory.catalogue import Memory
 from moechat.model import Episode
 from moechat.web import memory_page, topic_charts
@@ -17,8 +18,8 @@ from moechat.web.memory_room import Note, Told, names_of
 from moechat.web.topic_charts import Canvas, Node, crumbs
 from moechat.web.words import Words
 
-ARROW = "->"
 SLICES = 20
+OFFERED = 200  # topics to merge with or move to, those with the most memories
 NARROWEST, WIDEST = 260, 1100
 
 
@@ -78,7 +79,8 @@ def _ordered(agent: Agent, look: TopicLook, do: str, value: str, words: Words) -
             return look, Note(words("needs_words"), bad=True)
     except ValueError:
         return look, Note(words("topic_bad"), bad=True)
-    return TopicLook(topic=path, top=look.top, back=look.back), Note(words("done_move", path=crumbs(path)))
+    top = moved(look.top, [(look.topic, path)]) if look.topic else look.top
+    return TopicLook(topic=path, top=top, back=look.back), Note(words("done_move", path=crumbs(path)))
 
 
 # ---- drawing
@@ -108,7 +110,7 @@ def _around(nodes: Sequence[Node], path: str) -> tuple[str, Sequence[Node]]:
     """(topic, its children): the nearest topic at or above ``path`` that others lie below; all of them for none."""
     found: tuple[str, Sequence[Node]] = ("", nodes)
     for node in _all(nodes):
-        if node["children"] and (path == node["path"] or path.startswith(node["path"] + ARROW)):
+        if node["children"] and is_within(path, node["path"]):
             found = (node["path"], node["children"])
     return found
 
@@ -198,12 +200,11 @@ def _slice(episode: Episode, said: Sequence[Memory], names: Names, words: Words)
 
 def _order(path: str, nodes: Sequence[Node], words: Words) -> str:
     """The forms that rename, merge and move the chosen topic."""
-    outside = [
-        one["path"] for one in nodes if one["path"] != path and not one["path"].startswith(path + ARROW)
-    ]  # fmt: skip
-    above, _, name = path.rpartition(ARROW)
-    under = [("", words("top_level")), *((one, crumbs(one)) for one in outside)]
-    into = [("", "—"), *((one, crumbs(one)) for one in outside)]
+    outside = [one for one in nodes if not is_within(one["path"], path)]
+    offered = sorted(one["path"] for one in sorted(outside, key=lambda one: -one["total"])[:OFFERED])
+    above, name = parent_of(path), path.rpartition(ARROW)[2]
+    under = [("", words("top_level")), *((one, crumbs(one)) for one in sorted({*offered, *([above] if above else [])}))]
+    into = [("", "—"), *((one, crumbs(one)) for one in offered)]
     forms = _one_line("rename", path, field("value", words("new_name"), name), words)
     if outside:
         forms += _one_line("merge", path, choice("value", words("merge_into"), into), words)

@@ -15,7 +15,7 @@
 
     function press(source) {
       last = { ...source.dataset };
-      if (source.dataset.do === "show") {
+      if (source.dataset.do === "show" && location.hash !== "#memories") {
         isShown = "memories";
         location.hash = "memories";
       }
@@ -78,6 +78,8 @@
       for (const grid of element.querySelectorAll("[data-grid]")) {
         stopAt(grid.querySelector("[aria-pressed=true]") ?? grid.querySelector("[data-do]"));
       }
+      const search = element.querySelector("[data-live]");
+      if (search && search !== document.activeElement) search.value = search.getAttribute("value");
       const first = renew(element);
       const there = element.querySelector("[data-arrive]");
       if (there && there.dataset.arrive !== arrived) there.querySelector("h2").scrollIntoView({ block: "center", behavior: "smooth" });
