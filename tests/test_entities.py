@@ -317,12 +317,19 @@ def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
     assert (guest.words, guest.sources, guest.time) == (("火锅",), ("xguest",), FACTS[6].at)
 
 
-def test_the_characters_last_reply_is_searched_by_too_but_never_before_the_users_words() -> None:
-    entities = recipe(FACTS)
+def test_the_characters_last_reply_is_heard_but_never_before_the_users_words() -> None:
     reply = "祁煜：约定了去看海，画廊、灯塔、潮水、贝壳、海鸥、渔火、礁石、帆船、珊瑚、水母，你都喜欢吗？"
-    expansion = entities.expansion("香菜呢", reply)
+    expansion = recipe(FACTS).expansion("香菜呢", reply)
     assert expansion.base[0] == "香菜" and len(expansion.base) == 10 and "祁煜" not in expansion.base
-    assert "food" in {hit.id for hit in entities.search(Cue("香菜呢", NOW, reply), limit=None)}
+
+
+def test_facts_are_found_by_whom_the_reply_names_and_not_by_its_other_words() -> None:
+    taste = fact("taste", "用户喜欢吃饭时看书", keyword="喜好", target="吃饭")
+    friend = fact("friend", "小林怕黑", keyword="害怕", target="黑", entity="小林")
+    entities = recipe([taste, friend])
+    assert {hit.id for hit in entities.search(Cue("他又睡不着了", NOW, "小林呢？忙归忙，吃饭要紧"), limit=None)} == {
+        "friend"
+    }
 
 
 def test_a_friend_is_found_by_a_name_that_no_dictionary_has() -> None:

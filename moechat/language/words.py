@@ -20,6 +20,7 @@ LONGEST_TOKEN = 64
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 _CJK = _HAN + "\u3040-\u30ff"
+_SHORTENED = re.compile(r"\w*n['’]t$|['’](?:s|re|ve|ll|d|m)?$")  # don't, husband's
 _RUNS = re.compile(rf"([{_CJK}]+)|([^\W_{_CJK}]+(?:[.:'’][^\W_{_CJK}]+)*)")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _CLAUSE_ENDS = re.compile(r"[。！？；，、!?;\n\r…]+|[,.](?!\d)|(?<!\d)[,.]")
@@ -143,7 +144,8 @@ def keywords(text: str, top_k: int = 10) -> list[str]:
 
     Rarity is jieba's own word count for Chinese. Latin words and words unknown to it count as rare: mostly names.
     """
-    counts = Counter(word for word in words(text) if not is_stop_word(word) and not word.isdecimal())
+    told = (_SHORTENED.sub("", word) for word in words(text))
+    counts = Counter(word for word in told if word and not is_stop_word(word) and not word.isdecimal())
     order = {word: place for place, word in enumerate(counts)}
     ranked = sorted(counts, key=lambda word: (-counts[word] * _rarity(word), order[word]))
     return ranked[: max(top_k, 0)]

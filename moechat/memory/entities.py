@@ -209,6 +209,10 @@ class EntityIndex:
         }
         self.vocabulary = frozenset().union(*(one.words for one in filed)) - self._names - {""}
         """What facts are filed under: names, keywords and targets."""
+        drafts = [fact.draft for fact in self.facts]
+        told = {d.entity for d in drafts} | {d.target for d in drafts if d.kind == "relation"}
+        self.named = frozenset(map(words.fold, told)) - self._names - {"", *OWNERS}
+        """Who and what the facts are about."""
 
     def search(
         self,
@@ -323,15 +327,13 @@ def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Expansion:
-    """What a text is searched by: its words, its base words and what they bring to mind."""
+    """The words of a recall text, its base words and what those of the message bring to mind. ``asked`` is what facts are
+    searched by."""
 
     segments: Sequence[str]
     base: Sequence[str]
     expanded: Sequence[Association]
-
-    @property
-    def asked(self) -> list[Asked]:
-        return [*((word, None) for word in self.base), *self.expanded]
+    asked: Sequence[Asked]
 
 
 class Entities:
@@ -366,14 +368,22 @@ class Entities:
         strategy: Strategy = "first",
         filter_values: Sequence[int] = (),
     ) -> Expansion:
-        """The words to search by. The user's own words come first: a long reply must not push them out of the ten."""
-        names, known = (self._user_name, self._character_name), self.index().vocabulary
-        segments, base = association.base_words(text, names=names, known=known)
-        if previous_reply and len(base) < association.BASE_WORDS:
-            before, further = association.base_words(previous_reply, names=names, known=known)
-            segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
+        """The words of the message and of the reply before it. The user's own come first: a long reply must not push them
+        out of the ten.
+
+        Facts are searched by the message's words, what they bring to mind, and who or what the reply names. Its other words
+        are not the user's: 忙归忙，饭要吃 would bring everybody's job and tastes to the next message (docs/recall.md has
+        the figures).
+        """
+        names, index = (self._user_name, self._character_name), self.index()
+        segments, base = association.base_words(text, names=names, known=index.vocabulary)
         expanded = association.expand(base, [self._source], count=count, strategy=strategy, filter_values=filter_values)
-        return Expansion(segments, base, expanded)
+        asked = base
+        if previous_reply and len(base) < association.BASE_WORDS:
+            before, further = association.base_words(previous_reply, names=names, known=index.vocabulary)
+            segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
+            asked = [word for word in base if word in asked or word in index.named]
+        return Expansion(segments, base, expanded, [*((word, None) for word in asked), *expanded])
 
     def search(
         self,
