@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from moechat.agent import Agent
 from moechat.model import Episode, Event
 from moechat.web import author_room, rooms, topic_charts
+from moechat.web.memory_room import MemoryLook
 from moechat.web.rooms import MEMORIES, TOPICS, Look
 from moechat.web.words import Words
 from tests.houses import Home, moment, say, silent
 from tests.rooms import INSIGHT, TALK, lived
+from tests.test_agent_reflection import thinker
 from tests.test_web import Reader
 
 ZH, EN = Words("zh"), Words("en")
@@ -194,6 +196,30 @@ def test_what_is_gone_meanwhile_is_said(agent: Agent) -> None:
     assert do(agent, MEMORY_ROOM, "pin", id="nothing").note.bad
     assert seen(agent, do(agent, MEMORY_ROOM, "open", id="nothing"))
     assert do(agent, TOPIC_ROOM, "merge", value="没有->的").note.text == ZH("topic_gone")
+
+
+def test_thinking_can_be_asked_for_and_says_what_is_missing(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, reflection={"counter": 1000})
+    reflections = Look(MEMORIES, memories=MemoryLook(kind="reflection"))
+    with home.open(thinker()) as house:
+        for i in range(4):
+            say(house.agent(), f"我今天第{i}次去跳伞了")
+            home.clock.advance(minutes=5)
+        house.agent().finish()
+        assert "已经历 4%" in seen(house.agent(), reflections)
+        too_soon = do(house.agent(), reflections, "think")
+        assert (too_soon.note.text, too_soon.note.bad) == (ZH("thought_nothing"), False)
+    home.configure(reflection={"counter": 20})
+    with home.open(thinker(), looks=True) as house:
+        assert ZH("think_ready") in seen(house.agent(), reflections)
+        assert rooms.begun(reflections, {"do": "think"}, ZH).note.text == ZH("think_begun")  # type: ignore[union-attr]
+        assert rooms.begun(reflections, {"do": "open"}, ZH) is None
+        thought = do(house.agent(), reflections, "think")
+        assert thought.note.text == "想到了 3 点。"
+        assert len(entries(house.agent(), thought)) == 3
+    with home.open(silent()) as house:
+        assert ZH("think_needs_model") in seen(house.agent(), reflections)
+        assert 'data-do="think"' not in rooms.drawn(house.agent(), reflections, ZH)
 
 
 # ---- the author's

@@ -15,6 +15,7 @@ from moechat.memory import forgetting
 from moechat.memory.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
 from moechat.store import official
 from moechat.web import author_room, draw, memory_page
+from moechat.web.draw import escape
 from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row
 from moechat.web.words import Words
 
@@ -142,6 +143,15 @@ def _archived(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     return replace(look, opened="", doing=""), Note(words(f"done_{told['do']}", n=len(moved)))
 
 
+def _thought(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    """Reflect now. It takes as long as the model does."""
+    report = agent.reflect()
+    if report is None:
+        problem = agent.reflection.problem
+        return look, Note(problem or words("thought_nothing"), bad=bool(problem))
+    return _listing(look, kind="reflection", search=""), Note(words("thought", n=len(report.made)))
+
+
 def _forgotten(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     if (look.opened, look.doing) != (told["id"], "surely"):  # asked twice, whatever the page sends
         return replace(look, opened=told["id"], doing="forget"), Note()
@@ -179,7 +189,7 @@ def _record_deleted(agent: Agent, look: MemoryLook, told: Told, words: Words) ->
 DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Told, Words], Done]]] = {
     MINE: {
         "save": _saved, "add": _added, "pin": _pinned, "unpin": _pinned, "archive": _archived, "restore": _archived,
-        "forget-now": _forgotten,
+        "forget-now": _forgotten, "think": _thought,
     },
     AUTHOR: {"save": _record_saved, "add": _record_added, "forget-now": _record_deleted},
 }  # fmt: skip
@@ -211,14 +221,33 @@ def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
     inside = _inside(agent, look, opened, words) if opened is not None else ""
     listed = "".join(memory_page.entry(row, words, inside if id_ == look.opened else "") for id_, row in rows.items())
     empty = f'<p class="empty">{words(_empty(look))}</p>' if not rows else ""
-    return _head(look, page.total, words) + new + f'<div class="list">{listed}{empty}</div>' + _more(look, page, words)
+    return (
+        _head(agent, look, page.total, words)
+        + new
+        + f'<div class="list">{listed}{empty}</div>'
+        + _more(look, page, words)
+    )
 
 
-def _head(look: MemoryLook, total: int, words: Words) -> str:
+def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> str:
     new = ("new_event", "new_fact") if look.store == AUTHOR else ("new_fact",)
     return memory_page.head(
-        words, store=look.store, kind=look.kind, search=look.search, archived=look.archived, total=total, new=new
-    )
+        words, store=look.store, kind=look.kind, search=look.search, archived=look.archived, total=total, new=new,
+        more=_thinking(agent, look, words),
+    )  # fmt: skip
+
+
+def _thinking(agent: Agent, look: MemoryLook, words: Words) -> str:
+    """Among the reflections: how much must happen yet until the next, or that nobody is there to think."""
+    if look.store == AUTHOR or look.kind != "reflection" or look.archived:
+        return ""
+    reflection = agent.reflection
+    if not reflection.model().understands:
+        return f'<p class="hint">{escape(words("think_needs_model"))}</p>'
+    whole = reflection.settings().counter
+    done = min(max(1 - reflection.counter(agent.now()) / whole, 0.0), 1.0) if whole > 0 else 1.0
+    told = words("think_ready" if done >= 1 else "think_filling", percent=round(100 * done))
+    return memory_page.button("think", words("think_now")) + f'<span class="hint">{escape(told)}</span>'
 
 
 def _empty(look: MemoryLook) -> str:
@@ -290,4 +319,4 @@ def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
     empty = f'<p class="empty">{words(_empty(look))}</p>' if not shown else ""
     more = _more(look, Page((), len(found)), words)
     problems = draw.problems([str(problem) for problem in agent.official.problems], words)
-    return _head(look, len(found), words) + problems + new + f'<div class="list">{listed}{empty}</div>' + more
+    return _head(agent, look, len(found), words) + problems + new + f'<div class="list">{listed}{empty}</div>' + more

@@ -110,14 +110,17 @@ class Page:
 
     # ---- the rooms beside the chat
 
-    def visit(self, view: View, look: Look, happened: gr.EventData) -> Updates:
+    def visit(self, view: View, look: Look, happened: gr.EventData) -> Iterator[Updates]:
         """Go to a room, or do what was clicked in it. Back in the chat, it shows what has changed."""
         agent = self._agent(view)
         if agent is None:
-            return self._room(view, look)
+            yield self._room(view, look)
+            return
         told = rooms.told_of(getattr(happened, "told", None))
+        if begun := rooms.begun(look, told, view.words):
+            yield self._room(view, begun)
         look = rooms.act(agent, look, told, view.words, busy=self.turns.current(agent) is not None)
-        return self._screen(view) | {self.parts.look: look} if look.room == rooms.CHAT else self._room(view, look)
+        yield self._screen(view) | {self.parts.look: look} if look.room == rooms.CHAT else self._room(view, look)
 
     def _room(self, view: View, look: Look) -> Updates:
         if look.room == rooms.CHAT:

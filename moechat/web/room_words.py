@@ -169,8 +169,14 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
         "感悟需要语言模型：连接一个之后，它会在经历够多时自己想一想。",
         "Reflection needs a language model: connect one, and it thinks by itself once enough has happened.",
     ),
+    "think_ready": ("经历的够多了，可以想一想。", "Enough has happened to think about."),
+    "think_filling": (
+        "离下次自己想一想：已经历 {percent}%。",
+        "{percent}% of what it takes has happened; then it thinks by itself.",
+    ),
+    "think_begun": ("正在想，可能要等一会儿…", "Thinking; this may take a while…"),
     "thought": ("想到了 {n} 点。", "{n} insights."),
-    "thought_nothing": ("暂时没有新的感悟。", "Nothing new to reflect on for now."),
+    "thought_nothing": ("还没有足够的新经历，再聊聊吧。", "Not enough has happened yet: talk some more."),
     # topics
     "topic_map": ("话题地图", "Map of topics"),
     "topic_map_told": (

@@ -48,6 +48,11 @@ def told_of(given: object) -> Told:
     return {str(key)[:40]: str(value)[:LONGEST] for key, value in given.items() if isinstance(value, str | int | float)}
 
 
+def begun(look: Look, told: Told, words: Words) -> Look | None:
+    """What is looked at while an action takes long; None where it does not."""
+    return replace(look, note=Note(words("think_begun"))) if told.get("do") == "think" else None
+
+
 def act(agent: Agent, look: Look, told: Told, words: Words, *, busy: bool = False) -> Look:
     """What is looked at after an action; ``busy``: the agent is answering, and changes have to wait."""
     look = replace(look, note=Note(), width=_width(told.get("width", ""), look.width))
