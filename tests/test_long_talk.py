@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,21 @@ def told_apart(days: int) -> Iterator[Said]:
         for said in Talk(seed=7, zone=ZONE).day(date(2025, 5, 21) + timedelta(days=day)):
             number += 1
             yield replace(said, text=f"{said.text}（第{number}句）")
+
+
+def entangled(messages: Sequence[Message]) -> str:
+    """Beside each event one of the exchanges around it, and one of its last exchange alone."""
+    told = year_talk.understood(messages)
+    if '"exchanges"' not in told:
+        return told
+    said = json.loads(told)
+    for event in list(said["events"]):
+        around = range(event["sources"][0], min(event["sources"][0] + 3, len(said["exchanges"])) + 1)
+        said["events"] += [
+            event | {"text": f"用户那几天都在说{event['object']}", "sources": list(around)},
+            event | {"text": f"用户又想起{event['object']}", "sources": event["sources"][-1:]},
+        ]
+    return json.dumps(said, ensure_ascii=False)
 
 
 @dataclass
@@ -74,7 +90,7 @@ def test_context_overview_and_details_never_overlap(
     stream = {"enabled": True, "weight": 1.0, "limit": 6}
     recall = {"token_budget": 900, "recipes": {"stream": stream, "association": stream}}
     home = Home.build(tmp_path, recall=recall, Agent=agent_settings)
-    model, found, said = ScriptedModel(year_talk.reply, year_talk.understood), Prompts(), list[Said]()
+    model, found, said = ScriptedModel(year_talk.reply, entangled), Prompts(), list[Said]()
     with home.open(model) as house:
         agent = house.agent()
         for one in told_apart(days):
