@@ -215,12 +215,12 @@ class Recipes(Section):
         "The memory stream: events and reflections by recency, relevance and importance",
     )
     association: RecipeSettings = setting(
-        RecipeSettings(weight=0.002, limit=4),
+        RecipeSettings(enabled=False, weight=0.002, limit=4),
         "联想：消息里的人、事、物出现过的事件与感悟",
         "Association: events and reflections that share who, what or where with the message",
     )
     by_topic: RecipeSettings = setting(
-        RecipeSettings(weight=0.002, limit=5),
+        RecipeSettings(enabled=False, weight=0.002, limit=5),
         "按话题：消息所及的话题与日子里的事",
         "By topic: events of the topics and days that a message leads to",
     )

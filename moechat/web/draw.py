@@ -20,6 +20,7 @@ from moechat.turn import Shown
 from moechat.web.words import Words
 
 UNDERSTOOD = ("event", "reflection")
+LABEL = 40  # characters of a memory that name it
 GROUPS = ("context", "diary", "core", "lore")
 HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # avatar colours, all at home on warm paper
 
@@ -207,7 +208,11 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
         dated = f'<time datetime="{time.isoformat()}">{escape(words("learned", time=words.moment(time)))}</time> '
     why, kind, id_ = " · ".join(reasons(ground, words, spans)), str(ground.get("kind") or ""), ground.get("id")
     tag = f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>' if kind in UNDERSTOOD else ""
-    look = f'<button type="button" class="look" data-memory="{escape(id_)}">{escape(words("look_at"))}</button>'
+    label = escape(words("look_at_it", text=str(ground.get("text", ""))[:LABEL]))
+    look = (
+        f'<button type="button" class="look" data-memory="{escape(id_)}" aria-label="{label}">'
+        f"{escape(words('look_at'))}</button>"
+    )
     features = ground.get("features")
     parts = ", ".join(f"{name} {value}" for name, value in features.items()) if isinstance(features, Mapping) else ""
     return (

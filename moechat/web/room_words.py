@@ -188,6 +188,7 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     "all_topics": ("全部话题", "All topics"),
     "topic_told": ("{path}：{n} 条，最近 {day}", "{path}: {n}, last on {day}"),
     "own_told": ("{path}（直接归在这里的）：{n} 条", "{path} (right here): {n}"),
+    "own": ("其他", "other"),
     "untold": ("还有 {n} 条没有归入话题。", "{n} more have no topic."),
     "no_topics": (
         "还没有话题：聊过的事整理之后，会在这里长成一张地图。",
@@ -227,5 +228,6 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     # in the chat
     "rests_on": ("来自 {n} 段对话", "from {n} exchanges"),
     "rests_on_one": ("来自 1 段对话", "from one exchange"),
-    "look_at": ("在记忆里查看", "See in Memories"),
+    "look_at": ("查看", "open"),
+    "look_at_it": ("在记忆里查看：{text}", "See in Memories: {text}"),
 }  # fmt: skip

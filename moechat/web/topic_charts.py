@@ -25,7 +25,7 @@ OLD_DAYS = 365  # as cold as it gets
 COLDEST = 4  # percent on the way from cold to warm
 HOT = 82  # where light text reads better than dark
 CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
-WEEKS, FEW_WEEKS = 53, 18
+WEEKS = 53
 
 
 def crumbs(path: str) -> str:
@@ -98,11 +98,11 @@ def _tile(node: Node, box: Box, canvas: Canvas, count: int, *, own: bool = False
     warmth = canvas.warmth(node["newest"])
     half, within = divmod(min(warmth, 99), 50)  # from cold to the middle, from the middle to warm
     rect = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{min(ROUND, box.w / 4):.1f}"/>'
-    name = "" if own else fitted(node["name"], box.w - 16, NAME_PX)
+    name = fitted(canvas.words("own") if own else node["name"], box.w - 16, NAME_PX)
     text = f'<text x="{box.x + 9:.1f}" y="{box.y + 20:.1f}" class="name">{escape(name)}</text>' if box.h > 26 else ""
     if box.h > 44 and box.w > 26:
         text += f'<text x="{box.x + 9:.1f}" y="{box.y + 37:.1f}" class="count">{count}</text>'
-    kind = "tile" + " warm" * half + " hot" * (warmth >= HOT) + " own" * own
+    kind = "tile" + " warm" * half + " hot" * (warmth >= HOT)
     return (
         f'<g {_button(node, canvas, kind)} style="--warmth:{within * 2}%">{_title(node, canvas, own)}{rect}{text}</g>'
     )
@@ -152,7 +152,7 @@ def weeks(days: Mapping[str, int], today: date, width: int, back: int = 0) -> We
     count = most
     if back == 0:
         needed = (end - first).days // 7 + 2
-        count = min(most, max(FEW_WEEKS, needed))
+        count = min(most, max((width - LEFT) // (CELL_LARGE + CELL_GAP), needed))
     cell = min(CELL_LARGE, (width - LEFT) / count - CELL_GAP)
     return Weeks(end - timedelta(weeks=count + back * most), count, cell)
 
