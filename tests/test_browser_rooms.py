@@ -145,6 +145,8 @@ def test_the_author_writes_in_english_on_a_phone(tmp_path: Path, browser: Browse
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.reload()  # the address leads back there
         expect(room.locator(".treemap .tile").first).to_be_visible()
+        page.locator("#language").click()
+        expect(room.locator("h2").first).to_have_text("话题地图")
 
 
 def test_what_a_reply_rests_on_leads_to_the_memory(tmp_path: Path, browser: Browser) -> None:

@@ -89,6 +89,9 @@ def test_every_memory_says_how_well_it_is_kept_and_when_it_fades(agent: Agent) -
     look = do(agent, MEMORY_ROOM, "search", q=INSIGHT)
     assert "强度 1 还没被想起过 如果不再想起，大约 7 天后淡忘" in seen(agent, look)
     assert "fades in about 7 days unless recalled" in seen(agent, look, EN)
+    with agent.store.writing():
+        agent.store.state.touch([id_of(agent, INSIGHT)], agent.now())
+    assert "强度 16 想起过 1 次 如果不再想起，大约 112 天后淡忘" in seen(agent, look)
     pinned = do(agent, look, "pin", id=id_of(agent, INSIGHT))
     assert pinned.note.text == ZH("done_pin")
     assert "已固定，不会淡忘" in seen(agent, pinned)

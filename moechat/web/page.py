@@ -125,8 +125,8 @@ class Page:
     def _room(self, view: View, look: Look) -> Updates:
         if look.room == rooms.CHAT:
             return {self.parts.look: look}
-        agent = self._agent(view)
-        drawn = rooms.drawn(agent, look, view.words) if agent else draw.notice(self._why_not(view))
+        agent, why_not = self._agent(view), self._why_not(view)
+        drawn = rooms.drawn(agent, look, view.words) if agent else draw.problems([why_not] * bool(why_not), view.words)
         return {self.parts.look: look, self.parts.room: drawn}
 
     # ---- talking
