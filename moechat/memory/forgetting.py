@@ -235,9 +235,9 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "never": "很牢固，几乎不会淡忘",
         "days": "如果不再想起，大约 {days} 天后淡忘",
         "today": "如果不再想起，一天之内就会淡忘",
-        "faded": "已经淡忘",
+        "faded": "很久没想起了，但还记得",
         "first": "；记忆已满，下次清理时归档",
-        "later": "；记忆满了才会归档（现在 {percent}%）",
+        "later": "；记忆满了才会先归档它（现在 {percent}%）",
     },
     "en": {
         "pinned": "pinned, it does not fade",
@@ -246,9 +246,9 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "never": "very firm, it hardly fades",
         "days": "fades in about {days} days unless recalled",
         "today": "fades within a day unless recalled",
-        "faded": "has faded",
+        "faded": "long unused, still remembered",
         "first": "; memory is full, the next cleaning archives it",
-        "later": "; archived only when memory is full (now {percent}%)",
+        "later": "; archived first once memory is full (now {percent}%)",
     },
 }
 
