@@ -387,9 +387,20 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
         assert not {name for name in reader.attributes if name.startswith("on") or name in ("src", "href")}
 
 
-def test_what_the_page_tells_is_text_within_bounds() -> None:
+def test_what_is_too_long_is_refused_and_never_cut(agent: Agent) -> None:
+    long_talk = "很长的话" * 10_000
+    say(agent, long_talk)
+    agent.finish()
+    (exchange,) = agent.keeping.listed(["exchange"]).memories
+    editing = do(agent, MEMORY_ROOM, "edit", id=exchange.id)
+    assert not do(agent, editing, "save", id=exchange.id, text=long_talk + "完").note.bad
+    assert agent.keeping.get(exchange.id).memory.text == long_talk + "完"
+    assert do(agent, editing, "save", id=exchange.id, text=long_talk * 3).note.bad
+    assert agent.keeping.get(exchange.id).memory.text == long_talk + "完"
+
+
+def test_what_the_page_tells_is_text() -> None:
     assert rooms.told_of({"do": "open", "n": 3, "deep": {"x": 1}, "none": None}) == {"do": "open", "n": "3"}
-    assert len(rooms.told_of({"text": "长" * 20_000})["text"]) == rooms.LONGEST
     assert rooms.told_of(["no", "mapping"]) == {}
 
 

@@ -22,6 +22,7 @@ KINDS: Mapping[str, Sequence[str]] = {
 }
 UNSHOWN = ("by", "keywords")  # of an exchange, the understanding's own
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated")
+PREVIEW = 400  # characters of a memory that is not opened
 DATED_FROM = 1971  # before that there is no date
 
 
@@ -107,11 +108,12 @@ def head(
 def entry(row: Row, words: Words, inside: str = "") -> str:
     """One memory; ``inside`` is what it opens to."""
     memory, opened = row.memory, bool(inside)
+    text = memory.text if opened or len(memory.text) <= PREVIEW else f"{memory.text[:PREVIEW]}…"
     kind = " ".join(name for name, on in (("archived", memory.archived), ("old", not memory.current)) if on)
     return (
         f'<article class="memory {escape(memory.kind)} {kind}"><button type="button" class="memory-head" data-do="open" '
         f'data-id="{escape(memory.id)}" aria-expanded="{str(opened).lower()}">{tag(memory.kind, words)}'
-        f'<span class="text">{escape(memory.text) or "…"}</span>{_below(row, words)}</button>'
+        f'<span class="text">{escape(text) or "…"}</span>{_below(row, words)}</button>'
         f'<div class="memory-open">{inside}</div></article>'
     )
 
@@ -157,7 +159,7 @@ def _fields(one: Opened, names: Names, words: Words) -> str:
     memory = one.details.memory
     told = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
     for name, value in one.details.fields.items():
-        if memory.kind == "exchange" and name in UNSHOWN:
+        if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
             continue
         if f"field_{name}" in TEXTS and (name, value) not in (("polarity", 1), ("kind", "attribute")):
             told.append((words(f"field_{name}"), field_told(name, value, names, words)))
@@ -258,7 +260,7 @@ def form(do: str, key: str, inside: str, words: Words, **data: object) -> str:
 
 
 def field(name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False) -> str:
-    told = f'name="{escape(name)}" aria-label="{escape(label)}" maxlength="8000" placeholder="{escape(hint)}"'
+    told = f'name="{escape(name)}" aria-label="{escape(label)}" placeholder="{escape(hint)}"'
     told += " data-first" if first else ""
     if rows:
         given = f'<textarea {told} rows="{rows}">{escape(value)}</textarea>'

@@ -19,6 +19,7 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     "done_forget": ("已彻底忘掉 {n} 条。", "Forgot {n} for good."),
     "done_move": ("话题现在叫「{path}」，里面的片段都跟过来了。", "The topic is “{path}” now; its memories came along."),
     "gone": ("它已经不在了，列表是最新的。", "It is no longer there; the list is up to date."),
+    "too_long": ("太长了，最多 {n} 个字。", "Too long: {n} characters at most."),
     "needs_words": ("请写点内容。", "Write something first."),
     "wait_reply": (
         "正在回答一句话，等它说完再改记忆。",
@@ -175,7 +176,7 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
         "{percent}% of what it takes has happened; then it thinks by itself.",
     ),
     "think_begun": ("正在想，可能要等一会儿…", "Thinking; this may take a while…"),
-    "thought": ("想到了 {n} 点。", "{n} insights."),
+    "thought": ("想到了 {n} 点。", "Insights: {n}."),
     "thought_nothing": ("还没有足够的新经历，再聊聊吧。", "Not enough has happened yet: talk some more."),
     # topics
     "topic_map": ("话题地图", "Map of topics"),
@@ -204,7 +205,7 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     "after": ("更近", "Later"),
     "little": ("少", "few"),
     "much": ("多", "many"),
-    "slices": ("{n} 个片段", "{n} memories"),
+    "slices": ("{n} 个片段", "{n} in all"),
     "slices_hint": ("点一个话题，或者日历上的一天。", "Click a topic, or a day of the calendar."),
     "said_then": ("看当时的原话（{n} 段）", "What was said then ({n})"),
     "in_memories": ("在记忆里打开", "Open in Memories"),

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 CHAT, MEMORIES, TOPICS = "chat", "memories", "topics"
 ROOMS = (CHAT, MEMORIES, TOPICS)
-LONGEST = 10_000  # characters of one field
+LONGEST = 100_000  # characters of one field
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Look:
 
 
 def told_of(given: object) -> Told:
-    """What the page told, as text within bounds; anything else is left out."""
+    """What the page told, as text; anything else is left out."""
     if not isinstance(given, Mapping):
         return {}
-    return {str(key)[:40]: str(value)[:LONGEST] for key, value in given.items() if isinstance(value, str | int | float)}
+    return {str(key)[:40]: str(value) for key, value in given.items() if isinstance(value, str | int | float)}
 
 
 def begun(look: Look, told: Told, words: Words) -> Look | None:
@@ -57,6 +57,8 @@ def act(agent: Agent, look: Look, told: Told, words: Words, *, busy: bool = Fals
     """What is looked at after an action; ``busy``: the agent is answering, and changes have to wait."""
     look = replace(look, note=Note(), width=_width(told.get("width", ""), look.width))
     do = told.get("do", "")
+    if any(len(value) > LONGEST for value in told.values()):  # refused, not cut: what is left out would be lost
+        return replace(look, note=Note(words("too_long", n=LONGEST), bad=True))
     if do == "room":
         return replace(look, room=told["room"]) if told.get("room") in ROOMS else look
     if do == "show":
