@@ -8,8 +8,9 @@ back, none archived or expired.
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Event as Signal
 from weakref import WeakKeyDictionary
@@ -102,9 +103,10 @@ class Episodes:
         self._identity, self._generation, self._authored_at = "", -1, -1
         self._ids: list[str] = []
         self._rows: list[int] = []
-        self._keys: list[bytes] = []
-        self._times: list[tuple[float, float, float, bool]] = []  # told, expires, importance, is a reflection
-        self._alive: list[bool] = []
+        self._sources: list[Sequence[str]] = []
+        self._keys = bytearray()  # of their texts, packed
+        self._times = array("d")  # by four: told, expires, importance, is a reflection
+        self._alive = bytearray()
         self._position: dict[str, int] = {}
         self._of_row: dict[int, int] = {}
         self._authored: dict[int, Episode] = {}
@@ -113,8 +115,10 @@ class Episodes:
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._vectors: WeakKeyDictionary[VectorTable, np.ndarray] = WeakKeyDictionary()
         self._view: tuple[object, float, float, View] | None = None
+        self._masked: tuple[frozenset[str], np.ndarray] = (frozenset(), np.zeros(0, dtype=bool))
         self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it is known
-        self._accessed: dict[int, float] = {}
+        self._used = array("d")  # when last, -inf where never
+        self._used_since = False  # the view was made
         self.changes = 0
         """Grows with every episode that comes or goes."""
 
@@ -150,14 +154,15 @@ class Episodes:
 
     def _add(self, id_: str, told: Mapping, row: int) -> int:
         position = len(self._ids)
-        if at := self._store.state.recalled(id_):
-            self._accessed[position] = at.timestamp()
+        at = self._store.state.recalled(id_)
+        self._used.append(at.timestamp() if at else -np.inf)
         expires = datetime.fromisoformat(told["expires"]).timestamp() if told["expires"] else np.inf
         born = datetime.fromisoformat(told["at"]).timestamp()
         self._ids.append(id_)
         self._rows.append(row)
-        self._keys.append(text_key(told["text"]))
-        self._times.append((born, expires, told["importance"], told["kind"] == "reflection"))
+        self._sources.append(told["sources"])
+        self._keys += text_key(told["text"])
+        self._times.extend((born, expires, told["importance"], told["kind"] == "reflection"))
         self._alive.append(tuple(told["spo"][1:]) != ("is", "idle"))  # generative agents: idle is no event
         self._position[id_] = position
         for source in told["sources"]:
@@ -202,9 +207,7 @@ class Episodes:
     def _lacking(self, space: Space) -> list[int]:
         with self._lock:
             places = self._vector_places(space.table(TABLE))
-            lacking: list[int] = np.flatnonzero(np.array(self._alive, dtype=bool) & (places == NO_VECTOR))[
-                ::-1
-            ].tolist()
+            lacking: list[int] = np.flatnonzero(self._living() & (places == NO_VECTOR))[::-1].tolist()
             return lacking
 
     def missing(self, space: Space) -> int:
@@ -215,59 +218,74 @@ class Episodes:
 
     def view(self, now: datetime) -> View:
         """What may be recalled at ``now``."""
-        hidden = self._store.hidden()
+        hidden = frozenset(self._store.hidden())
         serving = self._dense.serving
         moment = now.timestamp()
         with self._lock:
             self._follow_uses()
-            key = (self.changes, frozenset(hidden), serving and serving.fingerprint)
+            key = (self.changes, hidden, serving and serving.fingerprint)
             if self._view is None or self._view[0] != key or not self._view[1] <= moment < self._view[2]:
                 self._view = (key, *self._seen(hidden, moment))
+            elif self._used_since:
+                since, until, view = self._view[1:]
+                self._view = (key, since, until, replace(view, accessed=self._accessed(view.positions, view.told)))
+            self._used_since = False
             return self._view[3]
 
-    def _seen(self, hidden: Collection[str], moment: float) -> tuple[float, float, View]:
+    def _seen(self, hidden: frozenset[str], moment: float) -> tuple[float, float, View]:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
         columns, order, _ = self._arrays()
         told, expires, importance, reflection = columns.T
-        keep = np.array(self._alive, dtype=bool)
-        for id_ in hidden:
-            keep[self._citing.get(id_, [])] = False
-            if id_ in self._position:
-                keep[self._position[id_]] = False
+        keep = self._living()
+        keep &= ~self._hidden_by(hidden)
         since = float(expires[keep & (expires <= moment)].max(initial=-np.inf))
         keep &= expires > moment
         until = float(expires[keep].min(initial=np.inf))
         positions = order[keep[order]]
         place_of = np.full(len(keep), HIDDEN)
         place_of[positions] = np.arange(len(positions))
-        accessed = told.copy()
-        for position, at in self._accessed.items():
-            accessed[position] = max(told[position], at)
+        born = told[positions]
         table = self._dense.table(TABLE)
         view = View(
-            positions, told[positions], accessed[positions], importance[positions], reflection[positions] > 0,
+            positions, born, self._accessed(positions, born), importance[positions], reflection[positions] > 0,
             place_of, self._vector_places(table)[positions], table, self,
         )  # fmt: skip
         return since, until, view
+
+    def _hidden_by(self, hidden: frozenset[str]) -> np.ndarray:
+        """(n,) bool: which are hidden, or rest on an exchange that is. What was worked out for the same ``hidden`` stays."""
+        before = self._masked[1] if self._masked[0] == hidden else np.zeros(0, dtype=bool)
+        start = len(before)
+        new = zip(self._ids[start:], self._sources[start:], strict=True)
+        more = [id_ in hidden or not hidden.isdisjoint(sources) for id_, sources in new]
+        self._masked = (hidden, np.concatenate([before, np.array(more, dtype=bool)]))
+        return self._masked[1]
+
+    def _accessed(self, positions: np.ndarray, born: np.ndarray) -> np.ndarray:
+        accessed: np.ndarray = np.maximum(born, np.array(self._used)[positions])
+        return accessed
 
     def _follow_uses(self) -> None:
         """Take in which episodes were used since the last call."""
         uses = self._store.state.uses
         if uses is not self._uses[0]:
-            self._uses, self._accessed = (uses, 0), {}
+            self._uses, self._used, self._used_since = (uses, 0), array("d", [-np.inf] * len(self._ids)), True
         known, self._uses = self._uses[1], (uses, len(uses))
         for id_ in uses[known:]:
             if (position := self._position.get(id_)) is not None and (at := self._store.state.recalled(id_)):
-                self._accessed[position] = at.timestamp()
-                self._view = None
+                self._used[position] = at.timestamp()
+                self._used_since = True
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(n, 4) float64 of ``_times``; the positions in the order of telling (a cache that is made anew, or an exchange that
         is understood anew, writes in another); the packed keys of the texts."""
         if self._columns is None:
-            columns = np.array(self._times, dtype=np.float64).reshape(-1, 4)
-            self._columns = (columns, np.argsort(columns[:, 0], kind="stable"), pack_keys(self._keys))
+            columns = np.array(self._times).reshape(-1, 4)
+            self._columns = (columns, np.argsort(columns[:, 0], kind="stable"), pack_keys([bytes(self._keys)]))
         return self._columns
+
+    def _living(self) -> np.ndarray:
+        return np.array(self._alive, dtype=bool)
 
     def _vector_places(self, table: VectorTable | None) -> np.ndarray:
         """Where in ``table`` the vector of each episode stands, NO_VECTOR where it has none. Only what had none before, or
@@ -281,7 +299,7 @@ class Episodes:
             held = np.flatnonzero(places != NO_VECTOR)
             lost = table.missing(places[held], keys[held])
             places[np.isin(places, lost)] = NO_VECTOR
-        wanted = np.flatnonzero(np.array(self._alive, dtype=bool) & (places == NO_VECTOR))
+        wanted = np.flatnonzero(self._living() & (places == NO_VECTOR))
         places[wanted] = table.lookup(keys[wanted])
         self._vectors[table] = places
         return places
