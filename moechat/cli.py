@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moechat import __version__, cli_import, cli_memories, cli_official
+from moechat import __version__, cli_export, cli_import, cli_memories, cli_official
 from moechat.errors import MoeChatError
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     cli_memories.add(commands, _command, _house)
     cli_official.add(commands, _command, _house)
     cli_import.add(commands, _command, _house)
+    cli_export.add(commands, _command, _house)
 
     _command(commands, "verify", _verify, "check the files against the indexes", talk=True)
     rebuild = _command(commands, "rebuild", _rebuild, "make the indexes anew", talk=True)
