@@ -1,6 +1,6 @@
 """A simulated year of talk through rolling, extraction, overview, strength, reflection and cleaning: does it stay bounded?
 
-    python benchmarks/year.py [--days 365] [--per-day 20] [--cap 2000] [--embedding hash|off|builtin] [--folder DIR] [--json]
+    python benchmarks/year.py [--days 365] [--per-day 20] [--cap 800] [--embedding hash|off|builtin] [--folder DIR] [--json]
 
 The talk and the chat model are scripted (``year_talk``), the clock is injected: three sittings a day, a pause after each, at
 night the background looks once more, each week the program is closed and opened again. ``--cap`` is the number of events and
@@ -223,7 +223,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--per-day", type=int, default=20)
-    parser.add_argument("--cap", type=int, default=2000)
+    parser.add_argument("--cap", type=int, default=800)
     parser.add_argument("--embedding", choices=("hash", "off", "builtin"), default="hash")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where the memory is kept; else it is thrown away")
