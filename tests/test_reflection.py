@@ -624,3 +624,16 @@ def test_the_record_holds_ids_and_no_words(mind: Mind) -> None:
     assert {m["id"] for m in told_["made"]} == {e.id for e in made}
     assert "小林" not in text
     assert [m["id"] for m in told_["made"]] == [formats.derived_id(e.event.text, e.event.sources) for e in made]
+
+
+def test_an_old_exchange_that_is_queued_anew_keeps_no_run_from_being_stored(mind: Mind) -> None:
+    old = mind.happens("做了一件旧事", 0.1)
+    with mind.store.writing():  # as the log is folded after a week
+        sha = mind.store.tree.node(old).filed
+        mind.store._log.rewrite([{"op": "past", "rows": [[old, None, sha]]}])
+    mind.again()
+    mind.store.requeue([old])
+    mind.home.clock.advance(days=9)
+    mind.days(4)
+    assert mind.run().made
+    assert mind.reflector._record.value.open == (old,)

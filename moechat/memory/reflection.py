@@ -250,9 +250,9 @@ class Reflector:
         if not self._enough(counted):
             return replace(mark, again=())
         until = max(mark.until, max(episode.at.timestamp() for episode in counted))
-        nodes = self.store.tree.nodes
-        told = {id_: datetime.fromisoformat(nodes[id_].at).timestamp() for id_ in self.store.tree.pending()}
-        return replace(mark, until=until, open=tuple(id_ for id_, at in told.items() if at <= until), again=())
+        waiting = self.store.exchanges(self.store.tree.pending())  # of an old one the log knows no time
+        earlier = tuple(id_ for id_, exchange in waiting.items() if exchange.at.timestamp() <= until)
+        return replace(mark, until=until, open=earlier, again=())
 
     def _commit(self, before: Reflected, mark: Reflected, made: Sequence[Episode]) -> list[Episode] | None:
         """Store what was found and move the mark, as one. What is known already is left out, and so is what lost its
