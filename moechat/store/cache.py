@@ -289,22 +289,21 @@ class Cache:
                 "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)",
                 [(id_, file, tag, json.dumps(words, ensure_ascii=False), by) for id_, tag, words, by in notes],
             )
-            known = {
-                id_: (row, data)
-                for row, id_, data in db.execute(
-                    "SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,)
-                )
-            }
+            live = self.all("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))
+            known = {(id_, data): row for row, id_, data in live}
+            told: dict[str, Episode] = {}
             for episode in episodes:
+                told.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
+            kept: set[int] = set()
+            for episode in told.values():
                 data = json.dumps(episode_data(episode), ensure_ascii=False)
-                if known.get(episode.id, (0, ""))[1] == data:
-                    del known[episode.id]
-                    continue
-                self._insert_episode(db, file, episode, data, gen)
-            db.executemany(
-                "UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row, _ in known.values()]
-            )
-            db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row, _ in known.values()])
+                if (row := known.get((episode.id, data))) is not None:
+                    kept.add(row)
+                else:
+                    self._insert_episode(db, file, episode, data, gen)
+            gone = [row for row, _, _ in live if row not in kept]
+            db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in gone])
+            db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in gone])
 
     def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
         start, end = episode.event.happened or (None, None)

@@ -98,7 +98,8 @@ class Derived:
         """
         store = self._store
         with store.writing():
-            facts = [fact for fact in facts if fact.id not in store.state.forgotten]
+            kept = store.state.forgotten | {fact.id for fact in store.cache.facts() if fact.by == "owner"}
+            facts = [fact for fact in facts if fact.id not in kept]  # an edited one has the id of the words before
             before = self._by_text(ids)
             keep = {fact.id for fact in facts} | restated.keys()
             self._replace_facts(ids, keep)
@@ -125,12 +126,14 @@ class Derived:
         files: dict[str, dict[str, bytes | None]] = {}
         exchanges = {id_: row.exchange for id_, row in rows.items()}
         told: dict[str, list[Episode]] = {id_: [] for id_ in ids}
+        owned = self._owned_episodes(ids, ("reflection",))  # those stay as long as their evidence does
+        taken = self._store.state.forgotten | {episode.id for more in owned.values() for episode in more}
         for event in understanding.events:
             first = next((source for source in event.sources if source in rows), None)
             id_ = formats.derived_id(event.text, event.sources)
-            if first is not None and id_ not in self._store.state.forgotten:
+            if first is not None and id_ not in taken:
                 told[first].append(Episode(id_, exchanges[first].at, event, "event", understanding.by))
-        owned = self._owned_episodes(ids, ("reflection",))  # those stay as long as their evidence does
+                taken.add(id_)  # a model may say the same twice
         for id_, row in rows.items():
             words, tag = understanding.keywords.get(id_, ()), understanding.tags.get(id_, "")
             episodes = [*owned.get(id_, []), *told[id_]]
