@@ -385,8 +385,8 @@ class Agent:
         self.store.follow()
         if not self._around.looks:
             self._roller.by_rules()
-        self.layers.sync()
         self.layers.refresh()
+        self.layers.sync()
 
     def _after_turn(self) -> None:
         self._save_history()

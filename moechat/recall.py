@@ -68,8 +68,9 @@ def recall(
     wide = [_sized(hit, budget) for hit in widen(merged)]
     clock.lap("merge")
     kept = _within(wide, budget, dropped)
-    spans = list(cue.spans)
-    return Recollection(spans, kept, dropped, list(empty_spans(cue)), notices, clock.total(), ranked)
+    met = {hit.span for hit in ranked if hit.kind != "reflection"}  # an event that no exchange tells of is a record too
+    empty = [span for span in empty_spans(cue) if span not in met]
+    return Recollection(list(cue.spans), kept, dropped, empty, notices, clock.total(), ranked)
 
 
 class _Stopwatch:

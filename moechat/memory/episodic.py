@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -179,10 +179,11 @@ def _met(view: View, word: str) -> dict[int, list[str]]:
 
 
 def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
-    """The asked span that an episode was told or happened in."""
+    """The asked span that an episode was told or happened in; what is far wider answers no single day."""
+    start, end = episode.event.happened or (episode.at, episode.at)
     for span in spans:
-        start, end = episode.event.happened or (episode.at, episode.at)
-        if span.covers(episode.at) or (start <= span.end and end >= span.start):
+        widest = 2 * max(timedelta(days=1), span.end - span.start)
+        if span.covers(episode.at) or (start <= span.end and end >= span.start and end - start <= widest):
             return span
     return None
 
