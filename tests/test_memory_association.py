@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -201,3 +201,17 @@ def test_the_source_follows_what_may_be_recalled_now(tmp_path: Path) -> None:
         follow(source, episodes, episodes.view(now + timedelta(days=2)), [])
         assert {word for word, _ in source.associations("失恋")} == {"火锅"}
         assert source.associations("小林") == []
+
+
+def test_beyond_the_limit_the_newest_stay_however_often_it_follows() -> None:
+    source = Cooccurrence(records=3)
+    read: list[object] = []
+
+    def words_of(keys: Sequence[Hashable]) -> list[tuple[str, ...]]:
+        read.extend(keys)
+        return [(f"词语{key}", f"同伴{key}") for key in keys]
+
+    source.follow("five", lambda: range(5), words_of)
+    source.follow("six", lambda: range(6), words_of)
+    assert read == [2, 3, 4, 5]
+    assert [bool(source.associations(f"词语{key}")) for key in range(6)] == [False] * 3 + [True] * 3

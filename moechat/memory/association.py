@@ -67,8 +67,8 @@ class Cooccurrence:
         with self._following:
             if self._seen is not None and state == self._seen[0]:
                 return
-            wanted = dict.fromkeys(keys())
-            new = [key for key in wanted if key not in self._records][-self._limit :]
+            wanted = dict.fromkeys(list(keys())[-self._limit :])
+            new = [key for key in wanted if key not in self._records]
             told = list(words_of(new))  # slow, and nobody else need wait for it
             with self._lock:
                 changed = self._drop([key for key in self._records if key not in wanted])

@@ -142,7 +142,10 @@ class Leads:
 def likeness(cue: Cue, view: View) -> NDArray[np.float64] | None:
     """(n,) cosines of the slices of a view with the message, worked out once; None without vectors."""
     vector = cue.vector
-    return None if vector is None else cue.once(f"likeness {id(view)}", lambda: view.relevance(vector))
+    if vector is None:
+        return None
+    kept = cue.once(f"likeness {id(view)}", lambda: (view, view.relevance(vector)))  # held: no other view has its id
+    return kept[1]
 
 
 def surest(ways: Sequence[Led]) -> list[Led]:

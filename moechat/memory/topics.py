@@ -273,7 +273,7 @@ class Topics:
                     met = _Met(one.key in inside, one.score, one.t, features, led, near)
                     best[one.key] = max(met, best.get(one.key, met), key=_Met.rank)
             ranked = sorted(best, key=lambda key: best[key].rank(), reverse=True)[:limit]
-            alone = [self._ids[key] for key in sorted(inside - set(ranked))][: DEPTH - len(ranked)]
+            alone = [self._ids[key] for key in sorted(inside - set(ranked))][: max(0, DEPTH - len(ranked))]
             for episode in self._episodes.get(alone).values():
                 told = episode.at.timestamp()
                 features = parts(PRIMARY, (moment - told) / 3600, episode.event.profile)
