@@ -207,6 +207,22 @@ def test_a_talk_that_waits_to_be_understood_is_told_by_nothing_else(home: Home) 
         assert "第3句话" in "".join(hit.text for hit in house.agent().recall("我的第3句话是什么").hits)
 
 
+def test_what_a_talk_recalls_grows_stronger_with_the_events_that_tell_of_it(home: Home) -> None:
+    with home.open(ScriptedModel(year_talk.reply, year_talk.understood)) as house:
+        agent = house.agent()
+        exchange = say(agent, "今天和小林在码头送走了一个纸风筝").exchange.id
+        say(agent, "今天和老周在钟楼修好了一个木头拼图")
+        agent.finish()
+        state, ids = agent.store.state, agent.episodes.view(home.clock.now()).ids
+        home.clock.advance(days=1)
+        say(agent, "还记得纸风筝吗")
+        assert state.recalls(exchange) == 0, "not before the answer stands"
+        agent.finish()
+        citing = [episode.id for _, episode in agent.store.cache.episodes_citing([exchange])]
+        assert citing and {id_ for id_ in ids if state.recalls(id_) == 1} >= set(citing)
+        assert {state.strength(id_) for id_ in [exchange, *citing]} == {16}
+
+
 # ---- the year, in small
 
 
