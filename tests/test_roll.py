@@ -362,3 +362,49 @@ def test_the_clock_going_backwards_breaks_nothing(home: Home) -> None:
         agent.finish()
         assert left(agent) == [1, 2, 3, 4]
         assert upkeep.verify(agent)["problems"] == []
+
+
+# ---- the rules read again
+
+
+def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house:
+        agent = house.agent()
+        for text in ("我喜欢喝茶", "我很喜欢喝茶"):
+            say(agent, text)
+            agent.settle()
+        first, second = agent.store.tree.parents
+        assert [fact.draft.sources for fact in agent.core.current()] == [(first, second)]
+        agent.retract(first)
+        assert [fact.draft.sources for fact in agent.core.current()] == [(second,)]
+
+
+def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house:
+        agent = house.agent()
+        say(agent, "我昨天去了西湖划船")
+        agent.settle()
+        (id_,) = agent.store.tree.parents
+        (event,) = [episode.event.text for _, episode in agent.store.cache.episodes_citing([id_])]
+        (notes,) = (agent.store.folder / "memorys").glob("*.notes.yaml")
+        edit(notes, event, "我在西湖上划了一下午的船")
+        agent.correct(id_, user="我住在杭州，昨天去了西湖划船")
+        assert len(agent.core.current()) == 1
+        agent.finish()
+        assert agent.store.tree.pending() == []
+        told = [episode.event.text for _, episode in agent.store.cache.episodes_citing([id_])]
+        assert told[0] == "我在西湖上划了一下午的船"
+
+
+def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house:
+        agent = house.agent()
+        say(agent, "我昨天去了西湖划船")
+        agent.settle()
+        (id_,) = agent.store.tree.parents
+        before = [episode.event.importance for _, episode in agent.store.cache.episodes_citing([id_])]
+        agent.correct(id_, user="我昨天去了西湖划船！")
+        assert [episode.event.importance for _, episode in agent.store.cache.episodes_citing([id_])] == before

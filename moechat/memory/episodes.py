@@ -320,9 +320,10 @@ class Episodes:
         told = {p: self._authored.get(p) if row == NO_ROW else cached.get(row) for p, row in rows.items()}
         return {position: episode for position, episode in told.items() if episode is not None}
 
-    def __contains__(self, matter: object) -> bool:
-        """Whether this memory has told of something, by keyword, subject or object."""
-        return bool(self.with_keyword(str(matter)))
+    def told_of(self, matter: str, besides: Iterable[str] = ()) -> bool:
+        """Whether this memory tells of something, by keyword, subject or object, in other exchanges than ``besides``."""
+        own = {position for exchange in besides for position in self.citing(exchange)}
+        return any(self._alive[position] and position not in own for position in self.with_keyword(matter))
 
     def at(self, positions: Sequence[int]) -> list[Episode]:
         """Episodes by their positions, in that order."""

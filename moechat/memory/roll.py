@@ -71,6 +71,17 @@ def due(
     return Due(tuple(id_ for id_ in pending if id_ not in inside))  # it left the context before it was understood
 
 
+@dataclass(frozen=True)
+class _Elsewhere:
+    """What a memory tells of in other exchanges: an event that is found again is as new as it was."""
+
+    known: Episodes
+    sources: Sequence[str]
+
+    def __contains__(self, matter: object) -> bool:
+        return self.known.told_of(str(matter), self.sources)
+
+
 @dataclass
 class Roller:
     """Understands and cuts for one owner. ``model`` None, or one that does not understand: the rules stand in."""
@@ -110,7 +121,8 @@ class Roller:
 
     def _placed(self, event: Event) -> Event:
         """An event that the rules found, with its topic, and what being new here adds to its importance."""
-        novelty = 0.0 if self.known is None else rate(event, known=self.known) - rate(event)
+        known = None if self.known is None else _Elsewhere(self.known, event.sources)
+        novelty = rate(event, known=known) - rate(event)
         importance = round(min(1.0, max(0.1, event.importance + novelty)), 2)
         return replace(event, topic=topic_rules.path_for(event, self.topics), importance=importance)
 
@@ -190,8 +202,7 @@ class Roller:
                 if standing.get(e.id) == text_hash(e.user, e.char) and e.id not in self.store.tree.retracted
             }  # fmt: skip
             if not understood:  # another thread or process, or a model, was quicker
-                noted = self.store.cache.notes_of(list(same))
-                waiting = set(self.store.tree.pending()) - noted.keys()
+                waiting = set(self.store.tree.pending()) - self._noted(list(same))
                 same = {id_: e for id_, e in same.items() if id_ in waiting}
             if not same:
                 return

@@ -6,6 +6,7 @@ its other sources are queued anew; what the owner wrote or edited stays.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -203,13 +204,15 @@ class Derived:
         if not ids:
             return
         with self._store.writing():
-            others = set(ids)
+            others: set[str] = set()
             for step in (self._drop_facts, self._drop_episodes, self._drop_notes):
                 try:
                     others |= step(ids)
                 except DataError as problem:  # what is hidden or queued anew stays so; the file is mended by its owner
                     log.warning("nothing was dropped from a broken file: %s", problem)
-            self._store.requeue(sorted(others - self._store.tree.retracted))
+            retracted = self._store.tree.retracted
+            self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._store.tree])
+            self._store.requeue(sorted(others.union(ids) - retracted))
 
     def _drop_facts(self, ids: Iterable[str]) -> set[str]:
         """Remove whatever cites one of ``ids``; returns all sources of what went."""
@@ -266,6 +269,21 @@ class Derived:
         for name, changes in files.items():
             self._write(name, changes)
         return set()
+
+    def _unread(self, ids: Sequence[str]) -> None:
+        """The rules are to read these again: what they found in them went with another exchange. Their tags and events stay."""
+        files: dict[str, list[str]] = {}
+        for id_, file in self._store.cache.notes_files(ids).items():
+            files.setdefault(file, []).append(id_)
+        for file, wanted in files.items():
+            path, changes = self._store.folder / file, dict[str, bytes | None]()
+            with contextlib.suppress(DataError):  # a broken file, told with all others
+                for record in records.read(path)[1].records:
+                    if record.key in wanted:
+                        (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
+                        if by == "rules":  # what a model noted is its own to read again
+                            changes[id_] = formats.notes_entry(id_, tag, words, "", episodes)
+                self._write(file, changes)
 
     def _write(self, name: str, changes: Mapping[str, bytes | None]) -> None:
         """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
