@@ -460,7 +460,8 @@ class Agent:
     def _tend(self) -> None:
         """What a memory does by itself: what goes together, thinking about what happened, and forgetting."""
         self.layers.associate(self.now())
-        if self._reflector.run(self.now(), self._worker.stopping) or self._maintenance.run(self.now()).goes:
+        stopping = self._worker.stopping
+        if self._reflector.run(self.now(), stopping) or self._maintenance.run(self.now(), stopping).goes:
             self.layers.sync()
 
     def reflect(self) -> Report | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -190,6 +191,8 @@ def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
 ) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画", "我爱星座"))
     store.derived.put_facts([known("用户爱画画", a), known("用户爱星座", b)])
+    assert summed(store, core, prompts) == [], "a model is to read them yet"
+    store.mark_understood([a, b], "model")
     (one,) = summed(store, core, prompts)
     assert texts(core) == [one.text]
     assert [f.text for f in visible(core.history(), {b})] == ["用户爱画画"], "another branch does not know the rest"
@@ -203,6 +206,7 @@ def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
     a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画和星座", "我真的爱画画"))
     twice = known("用户爱画画", a)
     store.derived.put_facts([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
+    store.mark_understood([a, b], "model")
     store.select(a)
     assert summed(store, core, prompts) == []
     store.select(b)
@@ -276,6 +280,23 @@ def test_where_a_model_fails_or_invents_the_rules_stand_in(
     store.derived.put_facts([known(PARTS[0], "a"), known(PARTS[1], "b", 1)])
     (one,) = summed(store, core, prompts, ScriptedModel((), [answer]))
     assert (one.text, one.by) == ("用户周末常去爬山；喜欢在西湖边爬山", "rules")
+
+
+def test_closing_waits_for_one_call_and_then_stores_nothing(
+    store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    facts = [known(f"用户{what}{i}", f"{what}{i}", keyword=f"事{i}") for i in range(30) for what in ("爱看", "常去")]
+    store.derived.put_facts(facts)
+    stopping = threading.Event()
+
+    def closes(_: Sequence[Message]) -> str:
+        stopping.set()
+        return '{"facts": []}'
+
+    model = ScriptedModel((), closes)
+    names = ("阿明", "小满")
+    assert consolidate(store, core, model=model, prompts=prompts, names=names, stopping=stopping) == []
+    assert len(model.asked) == 1 and len(core.current()) == len(facts)
 
 
 def test_many_groups_are_asked_for_in_batches(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import json_repair
@@ -27,6 +28,8 @@ from moechat.model import Fact, FactDraft, Message
 from moechat.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
+from moechat.store.log import Entry
+from moechat.store.state import restated
 
 log = logging.getLogger(__name__)
 MOST = 8  # facts in one
@@ -183,14 +186,18 @@ def consolidate(
     prompts: Prompts,
     names: tuple[str, str],
     timeout_s: float = 15,
+    stopping: Event | None = None,
 ) -> list[Fact]:
     """Sum up what may be, and return the new facts. ``names`` are the user's and the character's; ``model`` None, or one that
-    does not understand: the rules alone."""
-    hidden = store.hidden()  # a sum rests on all that its parts rest on: it would be hidden with the least of it
-    found = groups([f for f in core.current() if hidden.isdisjoint(f.draft.sources)], store.state.pinned)
+    does not understand: the rules alone. ``stopping`` ends it between two calls; then nothing is stored."""
+    # A sum rests on all that its parts rest on: it would be hidden with the least of it, or be understood anew with it.
+    apart = store.hidden().union(store.tree.pending())
+    found = groups([f for f in core.current() if apart.isdisjoint(f.draft.sources)], store.state.pinned)
     texts: dict[int, str] = {}
     if found and model is not None and model.understands:
         for start in range(0, len(found), AT_ONCE):
+            if stopping is not None and stopping.is_set():
+                return []
             try:
                 made = by_model(model, found[start : start + AT_ONCE], prompts, names, timeout_s)
             except (ModelError, DataError) as error:
@@ -207,18 +214,15 @@ def consolidate(
                 sums.append(_sum(group, text, "model" if place in texts else "rules"))
                 done[sums[-1].id] = group
         store.derived.put_facts(sums)
-        for id_, group in done.items():
-            _strengthen(store, id_, group)
+        store.state.write([entry for id_, group in done.items() for entry in _strengthened(store, id_, group)])
     return sums
 
 
-def _strengthen(store: FileStore, whole: str, parts: Group) -> None:
+def _strengthened(store: FileStore, whole: str, parts: Group) -> list[Entry]:
     """A sum has the strength of its parts, and what it gains by each that was told after the first."""
-    for part in parts:
-        store.state.carry(part.id, whole)
+    carried = [entry for part in parts for entry in store.state.carried(part.id, whole)]
     first, *later = sorted(part.at for part in parts)
-    for at in later:
-        store.state.restate({whole: first}, at)
+    return carried + [restated({whole: first}, at) for at in later]
 
 
 def _subjects(draft: FactDraft, names: tuple[str, str]) -> Sequence[str]:

@@ -148,7 +148,8 @@ class Diary:
                     self._times.add(row, moment)
                 else:
                     dead += [2 * row, 2 * row + 1]
-            self._happened = SpanIndex(self._store.cache.happened())
+            if self._store.cache.told_since(self._generation):  # of 20,000 episodes it takes some 20 ms
+                self._happened = SpanIndex(self._store.cache.happened())
             self._index.remove(dead)
             self._catch_up(after=self._generation)
             self._generation = generation

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import Event
 
 from moechat.ai.chat_model import ChatModel
 from moechat.character import Character
@@ -40,8 +41,8 @@ class Maintenance:
     merges: bool = True
     opened: datetime | None = None
 
-    def run(self, now: datetime) -> Cleaning:
-        """Cheap where nothing is due: it may be called every few seconds."""
+    def run(self, now: datetime, stopping: Event | None = None) -> Cleaning:
+        """Cheap where nothing is due: it may be called every few seconds. ``stopping`` ends it between two calls of a model."""
         self.opened = self.opened or now
         if (why := forgetting.waits(self.store, now, self.limits())) is not None:
             return Cleaning(why, 0)
@@ -58,7 +59,10 @@ class Maintenance:
                     prompts=self.prompts,
                     names=names,
                     timeout_s=self.timeout_s,
+                    stopping=stopping,
                 )
             except DataError as problem:  # a broken file, told with all others; it waits for the next time
                 log.warning("facts are not summed up: %s", problem)
+        if stopping is not None and stopping.is_set():
+            return Cleaning("not_active", 0)
         return forgetting.clean(self.store, now, self.limits())

@@ -365,6 +365,10 @@ class Cache:
         found = self.all("SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY row", (after,))
         return [(row, id_, json.loads(data) if alive else None) for row, id_, data, alive in found]
 
+    def told_since(self, generation: int) -> bool:
+        """Whether an episode came or went after a generation."""
+        return bool(self.all("SELECT 1 FROM episodes WHERE gen > ? LIMIT 1", (generation,)))
+
     def files_of_episodes(self, ids: Sequence[str]) -> dict[str, str]:
         """Episode id → the notes file that it stands in."""
         found: dict[str, str] = {}

@@ -165,15 +165,17 @@ class State:
     def restate(self, born: Mapping[str, datetime], at: datetime) -> None:
         """These were told again at ``at``. ``born`` says when each was first told: it gains by the days since then, or
         since its last restatement."""
-        rows = {id_: first.isoformat() for id_, first in born.items()}
-        self.write([{"op": "restate", "born": rows, "at": at.isoformat()}] if rows else [])
+        self.write([restated(born, at)] if born else [])
 
     def carry(self, old: str, new: str) -> None:
         """The record ``old`` is ``new`` now: strength, pin and archive go with it. Nothing is
         written where nothing is known of the old one."""
+        self.write(self.carried(old, new))
+
+    def carried(self, old: str, new: str) -> list[Entry]:
+        """What ``carry`` writes."""
         known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
-        if old != new and known:
-            self.write([{"op": "carry", "from": old, "to": new}])
+        return [{"op": "carry", "from": old, "to": new}] if old != new and known else []
 
     def rename_topic(self, old: str, new: str) -> None:
         self.write([{"op": "topic", "from": old, "to": new}])
@@ -212,6 +214,11 @@ class State:
         ]
         self._lines.rewrite(entries)
         self._read = len(entries)
+
+
+def restated(born: Mapping[str, datetime], at: datetime) -> Entry:
+    """What ``State.restate`` writes."""
+    return {"op": "restate", "born": {id_: first.isoformat() for id_, first in born.items()}, "at": at.isoformat()}
 
 
 def _ids(entry: Entry) -> list[str]:
