@@ -458,17 +458,19 @@ class Agent:
         self._tend()
 
     def _tend(self) -> None:
-        """What a memory does by itself: what goes together, thinking about what happened, and forgetting."""
-        self.layers.associate(self.now())
-        stopping = self._worker.stopping
-        if self._reflector.run(self.now(), stopping) or self._maintenance.run(self.now(), stopping).goes:
+        """What a memory does by itself: what goes together, thinking about what happened, and forgetting; each by itself."""
+        for step in (lambda: self.layers.associate(self.now()), self.reflect, self._forget):
+            self._worker.guarded(step)
+
+    def _forget(self) -> None:
+        if self._maintenance.run(self.now(), self._worker.stopping).goes:
             self.layers.sync()
 
     def reflect(self) -> Report | None:
         """Think about what happened now, if enough has; None where not, and ``reflection_problem`` may say why."""
-        self._follow()
         report = self._reflector.run(self.now(), self._worker.stopping)
-        self.layers.sync()
+        if report is not None:
+            self.layers.sync()
         return report
 
     @property

@@ -52,15 +52,16 @@ class Worker:
             try:
                 job = self._jobs.get(timeout=self._tick_s)
             except Empty:
-                self._run(self._tick)
+                self.guarded(self._tick)
                 continue
             if job is None:
                 self._jobs.task_done()
                 return
-            self._run(job)
+            self.guarded(job)
             self._jobs.task_done()
 
-    def _run(self, job: Job) -> None:
+    def guarded(self, job: Job) -> None:
+        """Run a job, unless the worker closes; one that fails is logged and keeps no other from running."""
         try:
             if not self.stopping.is_set():
                 job()

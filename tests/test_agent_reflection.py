@@ -71,3 +71,20 @@ def test_without_a_model_nothing_is_thought_and_nobody_is_bothered(tmp_path: Pat
         assert "needs a language model" in agent.reflection.problem
         assert not reflections(agent)
         assert not [one for one in agent.problems() if "reflection" in one]
+
+
+def test_thinking_that_fails_keeps_nothing_else_from_being_done(tmp_path: Path) -> None:
+    def broken(messages: Sequence[Message]) -> str:
+        if "高层次问题" in messages[-1].content:
+            raise RuntimeError("a fault of the program")
+        return thinker().complete(messages, timeout_s=1)
+
+    home = Home.build(tmp_path, reflection={"counter": 20})
+    with home.open(ScriptedModel(polite, broken)) as house:
+        agent = house.agent()
+        for i in range(4):
+            say(agent, f"我今天第{i}次去跳伞了")
+            home.clock.advance(minutes=5)
+        agent.finish()
+        assert not reflections(agent)
+        assert agent.store.state.cleaned is not None
