@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from moechat.ai.offline import without_notice
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
+from moechat.memory.fragments import UNDATED
 from moechat.model import Dropped, Exchange, Hit, Layer, Recollection, Span
 
 log = logging.getLogger(__name__)
@@ -113,9 +114,14 @@ def _run(
             log.error("recipe %s failed", recipe.name, exc_info=error)
             notices.append(f"{recipe.name}: failed ({error}), left out")
         else:
-            lists[recipe.name] = future.result()
+            lists[recipe.name] = [(_dated(hit), why) for hit, why in future.result()]
     clock.lap("recipes")
     return lists, notices
+
+
+def _dated(hit: Hit) -> Hit:
+    """A hit on what was written without a time has none."""
+    return replace(hit, time=None) if hit.time is not None and hit.time.year <= UNDATED else hit
 
 
 def _key(hit: Hit) -> tuple[str, str, str]:

@@ -112,3 +112,15 @@ def test_a_fact_of_the_author_is_never_copied_into_the_memory_of_a_user(tmp_path
         agent.finish()
         learned = (home.folder / "core_mem.yml").read_text(encoding="utf-8")
         assert "杭州" in learned and "上海" not in learned
+
+
+def test_what_the_author_wrote_without_a_time_stands_on_no_day(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, recall=ON)
+    undated = "lighthouse:\n  text: 我们一起爬了灯塔\n  keywords: [灯塔]\n  topic: 旅行->灯塔\n"
+    (home.folder / "events.yaml").write_text(undated, encoding="utf-8")
+    with home.open() as house:
+        agent = house.agent()
+        assert [hit.time for hit in agent.recall("灯塔好玩吗").ranked] == [None]
+        seen = agent.topics.overview(agent.now())
+        assert (seen["days"], seen["untold"]) == ({}, 0)
+        assert [(topic["total"], topic["newest"]) for topic in seen["topics"]] == [(1, None)]

@@ -31,6 +31,7 @@ from moechat.index.topic import TopicIndex
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official, View
+from moechat.memory.fragments import UNDATED
 from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.model import ActivationProfile, Episode
 from moechat.store.files import FileStore
@@ -198,7 +199,8 @@ class Topics:
     def _add(self, key: int, id_: str, at: str, path: str, related: Sequence[str], profile: ActivationProfile) -> None:
         told = datetime.fromisoformat(at)
         self._ids[key], self._keys[id_] = id_, key
-        self._dates.record(key, local(told, self._store.zone).date())
+        if told.year > UNDATED:
+            self._dates.record(key, local(told, self._store.zone).date())
         related = [moved(topic_path(one), self._moves) for one in related]
         self._tree.record(key, moved(topic_path(path), self._moves), told.timestamp(), related, profile)
         self._changes += 1
@@ -377,6 +379,7 @@ class Topics:
                 above = nodes.get(parent_of(path))
                 (above["children"] if above else roots).append(node)
             days = {day.isoformat(): int(mask(self._dates.keys(day)).sum()) for day in self._dates.days()}
+            seen = int(mask(np.fromiter(self._ids, np.int64, len(self._ids))).sum())
         for node in reversed(nodes.values()):
             for child in node["children"]:
                 node["total"] += child["total"]
@@ -384,10 +387,11 @@ class Topics:
         for node in nodes.values():
             node["children"] = [child for child in node["children"] if child["total"]]
             if node["newest"] is not None:
-                node["newest"] = local(datetime.fromtimestamp(node["newest"], UTC), self._store.zone).isoformat()
+                newest = datetime.fromtimestamp(node["newest"], UTC)
+                node["newest"] = local(newest, self._store.zone).isoformat() if newest.year > UNDATED else None
         roots = [node for node in roots if node["total"]]
         days = {day: count for day, count in days.items() if count}
-        return {"topics": roots, "days": days, "untold": sum(days.values()) - sum(node["total"] for node in roots)}
+        return {"topics": roots, "days": days, "untold": seen - sum(node["total"] for node in roots)}
 
     def slices(self, where: str | date, now: datetime, *, below: bool = True) -> list[Episode]:
         """The slices of a topic (with those of the topics under it), or of a local date, newest first; [] for an unknown one."""
