@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from moechat import upkeep
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.house import House
@@ -17,6 +19,7 @@ from moechat.memory.forgetting import Limits
 from moechat.memory.keeping import Keeping
 from moechat.model import Episode, Event, Fact, FactDraft, Message
 from moechat.store.formats import derived_id
+from moechat.store.official import FieldError
 from tests.houses import Home, answer, edit, fact, imported, moment, recalled, say, shown
 
 NOW = moment("2025-05-20T15:00:00")
@@ -431,3 +434,127 @@ def test_damaged_lines_of_the_log_stay_unless_they_hold_its_words(home: Home) ->
     text = (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert '{"half":' in text
     assert "铜钥匙" not in text
+
+
+# ---- events that the owner writes
+
+
+def test_an_event_of_the_owners_stands_for_itself(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝，线断了", happened="2019-07-15", place="青岛海边", importance=0.8)
+    assert (made.kind, made.by, made.at) == ("event", "owner", moment("2019-07-15T12:00:00"))
+    told = keeping.get(made.id)
+    assert (told.sources, told.fields["place"], told.fields["importance"]) == ([], "青岛海边", 0.8)
+    assert told.fields["happened"] == ["2019-07-15T00:00:00+08:00", "2019-07-15T23:59:59+08:00"]
+    assert "海边" in told.fields["keywords"] and told.fields["topic"]
+    assert told.forecast_text == "你亲手写下的，不会淡忘"
+    assert (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
+    assert upkeep.verify(house.agent())["problems"] == []
+
+
+@pytest.mark.parametrize("asked", ["2019年7月15日我做了什么", "2019年7月我做了什么？"])
+def test_it_is_found_by_the_time_that_it_happened(house: House, asked: str) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    house.agent().recall(asked)
+    found = house.agent().recall(asked)
+    (hit,) = [hit for hit in found.hits if hit.id == made.id]
+    assert (hit.kind, hit.recipe, hit.sources) == ("event", "by_time", ())
+    assert hit.span is not None and found.empty_spans == []
+    assert [hit.id for hit in house.agent().recall("2019年8月15日我做了什么").hits if hit.id == made.id] == []
+    keeping.archive([made.id])
+    assert made.id not in [hit.id for hit in house.agent().recall(asked).hits]
+
+
+def test_it_is_found_by_its_words_and_told_as_an_event_in_the_log(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在青岛海边放风筝，风筝线断了", happened="2019-07-15")
+    house.agent().finish()
+    assert made.id in [hit.id for hit in recalled(house.agent(), "在青岛海边放风筝，风筝线断了").hits]
+    (ground,) = [one for one in house.agent().recent(1)[0].grounds if one["id"] == made.id]
+    assert (ground["kind"], ground["sources"]) == ("event", [])
+
+
+@pytest.mark.parametrize(
+    ("happened", "at", "span"),
+    [
+        ("2019-07-15T09:30", "2019-07-15T09:30:00", ("2019-07-15T09:30:00", "2019-07-15T09:30:00")),
+        ("2019-07-15/2019-07-17", "2019-07-15T12:00:00", ("2019-07-15T00:00:00", "2019-07-17T23:59:59")),
+        ("昨天", "2025-05-19T12:00:00", ("2025-05-19T00:00:00", "2025-05-19T23:59:59")),
+        ("2026-01-01", "2025-05-20T15:00:00", ("2026-01-01T00:00:00", "2026-01-01T23:59:59")),
+        ("", "2025-05-20T15:00:00", None),
+        (date(2019, 7, 15), "2019-07-15T12:00:00", ("2019-07-15T00:00:00", "2019-07-15T23:59:59")),
+    ],
+)
+def test_when_it_happened_is_a_day_a_span_or_words(house: House, happened: object, at: str, span: object) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝", happened=happened)  # type: ignore[arg-type]
+    assert made.at == moment(at)
+    told = keeping.get(made.id).fields.get("happened")
+    assert told == (span and [moment(end).isoformat() for end in span])  # type: ignore[union-attr]
+
+
+def test_a_time_that_is_none_and_an_event_without_words_are_refused(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    for bad in ("很红", "2019-07-15/2019-07-16/2019-07-17", "2019-07-15/2019-07-01", "9999-12-31"):
+        with pytest.raises(FieldError, match="happened"):
+            keeping.add_event("放风筝", happened=bad)
+    with pytest.raises(MoeChatError, match="needs words"):
+        keeping.add_event("  ")
+
+
+def test_it_is_rated_and_filed_by_rules_where_nothing_is_given(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    grave = keeping.get(keeping.add_event("爷爷去世了").id).fields["importance"]
+    plain = keeping.get(keeping.add_event("吃了一碗面").id).fields["importance"]
+    assert (grave, plain) == (0.9, 0.1)
+    assert keeping.get(keeping.add_event("x", topic="生活->风筝").id).fields["topic"] == "生活->风筝"
+
+
+def test_what_is_written_twice_is_one_event_and_comes_back_from_the_archive(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    first = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    keeping.archive([first.id])
+    again = keeping.add_event("在海边放风筝", happened="2019-07-15", place="青岛")
+    assert (again.id, again.archived, keeping.listed(["event"]).total) == (first.id, False, 1)
+    assert keeping.get(first.id).fields["place"] == "青岛"
+    other = keeping.add_event("在海边放风筝", happened="2020-07-15")
+    assert other.id != first.id
+    keeping.edit(first.id, "在山上放风筝")
+    third = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    assert {one.text for one in keeping.memories([first.id, third.id])} == {"在山上放风筝", "在海边放风筝"}
+    assert keeping.listed(["event"]).total == 3
+
+
+def test_it_is_edited_pinned_and_outlives_another_start(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    assert keeping.edit(made.id, "在山上放风筝").text == "在山上放风筝"
+    assert keeping.pin([made.id])[0].pinned
+    house.agent().finish()
+    house.close()
+    upkeep.drop_indexes(home.folder, vectors=True)
+    with home.open() as again:
+        (one,) = again.agent().keeping.listed(["event"]).memories
+        assert (one.id, one.text, one.pinned, one.at) == (made.id, "在山上放风筝", True, made.at)
+        assert upkeep.verify(again.agent())["problems"] == []
+
+
+def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝，丢了铜钥匙", happened="2019-07-15", topic="生活->放风筝的海边")
+    kept = keeping.add_event("在山上野餐", happened="2019-07-15")
+    recalled(house.agent(), "2019年7月15日在海边放风筝了吗")  # the log quotes it
+    house.agent().finish()
+    house.agent().settle_indexes()
+    assert len(holding(home.folder, "风筝")) >= 3
+    assert [one.id for one in keeping.forget([made.id])] == [made.id]
+    assert [one.id for one in keeping.listed(["event"]).memories] == [kept.id]
+    keeping.forget([kept.id])
+    assert not (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
+    assert upkeep.verify(house.agent())["problems"] == []
+    agent = house.agent()
+    agent.store.requeue(list(agent.store.tree.parents))
+    agent.finish()
+    house.close()
+    assert holding(home.folder, "海边放风筝，", "铜钥匙", "野餐", "放风筝的海边") == []

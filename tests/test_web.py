@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moechat import turn
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
-from moechat.model import Exchange, Span
+from moechat.model import Exchange, Hit, Span
 from moechat.turn import Shown
 from moechat.web import draw, running, serve
 from moechat.web.draw import Face
@@ -329,3 +330,11 @@ def test_the_program_says_where_the_page_is_and_ends_quietly(root: Path, tmp_pat
 def test_gradio_is_not_imported_before_a_page_is_built() -> None:
     code = "import sys, moechat.web; sys.exit('gradio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_ground_of_an_older_log_without_a_kind_is_drawn_as_what_was_said() -> None:
+    told = turn.ground(Hit("diary", "stream", "m", "吃了火锅", 0.6, kind="event"))
+    assert "事件吃了火锅" in Reader(draw.memories([told], ZH)).text
+    del told["kind"]
+    older = Reader(draw.memories([told], ZH)).text
+    assert "吃了火锅" in older and "事件" not in older

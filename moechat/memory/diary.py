@@ -11,7 +11,7 @@ import itertools
 import math
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,7 @@ from moechat.index.time import SpanIndex, TimeIndex
 from moechat.index.vector import VectorTable, meets, text_key
 from moechat.language import when, words
 from moechat.memory.relevance import LITERAL_SHARE, Floor
-from moechat.model import Exchange, Hit, Span
+from moechat.model import Episode, Exchange, Hit, Span
 from moechat.recall import Candidates, exchange_text
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
@@ -43,6 +43,8 @@ BATCH = 32  # exchanges that are embedded at once
 MANY_ROWS = 2000  # so many rows indexed at a start are written at once, so that they are not read again after a kill
 ROWS_LOCK = "rows.lock"  # in .index: held while files by row are renamed, written or deleted
 SIDES = ("user", "char")
+WRITTEN_FIRST = 3  # events of an asked time that no exchange tells of: so many stand before what was said then
+IDLE = ("is", "idle")  # generative agents: no event
 
 
 @dataclass(frozen=True)
@@ -267,11 +269,31 @@ class Diary:
         if not asked_spans(cue):
             return []
         found = [one for one in self._found(cue, threshold) if one.inside is not None]
-        why = ["below_threshold" if check and not one.near else "" for one in found]
-        return [
-            (replace(one.hit, recipe="by_time", span=one.inside), reason)
-            for one, reason in zip(found, why, strict=True)
+        said: Candidates = [
+            (replace(one.hit, recipe="by_time", span=one.inside), "below_threshold" if check and not one.near else "")
+            for one in found
         ]
+        written = self._untold(cue, check=check)
+        return [*written[:WRITTEN_FIRST], *said, *written[WRITTEN_FIRST:]]
+
+    def _untold(self, cue: Cue, *, check: bool) -> Candidates:
+        """Events in the asked spans that no exchange tells of (written by hand, imported), what matters most first."""
+        events: dict[str, tuple[Episode, Span]] = {}
+        for span, happened in self._happening(cue).items():
+            seen = [one for one in happened if one.kind == "event" and (one.event.predicate, one.event.object) != IDLE]
+            said = self._store.exchanges(list({source for one in seen for source in one.event.sources}))
+            for one in seen:
+                if said.keys().isdisjoint(one.event.sources):
+                    events.setdefault(one.id, (one, span))
+        best = sorted(events.values(), key=lambda pair: -pair[0].event.importance)[:SEARCH_DEPTH]
+        found: Candidates = []
+        for one, span in best:
+            shared = sorted(set(cue.words).intersection(words.tokens(one.event.text)))
+            hit = Hit(
+                "diary", "by_time", one.id, one.event.text, 0.0, one.at, words=tuple(shared), span=span, kind="event"
+            )
+            found.append((hit, "below_threshold" if check and not shared else ""))
+        return found
 
     def events(self, cue: Cue, *, threshold: float) -> Candidates:
         """The diary by meaning and words. What lies outside an asked span stays in the ranking and enters no prompt."""
@@ -288,7 +310,7 @@ class Diary:
 
     def _search(self, cue: Cue, threshold: float) -> list[Found]:
         spans = asked_spans(cue)
-        happened = self._happened_in(spans)
+        happened = self._tellers(self._happening(cue))
         hints = [span for span in cue.spans if span not in spans]
         with self._lock:
             ranked = self._index.search(
@@ -321,17 +343,24 @@ class Diary:
         vectors = cue.once("vector without names", lambda: cue.embed([bare]))  # type: ignore[misc]
         return None if vectors is None else vectors[0]
 
-    def _happened_in(self, spans: Sequence[Span]) -> dict[int, Span]:
+    def _tellers(self, happening: Mapping[Span, Sequence[Episode]]) -> dict[int, Span]:
         """Rows of exchanges that tell of something that happened in a span."""
         rows: dict[int, Span] = {}
-        hidden = self._store.hidden()
-        for span in spans:
-            episodes = self._store.cache.episodes(self._happened.meeting(span.start.timestamp(), span.end.timestamp()))
-            seen = [e for e in episodes if e.id not in hidden and hidden.isdisjoint(e.event.sources)]
-            ids = list(dict.fromkeys(source for episode in seen for source in episode.event.sources))
+        for span, happened in happening.items():
+            ids = list(dict.fromkeys(source for one in happened for source in one.event.sources))
             for row in self._store.cache.by_ids(ids).values():
                 rows.setdefault(row.row, span)
         return rows
+
+    def _happening(self, cue: Cue) -> Mapping[Span, Sequence[Episode]]:
+        """What happened in the spans that are asked for."""
+        return cue.once("happening", lambda: {span: self._happened_during(span) for span in asked_spans(cue)})
+
+    def _happened_during(self, span: Span) -> list[Episode]:
+        """What happened in one span and may be recalled."""
+        hidden = self._store.hidden()
+        episodes = self._store.cache.episodes(self._happened.meeting(span.start.timestamp(), span.end.timestamp()))
+        return [one for one in episodes if one.id not in hidden and hidden.isdisjoint(one.event.sources)]
 
     def _hidden_documents(self) -> frozenset[int]:
         hidden = self._store.hidden()
@@ -389,7 +418,7 @@ class Diary:
         with self._lock:
             told = self._times.between(span.start.timestamp(), span.end.timestamp()).tolist()
         hidden = self._hidden_documents()
-        return any(2 * row not in hidden for row in told) or bool(self._happened_in([span]))
+        return any(2 * row not in hidden for row in told) or bool(self._tellers({span: self._happened_during(span)}))
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
         """Diary hits with the text of their whole exchange; episodes and others as they are."""

@@ -167,6 +167,8 @@ class Episodic:
                 hit = replace(
                     hit, id=exchange.id, kind="", side=side, text=text, time=exchange.at, shorter=(hit.text,)  # type: ignore[arg-type]
                 )  # fmt: skip
+            elif hit.kind == "event" and len(hit.sources) == 1:
+                hit = replace(hit, sources=())  # written by hand: no exchange tells of it
             if hit.id not in candidates or (candidates[hit.id][1] and not why):  # an exchange counts once, at its best
                 candidates[hit.id] = (hit, why)
         return list(candidates.values())

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from datetime import date, datetime
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -18,7 +20,7 @@ from moechat.ai.offline import without_notice
 from moechat.errors import MoeChatError, NotFound
 from moechat.index.activation import ARROW
 from moechat.index.vector import tables_under, text_key
-from moechat.memory import context, forgetting
+from moechat.memory import by_hand, context, forgetting
 from moechat.memory.catalogue import Catalogue, Memory
 from moechat.memory.contradiction import relation
 from moechat.memory.forgetting import Cleaning
@@ -27,6 +29,7 @@ from moechat.store import erasure
 from moechat.store.formats import derived_id
 
 LOCK_TIMEOUT_S = 60
+OWN = "own-"  # how the record of an event begins that no exchange tells of
 
 
 class Keeping(Catalogue):
@@ -74,6 +77,46 @@ class Keeping(Catalogue):
         fact = Fact(id_, self._agent.now(), draft, tuple(f.id for f in meets), "owner")
         self._agent.change(lambda: self._store.derived.put_facts([fact]))
         return self.get(id_).memory
+
+    def add_event(
+        self,
+        text: str,
+        *,
+        happened: str | date | tuple[datetime, datetime] | None = None,
+        place: str = "",
+        keywords: Sequence[str] = (),
+        topic: str = "",
+        importance: float | None = None,
+    ) -> Memory:
+        """An event that the owner writes: no exchange tells of it, it stands for itself in the notes of its day.
+
+        ``happened`` as ``by_hand.span_of`` reads it, else what the words say. Keywords, topic and importance are found by
+        rules where they are not given. Written twice, of the same time, it is one event. Raises FieldError.
+        """
+        if not text.strip():
+            raise MoeChatError("an event needs words")
+        text, now = text.strip(), self._agent.now()
+        span = happened if isinstance(happened, tuple) else by_hand.span_of(happened or "", now)
+        self._store.follow()
+        key, id_ = self._own_record(text, span)
+        told = by_hand.event(
+            text, key, now, span, self._agent.layers.topics,
+            place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
+        )  # fmt: skip
+        made = Episode(id_, by_hand.dated(span, now), told, "event", "owner")
+        self._agent.change(lambda: self._store.derived.put_episodes([made]))
+        forgetting.restore(self._store, [id_])  # where it lay in the archive
+        return self.get(id_).memory
+
+    def _own_record(self, text: str, span: tuple[datetime, datetime] | None) -> tuple[str, str]:
+        """(record key, id) of an event of the owner's; another where that one has other words by now."""
+        about = "/".join(moment.isoformat() for moment in span or ())
+        for number in count():
+            key = OWN + derived_id(text, (f"{about}{number or ''}",))
+            id_ = derived_id(text, (key,))
+            if (there := self._episode(id_)) is None or there.event.text == text:
+                return key, id_
+        raise AssertionError
 
     def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
         """Pinned memories are never archived by themselves."""

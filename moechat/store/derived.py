@@ -103,8 +103,8 @@ class Derived:
             facts = [fact for fact in facts if fact.id not in kept]  # an edited one has the id of the words before
             before = self._by_text(ids)
             keep = {fact.id for fact in facts} | restated.keys()
+            self._add_facts(facts, restated, self._told(ids))  # first: a kill leaves too much rather than too little
             self._replace_facts(ids, keep)
-            self._add_facts(facts, restated, self._told(ids))
             self._put_notes(ids, understanding)
             for text, new in self._by_text(ids).items():
                 if text in before:
@@ -204,22 +204,30 @@ class Derived:
         if not ids:
             return
         with self._store.writing():
-            others: set[str] = set()
+            others, retracted = self._told_with(ids), self._store.tree.retracted
+            self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._store.tree])
+            self._store.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
             for step in (self._drop_facts, self._drop_episodes, self._drop_notes):
                 try:
-                    others |= step(ids)
+                    step(ids)
                 except DataError as problem:  # what is hidden or queued anew stays so; the file is mended by its owner
                     log.warning("nothing was dropped from a broken file: %s", problem)
-            retracted = self._store.tree.retracted
-            self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._store.tree])
-            self._store.requeue(sorted(others.union(ids) - retracted))
 
-    def _drop_facts(self, ids: Iterable[str]) -> set[str]:
-        """Remove whatever cites one of ``ids``; returns all sources of what went."""
+    def _told_with(self, ids: Sequence[str]) -> set[str]:
+        """All sources of the facts and events that go with one of ``ids``: they are to be understood anew. A reflection takes
+        no exchange with it, its other evidence stands (``memory/reflection``)."""
+        told = {source for fact in self._citing(ids) for source in fact.draft.sources}
+        events = (e for _, e in self._store.cache.episodes_citing(ids) if e.by != "owner" and e.kind == "event")
+        return told.union(*(event.event.sources for event in events))
+
+    def _citing(self, ids: Iterable[str]) -> list[Fact]:
+        """Facts that rest on one of ``ids``, without the owner's own."""
         cited = set(ids)
-        gone = [f for f in self._store.cache.facts() if f.by != "owner" and cited.intersection(f.draft.sources)]
-        self._write(formats.CORE, {fact.id: None for fact in gone})
-        return {source for fact in gone for source in fact.draft.sources}
+        return [f for f in self._store.cache.facts() if f.by != "owner" and cited.intersection(f.draft.sources)]
+
+    def _drop_facts(self, ids: Iterable[str]) -> None:
+        """Remove whatever cites one of ``ids``."""
+        self._write(formats.CORE, {fact.id: None for fact in self._citing(ids)})
 
     def _replace_facts(self, ids: Iterable[str], keep: Iterable[str]) -> None:
         """Remove what rests on ``ids`` alone: what others state as well is known, and a model does not repeat it."""
@@ -230,20 +238,14 @@ class Derived:
         ]  # fmt: skip
         self._write(formats.CORE, {fact.id: None for fact in gone})
 
-    def _drop_episodes(self, ids: Sequence[str], kinds: Collection[str] = ("event", "reflection")) -> set[str]:
-        """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole).
-
-        Returns the sources of events that went: they are to be understood anew. A reflection takes no exchange with it, its
-        other evidence stands (``memory/reflection``).
-        """
-        citing = self._store.cache.episodes_citing(ids)
-        gone = [(file, e) for file, e in citing if e.by != "owner" and e.kind in kinds]
+    def _drop_episodes(self, ids: Sequence[str], kinds: Collection[str] = ("event", "reflection")) -> None:
+        """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
         files: dict[str, set[str]] = {}
-        for file, episode in gone:
-            files.setdefault(file, set()).add(episode.id)
+        for file, episode in self._store.cache.episodes_citing(ids):
+            if episode.by != "owner" and episode.kind in kinds:
+                files.setdefault(file, set()).add(episode.id)
         for file, dropped in files.items():
             self._rewrite(file, {}, dropped)
-        return {source for _, episode in gone if episode.kind == "event" for source in episode.event.sources}
 
     def _rewrite(self, file: str, added: Mapping[str, Sequence[Episode]], dropped: set[str]) -> None:
         """Take episodes out of a notes file, and put others into the notes of the exchanges that ``added`` names."""
@@ -254,12 +256,14 @@ class Derived:
             (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
             left = [episode for episode in episodes if episode.id not in dropped]
             if id_ in added or len(left) < len(episodes):
-                changes[id_] = formats.notes_entry(id_, tag, words, by, [*left, *added.get(id_, ())])
+                left += added.get(id_, ())
+                holds = left or tag or words or by  # else it was there for an event that no exchange tells of
+                changes[id_] = formats.notes_entry(id_, tag, words, by, left) if holds else None
         for id_ in [id_ for id_ in added if id_ not in changes]:
             changes[id_] = formats.notes_entry(id_, "", (), "", added[id_])
         self._write(file, changes)
 
-    def _drop_notes(self, ids: Sequence[str]) -> set[str]:
+    def _drop_notes(self, ids: Sequence[str]) -> None:
         """Remove the notes of ``ids``; where the owner wrote an event into them, that alone stays."""
         files: dict[str, dict[str, bytes | None]] = {}
         owned = self._owned_episodes(ids)
@@ -268,7 +272,6 @@ class Derived:
             files.setdefault(file, {})[id_] = left
         for name, changes in files.items():
             self._write(name, changes)
-        return set()
 
     def _unread(self, ids: Sequence[str]) -> None:
         """The rules are to read these again: what they found in them went with another exchange. Their tags and events stay."""
@@ -302,7 +305,11 @@ class Derived:
             data = records.spliced(data, parsed, replaced)
             if data and not data.endswith(b"\n"):
                 data += b"\n"
-            records.replace(path, data + b"".join(added))
+            data += b"".join(added)
+            if not data.strip() and name.endswith(formats.NOTES):
+                path.unlink()
+            else:
+                records.replace(path, data)
         elif added:
             records.append(path, b"".join(added))
         if replaced or added:
