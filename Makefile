@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test lint bench soak docs clean
+.PHONY: run test lint bench bench-parts year soak docs clean
 
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860
 	$(PY) app.py $(ARGS)
@@ -25,6 +25,12 @@ lint: $(VENV)/.installed-dev     ## style, format and types
 
 bench: $(VENV)/.installed        ## what memory costs at a size; ARGS="--entries 10000"
 	$(PY) -m moechat bench speed --json $(ARGS)
+
+bench-parts: $(VENV)/.installed  ## topics, entities, HTTP queries, reflection and facts, each by itself
+	for part in topics entities query reflection facts; do echo "== $$part"; $(PY) -m benchmarks.$$part || exit 1; done
+
+year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes; ARGS="--days 30 --cap 800"
+	$(PY) -m benchmarks.year $(ARGS)
 
 soak: $(VENV)/.installed-dev     ## the long tests
 	$(PY) -m pytest -m "soak or slow" $(ARGS)

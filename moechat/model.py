@@ -150,7 +150,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Lore:
-    """An entry of the world book. ``keys`` are matched literally, ``keyword`` by meaning too."""
+    """An entry of the world book. ``keys`` are matched literally, ``keyword`` by meaning too; one that is not ``enabled`` is
+    never recalled."""
 
     id: str
     keyword: str
@@ -158,6 +159,7 @@ class Lore:
     file: str
     keys: tuple[str, ...] = ()
     constant: bool = False
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """A hit that did not enter the prompt. ``why`` is ``in_context``, ``outside_span``, ``below_threshold``, ``merged``,
-    ``in_overview``, ``limit`` or ``budget``."""
+    ``limit`` or ``budget``."""
 
     hit: Hit
     why: str
