@@ -27,10 +27,10 @@ bench: $(VENV)/.installed        ## what memory costs at a size; ARGS="--entries
 	$(PY) -m moechat bench speed --json $(ARGS)
 
 bench-parts: $(VENV)/.installed  ## topics, entities, HTTP queries, reflection and facts, each by itself
-	for part in topics entities query reflection facts; do echo "== $$part"; $(PY) -m benchmarks.$$part || exit 1; done
+	for part in topics entities query reflection facts; do echo "== $$part"; $(PY) benchmarks/$$part.py || exit 1; done
 
 year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes; ARGS="--days 30 --cap 800"
-	$(PY) -m benchmarks.year $(ARGS)
+	$(PY) benchmarks/year.py $(ARGS)
 
 soak: $(VENV)/.installed-dev     ## the long tests
 	$(PY) -m pytest -m "soak or slow" $(ARGS)
