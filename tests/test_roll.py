@@ -408,3 +408,33 @@ def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -
         before = [episode.event.importance for _, episode in agent.store.cache.episodes_citing([id_])]
         agent.correct(id_, user="我昨天去了西湖划船！")
         assert [episode.event.importance for _, episode in agent.store.cache.episodes_citing([id_])] == before
+
+
+@pytest.mark.parametrize("change", ["retract", "correct"])
+def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke_off(
+    tmp_path: Path, change: str
+) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house:
+        agent = house.agent()
+        for text in ("我喜欢喝茶，昨天去划船了", "我很喜欢喝茶"):
+            say(agent, text)
+            agent.settle()
+            home.clock.advance(hours=10)
+        agent.finish()
+        first, second = agent.store.tree.parents
+    store = home.store()
+    notes = min((home.folder / "memorys").glob("*.notes.yaml"))
+    aside = notes.rename(tmp_path / "aside")
+    notes.mkdir()  # the facts are dropped; then the disk fails
+    with pytest.raises(IsADirectoryError):
+        store.retract(first) if change == "retract" else store.correct(first, user="我在画画")
+    assert store.cache.facts() == []
+    store.close()
+    notes.rmdir()
+    aside.rename(notes)
+    with home.open(silent()) as house:
+        agent = house.agent()
+        agent.finish()
+        assert [fact.draft.sources for fact in agent.core.current()] == [(second,)]
+        assert not any("划船" in episode.event.text for _, episode in agent.store.cache.episodes_citing([first]))
