@@ -28,22 +28,22 @@ def fact(id_: str, text: str, *, days: float = 1, **draft: object) -> Fact:
 FACTS = [
     fact("taste", "用户喜欢莫兰迪色系", keyword="审美", target="莫兰迪色系"),
     fact("food", "用户不吃香菜", keyword="喜好", target="香菜", polarity=-1, days=2),
-    fact("name", "木木是南京人", keyword="家乡", target="南京", entity="木木", days=3),
-    fact("roommate", "小林是木木的室友", keyword="室友", target="小林", kind="relation", days=4),
+    fact("name", "朵朵是南京人", keyword="家乡", target="南京", entity="朵朵", days=3),
+    fact("roommate", "小林是朵朵的室友", keyword="室友", target="小林", kind="relation", days=4),
     fact("friend", "小林最喜欢香菜", keyword="喜好", target="香菜", entity="小林", days=5),
     fact("boss", "小林和老周一起开店", keyword="合伙人", target="老周", entity="小林", kind="relation", days=6),
     fact("guest", "小林常请用户吃火锅", keyword="饭友", target="用户", entity="小林", kind="relation", days=7),
-    fact("sea", "祁煜答应在5月20日木木生日那天陪她看海", keyword="约定", target="user", entity="character", kind="relation",
+    fact("sea", "沈砚答应在5月20日朵朵生日那天陪她看海", keyword="约定", target="user", entity="character", kind="relation",
          days=400),
-    fact("glass", "祁煜的眼睛是蓝紫色", keyword="眼睛", target="蓝紫色", entity="祁煜", days=9),
+    fact("glass", "沈砚的眼睛是蓝紫色", keyword="眼睛", target="蓝紫色", entity="沈砚", days=9),
     fact("cats", "猫怕黄瓜", keyword="习性", target="黄瓜", entity="猫", generic=True, days=10),
-    fact("dusk", "黄昏的画廊里，木木的裙子被染成红色", keyword="画廊", kind="picture", days=11),
+    fact("dusk", "黄昏的画廊里，朵朵的裙子被染成红色", keyword="画廊", kind="picture", days=11),
 ]  # fmt: skip
-INDEX = EntityIndex(FACTS, user_name="木木", character_name="祁煜")
+INDEX = EntityIndex(FACTS, user_name="朵朵", character_name="沈砚")
 
 
 def search(*words: str, version: Version = "v23_es", facts: Sequence[Fact] = (), **more: object) -> list[Found]:
-    index = EntityIndex(facts, user_name="木木", character_name="祁煜") if facts else INDEX
+    index = EntityIndex(facts, user_name="朵朵", character_name="沈砚") if facts else INDEX
     return index.search([(word, None) for word in words], now=NOW, version=version, **more)  # type: ignore[arg-type]
 
 
@@ -59,7 +59,7 @@ def labels(found: Sequence[Found]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("entity", ["小林", "朋友", "我朋友", "木木的妹妹", "friend", "user's friend", "祁煜的姐姐"])
+@pytest.mark.parametrize("entity", ["小林", "朋友", "我朋友", "朵朵的妹妹", "friend", "user's friend", "沈砚的姐姐"])
 def test_a_friends_taste_is_never_the_users(entity: str, version: Version) -> None:
     told = fact("f", f"{entity}喜欢香菜", keyword="喜好", target="香菜", entity=entity)
     mine = fact("u", "用户讨厌香菜", keyword="喜好", target="香菜")
@@ -68,9 +68,9 @@ def test_a_friends_taste_is_never_the_users(entity: str, version: Version) -> No
     assert found["f"] == {"v18": "其他属性", "v22": "属性", "v23": "特殊实体属性", "v23_es": "特殊实体属性"}[version]
 
 
-@pytest.mark.parametrize("entity", ["user", "用户", "我", "User", "木木", ""])
+@pytest.mark.parametrize("entity", ["user", "用户", "我", "User", "朵朵", ""])
 def test_the_user_is_known_by_every_name(entity: str) -> None:
-    assert group(FactDraft("住在杭州", (), entity=entity), "木木", "祁煜") == "user.attribute"
+    assert group(FactDraft("住在杭州", (), entity=entity), "朵朵", "沈砚") == "user.attribute"
 
 
 def test_a_relation_of_someone_else_with_the_user_is_told_from_one_among_others() -> None:
@@ -131,11 +131,11 @@ def test_one_character_searches_keywords_but_from_v23_on_no_descriptions() -> No
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_names_of_user_and_character_find_nothing(version: Version) -> None:
-    assert search("木木", "祁煜", "用户", version=version) == []
+    assert search("朵朵", "沈砚", "用户", version=version) == []
 
 
 def test_a_part_of_a_name_does_not_find_every_fact_of_its_bearer() -> None:
-    index = EntityIndex([fact("a", "林小雨住在杭州", keyword="住址")], user_name="林小雨", character_name="祁煜")
+    index = EntityIndex([fact("a", "林小雨住在杭州", keyword="住址")], user_name="林小雨", character_name="沈砚")
     assert index.search([("小雨", None)], now=NOW) == []
 
 
@@ -144,7 +144,7 @@ def test_limits_and_empty_searches(version: Version) -> None:
     assert len(search("喜好", "小林", "约定", version=version, limit=1)) == 1
     assert search("喜好", version=version, limit=0) == []
     assert search(version=version) == search("", " ", "!!", "没有的词", version=version) == []
-    empty = EntityIndex([], user_name="木木", character_name="祁煜")
+    empty = EntityIndex([], user_name="朵朵", character_name="沈砚")
     assert empty.search([("喜好", None)], now=NOW, version=version) == []
 
 
@@ -161,7 +161,7 @@ def test_v23_es_weighs_field_level_and_age() -> None:
         fact("a", "在海边", keyword="生日会", days=30),
         fact("b", "在生日那天", keyword="约定", entity="灯塔", days=0),
     ]
-    found = EntityIndex(facts, user_name="木木", character_name="祁煜").search([("生日", None), ("灯塔", 6)], now=NOW)
+    found = EntityIndex(facts, user_name="朵朵", character_name="沈砚").search([("生日", None), ("灯塔", 6)], now=NOW)
     by_id = {one.fact.id: one.score for one in found}
     assert by_id["a"] == pytest.approx(0.8 * 3 / 4 + 0.2 * math.exp(-1))
     assert by_id["b"] == pytest.approx(0.8 * (1 + 2 * 6 / 12) / 3 + 0.2)
@@ -218,8 +218,8 @@ _FACT = st.builds(
     lambda number, text, keyword, entity, target, kind, generic: fact(
         str(number), text, keyword=keyword, entity=entity, target=target, kind=kind, generic=generic, days=number % 5
     ),
-    st.integers(0, 10**6), _TEXT, _WORD, st.sampled_from(["user", "character", "木木", "小林", "猫"]),
-    st.sampled_from(["", "user", "祁煜", "老周"]), st.sampled_from(["attribute", "relation", "picture"]), st.booleans(),
+    st.integers(0, 10**6), _TEXT, _WORD, st.sampled_from(["user", "character", "朵朵", "小林", "猫"]),
+    st.sampled_from(["", "user", "沈砚", "老周"]), st.sampled_from(["attribute", "relation", "picture"]), st.booleans(),
 )  # fmt: skip
 _ASKED = st.lists(st.tuples(_WORD.filter(lambda word: word.strip("t")), st.none() | st.integers(1, 14)), max_size=6)
 
@@ -240,8 +240,8 @@ PLAIN = {
 def kinds(draft: FactDraft) -> set[str]:
     if draft.kind == "picture":
         return {"picture"}
-    whose = {"user": "user", "木木": "user", "character": "character"}.get(draft.entity, "other")
-    with_the_two = draft.kind == "relation" and whose == "other" and draft.target in ("user", "祁煜")
+    whose = {"user": "user", "朵朵": "user", "character": "character"}.get(draft.entity, "other")
+    with_the_two = draft.kind == "relation" and whose == "other" and draft.target in ("user", "沈砚")
     kind = "b" if with_the_two else draft.kind[0]
     return {f"{whose}.{kind}"} | ({f"special.{kind}"} if whose == "other" and not draft.generic else set())
 
@@ -258,7 +258,7 @@ def plain(facts: Sequence[Fact], asked: Sequence[Asked], version: Version) -> li
             draft = facts[i].draft
             if i in taken or not kinds(draft) & set(members):
                 continue
-            entity = "" if draft.entity in ("user", "character", "木木") else draft.entity
+            entity = "" if draft.entity in ("user", "character", "朵朵") else draft.entity
             texts = {"k": draft.keyword, "e": entity, "d": draft.text}
             hits, total = [], 0.0
             for word, weight in weights.items():
@@ -280,7 +280,7 @@ def plain(facts: Sequence[Fact], asked: Sequence[Asked], version: Version) -> li
 def test_every_version_finds_what_a_plain_nested_loop_finds(
     version: Version, facts: list[Fact], asked: list[Asked]
 ) -> None:
-    found = EntityIndex(facts, user_name="木木", character_name="祁煜").search(asked, now=NOW, version=version)
+    found = EntityIndex(facts, user_name="朵朵", character_name="沈砚").search(asked, now=NOW, version=version)
     assert [(one.fact.id, one.matched, round(one.score, 9)) for one in found] == plain(facts, asked, version)
 
 
@@ -288,7 +288,7 @@ def test_every_version_finds_what_a_plain_nested_loop_finds(
 def test_an_index_made_from_the_one_before_is_the_same_as_a_new_one(
     facts: list[Fact], more: list[Fact], data: st.DataObject
 ) -> None:
-    names = {"user_name": "木木", "character_name": "祁煜"}
+    names = {"user_name": "朵朵", "character_name": "沈砚"}
     before = EntityIndex(facts, **names)
     now_known = {one.id: one for one in [*facts, *more] if data.draw(st.booleans())}.values()
     asked: list[Asked] = [("猫", None), ("生日", 7), ("海边", 3), ("恤", 9)]
@@ -306,7 +306,7 @@ class Told:
 
 
 def recipe(facts: list[Fact]) -> Entities:
-    return Entities(lambda: list(facts), Told(), user_name="木木", character_name="祁煜")
+    return Entities(lambda: list(facts), Told(), user_name="朵朵", character_name="沈砚")
 
 
 def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
@@ -318,9 +318,9 @@ def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
 
 
 def test_the_characters_last_reply_is_heard_but_never_before_the_users_words() -> None:
-    reply = "祁煜：约定了去看海，画廊、灯塔、潮水、贝壳、海鸥、渔火、礁石、帆船、珊瑚、水母，你都喜欢吗？"
+    reply = "沈砚：约定了去看海，画廊、灯塔、潮水、贝壳、海鸥、渔火、礁石、帆船、珊瑚、水母，你都喜欢吗？"
     expansion = recipe(FACTS).expansion("香菜呢", reply)
-    assert expansion.base[0] == "香菜" and len(expansion.base) == 10 and "祁煜" not in expansion.base
+    assert expansion.base[0] == "香菜" and len(expansion.base) == 10 and "沈砚" not in expansion.base
 
 
 def test_facts_are_found_by_whom_the_reply_names_and_not_by_its_other_words() -> None:
@@ -352,5 +352,5 @@ def ids_of(entities: Entities, text: str) -> list[str]:
 
 def test_the_shipped_table_leads_from_a_word_to_a_fact_that_lacks_it() -> None:
     facts = [fact("a", "用户花生过敏", keyword="过敏", target="花生")]
-    entities = Entities(lambda: facts, shipped(), user_name="木木", character_name="祁煜")
+    entities = Entities(lambda: facts, shipped(), user_name="朵朵", character_name="沈砚")
     assert ids_of(entities, "晚上去吃海鲜怎么样") == ["a"]
