@@ -31,7 +31,7 @@ TOLD = {
 
 
 def memory(told: dict[str, tuple[str, ...]] = TOLD, **more: int) -> Cooccurrence:
-    source = Cooccurrence(names=["木木", "祁煜"], **more)
+    source = Cooccurrence(names=["朵朵", "沈砚"], **more)
     take(source, None, told)
     return source
 
@@ -72,7 +72,7 @@ def test_single_characters_are_left_out() -> None:
 
 
 def test_names_of_user_and_character_are_left_out() -> None:
-    assert memory({"e": ("木木", "祁煜", "用户", "海边", "贝壳")}).associations("海边") == memory(
+    assert memory({"e": ("朵朵", "沈砚", "用户", "海边", "贝壳")}).associations("海边") == memory(
         {"e": ("海边", "贝壳")}
     ).associations("海边")
 
