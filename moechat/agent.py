@@ -105,6 +105,7 @@ class Agent:
             self.store, self.episodes, self.dense, self._prompts, around.understanding,
             lambda: self.config.reflection,
         )  # fmt: skip
+        self._keeping = Keeping(self)
         self._maintenance = Maintenance(
             self.store, self.core, self._prompts, lambda: self.character, around.understanding,
             lambda: Limits(**self.config.forgetting.model_dump(exclude={"merges"})),
@@ -181,7 +182,8 @@ class Agent:
     @property
     def keeping(self) -> Keeping:
         """The memories, to look after by hand."""
-        return Keeping(self, self._maintenance.limits())
+        self._keeping.limits = self._maintenance.limits()
+        return self._keeping
 
     # ---- one turn
 

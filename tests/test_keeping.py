@@ -558,3 +558,23 @@ def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House
     agent.finish()
     house.close()
     assert holding(home.folder, "海边放风筝，", "铜钥匙", "野餐", "放风筝的海边") == []
+
+
+def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house: House) -> None:
+    keeping = talked(house)
+    keeping.limits = Limits(cap=2, share=0.5)
+    known, happened = only(keeping, "fact"), only(keeping, "event")
+
+    def first() -> set[str]:
+        told = keeping.forecasts(keeping.listed(KINDS).memories)
+        assert told.keys() == {known.id, happened.id}, "exchanges do not fade"
+        return {id_ for id_, one in told.items() if one.first}
+
+    (weaker,) = first()
+    house.agent().store.state.touch([weaker], NOW)
+    assert first() == {known.id, happened.id} - {weaker}
+    keeping.pin(list(first()))
+    assert first() == set(), "half of one is none"
+    assert keeping.get(weaker).forecast.fullness == 1.0  # type: ignore[union-attr]
+    keeping.archive([weaker])
+    assert keeping.get(weaker).forecast.fullness == 0.5  # type: ignore[union-attr]

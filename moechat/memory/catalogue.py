@@ -70,12 +70,21 @@ class Details:
     forecast_text: str = ""
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What the forecast of each memory needs of all: ids of those that go ``first``, and how full memory is."""
+
+    first: Collection[str]
+    fullness: float
+
+
 class Catalogue:
     """The memories of one agent. Every look follows what hands and other processes changed first."""
 
     def __init__(self, agent: Agent, limits: Limits | None = None) -> None:
         self._agent, self._store = agent, agent.store
         self.limits = limits or Limits()
+        self._standing: tuple[object, Standing] | None = None
 
     def listed(
         self,
@@ -92,12 +101,13 @@ class Catalogue:
         words = search.casefold().split()
         found: list[Place] = []
         if "fact" in kinds:
-            found += [(f.at.timestamp(), "fact", f.id, 0) for f in self._facts() if _has(_words_of(f), words)]
+            held = [f for f in self._facts() if not words or _has(_words_of(f), words)]
+            found += [(f.at.timestamp(), "fact", f.id, 0) for f in held]
         found += self._episode_rows([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
             found += self._exchange_rows(words)
         gone = self._store.state.archived
-        found = sorted((one for one in found if (one[2] in gone) == archived), key=lambda one: one[:3], reverse=True)
+        found = sorted((one for one in found if (one[2] in gone) == archived), reverse=True)
         part = found[offset : offset + limit if limit else None]
         return Page(self._loaded(part), len(found))
 
@@ -156,11 +166,7 @@ class Catalogue:
         return next(iter(self._store.cache.episodes(list(self._rows_of_episodes([id_]).values()))), None)
 
     def _rows_of_episodes(self, ids: Sequence[str]) -> dict[str, int]:
-        wanted = set(ids)
-        if not wanted:
-            return {}
-        told = self._store.cache.all("SELECT id, row FROM episodes WHERE alive = 1")
-        return {id_: row for id_, row in told if id_ in wanted}
+        return self._store.cache.rows_of_episodes(ids)
 
     def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
         if not kinds:
@@ -235,22 +241,33 @@ class Catalogue:
         fades: bool = True,
         **links: Sequence[str],
     ) -> Details:
-        found = {name: self.memories(ids) for name, ids in links.items()}
+        loaded = {one.id: one for one in self.memories([id_, *(one for ids in links.values() for one in ids)])}
+        found = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}
         told, said = None, ""
         if fades:
-            told = self.forecast(id_, at, by)
+            told = self._forecast(id_, at, by, self._stand())
             said = forgetting.in_words(told, self._agent.now(), self._agent.character.language)
         parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
-        return Details(self.memories([id_])[0], **found, fields=parts, forecast=told, forecast_text=said)
+        return Details(loaded[id_], **found, fields=parts, forecast=told, forecast_text=said)
 
-    def forecast(self, id_: str, at: datetime, by: str) -> Forecast:
-        """What becomes of a fact or an episode that nobody uses."""
-        known = forgetting.traces(self._store)
-        goes = forgetting.over_cap(known, 0, self.limits.share)
+    def forecasts(self, memories: Iterable[Memory]) -> dict[str, Forecast]:
+        """What becomes of facts and episodes that nobody uses, by id; exchanges do not fade."""
+        stand = self._stand()
+        return {one.id: self._forecast(one.id, one.at, one.by, stand) for one in memories if one.kind != "exchange"}
+
+    def _forecast(self, id_: str, at: datetime, by: str, stand: Standing) -> Forecast:
         trace = forgetting.trace(self._store, id_, at.timestamp(), by)
-        return forgetting.forecast(
-            trace, self._agent.now(), first=id_ in goes, fullness=len(known) / max(self.limits.cap, 1)
-        )
+        return forgetting.forecast(trace, self._agent.now(), first=id_ in stand.first, fullness=stand.fullness)
+
+    def _stand(self) -> Standing:
+        """Where memory stands; looked through again only when a memory, or the use of one, has changed."""
+        cache, state, limits = self._store.cache, self._store.state, self.limits
+        key = (cache.identity(), cache.generation(), state, state.changes, limits)
+        if self._standing is None or self._standing[0] != key:
+            known = forgetting.traces(self._store)
+            goes = frozenset(forgetting.over_cap(known, 0, limits.share))
+            self._standing = (key, Standing(goes, len(known) / max(limits.cap, 1)))
+        return self._standing[1]
 
 
 def _has(text: str, words: Sequence[str]) -> bool:

@@ -137,10 +137,11 @@ def traces(store: FileStore) -> list[Trace]:
 
 def trace(store: FileStore, id_: str, born: float, by: str) -> Trace:
     """``born`` in epoch seconds."""
-    state = store.state
-    moments = [moment.timestamp() for moment in (state.recalled(id_), state.updated(id_)) if moment]
+    state, used = store.state, born
+    if id_ in state.access or id_ in state.gains:
+        used = max([born, *(moment.timestamp() for moment in (state.recalled(id_), state.updated(id_)) if moment)])
     kept: Kept = "pinned" if id_ in state.pinned else by if by in ("owner", "author") else ""  # type: ignore[assignment]
-    return Trace(id_, state.strength(id_), max([born, *moments]), kept)
+    return Trace(id_, state.strength(id_), used, kept)
 
 
 def last_talk(store: FileStore) -> datetime | None:

@@ -369,6 +369,22 @@ class Cache:
         """Whether an episode came or went after a generation."""
         return bool(self.all("SELECT 1 FROM episodes WHERE gen > ? LIMIT 1", (generation,)))
 
+    def rows_of_episodes(self, ids: Sequence[str]) -> dict[str, int]:
+        """Episode id → its row, of live ones."""
+        found: dict[str, int] = {}
+        for part in _parts(ids):
+            marks = ",".join("?" * len(part))
+            found.update(self.all(f"SELECT id, row FROM episodes WHERE alive = 1 AND id IN ({marks})", part))
+        return found
+
+    def rows_citing(self, ids: Sequence[str]) -> list[int]:
+        """Rows of the live episodes that cite one of these exchanges."""
+        found: list[int] = []
+        for part in _parts(ids):
+            marks = ",".join("?" * len(part))
+            found += [row for (row,) in self.all(f"SELECT row FROM episode_sources WHERE source IN ({marks})", part)]
+        return found
+
     def files_of_episodes(self, ids: Sequence[str]) -> dict[str, str]:
         """Episode id → the notes file that it stands in."""
         found: dict[str, str] = {}

@@ -24,6 +24,7 @@ from moechat.store.log import Entry, encode
 from moechat.store.records import Signature
 
 LOG = "log.jsonl"
+NO_GROUNDS = '"evidence": []'  # in the cache's data of an episode that rests on no other
 _COPY = re.compile(r"\.(?:log\.jsonl|state\.jsonl|core_mem\.yml|history\.yaml|.*\.ya?ml)\.\w{8}")  # records.replace
 
 
@@ -55,7 +56,7 @@ def gone(store: FileStore, *, exchanges: Collection[str], episodes: Collection[s
     lost = {fact.id for fact in known if fact.id in asked["facts"] or _rests(fact.by, fact.draft.sources, exchanges)}
     while more := {f.id for f in known if f.consolidated and f.id not in lost and lost.intersection(f.supersedes)}:
         lost |= more
-    told = _episodes(store)
+    told = _concerned(store, asked["episodes"], exchanges)
     ended = {e.id for e in told if e.id in asked["episodes"] or _rests(e.by, e.event.sources, exchanges)}
     while more := {e.id for e in told if e.id not in ended and _rests(e.by, e.evidence, ended)}:
         ended |= more
@@ -72,9 +73,15 @@ def _rests(by: str, grounds: Sequence[str], lost: Collection[str]) -> bool:
     return all(g in lost for g in grounds) and bool(grounds) if by == "owner" else any(g in lost for g in grounds)
 
 
-def _episodes(store: FileStore) -> list[Episode]:
-    rows = store.cache.all("SELECT row FROM episodes WHERE alive = 1 ORDER BY row")
-    return store.cache.episodes([row for (row,) in rows])
+def _concerned(store: FileStore, ids: Collection[str], exchanges: Collection[str]) -> list[Episode]:
+    """The episodes that may go: those that are asked for, that cite one of the exchanges, or that rest on others."""
+    rows = set(store.cache.rows_of_episodes(list(ids)).values())
+    rows |= set(store.cache.rows_citing(list(exchanges)))
+    rows |= {
+        row
+        for (row,) in store.cache.all("SELECT row FROM episodes WHERE alive = 1 AND instr(data, ?) = 0", (NO_GROUNDS,))
+    }
+    return store.cache.episodes(sorted(rows))
 
 
 def _other_words(store: FileStore, id_: str) -> list[str]:

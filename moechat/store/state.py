@@ -45,10 +45,13 @@ class State:
         self._lines = JsonLines(path)
         self.masked = 0
         """Grows whenever what is hidden (archived or missing) may have changed."""
+        self.changes = 0
+        """Grows with whatever changes here."""
         self._clear()
 
     def _clear(self) -> None:
         self.masked += 1
+        self.changes += 1
         self.access: dict[str, tuple[str, int]] = {}
         self.gains: dict[str, tuple[int, str]] = {}
         self.archived: set[str] = set()
@@ -92,6 +95,7 @@ class State:
 
     def _apply(self, entries: Sequence[Entry]) -> None:
         self._read += len(entries)
+        self.changes += len(entries)
         for entry in entries:
             try:
                 _STEPS[entry["op"]](self, entry)
@@ -196,6 +200,7 @@ class State:
                 del known[id_]
         self.archived -= gone
         self.masked += 1
+        self.changes += 1
         self.pinned -= gone
         self.uses = [id_ for id_ in self.uses if id_ not in gone]
         if self._lines.path.exists():
