@@ -11,15 +11,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from moechat.errors import MoeChatError
+from moechat.model import Lore
 
 if TYPE_CHECKING:
     from moechat.house import House
-    from moechat.model import Episode, Fact
-    from moechat.store.official import Official
+    from moechat.store.official import Item, Official
 
 Open = Callable[..., "House"]
 Command = Callable[..., argparse.ArgumentParser]
-LISTS = ("keywords", "related")  # keys whose value is a list, written with commas
+KINDS = ("event", "fact", "lore")
+LISTS = ("keywords", "related", "keys")  # keys whose value is a list, written with commas
 
 
 def add(commands: Any, command: Command, open_house: Open) -> None:
@@ -28,7 +29,7 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     group = commands.add_parser("official", help=told, description=told)
     actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def one(name: str, run: Callable[[argparse.Namespace, Official], Iterable[Episode | Fact]], words: str) -> Any:
+    def one(name: str, run: Callable[[argparse.Namespace, Official], Iterable[Item]], words: str) -> Any:
         def opened(args: argparse.Namespace) -> int:
             with _official(args, open_house) as official:
                 _print(args, run(args, official))
@@ -39,16 +40,21 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
         return made
 
     listed = one("list", _list, "the author's memories, in the order of their files")
-    listed.add_argument("--type", choices=["event", "fact"], help="one sort of them")
+    listed.add_argument("--type", choices=KINDS, help="one sort of them")
     listed.add_argument("--search", default="", metavar="TEXT", help="what has these words, best first")
     listed.add_argument("--limit", type=int, default=50, metavar="N", help="how many (default: 50; 0: all)")
     show = one("show", lambda args, official: [official.get(id_) for id_ in args.ids], "every key of a memory")
     show.add_argument("ids", nargs="+", metavar="ID", help="ids, as `official list` shows them")
     made = one("add", _add, "write a memory")
-    made.add_argument("type", choices=["event", "fact"], help="what happened, or what is known")
+    made.add_argument("type", choices=KINDS, help="what happened, what is known, or an entry of the world book")
     made.add_argument("text", metavar="TEXT", help="in words; {{user}} and {{char}} stand for the names")
-    made.add_argument("--id", metavar="ID", help="the record's key (default: one is made)")
-    _keys(made, "further keys of events.yaml or facts.yaml, e.g. place=海边 keywords=风筝,海")
+    made.add_argument(
+        "--id", metavar="ID", help="the record's key (default: one is made; an entry's is its file and keyword)"
+    )
+    _keys(
+        made,
+        "further keys of the file, e.g. place=海边 keywords=风筝,海; an entry of the world book needs keyword=渡口",
+    )
     edit = one("edit", lambda args, official: [official.update(args.id, _values(args.set))], "change keys of a memory")
     edit.add_argument("id", metavar="ID", help="an id, as `official list` shows it")
     _keys(edit, "what changes, e.g. text=… place=…; KEY= takes one out")
@@ -65,21 +71,20 @@ def _official(args: argparse.Namespace, open_house: Open) -> Iterator[Official]:
     with open_house(args, looks=True) as house:
         official = house.agent(args.character).official
         yield official
-        for problem in official.problems:
+        for problem in (*official.problems, *official.lore.problems):
             print(f"moechat: {problem}", file=sys.stderr)
 
 
-def _list(args: argparse.Namespace, official: Official) -> Iterable[Episode | Fact]:
+def _list(args: argparse.Namespace, official: Official) -> Iterable[Item]:
     found = official.search(args.search, args.type, sys.maxsize) if args.search else official.listed(args.type)
     return found[: max(args.limit, 0) or None]
 
 
-def _add(args: argparse.Namespace, official: Official) -> Iterable[Episode | Fact]:
-    write = official.add_event if args.type == "event" else official.add_fact
-    return [write({"text": args.text, **_values(args.set)}, args.id)]
+def _add(args: argparse.Namespace, official: Official) -> Iterable[Item]:
+    return [official.add(args.type, {"text": args.text, **_values(args.set)}, args.id)]
 
 
-def _delete(args: argparse.Namespace, official: Official) -> Iterable[Episode | Fact]:
+def _delete(args: argparse.Namespace, official: Official) -> Iterable[Item]:
     gone = [official.get(id_) for id_ in args.ids]
     for id_ in args.ids:
         official.delete(id_)
@@ -98,7 +103,7 @@ def _values(pairs: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _print(args: argparse.Namespace, memories: Iterable[Episode | Fact]) -> None:
+def _print(args: argparse.Namespace, memories: Iterable[Item]) -> None:
     from moechat.store.official import as_row
 
     for memory in memories:
@@ -112,7 +117,14 @@ def _print(args: argparse.Namespace, memories: Iterable[Episode | Fact]) -> None
             about = " ".join(
                 f"{key}={','.join(value) if isinstance(value, list) else value}"
                 for key, value in rest.items()
-                if args.action == "show" and value not in ("", False)
+                if args.action == "show" and value not in ("", False, [])
             )
-            day = f" {memory.at:%Y-%m-%d}" if memory.at.year > 1970 else ""
-            print(f"{row['id']} [{row['type']}{day}] {' '.join(row['text'].split())}{f'  ({about})' if about else ''}")
+            text = " ".join(row["text"].split())
+            print(f"{row['id']} [{row['type']}{_mark(memory)}] {text}{f'  ({about})' if about else ''}")
+
+
+def _mark(memory: Item) -> str:
+    """The day of a memory; of an entry of the world book whether it is switched off."""
+    if isinstance(memory, Lore):
+        return "" if memory.enabled else " off"
+    return f" {memory.at:%Y-%m-%d}" if memory.at.year > 1970 else ""

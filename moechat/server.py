@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from moechat.errors import ConfigError, MoeChatError, NotFound, PathError
 from moechat.serving.agents import Agents, Busy
 from moechat.serving.guard import Guard, error_body, is_loopback
-from moechat.store.official import FieldError
+from moechat.store.fields import FieldError
 
 if TYPE_CHECKING:
     import socket

@@ -33,12 +33,18 @@ def stamp(path: Path) -> Stamp | None:
 def text(path: Path) -> str:
     """The whole of a UTF-8 file, without a byte order mark. Raises DataError where it is not there or not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError(path, "this is not UTF-8 text; save the file as UTF-8", line=line) from error
+        return decoded(path.read_bytes(), path)
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from error
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """The text of a file's bytes, without a byte order mark, its lines ended by newlines. Raises DataError."""
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise DataError(path, "this is not UTF-8 text; save the file as UTF-8", line=line) from error
 
 
 def read(path: Path, *, as_text: bool = False) -> Any:

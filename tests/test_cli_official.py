@@ -29,7 +29,7 @@ def run(home: Home, capsys: pytest.CaptureFixture[str], *words: str) -> list[dic
 
 
 def test_the_store_is_listed_and_searched(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(run(home, capsys, "list", "--limit", "0")) == 24 + 35
+    assert len(run(home, capsys, "list", "--limit", "0")) == 24 + 35 + 6
     assert len(run(home, capsys, "list", "--type", "fact", "--limit", "5")) == 5
     assert run(home, capsys, "list", "--search", "六下回声")[0]["id"] == "e006"
 

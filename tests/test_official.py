@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from moechat.errors import DataError, NotFound
 from moechat.model import Episode, Fact
 from moechat.store import records
-from moechat.store.official import FieldError, Official
+from moechat.store.fields import FieldError
+from moechat.store.official import Official
 
 ZONE = ZoneInfo("Asia/Shanghai")
 EVENTS = """\
@@ -128,10 +129,10 @@ def test_a_new_name_of_the_user_is_filled_in(tmp_path: Path) -> None:
 
 def test_adding_leaves_every_byte_that_was_there(tmp_path: Path) -> None:
     store = build(tmp_path)
-    event = store.add_event(
-        {"text": "{{user}}学会了骑车", "keywords": ["骑车"], "importance": 0.5, "time": "2024-05-01"}
+    event = store.add(
+        "event", {"text": "{{user}}学会了骑车", "keywords": ["骑车"], "importance": 0.5, "time": "2024-05-01"}
     )
-    fact = store.add_fact({"text": "猫怕水", "entity": "猫", "generic": True}, "cats")
+    fact = store.add("fact", {"text": "猫怕水", "entity": "猫", "generic": True}, "cats")
     assert (tmp_path / "events.yaml").read_bytes().startswith(EVENTS.encode())
     assert (tmp_path / "facts.yaml").read_bytes().startswith(FACTS.encode())
     assert event.event.text == "小棠学会了骑车" and fact.draft.generic and fact.id == "cats"
@@ -178,7 +179,7 @@ def test_a_file_that_is_not_text_is_never_written(tmp_path: Path) -> None:
     (tmp_path / "events.yaml").write_bytes("旧:\n  text: 编码\n".encode("gbk"))
     store = Official(tmp_path)
     with pytest.raises(DataError, match=r"events\.yaml"):
-        store.add_event({"text": "新的"})
+        store.add("event", {"text": "新的"})
     assert (tmp_path / "events.yaml").read_bytes() == "旧:\n  text: 编码\n".encode("gbk")
 
 
@@ -188,7 +189,7 @@ def test_line_ends_of_the_file_are_kept(tmp_path: Path, end: str) -> None:
     (tmp_path / "events.yaml").write_bytes(text.encode())
     store = Official(tmp_path, zone=ZONE)
     store.update("lighthouse", {"place": "顶层"})
-    store.add_event({"text": "又一件事"})
+    store.add("event", {"text": "又一件事"})
     data = (tmp_path / "events.yaml").read_bytes()
     assert [one.event.text for one in store.episodes()][1:] == ["下了第一场雪", "又一件事"]
     assert data.count(b"\n") == data.count(b"\r\n")
@@ -213,7 +214,7 @@ def test_a_value_that_cannot_be_is_named_with_its_field_and_nothing_is_written(
 ) -> None:
     store = build(tmp_path)
     with pytest.raises(FieldError, match=remedy) as error:
-        store.add_event(values)
+        store.add("event", values)
     assert error.value.field == field
     assert (tmp_path / "events.yaml").read_text(encoding="utf-8") == EVENTS
 
@@ -221,7 +222,7 @@ def test_a_value_that_cannot_be_is_named_with_its_field_and_nothing_is_written(
 @pytest.mark.parametrize("id_", ["", "a b", "a: b", "x" * 65, "-x", "../x", "violin"])
 def test_an_id_must_be_new_and_a_plain_word(tmp_path: Path, id_: str) -> None:
     with pytest.raises(FieldError, match="id"):
-        build(tmp_path).add_event({"text": "x"}, id_)
+        build(tmp_path).add("event", {"text": "x"}, id_)
 
 
 def test_search_finds_the_phrase_first_and_then_shared_words(tmp_path: Path) -> None:
@@ -237,7 +238,9 @@ def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
     build(tmp_path)
     stores = [Official(tmp_path, zone=ZONE) for _ in range(3)]
     threads = [
-        threading.Thread(target=lambda store=store, n=n: [store.add_fact({"text": f"{n}的第{i}件"}) for i in range(5)])
+        threading.Thread(
+            target=lambda store=store, n=n: [store.add("fact", {"text": f"{n}的第{i}件"}) for i in range(5)]
+        )
         for n, store in enumerate(stores)
     ]
     for thread in threads:
@@ -257,7 +260,7 @@ def test_any_text_comes_back_as_it_was_written(
 ) -> None:
     folder = tmp_path_factory.mktemp("official")
     store = build(folder)
-    made = store.add_event({"text": text, "place": place, "keywords": words})
+    made = store.add("event", {"text": text, "place": place, "keywords": words})
     store.update("snow", {"text": text})
     _, parsed = records.read(folder / "events.yaml")
     held = {record.key: record.value for record in parsed.records}

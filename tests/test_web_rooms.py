@@ -367,13 +367,18 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
     event = Event(EVIL, sources, topic=EVIL.replace(">", "")[:40], place=EVIL, keywords=(EVIL,), insight=EVIL)
     with agent.store.writing():
         agent.store.derived.put_episodes([Episode("evil", agent.now(), event)])
-    author_room.store_of(agent).add_fact({"text": EVIL, "entity": EVIL, "keyword": EVIL}, "evil-too")
+    store = author_room.store_of(agent)
+    store.add("fact", {"text": EVIL, "entity": EVIL, "keyword": EVIL}, "evil-too")
+    entry = store.add("lore", {"text": EVIL, "keyword": EVIL, "keys": [EVIL]})
     author = do(agent, MEMORY_ROOM, "store", value="author")
     looks = [
         MEMORY_ROOM,
         author,
         do(agent, author, "open", id="evil-too"),
         do(agent, author, "edit", id="evil-too"),
+        do(agent, author, "open", id=entry.id),
+        do(agent, author, "edit", id=entry.id),
+        do(agent, author, "forget", id=entry.id),
         TOPIC_ROOM,
     ]
     looks += [do(agent, MEMORY_ROOM, what, id="evil") for what in ("open", "edit", "forget")]

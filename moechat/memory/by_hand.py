@@ -11,8 +11,8 @@ from moechat.ai import topic_rules
 from moechat.ai.importance import rate
 from moechat.language import when, words
 from moechat.model import Event
+from moechat.store.fields import FieldError, Values, written
 from moechat.store.formats import local
-from moechat.store.official import FieldError, Values, written
 
 Kind = Literal["fact", "event"]
 KEYS: Mapping[Kind, tuple[str, ...]] = {

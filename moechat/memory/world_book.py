@@ -1,15 +1,7 @@
 """The world book: what the author of a character wrote about its world, found by meaning and by name.
 
-``data_base/*.yaml`` holds ``keyword: description``, or the fuller form::
-
-    keyword:
-      text: description
-      keys: [other name, another]     # found literally, beside the keyword itself
-      constant: true                  # always there
-      enabled: false                  # never there
-
-What is embedded is the whole entry, names and description as one passage; the original's keyword alone (CONTRACTS: A,
-world book) is the compat ``embeds="keyword"``.
+The files are those of ``store.lore``. What is embedded is the whole entry, names and description as one passage; the
+original's keyword alone (CONTRACTS: A, world book) is the compat ``embeds="keyword"``.
 
 Conversation never writes these files; people do. A changed file is read again at ``refresh``, a deleted one is
 forgotten, and one that does not parse keeps the entries it last had until it parses again. A faulty entry costs itself.
@@ -17,13 +9,12 @@ forgotten, and one that does not parse keeps the entries it last had until it pa
 
 from __future__ import annotations
 
-import difflib
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +22,7 @@ from moechat import yaml_file
 from moechat.errors import DataError, EmbeddingError, MoeChatError
 from moechat.index.vector import FlatIndex, flat_index, meets
 from moechat.model import Hit, Lore
+from moechat.store import lore
 
 Embed = Callable[[Sequence[str], str], np.ndarray]
 
@@ -41,9 +33,6 @@ PASSAGES: Mapping[str, Callable[[Lore], str]] = {
     "keyword": lambda entry: entry.keyword,
 }
 
-_YES = frozenset({"true", "yes", "on", "1"})
-_NO = frozenset({"false", "no", "off", "0"})
-_ENTRY_KEYS = ("text", "keys", "constant", "enabled")
 _LETTER = re.compile(r"[a-z0-9_]")
 
 
@@ -94,7 +83,7 @@ class WorldBook:
     def refresh(self) -> bool:
         """Look at the files again; True if entries changed. Cheap where nothing did: one stat a file."""
         with self._writing:
-            files = {path.name: self._looked_at(path) for path in self._paths()}
+            files = {path.name: self._looked_at(path) for path in lore.paths(self.folder)}
             if files == self._files and self._complete:
                 return False
             changed = _all_entries(files) != self.entries
@@ -130,22 +119,16 @@ class WorldBook:
                 hits.append(_hit(entry, best[row], {"relevance": best[row]}, ()))
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _paths(self) -> list[Path]:
-        if not self.folder.is_dir():
-            return []
-        found = (path for path in self.folder.iterdir() if path.suffix in (".yaml", ".yml"))
-        return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
-
     def _looked_at(self, path: Path) -> _File:
         """The file as known, or read anew where it has changed."""
         known, stamp = self._files.get(path.name), yaml_file.stamp(path) or (0, 0, 0)
         if known is not None and known.stamp == stamp:
             return known
         try:
-            entries, problems = _read(path)
+            entries, problems = lore.read(path)
         except DataError as error:
             return _File(stamp, known.entries if known else (), (error,))
-        return _File(stamp, tuple(entries), tuple(problems))
+        return _File(stamp, tuple(entry for entry in entries if entry.enabled), tuple(problems))
 
     def _rebuild(self) -> None:
         entries = _all_entries(self._files)
@@ -218,61 +201,3 @@ def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str
     named = entry.keyword.casefold() in entry.text.casefold()
     text = entry.text if named else f"{entry.keyword}：{entry.text}"
     return Hit("lore", "lore", entry.id, text, score, features=features, words=words)
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
-def _read(path: Path) -> tuple[list[Lore], list[DataError]]:
-    """Entries of one file and what is wrong with others of it. Raises DataError where the file does not parse."""
-    source = yaml_file.text(path)
-    data = yaml_file.parse(source, path, as_text=True)
-    if data in (None, ""):
-        return [], []
-    if not isinstance(data, dict):
-        raise DataError(path, "expects `keyword: description` lines")
-    entries, problems = [], []
-    for keyword, value in data.items():
-        try:
-            entry = _entry(str(keyword).strip(), value, path)
-        except ValueError as error:
-            problems.append(DataError(path, f"{keyword}: {error}", line=_line_of(str(keyword), source)))
-        else:
-            entries += [entry] if entry else []
-    return entries, problems
-
-
-def _entry(keyword: str, value: Any, path: Path) -> Lore | None:
-    """One entry, None where it is switched off. Raises ValueError saying what is wrong with it."""
-    given = value if isinstance(value, dict) else {"text": value}
-    for key in given:
-        if key not in _ENTRY_KEYS:
-            near = difflib.get_close_matches(str(key), _ENTRY_KEYS, n=1)
-            raise ValueError(
-                f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(_ENTRY_KEYS)}")
-            )
-    text, keys = given.get("text", ""), given.get("keys", [])
-    if not keyword or not isinstance(text, str) or not text.strip():
-        raise ValueError("expects a keyword and a description in words")
-    if isinstance(keys, str):
-        keys = re.split(r"[,，、]", keys)
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise ValueError("keys expects a list of names, such as [one, two]")
-    if not _switch(given, "enabled", "true"):
-        return None
-    names = tuple(key.strip() for key in keys if key.strip())
-    return Lore(f"{path.name}#{keyword}", keyword, text.strip(), path.name, names, _switch(given, "constant", "false"))
-
-
-def _switch(given: dict[str, Any], key: str, default: str) -> bool:
-    value = given.get(key, default)
-    if not isinstance(value, str) or value.lower() not in _YES | _NO:
-        raise ValueError(f"{key} expects true or false")
-    return value.lower() in _YES
-
-
-def _line_of(keyword: str, source: str) -> int | None:
-    for number, line in enumerate(source.splitlines(), start=1):
-        if line.lstrip("\"'").startswith(keyword):
-            return number
-    return None

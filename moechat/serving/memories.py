@@ -2,7 +2,8 @@
 
 ``GET /memories`` lists and searches, ``GET /memories/{store}/{id}`` tells everything of one, ``POST /memories`` writes one,
 ``PATCH`` changes one, ``DELETE`` erases one for good (``PATCH {"archived": true}`` only hides it). What a memory of the
-author's may have is what ``events.yaml`` and ``facts.yaml`` may; the owner's events come from talk alone.
+author's may have is what ``events.yaml``, ``facts.yaml`` and the world book (``lore``) may; the owner's events come from
+talk alone.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from pydantic import Field
 
 from moechat.agent import Agent
 from moechat.memory.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
-from moechat.model import Episode, Fact
 from moechat.serving.agents import Agents
 from moechat.serving.queries import MAX_TEXT, Whose
-from moechat.store.official import FieldError, Values, as_row, written
+from moechat.store.fields import FieldError, Values, written
+from moechat.store.official import Item, as_row
 
 Store = Literal["user", "official"]
-Type = Literal["fact", "event", "reflection", "exchange"]
+Type = Literal["fact", "event", "reflection", "exchange", "lore"]
 Row = dict[str, Any]
 MOST = 10_000_000  # an offset beyond this is a mistake
 MAX_LIST = 64
@@ -60,8 +61,7 @@ def router(agents: Agents) -> APIRouter:
         _check_new(store, kind, id_, values)  # before a new user's folder is made
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":
-                add = agent.official.add_event if kind == "event" else agent.official.add_fact
-                return as_row(add(values, id_))
+                return as_row(agent.official.add(kind, values, id_))
             return _of_user(as_json(agent.keeping.add_fact(**_fact(values))))
 
     @routes.patch("/{store}/{id_:path}")
@@ -86,13 +86,13 @@ def router(agents: Agents) -> APIRouter:
 
 def _listed(agent: Agent, asked: Listing) -> Row:
     """A page of both stores, the author's before the owner's."""
-    authored: Sequence[Episode | Fact] = ()
+    authored: Sequence[Item] = ()
     kind = asked.type
-    if asked.store != "user" and not asked.archived and (kind is None or kind == "event" or kind == "fact"):
+    if asked.store != "user" and not asked.archived and kind != "reflection" and kind != "exchange":
         authored = agent.official.search(asked.q, kind, MOST) if asked.q.strip() else agent.official.listed(kind)
     rows = [as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
     total = len(authored)
-    if asked.store != "official":
+    if asked.store != "official" and kind != "lore":
         page = agent.keeping.listed(
             [kind] if kind else UNDERSTOOD, search=asked.q, archived=asked.archived,
             limit=max(asked.limit - len(rows), 1), offset=max(asked.offset - len(authored), 0),
@@ -121,13 +121,15 @@ def _check_new(store: object, kind: object, id_: object, values: Row) -> None:
     """Raises FieldError where this cannot be written."""
     if store not in ("user", "official"):
         raise FieldError("store", store, "expects user or official")
-    if kind not in ("event", "fact"):
-        raise FieldError("type", kind, "expects event or fact")
+    if kind not in ("event", "fact", "lore"):
+        raise FieldError("type", kind, "expects event, fact or lore")
     _bounded(values)
     if store == "official":
         if not isinstance(id_, str | None):
             raise FieldError("id", id_, "expects text; leave it out to have one made")
         return
+    if kind == "lore":
+        raise FieldError("type", kind, "is for the official store alone; write it there")
     if kind == "event":
         raise FieldError("type", kind, "the user's events come from talk; write a fact, or to the official store")
     for key, value in {"id": id_, "generic": values.get("generic"), "time": values.get("time")}.items():

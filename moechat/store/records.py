@@ -8,22 +8,26 @@ are read as text (YAML 1.1 would make 12:30 a number and ``no`` a boolean).
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+from filelock import FileLock, Timeout
 
 from moechat.errors import DataError
 
 Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _BOM = b"\xef\xbb\xbf"
+LOCK_TIMEOUT_S = 10
+TRIES = 5  # a hand that saves the file in the same moment comes first
 KEY_LINE = re.compile(rb"(?:^|(?<=\A\xef\xbb\xbf))(?![ \t\r\n#%]|\xef\xbb\xbf|---|\.\.\.)[^\n]+", re.MULTILINE)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _PLAIN_VALUE = re.compile(r"[\w.+][\w.+:/()，。、！？；：（）「」 -]*\Z")
@@ -117,11 +121,8 @@ def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str
 
 def read(path: Path) -> tuple[bytes, Parsed]:
     """The bytes of a file and what they hold; a missing file is an empty one."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return b"", Parsed()
-    return data, parse(data, path)
+    data = _bytes_of(path)
+    return data, parse(data, path) if data else Parsed()
 
 
 def key_text(key: str) -> str:
@@ -150,9 +151,11 @@ def block(text: str, indent: int) -> str:
     return "|-\n" + "\n".join(pad + line if line else "" for line in text.split("\n"))
 
 
-def entry(key: str, value: Mapping[str, object]) -> bytes:
-    """One record as the bytes that are appended to its file. Nested mappings, lists of mappings and of text are fine."""
-    return (key_text(key) + ":" + _mapping(value, 2) + "\n").encode("utf-8")
+def entry(key: str, value: Mapping[str, object] | str, *, shown: str = "") -> bytes:
+    """One record as the bytes that are appended to its file. Nested mappings, lists of mappings and of text are fine.
+    ``shown`` is the key as the file has it, where it is to stay so."""
+    told = _mapping(value, 2) if isinstance(value, Mapping) else _node(value, 0)
+    return ((shown or key_text(key)) + ":" + told + "\n").encode("utf-8")
 
 
 def _mapping(value: Mapping[str, object], indent: int) -> str:
@@ -198,6 +201,21 @@ def spliced(data: bytes, parsed: Parsed, changes: Mapping[str, bytes | None]) ->
     return b"".join([*pieces, data[position:]])
 
 
+def replaced(data: bytes, parsed: Parsed, key: str, entry: bytes) -> bytes:
+    """The file with one record replaced, or taken out where there is nothing in its place. The comments and empty lines
+    between it and the next are not its own and stay."""
+    own = [dataclasses.replace(record, end=_own_end(data, record)) for record in parsed.records if record.key == key]
+    return spliced(data, Parsed(own), {key: entry})
+
+
+def _own_end(data: bytes, record: Record) -> int:
+    """Where a record ends without the comments and empty lines that follow it."""
+    lines = data[record.start : record.end].splitlines(keepends=True)
+    while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
+        lines.pop()
+    return record.start + sum(map(len, lines))
+
+
 def append(path: Path, blocks: bytes) -> None:
     """Append and fsync. A last line without its newline is ended first."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -233,6 +251,29 @@ def replace(path: Path, data: bytes) -> None:
             os.unlink(name)
         raise
     sync_folder(path.parent)
+
+
+def rewrite(path: Path, lock: Path, change: Callable[[bytes], bytes]) -> None:
+    """Replace a file that people edit too by what ``change`` makes of it, under ``lock``; what a hand saves meanwhile is
+    read first. Raises DataError where nothing can be written now."""
+    try:
+        with FileLock(lock, timeout=LOCK_TIMEOUT_S):
+            for _ in range(TRIES):
+                before = Signature.of(path)
+                data = change(_bytes_of(path))
+                if Signature.of(path) == before:
+                    replace(path, data)
+                    return
+    except Timeout:
+        raise DataError(path, f"no lock within {LOCK_TIMEOUT_S} s: another process holds it; try again") from None
+    raise DataError(path, "it changes all the time; save it elsewhere, then try again")
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,21 +12,36 @@ from datetime import UTC, datetime
 
 from moechat.agent import Agent
 from moechat.memory.catalogue import Memory
-from moechat.model import ActivationProfile, Episode, Event, Fact, Lore
-from moechat.store.official import KEYS, FieldError, Kind, Official
+from moechat.model import ActivationProfile, Event, Fact, Lore
+from moechat.store.fields import KEYS, FieldError, Kind, Taken
+from moechat.store.lore import NEW
+from moechat.store.official import Item, Official, kind_of
 from moechat.web import memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import DATED_FROM, Names, Row, button, choice, definitions, field, field_told, form
 from moechat.web.words import TEXTS, Words
 
-Item = Episode | Fact | Lore
 MOST = 10_000
 NEVER = datetime.fromtimestamp(0, UTC)
 PLAIN: Mapping[Kind, Sequence[str]] = {  # the fields that stand first; the others unfold
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
+    "lore": ("keyword", "text", "keys"),
 }
-LONG = ("text", "insight")
+FIRST: Mapping[Kind, str] = {"event": "text", "fact": "text", "lore": "keyword"}  # where writing begins
+HEAD: Mapping[Kind, Sequence[str]] = {  # what an opened record shows in its head
+    "event": ("text", "time"),
+    "fact": ("text", "time"),
+    "lore": ("keyword", "text", "file"),
+}
+USUAL = frozenset(
+    {("polarity", "1"), ("single", "false"), ("generic", "false"), ("constant", "false"), ("enabled", "true")}
+)
+LONG: Mapping[Kind, Mapping[str, int]] = {  # lines of a field
+    "event": {"text": 2, "insight": 2},
+    "fact": {"text": 2},
+    "lore": {"text": 6},
+}
 CHOICES: Mapping[str, Sequence[str]] = {
     "kind": ("attribute", "relation", "picture"), "sign": ("1", "-1"), "switch": ("false", "true"),
 }  # fmt: skip
@@ -39,37 +54,36 @@ def store_of(agent: Agent) -> Official:
 
 
 def listed(agent: Agent, kind: str, search: str) -> list[Item]:
-    """What the author wrote of a kind ("": all), or what the search finds of it; the world book last."""
-    store, found = store_of(agent), list[Item]()
-    if kind != "lore":
-        wanted: Kind | None = "event" if kind == "event" else "fact" if kind == "fact" else None
-        found += store.search(search, wanted, MOST) if search.strip() else store.listed(wanted)
-    if kind in ("", "lore"):
-        asked = search.casefold().split()
-        found += [one for one in agent.book.entries if all(word in _told(one).casefold() for word in asked)]
-    return found
+    """What the author wrote of a kind ("": all), or what the search finds of it."""
+    store = store_of(agent)
+    wanted = kind_named(kind)
+    return store.search(search, wanted, MOST) if search.strip() else store.listed(wanted)
 
 
-def _told(one: Lore) -> str:
-    return "\n".join((one.keyword, *one.keys, one.text))
+def kind_named(name: str) -> Kind | None:
+    return next((kind for kind in KEYS if kind == name), None)
 
 
-def kind_of(one: Episode | Fact) -> Kind:
-    return "fact" if isinstance(one, Fact) else "event"
-
-
-def _row(one: Item) -> Row:
+def _row(one: Item, words: Words) -> Row:
     if isinstance(one, Lore):
         text = f"{one.keyword}：{one.text}"
-        return Row(Memory(one.id, "lore", NEVER, text, "author"), file=one.file)  # type: ignore[arg-type]
-    return Row(Memory(one.id, kind_of(one), one.at, one.text if isinstance(one, Fact) else one.event.text, "author"))
+        file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
+        return Row(Memory(one.id, "lore", NEVER, text, "author"), file=file)  # type: ignore[arg-type]
+    if isinstance(one, Fact):
+        return Row(Memory(one.id, "fact", one.at, one.text, "author"))
+    return Row(Memory(one.id, "event", one.at, one.event.text, "author"))
 
 
 # ---- a record's values, as its file writes them
 
 
-def values_of(one: Episode | Fact) -> dict[str, str]:
+def values_of(one: Item) -> dict[str, str]:
     """Every key of a record as text; what is as it is by default is left empty."""
+    if isinstance(one, Lore):
+        return {
+            "keyword": one.keyword, "text": one.text, "keys": "、".join(one.keys), "constant": str(one.constant).lower(),
+            "enabled": str(one.enabled).lower(), "file": one.file,
+        }  # fmt: skip
     at = one.at.strftime("%Y-%m-%dT%H:%M") if one.at.year >= DATED_FROM else ""
     if isinstance(one, Fact):
         d = one.draft
@@ -106,10 +120,18 @@ def changed(kind: Kind, told: Mapping[str, str], before: Mapping[str, str]) -> d
 
 def wrong(error: FieldError, words: Words) -> str:
     """What a field expects, in the page's language."""
-    style = next((keys[error.field] for keys in KEYS.values() if error.field in keys), "")
-    if f"field_{error.field}" not in TEXTS or f"form_{style}" not in TEXTS:
+    kind, field = error.kind, error.field
+    if isinstance(error, Taken) and kind == "lore":
+        return words("keyword_taken", keyword=error.value)
+    style = KEYS[kind].get(field, "") if kind else ""
+    if kind is None or f"form_{style}" not in TEXTS:
         return str(error)
-    return words("field_wrong", field=words(f"field_{error.field}"), remedy=words(f"form_{style}"))
+    return words("field_wrong", field=_label(kind, field, words), remedy=words(f"form_{style}"))
+
+
+def _label(kind: Kind, key: str, words: Words) -> str:
+    own = f"field_{kind}_{key}"
+    return words(own if own in TEXTS else f"field_{key}")
 
 
 # ---- drawing
@@ -117,30 +139,24 @@ def wrong(error: FieldError, words: Words) -> str:
 
 def entry(one: Item, names: Names, words: Words, *, opened: bool, doing: str = "") -> str:
     inside = ""
-    if isinstance(one, Lore):
-        inside = _lore(one, words) if opened else ""
-    elif opened and doing == "edit":
+    if opened and doing == "edit":
         inside = record_form(kind_of(one), values_of(one), words, one.id)
     elif opened and doing in ("forget", "surely"):
         inside = _ask(one.id, words, sure=doing == "surely")
     elif opened:
         inside = _fields(one, names, words) + _actions(one.id, words)
-    return memory_page.entry(_row(one), words, inside)
+    return memory_page.entry(_row(one, words), words, inside)
 
 
-def _lore(one: Lore, words: Words) -> str:
-    """An entry of the world book, which people write in an editor: often a page of text."""
-    told = [(words("field_keys"), "、".join(one.keys)), (words("field_constant"), words("yes") if one.constant else "")]
-    return f'{definitions(told)}<p class="hint">{escape(words("lore_told", file=one.file))}</p>'
-
-
-def _fields(one: Episode | Fact, names: Names, words: Words) -> str:
+def _fields(one: Item, names: Names, words: Words) -> str:
+    kind = kind_of(one)
     told = [
-        (words(f"field_{name}"), field_told(name, value, names, words))
+        (_label(kind, name, words), field_told(name, value, names, words))
         for name, value in values_of(one).items()
-        if name not in ("text", "time") and value not in ("", "false") and (name, value) != ("polarity", "1")
+        if name not in HEAD[kind] and value and (name, value) not in USUAL
     ]
-    return definitions(told)
+    hint = f'<p class="hint">{escape(words("lore_told", file=one.file))}</p>' if isinstance(one, Lore) else ""
+    return definitions(told) + hint
 
 
 def _actions(id_: str, words: Words) -> str:
@@ -162,21 +178,26 @@ def _ask(id_: str, words: Words, *, sure: bool) -> str:
 def record_form(kind: Kind, values: Mapping[str, str], words: Words, id_: str = "") -> str:
     """The form of a record; without an id it makes a new one."""
     plain = "".join(_field(kind, key, values, words) for key in PLAIN[kind])
-    further = "".join(_field(kind, key, values, words) for key in KEYS[kind] if key not in PLAIN[kind])
+    fixed = ("file",) if id_ else ()
+    further = "".join(_field(kind, key, values, words) for key in KEYS[kind] if key not in (*PLAIN[kind], *fixed))
     inside = f'{plain}<details class="further"><summary>{escape(words("further"))}</summary>{further}</details>'
     return form("save" if id_ else "add", f"{id_ or 'new'} {kind}", inside, words, id=id_, sort=kind)
 
 
 def _field(kind: Kind, key: str, values: Mapping[str, str], words: Words) -> str:
-    style, label, value = KEYS[kind][key], words(f"field_{key}"), values.get(key, "")
+    style, label, value = KEYS[kind][key], _label(kind, key, words), values.get(key, "")
     if style in CHOICES:
         options = [(one, words(f"value_{one}", name="")) for one in CHOICES[style]]
         return choice(key, label, options, value or CHOICES[style][0])
-    hint = words(f"form_{style}") if style not in ("words", "text") else ""
-    return field(key, label, value, rows=2 if key in LONG else 0, hint=hint, first=key == "text")
+    hint = words(f"form_{style}") if style not in ("words", "text", "name") else ""
+    return field(key, label, value, rows=LONG[kind].get(key, 0), hint=hint, first=key == FIRST[kind])
 
 
 def defaults(kind: Kind) -> dict[str, str]:
     """What the form of a new record begins with; what stays like this is not written."""
-    fact = {"kind": "attribute", "entity": "user", "polarity": "1", "single": "false", "generic": "false"}
-    return fact if kind == "fact" else {}
+    usual: Mapping[Kind, dict[str, str]] = {
+        "event": {},
+        "fact": {"kind": "attribute", "entity": "user", "polarity": "1", "single": "false", "generic": "false"},
+        "lore": {"constant": "false", "enabled": "true", "file": NEW},
+    }
+    return usual[kind]

@@ -21,7 +21,7 @@ KINDS: Mapping[str, Sequence[str]] = {
     AUTHOR: ("", "fact", "event", "lore"),
 }
 UNSHOWN = ("by", "keywords")  # of an exchange, the understanding's own
-NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated")
+NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
 PREVIEW = 400  # characters of a memory that is not opened
 DATED_FROM = 1971  # before that there is no date
 

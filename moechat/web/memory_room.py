@@ -35,7 +35,7 @@ class Note:
 @dataclass(frozen=True)
 class MemoryLook:
     """``kind`` "" is all that was understood; ``doing`` is what is being done with the memory that is ``opened``: "", edit,
-    forget, surely; or with none: fact, event (a new one)."""
+    forget, surely; or with none: fact, event, lore (a new one)."""
 
     store: str = MINE
     kind: str = ""
@@ -89,6 +89,7 @@ def _toggled(look: MemoryLook, told: Told) -> MemoryLook:
     return replace(look, opened="" if again else id_, doing="")
 
 
+NEW = {"new_event": "event", "new_fact": "fact", "new_lore": "lore"}
 LOOKS: Mapping[str, Callable[[MemoryLook, Told], MemoryLook]] = {
     "store": _stored,
     "kind": _of_kind,
@@ -100,7 +101,7 @@ LOOKS: Mapping[str, Callable[[MemoryLook, Told], MemoryLook]] = {
     "forget": lambda look, told: replace(look, opened=told.get("id", ""), doing="forget"),
     "surely": lambda look, told: replace(look, opened=told.get("id", ""), doing="surely"),
     "cancel": lambda look, told: replace(look, doing=""),
-    "new": lambda look, told: replace(look, opened="", doing="event" if told.get("value") == "new_event" else "fact"),
+    "new": lambda look, told: replace(look, opened="", doing=NEW.get(told.get("value", ""), "fact")),
 }
 
 
@@ -165,17 +166,16 @@ def _forgotten(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done
 def _record_saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     store = author_room.store_of(agent)
     one = store.get(told["id"])
-    changes = author_room.changed(author_room.kind_of(one), told, author_room.values_of(one))
+    changes = author_room.changed(official.kind_of(one), told, author_room.values_of(one))
     if changes:
-        store.update(one.id, changes)
-    return replace(look, doing=""), Note(words("done_edit"))
+        one = store.update(one.id, changes)
+    return replace(look, opened=one.id, doing=""), Note(words("done_edit"))
 
 
 def _record_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     store = author_room.store_of(agent)
-    kind: official.Kind = "event" if look.doing == "event" else "fact"
-    values = author_room.changed(kind, told, author_room.defaults(kind))
-    made = store.add_event(values) if kind == "event" else store.add_fact(values)
+    kind = author_room.kind_named(look.doing) or "fact"
+    made = store.add(kind, author_room.changed(kind, told, author_room.defaults(kind)))
     return replace(look, opened=made.id, doing=""), Note(words("done_add"))
 
 
@@ -230,7 +230,7 @@ def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
 
 
 def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> str:
-    new = ("new_event", "new_fact") if look.store == AUTHOR else ("new_fact",)
+    new = ("new_event", "new_fact", "new_lore") if look.store == AUTHOR else ("new_fact",)
     return memory_page.head(
         words, store=look.store, kind=look.kind, search=look.search, archived=look.archived, total=total, new=new,
         more=_thinking(agent, look, words),
@@ -289,26 +289,19 @@ def _opened(agent: Agent, details: Details, depth: int = 0) -> Opened:
 
 def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Row]:
     """Memories with what will become of them."""
-    keeping, now = agent.keeping, agent.now()
-    known = forgetting.traces(agent.store)
-    goes = set(forgetting.over_cap(known, 0, keeping.limits.share))
-    fullness = len(known) / max(keeping.limits.cap, 1)
+    now, told = agent.now(), agent.keeping.forecasts(memories)
     rows = []
     for one in memories:
-        if one.kind == "exchange":
-            rows.append(Row(one))
-            continue
-        trace = forgetting.trace(agent.store, one.id, one.at.timestamp(), one.by)
-        told = forgetting.forecast(trace, now, first=one.id in goes, fullness=fullness)
-        rows.append(Row(one, told, "" if one.archived else forgetting.in_words(told, now, words.language)))
+        forecast = told.get(one.id)
+        said = forgetting.in_words(forecast, now, words.language) if forecast and not one.archived else ""
+        rows.append(Row(one, forecast, said))
     return rows
 
 
 def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
     names, found = names_of(agent, words), author_room.listed(agent, look.kind, look.search)
-    new = ""
-    if look.doing in ("fact", "event") and not look.opened:
-        kind: official.Kind = "event" if look.doing == "event" else "fact"
+    new, kind = "", author_room.kind_named(look.doing)
+    if kind and not look.opened:
         new = author_room.record_form(kind, author_room.defaults(kind), words)
     shown = found[: look.count]
     if look.opened and look.opened not in {one.id for one in shown}:
@@ -318,5 +311,6 @@ def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
     )
     empty = f'<p class="empty">{words(_empty(look))}</p>' if not shown else ""
     more = _more(look, Page((), len(found)), words)
-    problems = draw.problems([str(problem) for problem in agent.official.problems], words)
+    faults = (*agent.official.problems, *agent.official.lore.problems)
+    problems = draw.problems([str(problem) for problem in faults], words)
     return _head(agent, look, len(found), words) + problems + new + f'<div class="list">{listed}{empty}</div>' + more

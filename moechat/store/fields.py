@@ -1,0 +1,139 @@
+"""What a record of the author's may have: the keys of ``events.yaml``, ``facts.yaml`` and the world book, and their forms."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from moechat.errors import MoeChatError
+
+Kind = Literal["event", "fact", "lore"]
+Values = Mapping[str, object]
+_YES_NO = ("true", "false")
+_LONGEST_NAME = 200
+_FILE_NAME = re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""")
+
+# What a record may have, and the form of it (``_fits``). An entry of the world book has its keyword and its file beside it.
+KEYS: Mapping[Kind, Mapping[str, str]] = {
+    "event": {
+        "text": "words", "time": "time", "happened": "span", "place": "text", "keywords": "list", "insight": "text",
+        "scene": "text", "subject": "text", "predicate": "text", "object": "text", "importance": "share",
+        "topic": "text", "related": "list", "activation": "share", "diffusion": "share", "context_independence": "share",
+    },
+    "fact": {
+        "text": "words", "time": "time", "kind": "kind", "entity": "words", "keyword": "text", "target": "text",
+        "polarity": "sign", "single": "switch", "generic": "switch",
+    },
+    "lore": {
+        "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch", "file": "file",
+    },
+}  # fmt: skip
+REMEDIES: Mapping[str, str] = {
+    "words": "write it in words",
+    "text": "expects text",
+    "list": "expects a list of words, such as [one, two]",
+    "time": "write it as 2025-05-20T15:03",
+    "span": "write it as 2025-05-20T15:03/2025-05-20T16:00",
+    "share": "expects a number from 0 to 1",
+    "sign": "expects 1 or -1",
+    "switch": "expects true or false",
+    "kind": "expects attribute, relation or picture",
+    "name": f"write it in words, in one line of at most {_LONGEST_NAME} characters",
+    "file": "expects the name of a file of data_base, such as places.yaml",
+}
+_NEEDED: Mapping[Kind, Sequence[str]] = {"event": ("text",), "fact": ("text",), "lore": ("keyword", "text")}
+_MISSING: Mapping[str, str] = {
+    "keyword": "is missing; write what the entry is about, in a word or two",
+    "text": "is missing; write what is to be remembered, in words",
+}
+
+
+class FieldError(MoeChatError):
+    """A field of a memory that somebody writes has a value that it cannot have."""
+
+    def __init__(self, field: str, value: object, remedy: str, kind: Kind | None = None) -> None:
+        self.field, self.value, self.remedy, self.kind = field, value, remedy, kind
+        shown = "" if value is None else f" = {str(value)[:60]!r}"
+        super().__init__(f"{field}{shown}: {remedy}")
+
+
+class Taken(FieldError):
+    """Another record goes by that name already."""
+
+
+def check(kind: Kind, value: Values) -> None:
+    """Raises FieldError for the first key that is unknown or has an impossible value."""
+    forms = KEYS[kind]
+    for key, given in value.items():
+        if key not in forms:
+            near = difflib.get_close_matches(str(key), forms, n=1)
+            known = f"did you mean {near[0]}?" if near else f"known: {', '.join(forms)}"
+            raise FieldError(str(key), None, f"unknown key; {known}", kind)
+        form = forms[key]
+        if not (_listed(given) if form == "list" else isinstance(given, str) and _fits(form, given)):
+            raise FieldError(key, given, REMEDIES[form], kind)
+    for key in _NEEDED[kind]:
+        if key not in value:
+            raise FieldError(key, None, _MISSING[key], kind)
+
+
+def _listed(given: object) -> bool:
+    return isinstance(given, str) or (isinstance(given, list) and all(isinstance(one, str) for one in given))
+
+
+def _fits(form: str, text: str) -> bool:
+    match form:
+        case "words":
+            return bool(text.strip())
+        case "time":
+            return _is_time(text)
+        case "span":
+            return text.count("/") <= 1 and all(_is_time(end) for end in text.split("/"))
+        case "share":
+            return bool(re.fullmatch(r"0|1|1\.0*|0?\.\d+|\d(\.\d+)?e-\d+", text))
+        case "sign":
+            return text in ("1", "-1")
+        case "switch":
+            return text in _YES_NO
+        case "kind":
+            return text in ("attribute", "relation", "picture")
+        case "name":
+            return 0 < len(text.strip()) <= _LONGEST_NAME and len(text.splitlines()) == 1
+        case "file":
+            return _FILE_NAME.fullmatch(text) is not None
+    return True
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return 1 < datetime.fromisoformat(text.strip()).year < 9999
+    except ValueError:
+        return False
+
+
+def written(kind: Kind, values: Values) -> dict[str, Any]:
+    """A record's values as its file holds them, text and lists of text, without those that are None. Raises FieldError where
+    it could not be read again."""
+    told = {key: _text(given) for key, given in values.items() if given is not None}
+    check(kind, told)
+    return told
+
+
+def _text(given: object) -> object:
+    if isinstance(given, bool):
+        return _YES_NO[not given]
+    if isinstance(given, int | float):
+        return str(given)
+    if isinstance(given, list | tuple):
+        return [_clean(one) for one in given]
+    return _clean(given)
+
+
+def _clean(given: object) -> object:
+    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD."""
+    return (
+        given.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(given, str) else given
+    )
