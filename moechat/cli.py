@@ -33,8 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     try:
         return args.run(args)
-    except (MoeChatError, OSError) as error:
+    except MoeChatError as error:
         print(f"moechat: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        print(f"moechat: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 0 if args.command in ("web", "serve") else 1  # Ctrl+C is how they end
@@ -48,12 +52,12 @@ def parser() -> argparse.ArgumentParser:
 
     web = _command(commands, "web", _web, "the chat in the browser", json_output=False)
     web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
-    web.add_argument("--port", type=int, help="port (default: web.port of the configuration)")
+    web.add_argument("--port", type=_port, help="port (default: web.port of the configuration)")
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
     serve = _command(commands, "serve", _serve, "memory over HTTP: queries and management", json_output=False)
     serve.add_argument("--host", help="address to listen on (default: serve.host of the configuration)")
-    serve.add_argument("--port", type=int, help="port (default: serve.port of the configuration)")
+    serve.add_argument("--port", type=_port, help="port (default: serve.port of the configuration)")
 
     say = _command(commands, "say", _say, "one whole turn, settled and understood before it returns", talk=True)
     say.add_argument("text", help="what you say")
@@ -129,6 +133,12 @@ def _command(
     return command
 
 
+def _port(told: str) -> int:
+    if not (told.isdecimal() and int(told) <= 65535):
+        raise argparse.ArgumentTypeError(f"{told!r}: expects a number from 0 (any free one) to 65535")
+    return int(told)
+
+
 def _house(args: argparse.Namespace, *, looks: bool = False) -> House:
     from moechat.house import House
 
@@ -149,13 +159,23 @@ def _web(args: argparse.Namespace) -> int:
 
     with demo.house(args.config) if args.demo else _house(args) as house:
         settings = house.config.web
+        host = args.host or settings.host
         web.serve(
             house,
-            host=args.host or settings.host,
+            host=host,
             port=settings.port if args.port is None else args.port,
-            ready=lambda url: print(f"MoeChat: {url} (Ctrl+C ends it)", flush=True),
+            ready=lambda url: _tell_page(host, url),
         )
     return 0
+
+
+def _tell_page(host: str, url: str) -> None:
+    from moechat.serving.guard import is_loopback
+
+    print(f"MoeChat: {url} (Ctrl+C ends it)", flush=True)
+    if not is_loopback(host):
+        told = "the page asks for no password; whoever reaches this address reads and changes the memory"
+        _warn([f"host = {host!r}: {told}"])
 
 
 def _serve(args: argparse.Namespace) -> int:
@@ -203,6 +223,8 @@ def _say(args: argparse.Namespace) -> int:
 
 
 def _recall(args: argparse.Namespace) -> int:
+    if not args.text.strip():
+        raise MoeChatError("the message is empty; write something first")
     with _house(args, looks=True) as house:
         agent = house.agent(args.character, args.user)
         found = agent.recall(args.text)
@@ -267,7 +289,7 @@ def _log(args: argparse.Namespace) -> int:
             case "select" | "branch":
                 agent.select(args.id, args.variant)
             case "correct":
-                if args.text is None:
+                if not (args.text or "").strip():
                     raise NotFound("log correct needs the corrected words after the id")
                 agent.correct(args.id, **({"char": args.text} if args.reply else {"user": args.text}))
             case "retract":

@@ -40,8 +40,8 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     listed.add_argument("--kind", choices=KIND_NAMES, help="one kind, or all (default: all but exchanges)")
     listed.add_argument("--search", default="", metavar="TEXT", help="only what has all these words")
     listed.add_argument("--archived", action="store_true", help="the archive instead")
-    listed.add_argument("--limit", type=int, default=50, metavar="N", help="how many (default: 50; 0: all)")
-    listed.add_argument("--offset", type=int, default=0, metavar="N", help="how many to pass over")
+    listed.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50; 0: all)")
+    listed.add_argument("--offset", type=_count, default=0, metavar="N", help="how many to pass over")
     _ids(one("show", _show, "all that is known of a memory, and when it fades", looks=True))
     edit = one("edit", _edit, "give a memory other words; it is yours then and no understanding replaces it")
     edit.add_argument("id", metavar="ID", help="an id, as `memories list` shows it")
@@ -61,6 +61,12 @@ def _ids(command: argparse.ArgumentParser) -> None:
     command.add_argument("ids", nargs="+", metavar="ID", help="ids, as `memories list` shows them")
 
 
+def _count(told: str) -> int:
+    if not told.isdecimal():
+        raise argparse.ArgumentTypeError(f"{told!r}: expects a whole number, 0 or more")
+    return int(told)
+
+
 @contextmanager
 def _keeping(args: argparse.Namespace, open_house: Open, *, looks: bool = False) -> Iterator[Keeping]:
     with open_house(args, looks=looks or getattr(args, "dry_run", False)) as house:
@@ -77,11 +83,9 @@ def _list(args: argparse.Namespace, keeping: Keeping) -> int:
     from moechat.memory.catalogue import KINDS, UNDERSTOOD
 
     kinds = {None: UNDERSTOOD, "all": KINDS}.get(args.kind, (args.kind,))
-    page = keeping.listed(
-        kinds, search=args.search, limit=max(args.limit, 0), offset=max(args.offset, 0), archived=args.archived
-    )
+    page = keeping.listed(kinds, search=args.search, limit=args.limit, offset=args.offset, archived=args.archived)
     _print(args, page.memories)
-    shown = max(args.offset, 0) + len(page.memories)
+    shown = args.offset + len(page.memories)
     if not args.json and shown < page.total:
         print(f"… {page.total - shown} more (--offset {shown})")
     return 0
@@ -93,7 +97,10 @@ def _show(args: argparse.Namespace, keeping: Keeping) -> int:
     for id_ in args.ids:
         details = keeping.get(id_)
         if args.json:
-            _out(details_as_json(details))
+            told = details_as_json(details)
+            if details.memory.kind == "fact":  # of which there are kinds; ``kind`` says what `memories list` says
+                told |= {"kind": "fact", "fact_kind": told["kind"]}
+            _out(told)
         else:
             print("\n".join(_told(details)))
     return 0
@@ -107,7 +114,7 @@ def _told(details: Details) -> Iterator[str]:
     if memory.by:
         yield f"  by: {memory.by}"
     for name, value in details.fields.items():
-        if name not in ("kind", "by"):
+        if name != "by" and value != memory.kind:
             yield f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
     if memory.recalled:
         yield f"  recalled: {memory.recalls} times, last {memory.recalled:%Y-%m-%d %H:%M}"
@@ -128,12 +135,17 @@ def _edit(args: argparse.Namespace, keeping: Keeping) -> int:
 
 
 def _archive(args: argparse.Namespace, keeping: Keeping) -> int:
-    _print(args, keeping.archive(args.ids))
-    return 0
+    return _moved(args, keeping.archive(args.ids), "already in the archive")
 
 
 def _restore(args: argparse.Namespace, keeping: Keeping) -> int:
-    _print(args, keeping.restore(args.ids))
+    return _moved(args, keeping.restore(args.ids), "not in the archive")
+
+
+def _moved(args: argparse.Namespace, memories: Sequence[Memory], otherwise: str) -> int:
+    _print(args, memories)
+    if not memories and not args.json:
+        print(f"nothing to do: {otherwise}")
     return 0
 
 
@@ -148,6 +160,10 @@ def _unpin(args: argparse.Namespace, keeping: Keeping) -> int:
 
 
 def _forget(args: argparse.Namespace, keeping: Keeping) -> int:
+    grounds = {ground.id: ground for id_ in args.ids for ground in keeping.get(id_).sources}
+    for ground in grounds.values():
+        if ground.id not in args.ids:
+            print(f"what was said stays (to be forgotten by its own id): {_line(ground)}", file=sys.stderr)
     if not args.yes:
         goes = keeping.forgets(args.ids)
         for memory in goes:

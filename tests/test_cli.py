@@ -187,6 +187,9 @@ def test_rebuild_makes_the_indexes_anew(moechat: Shell, more: list[str]) -> None
     ("args", "now", "tells"),
     [
         (["say", " "], START, "empty"),
+        (["recall", " "], START, "empty"),
+        (["log", "correct", "nobody", " "], START, "corrected words"),
+        (["bench", "recall", "missing.jsonl"], None, "missing.jsonl: "),
         (["say", "你好", "-c", "没有这个人"], START, "没有这个人"),
         (["say", "你好", "-c", "../.."], START, "../.."),
         (["recall", "你好"], "someday", "someday"),
@@ -196,7 +199,9 @@ def test_rebuild_makes_the_indexes_anew(moechat: Shell, more: list[str]) -> None
         (["log", "correct", "nobody", "x"], START, "nobody"),
     ],
 )
-def test_what_fails_says_so_in_one_line_and_returns_1(moechat: Shell, args: list[str], now: str, tells: str) -> None:
+def test_what_fails_says_so_in_one_line_and_returns_1(
+    moechat: Shell, args: list[str], now: str | None, tells: str
+) -> None:
     status, _, errors = moechat(*args, now=now)
     assert (status, len(errors)) == (1, 1), errors
     assert errors[0].startswith("moechat: ")
@@ -204,8 +209,12 @@ def test_what_fails_says_so_in_one_line_and_returns_1(moechat: Shell, args: list
 
 
 @pytest.mark.parametrize(
-    "args", [[], ["sing"], ["say"], ["say", "a", "b"], ["log", "burn"], ["rebuild", "--vector", "x"]]
-)
+    "args",
+    [
+        [], ["sing"], ["say"], ["say", "a", "b"], ["log", "burn"], ["rebuild", "--vector", "x"], ["serve", "--port", "65536"],
+        ["web", "--port", "-1"],
+    ],
+)  # fmt: skip
 def test_wrong_use_returns_2(moechat: Shell, args: list[str]) -> None:
     assert moechat(*args, now=None)[0] == 2
 
@@ -278,3 +287,11 @@ def test_the_first_run_brings_its_own_data_and_settings(tmp_path: Path, capsys: 
 
 def test_a_character_is_chosen_by_name(moechat: Shell) -> None:
     assert moechat.json("say", "你好", "-c", CHARACTER)["exchange_id"]
+
+
+@pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+def test_a_page_that_others_reach_is_warned_of(capsys: pytest.CaptureFixture[str], host: str, warned: bool) -> None:
+    cli._tell_page(host, "http://127.0.0.1:7860")
+    out, err = capsys.readouterr()
+    assert out == "MoeChat: http://127.0.0.1:7860 (Ctrl+C ends it)\n"
+    assert ("no password" in err) == warned

@@ -79,6 +79,15 @@ def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: 
     assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
 
 
+def test_show_and_list_name_the_same_kind(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "show", "--json", known["id"]) == 0
+    (shown,) = rows(capsys)
+    assert (shown["kind"], shown["fact_kind"]) == (known["kind"], "attribute")
+    assert run(home, "show", known["id"]) == 0
+    assert "kind: attribute" in capsys.readouterr().out
+
+
 def test_edit_archive_restore_pin_and_unpin(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (known,) = listed(home, capsys)
     assert run(home, "edit", "--json", known["id"], "用户住在苏州园区") == 0
@@ -114,6 +123,24 @@ def test_forget_yes_does_not_ask_and_leaves_no_byte(home: Home, capsys: pytest.C
     assert [path for path in files if "铜钥匙".encode() in path.read_bytes()] == []
 
 
+def test_forgetting_what_was_understood_tells_that_the_words_stay(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (said,), (known,) = listed(home, capsys, "--kind", "exchange"), listed(home, capsys)
+    assert run(home, "forget", "--yes", known["id"]) == 0
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("what was said stays") and said["id"] in told and WORDS in told
+    assert len(listed(home, capsys, "--kind", "exchange")) == 1
+
+
+def test_a_second_time_there_is_nothing_to_archive(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "restore", known["id"]) == 0
+    assert capsys.readouterr().out == "nothing to do: not in the archive\n"
+    assert run(home, "archive", known["id"]) == run(home, "archive", known["id"]) == 0
+    assert capsys.readouterr().out.endswith("nothing to do: already in the archive\n")
+
+
 def test_clean_tells_what_would_go(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(home, "clean", "--dry-run") == 0
     assert capsys.readouterr().out == "0 of 2 would go into the archive (memory is full at 20000)\n"
@@ -133,7 +160,9 @@ def test_clean_archives_what_is_weakest_beyond_the_configured_cap(
 
 
 def test_wrong_use_is_status_two(home: Home) -> None:
-    for args in (["memories"], ["memories", "list", "--kind", "dream"], ["memories", "show"]):
+    for args in (
+        ["memories"], ["memories", "list", "--kind", "dream"], ["memories", "show"], ["memories", "list", "--limit", "-3"],
+    ):  # fmt: skip
         with pytest.raises(SystemExit) as ended:
             cli.main(args)
         assert ended.value.code == 2
