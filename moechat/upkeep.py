@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import uuid
@@ -29,6 +30,7 @@ def verify(agent: Agent) -> Report:
     problems += agent.problems()
     problems += _log_against_files(store, on_disk)
     problems += _cache_against_files(store, on_disk)
+    problems += _understood_against_files(store)
     problems += agent.diary.differences()
     space = agent.dense.spaces[-1] if agent.dense.spaces else None
     return {
@@ -97,6 +99,29 @@ def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list
         if (cached[id_].user, cached[id_].char) != (on_disk[id_].user, on_disk[id_].char)
     ]
     return problems
+
+
+def _understood_against_files(store: FileStore) -> list[str]:
+    """Facts and episodes of the cache, and those of the files; what cannot be read is told already."""
+    cached = {(formats.CORE, fact.id): fact.text for fact in store.cache.facts()}
+    rows = store.cache.all("SELECT row, file FROM episodes WHERE alive = 1")
+    episodes = store.cache.episodes_by_row([row for row, _ in rows])
+    cached |= {(file, episodes[row].id): episodes[row].event.text for row, file in rows if row in episodes}
+    told: dict[tuple[str, str], str] = {}
+    names = [f"memorys/{path.name}" for path in sorted((store.folder / "memorys").glob(f"*{formats.NOTES}"))]
+    for name in [formats.CORE, *names]:
+        path = store.folder / name
+        for record in records.read(path)[1].records:
+            with contextlib.suppress(DataError):
+                if name == formats.CORE:
+                    told[name, record.key] = formats.fact_from(record, path, store.zone).text
+                else:
+                    for one in formats.notes_from(record, path, store.zone)[1]:
+                        told.setdefault((name, one.id), one.event.text)
+    wrong = sorted(
+        {name for name, id_ in cached.keys() | told.keys() if cached.get((name, id_)) != told.get((name, id_))}
+    )
+    return [f"{name}: the cache holds something else; `moechat rebuild` mends it" for name in wrong]
 
 
 def drop_indexes(folder: Path, *, vectors: bool) -> None:

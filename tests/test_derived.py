@@ -11,11 +11,12 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from moechat import upkeep
 from moechat.errors import DataError
 from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats
 from moechat.store.files import FileStore
-from tests.houses import Home, edit, moment, told
+from tests.houses import Home, edit, moment, say, told
 
 NOTES = "memorys/2025-05-20.notes.yaml"
 
@@ -266,3 +267,16 @@ def test_what_the_owner_edited_is_not_replaced_by_what_the_same_words_give_again
     put(store, [a], facts=(tea,), events=(boat,))
     assert [fact.text for fact in store.cache.facts()] == ["用户只喝龙井和碧螺春"]
     assert [event.text for event in events(store, a)] == ["用户和同学去西湖划船了"]
+
+
+def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "我喜欢喝茶，昨天去划船了")
+        agent.finish()
+        assert upkeep.verify(agent)["problems"] == []
+        agent.store.cache.set_notes(NOTES, [], [])
+        agent.store.cache.set_facts(formats.CORE, [])
+        told = "\n".join(upkeep.verify(agent)["problems"])
+        assert NOTES in told and formats.CORE in told and "moechat rebuild" in told
