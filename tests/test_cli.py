@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from moechat import cli
 from moechat.cli import main
 from tests.houses import CHARACTER, START, Home, day_files, edit
 
