@@ -502,6 +502,8 @@ class Agent:
             change()
             self._roller.by_rules()
             self.layers.sync()
+            if len(self.layers.together):  # else nothing of it is known yet
+                self.layers.associate(self.now())
         self._worker.submit(self._after_turn)
 
     def log(self) -> list[dict[str, object]]:

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from moechat.memory.association import Cooccurrence, episode_words, fact_words, 
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.store.files import FileStore
+from tests.houses import Home, say
 
 TOLD = {
     "e1": ("室友", "失恋", "火锅"),
@@ -215,3 +217,23 @@ def test_beyond_the_limit_the_newest_stay_however_often_it_follows() -> None:
     source.follow("six", lambda: range(6), words_of)
     assert read == [2, 3, 4, 5]
     assert [bool(source.associations(f"词语{key}")) for key in range(6)] == [False] * 3 + [True] * 3
+
+
+@pytest.mark.parametrize("change", ["retract", "select"])
+def test_words_that_were_taken_back_go_with_nothing_from_that_moment(tmp_path: Path, change: str) -> None:
+    home, busy = Home.build(tmp_path), threading.Event()
+    with home.open() as house:
+        agent = house.agent()
+        for text in ("你好", "我昨天去了玄武湖划船"):
+            say(agent, text)
+            agent.settle()
+        agent.finish()
+        first, second = agent.store.tree.parents
+        assert agent.layers.together.associations("玄武湖")
+        agent.settle_indexes()
+        agent._worker.submit(lambda: busy.wait(10))  # a model is being asked, say
+        try:
+            agent.retract(second) if change == "retract" else agent.select(first)
+            assert not agent.layers.together.associations("玄武湖")
+        finally:
+            busy.set()
