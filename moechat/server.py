@@ -70,6 +70,8 @@ async def _unfit(_: Any, error: Any) -> Any:
         remedy = "unknown field; leave it out"
     elif first["type"] == "missing":
         remedy = "is missing; send it"
+    elif field == "body":
+        remedy = "send one JSON object"
     return _response(422, _fault(field, None if first["type"] == "missing" else first.get("input"), remedy))
 
 

@@ -257,7 +257,7 @@ def test_a_hand_edit_of_the_official_store_holds_from_the_next_question(client: 
         ("/query", {"query": "x", "score_threshold": 1.01}, "score_threshold", "less than or equal to 1"),
         ("/query", {"query": "x", "version": "v99"}, "version", "'v18', 'v22', 'v23' or 'v23_es'"),
         ("/query", {"query": "x", "qury": 1}, "qury", "unknown field"),
-        ("/query", [1], "body", "dictionary"),
+        ("/query", [1], "body", "one JSON object"),
         ("/expand_words", {"sentence": "x", "logic_type": "third"}, "logic_type", "'first' or 'second'"),
         ("/expand_words", {"sentence": "x", "chinese_rd_count": 501}, "chinese_rd_count", "500"),
         ("/expand_words", {"sentence": "x", "filter_values": [13]}, "filter_values.0", "12"),
