@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from moechat.cli_official import values_of
 from moechat.errors import MoeChatError
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from moechat.memory.keeping import Keeping
 
 KIND_NAMES = ("fact", "event", "reflection", "exchange", "all")
+FURTHER = (
+    "further keys: of an event happened, place, keywords, topic, importance (happened=2019-07-15 or happened=去年夏天); of a "
+    "fact entity, kind, keyword, target, polarity, single"
+)
 MARKS = {"pinned": "*", "archived": "-"}
 Open = Callable[..., "House"]
 Command = Callable[..., argparse.ArgumentParser]
@@ -43,6 +48,10 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     listed.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50; 0: all)")
     listed.add_argument("--offset", type=_count, default=0, metavar="N", help="how many to pass over")
     _ids(one("show", _show, "all that is known of a memory, and when it fades", looks=True))
+    made = one("add", _add, "write a memory; it is yours, and no understanding replaces it")
+    made.add_argument("type", choices=["fact", "event"], help="what is known, or what happened")
+    made.add_argument("text", metavar="TEXT", help="in words")
+    made.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help=FURTHER)
     edit = one("edit", _edit, "give a memory other words; it is yours then and no understanding replaces it")
     edit.add_argument("id", metavar="ID", help="an id, as `memories list` shows it")
     edit.add_argument("text", metavar="TEXT", help="the words that are meant")
@@ -127,6 +136,15 @@ def _told(details: Details) -> Iterator[str]:
 
 
 # ---- changing
+
+
+def _add(args: argparse.Namespace, keeping: Keeping) -> int:
+    from moechat.memory import by_hand
+
+    write = keeping.add_event if args.type == "event" else keeping.add_fact
+    given = {"text": args.text, **values_of(args.set)}
+    _print(args, [write(**by_hand.told(args.type, given, keeping.now()))])
+    return 0
 
 
 def _edit(args: argparse.Namespace, keeping: Keeping) -> int:

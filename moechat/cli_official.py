@@ -55,7 +55,7 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
         made,
         "further keys of the file, e.g. place=海边 keywords=风筝,海; an entry of the world book needs keyword=渡口",
     )
-    edit = one("edit", lambda args, official: [official.update(args.id, _values(args.set))], "change keys of a memory")
+    edit = one("edit", lambda args, official: [official.update(args.id, values_of(args.set))], "change keys of a memory")
     edit.add_argument("id", metavar="ID", help="an id, as `official list` shows it")
     _keys(edit, "what changes, e.g. text=… place=…; KEY= takes one out")
     delete = one("delete", _delete, "take memories out of their file")
@@ -81,7 +81,7 @@ def _list(args: argparse.Namespace, official: Official) -> Iterable[Item]:
 
 
 def _add(args: argparse.Namespace, official: Official) -> Iterable[Item]:
-    return [official.add(args.type, {"text": args.text, **_values(args.set)}, args.id)]
+    return [official.add(args.type, {"text": args.text, **values_of(args.set)}, args.id)]
 
 
 def _delete(args: argparse.Namespace, official: Official) -> Iterable[Item]:
@@ -91,7 +91,7 @@ def _delete(args: argparse.Namespace, official: Official) -> Iterable[Item]:
     return gone
 
 
-def _values(pairs: Iterable[str]) -> dict[str, Any]:
+def values_of(pairs: Iterable[str]) -> dict[str, Any]:
     """KEY=VALUE as a record has them; lists at their commas, None for an empty value."""
     values: dict[str, Any] = {}
     for pair in pairs:

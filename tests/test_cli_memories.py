@@ -103,6 +103,42 @@ def test_edit_archive_restore_pin_and_unpin(home: Home, capsys: pytest.CaptureFi
     assert len(listed(home, capsys)) == 1
 
 
+def test_add_writes_a_fact_or_an_event(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = ["happened=2019-07-15", "place=海边", "keywords=风筝，海", "importance=0.8", "topic=生活->风筝"]
+    assert run(home, "add", "event", "放风筝，线断了", "--json", "--set", *keys) == 0
+    (made,) = rows(capsys)
+    assert (made["kind"], made["by"], made["time"]) == ("event", "owner", "2019-07-15T12:00:00+08:00")
+    assert run(home, "show", "--json", made["id"]) == 0
+    (told,) = rows(capsys)
+    assert (told["place"], told["keywords"], told["importance"]) == ("海边", ["风筝", "海"], 0.8)
+    assert (told["topic"], told["sources"]) == ("生活->风筝", [])
+    assert run(home, "add", "fact", "用户怕打雷", "--set", "keyword=胆量", "single=true") == 0
+    assert "用户怕打雷" in capsys.readouterr().out
+    assert {one["text"] for one in listed(home, capsys)} == {"放风筝，线断了", "用户怕打雷", "用户住在苏州"}
+    assert run(home, "add", "fact", "用户不怕打雷", "--set", "keyword=胆量", "single=true", "polarity=-1") == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["event", "x", "--set", "happened=soonish"], "happened = 'soonish': write it as 2025-05-20, 2025-05-20T15:03"),
+        (["event", "x", "--set", "importance=9"], "importance = '9': expects a number from 0 to 1"),
+        (["event", "x", "--set", "plaec=y"], "plaec: unknown key; did you mean place?"),
+        (["event", "x", "--set", "time=2020-01-01"], "time: is for the official store alone"),
+        (["fact", "x", "--set", "place=y"], "place: unknown key; known: text, kind, entity"),
+        (["fact", "x", "--set", "polarity=no"], "polarity = 'no': expects 1 or -1"),
+        (["fact", "x", "--set", "polarity"], "--set polarity: write it as KEY=VALUE"),
+        (["event", " "], "text = ' ': write it in words"),
+    ],
+)
+def test_add_says_which_key_is_wrong(
+    home: Home, capsys: pytest.CaptureFixture[str], args: list[str], told: str
+) -> None:
+    assert run(home, "add", *args) == 1
+    assert told in capsys.readouterr().err
+    assert [one["text"] for one in listed(home, capsys)] == ["用户住在苏州"]
+
+
 def test_forget_asks_first(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     (said,) = listed(home, capsys, "--kind", "exchange")
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))

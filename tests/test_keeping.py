@@ -18,8 +18,8 @@ from moechat.memory.catalogue import KINDS, as_json, details_as_json
 from moechat.memory.forgetting import Limits
 from moechat.memory.keeping import Keeping
 from moechat.model import Episode, Event, Fact, FactDraft, Message
+from moechat.store.fields import FieldError
 from moechat.store.formats import derived_id
-from moechat.store.official import FieldError
 from tests.houses import Home, answer, edit, fact, imported, moment, recalled, say, shown
 
 NOW = moment("2025-05-20T15:00:00")

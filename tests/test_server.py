@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -159,6 +160,32 @@ def test_the_official_store_is_created_read_changed_searched_and_deleted(client:
     assert client.delete(f"/memories/official/kite?character={SAMPLE}").status_code == 404
 
 
+def test_the_world_book_is_created_read_changed_searched_and_deleted(client: TestClient) -> None:
+    path, folder = {"character": SAMPLE}, client.app.state.house.data / "agents" / SAMPLE / "data_base"  # type: ignore[attr-defined]
+    before = (folder / "雾港.yaml").read_bytes()
+    entry = {"keyword": "鱼市/码头", "text": "鱼市四点开门", "keys": ["鱼市"], "file": "雾港.yaml"}
+    made = client.post("/memories", params=path, json={"store": "official", "type": "lore", **entry})
+    assert made.status_code == 201
+    assert made.json() == {
+        "store": "official", "id": "雾港.yaml#鱼市/码头", "by": "author", "type": "lore", **entry, "constant": False,
+        "enabled": True,
+    }  # fmt: skip
+    assert (folder / "雾港.yaml").read_bytes().startswith(before)
+    found = client.get("/memories", params={**path, "type": "lore", "q": "鱼市"}).json()
+    book = client.app.state.house.agent(SAMPLE).book  # type: ignore[attr-defined]
+    assert "鱼市/码头" in [one.keyword for one in book.entries], "the agent that runs has it"
+    assert [row["id"] for row in found["memories"]] == ["雾港.yaml#鱼市/码头"]
+    assert client.get("/memories", params={**path, "store": "user", "type": "lore"}).json()["total"] == 0
+    url = "/memories/official/" + quote("雾港.yaml#鱼市/码头")
+    changed = client.patch(url, params=path, json={"keyword": "鱼市", "enabled": False}).json()
+    assert (changed["id"], changed["enabled"]) == ("雾港.yaml#鱼市", False)
+    url = "/memories/official/" + quote("雾港.yaml#鱼市")
+    assert client.get(url, params=path).json() == changed
+    assert client.delete(url, params=path).json() == {"gone": [changed]}
+    assert (folder / "雾港.yaml").read_bytes() == before
+    assert client.get(url, params=path).status_code == 404
+
+
 def test_the_users_store_is_created_read_changed_hidden_and_erased(client: TestClient) -> None:
     made = client.post("/memories", json={"store": "user", "type": "fact", "text": "用户怕打雷", "keyword": "胆量"})
     assert made.status_code == 201
@@ -175,6 +202,26 @@ def test_the_users_store_is_created_read_changed_hidden_and_erased(client: TestC
     assert client.get("/memories", params={"archived": "true"}).json()["total"] == 1
     assert client.delete(f"/memories/user/{id_}").status_code == 200
     assert client.get(f"/memories/user/{id_}").status_code == 404
+
+
+def test_an_event_of_the_users_own_is_written_read_recalled_and_erased(client: TestClient) -> None:
+    body = {
+        "happened": "2019-07-15",
+        "place": "海边",
+        "keywords": ["风筝"],
+        "importance": 0.9,
+        "text": "放风筝，线断了",
+    }
+    made = client.post("/memories", json={"store": "user", "type": "event", **body})
+    assert made.status_code == 201
+    row = made.json()
+    assert (row["type"], row["by"], row["text"]) == ("event", "owner", "放风筝，线断了")
+    told = client.get(f"/memories/user/{row['id']}").json()
+    assert (told["place"], told["keywords"], told["importance"], told["sources"]) == ("海边", ["风筝"], 0.9, [])
+    assert client.get("/memories", params={"store": "user", "type": "event"}).json()["total"] == 1
+    assert client.patch(f"/memories/user/{row['id']}", json={"text": "放风筝"}).json()["text"] == "放风筝"
+    assert [one["id"] for one in client.delete(f"/memories/user/{row['id']}").json()["gone"]] == [row["id"]]
+    assert client.get(f"/memories/user/{row['id']}").status_code == 404
 
 
 def test_a_list_pages_through_both_stores(client: TestClient) -> None:
@@ -275,8 +322,27 @@ def test_a_hand_edit_of_the_official_store_holds_from_the_next_question(client: 
             "0 to 1",
         ),
         ("/memories", {"store": "official", "type": "fact", "text": "长" * 4001}, "text", "4000"),
+        ("/memories", {"store": "official", "type": "lore", "text": "x"}, "keyword", "is missing"),
+        (
+            "/memories",
+            {"store": "official", "type": "lore", "text": "x", "keyword": "y", "id": "z"},
+            "id",
+            "leave it out",
+        ),
+        (
+            "/memories",
+            {"store": "official", "type": "lore", "text": "x", "keyword": "y", "file": "../y.yaml"},
+            "file",
+            "data_base",
+        ),
+        ("/memories", {"store": "user", "type": "lore", "text": "x", "keyword": "y"}, "type", "official"),
         ("/memories", {"store": "official", "type": "event", "text": "x", "keywords": ["a"] * 65}, "keywords", "64"),
-        ("/memories", {"store": "user", "type": "event", "text": "x"}, "type", "come from talk"),
+        ("/memories", {"store": "user", "type": "event", "text": "x", "happened": "soonish"}, "happened", "2025-05-20"),
+        ("/memories", {"store": "user", "type": "event", "text": "x", "happened": 2019}, "happened", "2025-05-20"),
+        ("/memories", {"store": "user", "type": "event", "text": "x", "time": "2024-01-01"}, "time", "official"),
+        ("/memories", {"store": "user", "type": "event", "text": "x", "palce": "y"}, "palce", "did you mean place"),
+        ("/memories", {"store": "user", "type": "event", "text": " "}, "text", "in words"),
+        ("/memories", {"store": "user", "type": "lore", "text": "x"}, "type", "official"),
         ("/memories", {"store": "user", "type": "fact", "text": "x", "time": "2024-01-01"}, "time", "official"),
         ("/memories", {"store": "user", "type": "fact", "text": "x", "kind": "rumour"}, "kind", "attribute"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
@@ -11,7 +12,8 @@ from moechat.ai import topic_rules
 from moechat.ai.importance import rate
 from moechat.language import when, words
 from moechat.model import Event
-from moechat.store.fields import FieldError, Values, written
+from moechat.store import fields
+from moechat.store.fields import FieldError, Values
 from moechat.store.formats import local
 
 Kind = Literal["fact", "event"]
@@ -30,9 +32,9 @@ def told(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
     """Values by key as ``Keeping.add_fact`` and ``add_event`` take them. Raises FieldError for the first that cannot be."""
     for key in values:
         if key not in KEYS[kind]:
-            raise FieldError(str(key), None, f"cannot be given for your own {kind}; known: {', '.join(KEYS[kind])}")
+            raise FieldError(str(key), None, _refusal(kind, str(key)))
     rest = {key: value for key, value in values.items() if key != "happened"}
-    found: dict[str, Any] = written(kind, rest)
+    found: dict[str, Any] = fields.written(kind, rest)
     if "single" in found:
         found["single"] = found["single"] == "true"
     for key, form in (("polarity", int), ("importance", float)):
@@ -41,10 +43,17 @@ def told(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
     if isinstance(found.get("keywords"), str):
         found["keywords"] = [found["keywords"]]
     if (given := values.get("happened")) is not None:
-        if not isinstance(given, str | date):
+        if not isinstance(given, str):
             raise FieldError("happened", given, WHEN)
         found["happened"] = span_of(given, now)
     return found
+
+
+def _refusal(kind: Kind, key: str) -> str:
+    if key == "id" or key in fields.KEYS[kind]:
+        return "is for the official store alone; leave it out"
+    near = difflib.get_close_matches(key, KEYS[kind], n=1)
+    return "unknown key; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS[kind])}")
 
 
 def event(

@@ -86,6 +86,9 @@ class Catalogue:
         self.limits = limits or Limits()
         self._standing: tuple[object, Standing] | None = None
 
+    def now(self) -> datetime:
+        return self._agent.now()
+
     def listed(
         self,
         kinds: Collection[Kind] = UNDERSTOOD,

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from moechat.character import default_character
@@ -54,6 +55,9 @@ class Agents:
         finally:
             with self._lock:
                 self._lent[key] -= 1
+
+    def now(self) -> datetime:
+        return self._house.clock.now()
 
     def _follow(self, key: tuple[str, str], agent: Agent) -> None:
         agent.store.follow()

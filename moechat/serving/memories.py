@@ -2,8 +2,8 @@
 
 ``GET /memories`` lists and searches, ``GET /memories/{store}/{id}`` tells everything of one, ``POST /memories`` writes one,
 ``PATCH`` changes one, ``DELETE`` erases one for good (``PATCH {"archived": true}`` only hides it). What a memory of the
-author's may have is what ``events.yaml``, ``facts.yaml`` and the world book (``lore``) may; the owner's events come from
-talk alone.
+author's may have is what ``events.yaml``, ``facts.yaml`` and the world book (``lore``) may; what one of the owner's may have,
+``memory.by_hand`` says.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from fastapi import Query as Asked
 from pydantic import Field
 
 from moechat.agent import Agent
+from moechat.memory import by_hand
 from moechat.memory.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
 from moechat.serving.agents import Agents
 from moechat.serving.queries import MAX_TEXT, Whose
-from moechat.store.fields import FieldError, Values, written
+from moechat.store.fields import FieldError, Values
 from moechat.store.official import Item, as_row
 
 Store = Literal["user", "official"]
@@ -58,11 +59,13 @@ def router(agents: Agents) -> APIRouter:
     @routes.post("", status_code=201)
     def added(values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
         store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
-        _check_new(store, kind, id_, values)  # before a new user's folder is made
+        _check_new(store, kind, id_, values)
+        own = {} if store == "official" else by_hand.told(kind, values, agents.now())  # before a user's folder is made
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":
                 return as_row(agent.official.add(kind, values, id_))
-            return _of_user(as_json(agent.keeping.add_fact(**_fact(values))))
+            add = agent.keeping.add_event if kind == "event" else agent.keeping.add_fact
+            return _of_user(as_json(add(**own)))
 
     @routes.patch("/{store}/{id_:path}")
     def changed(store: Store, id_: str, values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
@@ -130,22 +133,8 @@ def _check_new(store: object, kind: object, id_: object, values: Row) -> None:
         return
     if kind == "lore":
         raise FieldError("type", kind, "is for the official store alone; write it there")
-    if kind == "event":
-        raise FieldError("type", kind, "the user's events come from talk; write a fact, or to the official store")
-    for key, value in {"id": id_, "generic": values.get("generic"), "time": values.get("time")}.items():
-        if value is not None:
-            raise FieldError(key, value, "is for the official store alone; leave it out")
-    _fact(values)
-
-
-def _fact(values: Row) -> Row:
-    """What ``Keeping.add_fact`` is told. Raises FieldError."""
-    told = written("fact", values)
-    if "polarity" in told:
-        told["polarity"] = int(told["polarity"])
-    if "single" in told:
-        told["single"] = told["single"] == "true"
-    return told
+    if id_ is not None:
+        raise FieldError("id", id_, "is for the official store alone; leave it out")
 
 
 def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
