@@ -47,6 +47,31 @@ def test_a_memory_is_written_changed_and_taken_out(home: Home, capsys: pytest.Ca
     assert path.read_bytes() == (Path(__file__).parents[1] / "data/agents" / SAMPLE / "events.yaml").read_bytes()
 
 
+def test_the_world_book_is_written_changed_and_taken_out(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home.data / "agents" / SAMPLE / "data_base" / "雾港.yaml"
+    before = path.read_bytes()
+    (made,) = run(
+        home, capsys, "add", "lore", "鱼市四点开门", "--set", "keyword=鱼市", "keys=海鲜，鱼", "file=雾港.yaml"
+    )
+    assert (made["id"], made["keys"], made["constant"]) == ("雾港.yaml#鱼市", ["海鲜", "鱼"], False)
+    assert made in run(home, capsys, "list", "--type", "lore") and path.read_bytes().startswith(before)
+    (changed,) = run(home, capsys, "edit", "雾港.yaml#鱼市", "--set", "keys=", "constant=true", "text=五点开门")
+    assert (changed["keys"], changed["constant"], changed["text"]) == ([], True, "五点开门")
+    assert run(home, capsys, "show", "雾港.yaml#鱼市") == [changed]
+    assert run(home, capsys, "list", "--search", "五点开门")[0] == changed
+    assert run(home, capsys, "delete", "雾港.yaml#鱼市") == [changed]
+    assert path.read_bytes() == before
+
+
+def test_a_broken_file_of_the_world_book_is_told(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home.data / "agents" / SAMPLE / "data_base" / "broken.yaml"
+    path.write_text("鱼市: 'oh\n", encoding="utf-8")
+    args = ["official", "list", "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config)]
+    assert main([*args, "--type", "lore"]) == 0
+    told = capsys.readouterr()
+    assert "雾港.yaml#雾港 [lore] 雾港是" in told.out and "broken.yaml" in told.err
+
+
 def test_a_list_for_people_names_id_kind_and_day(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     args = ["official", "list", "--limit", "1", "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config)]
     assert main(args) == 0
@@ -58,6 +83,8 @@ def test_a_list_for_people_names_id_kind_and_day(home: Home, capsys: pytest.Capt
     [
         (("add", "fact", "x", "--set", "kind"), "KEY=VALUE"),
         (("add", "fact", "x", "--set", "kinds=y"), "did you mean kind"),
+        (("add", "lore", "x"), "keyword"),
+        (("add", "lore", "x", "--id", "y", "--set", "keyword=y"), "leave it out"),
         (("edit", "nobody", "--set", "text=x"), "nobody"),
         (("delete", "f001", "nobody"), "nobody"),
     ],

@@ -282,6 +282,46 @@ def test_the_world_book_and_broken_records_are_seen_too(agent: Agent) -> None:
     assert "世界书文件 places.yaml" in seen(agent, lore)
 
 
+def test_the_world_book_is_written_found_changed_and_deleted(agent: Agent) -> None:
+    room = do(agent, do(agent, MEMORY_ROOM, "store", value="author"), "kind", value="lore")
+    writing = do(agent, room, "new", value="new_lore")
+    assert "写进文件" in seen(agent, writing)
+    wrong = do(agent, writing, "add", keyword="", text="河边的茶馆")
+    assert wrong.note.text == "「关键词」写得不对：用一行文字写，最多 200 字"
+    usual = {"constant": "false", "enabled": "true"}
+    made = do(agent, writing, "add", keyword="半舟", text="河边的茶馆", keys="茶馆，茶楼", file="places.yaml", **usual)
+    assert made.memories.opened == "places.yaml#半舟" and "别名 茶馆、茶楼" in seen(agent, made)
+    path = agent.character.folder / "data_base" / "places.yaml"
+    assert path.read_text(encoding="utf-8") == '半舟:\n  text: 河边的茶馆\n  keys: ["茶馆", "茶楼"]\n'
+    again = do(agent, do(agent, room, "new", value="new_lore"), "add", keyword="半舟", text="x", file="places.yaml")
+    assert again.note.bad and "已经有「半舟」" in again.note.text
+    assert entries(agent, do(agent, room, "search", q="茶楼")) == ["半舟：河边的茶馆"]
+    rooms.drawn(agent, room, ZH)
+    assert [one.keyword for one in agent.book.entries] == ["半舟"]
+
+    form = do(agent, made, "edit", id="places.yaml#半舟")
+    assert "写进文件" not in seen(agent, form)
+    told = {"keyword": "半舟茶馆", "text": "河边的茶馆", "keys": "茶馆、茶楼", "constant": "false", "enabled": "false"}
+    changed = do(agent, form, "save", id="places.yaml#半舟", **told)
+    assert changed.memories.opened == "places.yaml#半舟茶馆" and "已停用" in seen(agent, changed)
+    assert agent.book.entries == ()
+
+    id_ = changed.memories.opened
+    deleted = do(agent, do(agent, do(agent, changed, "forget", id=id_), "surely", id=id_), "forget-now", id=id_)
+    assert entries(agent, deleted) == [] and path.read_text(encoding="utf-8") == ""
+
+
+def test_a_broken_file_of_the_world_book_is_told_in_the_page_and_left_as_it_is(agent: Agent) -> None:
+    folder = agent.character.folder / "data_base"
+    folder.mkdir()
+    (folder / "places.yaml").write_text("半舟: 'oh\n", encoding="utf-8")
+    room = do(agent, do(agent, MEMORY_ROOM, "store", value="author"), "new", value="new_lore")
+    assert "places.yaml" in seen(agent, room)
+    refused = do(agent, room, "add", keyword="桥", text="两座", file="places.yaml")
+    assert refused.note.bad and "places.yaml" in refused.note.text
+    assert (folder / "places.yaml").read_text(encoding="utf-8") == "半舟: 'oh\n"
+
+
 # ---- topics
 
 
