@@ -280,3 +280,18 @@ def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events
         agent.store.cache.set_facts(formats.CORE, [])
         told = "\n".join(upkeep.verify(agent)["problems"])
         assert NOTES in told and formats.CORE in told and "moechat rebuild" in told
+
+
+def test_an_event_that_the_owner_wrote_stays_where_it_stands_whatever_it_rests_on(home: Home, store: FileStore) -> None:
+    a, b = told(store, home.clock, "一"), told(store, home.clock, "二", settle=True)
+    put(store, [a, b], events=(Event("甲事", (a,)), Event("乙事", (b,))))
+    path = store.folder / NOTES
+    value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    value[b]["events"].append({"text": "我自己写的", "sources": [a]})
+    path.write_text(yaml.safe_dump(value, allow_unicode=True), encoding="utf-8")
+    store.follow(all_files=True)
+    put(store, [b], events=(Event("乙事另说", (b,)),))
+    assert "我自己写的" in {event.text for event in events(store, a)}
+    store.correct(b, user="三")
+    assert {event.text for event in events(store, a)} == {"甲事", "我自己写的"}
+    assert events(store, b) == []

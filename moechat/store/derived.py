@@ -146,10 +146,17 @@ class Derived:
 
     def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
         """What the owner wrote or edited in the notes of these exchanges, and whatever is of ``kinds``, by exchange."""
+        files: dict[str, set[str]] = {}
+        for id_, file in self._store.cache.notes_files(ids).items():
+            files.setdefault(file, set()).add(id_)
         owned: dict[str, list[Episode]] = {}
-        for _, episode in self._store.cache.episodes_citing(ids):
-            if episode.by == "owner" or episode.kind in kinds:
-                owned.setdefault(episode.event.sources[0], []).append(episode)
+        for file, wanted in files.items():
+            path = self._store.folder / file
+            for record in records.read(path)[1].records:
+                if record.key in wanted:
+                    _, episodes = formats.notes_from(record, path, self._store.zone)
+                    if kept := [one for one in episodes if one.by == "owner" or one.kind in kinds]:
+                        owned[record.key] = kept
         return owned
 
     def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]], at: datetime) -> None:
