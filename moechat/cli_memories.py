@@ -213,9 +213,12 @@ def _print(args: argparse.Namespace, memories: Sequence[Memory]) -> None:
 
 
 def _line(memory: Memory) -> str:
+    from moechat.memory.fragments import UNDATED
+
     marks = "".join(mark for name, mark in MARKS.items() if getattr(memory, name)) or " "
     use = "" if memory.kind == "exchange" else f" strength {memory.strength}, recalled {memory.recalls}×"
-    return f"{marks} {memory.id} [{memory.kind} {memory.at:%Y-%m-%d %H:%M}{use}] {' '.join(memory.text.split())}"
+    time = f" {memory.at:%Y-%m-%d %H:%M}" if memory.at.year > UNDATED else ""
+    return f"{marks} {memory.id} [{memory.kind}{time}{use}] {' '.join(memory.text.split())}"
 
 
 def _out(told: object) -> None:

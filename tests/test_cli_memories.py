@@ -79,6 +79,15 @@ def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: 
     assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
 
 
+def test_a_fact_that_was_written_without_a_time_is_shown_without_one(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (home.folder / "core_mem.yml").open("a", encoding="utf-8") as file:
+        file.write("猫: 用户养了一只叫年糕的猫\n")
+    assert run(home, "list", "--search", "年糕") == 0
+    assert capsys.readouterr().out == "  猫 [fact strength 1, recalled 0×] 用户养了一只叫年糕的猫\n"
+
+
 def test_show_and_list_name_the_same_kind(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (known,) = listed(home, capsys)
     assert run(home, "show", "--json", known["id"]) == 0
