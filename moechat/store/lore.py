@@ -76,10 +76,12 @@ class LoreFiles:
 
     def get(self, id_: str) -> Lore:
         """Raises NotFound."""
-        for entry in self.listed():
-            if entry.id == id_:
-                return entry
-        raise NotFound(f"the world book holds no {id_!r}; list it to see the ids")
+        if (entry := self.find(id_)) is None:
+            raise NotFound(f"the world book holds no {id_!r}; list it to see the ids")
+        return entry
+
+    def find(self, id_: str) -> Lore | None:
+        return next((entry for entry in self.listed() if entry.id == id_), None)
 
     def add(self, values: Values) -> Lore:
         """Append an entry to ``values["file"]``, ``NEW`` without one. Raises FieldError, DataError."""

@@ -119,8 +119,8 @@ class Official:
 
     def get(self, id_: str) -> Item:
         """Raises NotFound."""
-        for one in self.listed():
-            if one.id == id_:
+        for one in (*(file.read.get(id_) for file in self._files.values()), self.lore.find(id_)):
+            if one is not None:
                 return one
         raise NotFound(f"the official store of {self.folder.name} holds no {id_!r}; list it to see the ids")
 
