@@ -185,6 +185,24 @@ def test_the_owner_writes_a_fact(agent: Agent) -> None:
     assert "关于谁 我" in seen(agent, mine)
 
 
+def test_the_owner_writes_an_event(agent: Agent) -> None:
+    assert "写一个事件" in seen(agent, MEMORY_ROOM)
+    writing = do(agent, MEMORY_ROOM, "new", value="new_event")
+    assert 'name="happened"' in rooms.drawn(agent, writing, ZH)
+    assert do(agent, writing, "add", text="").note.bad
+    wrong = do(agent, writing, "add", text="放风筝", happened="很红")
+    assert wrong.note.bad and "去年夏天" in wrong.note.text and wrong.memories == writing.memories
+    assert "0 到 1" in do(agent, writing, "add", text="放风筝", importance="9").note.text
+    done = do(
+        agent, writing, "add", text="放风筝，线断了", happened="2019-07-15", place="青岛", keywords="风筝、海", topic=""
+    )
+    assert not done.note.bad and done.note.text == ZH("done_add")
+    text = seen(agent, done)
+    assert "地点 青岛" in text and "2019-07-15" in text and "你亲手写下的" in text and "来源 你写的" in text
+    (made,) = agent.keeping.listed(["event"]).memories
+    assert agent.keeping.get(made.id).fields["keywords"] == ["风筝", "海"]
+
+
 def test_while_a_reply_is_on_its_way_changes_wait(agent: Agent) -> None:
     lived(agent)
     look = do(agent, MEMORY_ROOM, "edit", id=id_of(agent, INSIGHT))

@@ -114,8 +114,13 @@ def changed(kind: Kind, told: Mapping[str, str], before: Mapping[str, str]) -> d
     for key, style in KEYS[kind].items():
         text = told.get(key, "").strip()
         if key in told and text != before.get(key, "").strip():
-            found[key] = [one for one in _BETWEEN.split(text) if one] if style == "list" and text else text or None
+            found[key] = several(text) if style == "list" and text else text or None
     return found
+
+
+def several(text: str) -> list[str]:
+    """The words of a list as a form has them."""
+    return [one for one in _BETWEEN.split(text.strip()) if one]
 
 
 def wrong(error: FieldError, words: Words) -> str:

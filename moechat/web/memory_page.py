@@ -292,6 +292,17 @@ def fact_form(words: Words) -> str:
     return form("add", "new fact", inside, words)
 
 
+def event_form(words: Words) -> str:
+    """An event that the owner writes; what is left empty is found by rules."""
+    inside = field("text", words("field_text"), rows=2, first=True)
+    inside += field("happened", words("field_happened"), hint=words("form_when")) + field("place", words("field_place"))
+    inside += field("keywords", words("field_keywords"), hint=words("form_list"))
+    inside += field("topic", words("field_topic")) + field(
+        "importance", words("field_importance"), hint=words("form_share")
+    )
+    return form("add", "new event", inside, words)
+
+
 def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
     """Asked twice: it destroys."""
     asked = words("forget_sure" if sure else "forget_ask")

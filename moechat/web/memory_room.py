@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from moechat.agent import Agent
 from moechat.errors import NotFound
-from moechat.memory import forgetting
+from moechat.memory import by_hand, forgetting
 from moechat.memory.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
 from moechat.store import official
+from moechat.store.fields import FieldError
 from moechat.web import author_room, draw, memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row
@@ -118,11 +119,25 @@ def _saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
 def _added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     if not told.get("text", "").strip():
         return look, Note(words("needs_words"), bad=True)
+    if look.doing == "event":
+        return _event_added(agent, look, told, words)
     memory = agent.keeping.add_fact(
         told["text"], entity=_whose(agent, told.get("entity", "")), keyword=told.get("keyword", ""),
         target=told.get("target", ""),
     )  # fmt: skip
     return replace(look, opened=memory.id, doing=""), Note(words("done_add"))
+
+
+def _event_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+    given: dict[str, object] = {key: told.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
+    given["keywords"] = author_room.several(told.get("keywords", "")) or None
+    try:
+        own = by_hand.told("event", given, agent.now())
+    except FieldError as wrong:
+        if wrong.field != "happened":
+            raise
+        return look, Note(words("field_wrong", field=words("field_happened"), remedy=words("form_when")), bad=True)
+    return replace(look, opened=agent.keeping.add_event(**own).id, doing=""), Note(words("done_add"))
 
 
 def _whose(agent: Agent, name: str) -> str:
@@ -213,7 +228,8 @@ def names_of(agent: Agent, words: Words) -> Names:
 def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
     kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
     page = agent.keeping.listed(kinds, search=look.search, limit=look.count, archived=look.archived)
-    new = memory_page.fact_form(words) if look.doing in ("fact", "event") and not look.opened else ""
+    forms = {"fact": memory_page.fact_form, "event": memory_page.event_form}
+    new = forms[look.doing](words) if look.doing in forms and not look.opened else ""
     opened = _details(agent, look.opened)
     rows = {row.memory.id: row for row in rows_of(agent, page.memories, words)}
     if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
@@ -230,7 +246,7 @@ def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
 
 
 def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> str:
-    new = ("new_event", "new_fact", "new_lore") if look.store == AUTHOR else ("new_fact",)
+    new = ("new_event", "new_fact", "new_lore") if look.store == AUTHOR else ("new_event", "new_fact")
     return memory_page.head(
         words, store=look.store, kind=look.kind, search=look.search, archived=look.archived, total=total, new=new,
         more=_thinking(agent, look, words),

@@ -170,6 +170,10 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     "form_list": ("用逗号隔开几个词", "several words, with commas between"),
     "form_time": ("写成 2025-05-20T15:03", "write it as 2025-05-20T15:03"),
     "form_span": ("写成 2025-05-20T15:03/2025-05-20T16:00", "write it as 2025-05-20T15:03/2025-05-20T16:00"),
+    "form_when": (
+        "写成 2019-07-15，或者：去年夏天、上周六",
+        "write it as 2019-07-15, or: last summer, last Saturday",
+    ),
     "form_share": ("0 到 1 之间的数", "a number from 0 to 1"),
     "form_sign": ("1 或 -1", "1 or -1"),
     "form_switch": ("是或否", "yes or no"),
