@@ -277,3 +277,41 @@ def test_any_entry_comes_back_as_it_was_written_and_goes_without_a_trace(
     files.update("places.yaml#渡口", {"text": "船"})
     files.delete(made.id)
     assert text_of(files) == PLACES.replace("渡船每天六点到七点来回。   # 单程八分钟", "船")
+
+
+PIECES = (
+    "# 一句注释\n", "\n", "  \n", "渡口: 船\n", "山 : 高\n", '"桥": "两\n  座"\n', "'井': '干了'\n", "河: |\n  清\n\n  深\n",
+    "路: >+\n  长\n\n", "林: {text: 密, keys: [树, 木]}\n", "田:\n  text: 绿\n  constant: yes\n  # 里面的\n", "城: 大 # 尾\n",
+    "湖:\n    text: |-\n      静\n    enabled: off\n", "雪: [坏]\n", "云: {txt: 坏}\n", "风: &a 大\n", "雨: *a\n", "? 石\n: 硬\n",
+    "沙: 一\n 二\n 三\n", "---\n", "...\n", "草: 'x\n", "{花: 红}\n", "\t叶: 绿\n", "雾: 浓",
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=7), crlf=st.booleans(), which=st.integers(0, 6), text=WORDS)
+def test_whatever_a_hand_wrote_a_write_changes_its_entry_alone_or_nothing(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[str], crlf: bool, which: int, text: str
+) -> None:
+    source = "".join(pieces).replace("\n", "\r\n" if crlf else "\n")
+    files = build(tmp_path_factory.mktemp("lore"), source)
+    before = files.listed()
+    ids = [one.id for one in before]
+    for change in (
+        lambda: files.add({"keyword": "新", "text": text, "file": "places.yaml"}),
+        lambda: files.update(ids[which], {"text": text}),
+        lambda: files.update(ids[which], {"keyword": "改", "keys": ["别名"]}),
+        lambda: files.delete(ids[which]),
+    ):
+        (files.folder / "places.yaml").write_bytes(source.encode())
+        try:
+            change()
+        except DataError:
+            assert text_of(files) == source
+        except IndexError:
+            continue
+        else:
+            gone = {"places.yaml#新", "places.yaml#改", *ids[which : which + 1]}
+            assert [one for one in files.listed() if one.id not in gone] == [
+                one for one in before if one.id not in gone
+            ]
+            assert text_of(files).count("#") >= source.count("# 一句注释")
