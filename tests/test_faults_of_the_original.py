@@ -130,7 +130,7 @@ def test_vectors_belong_to_texts_not_to_positions(home: Home) -> None:
             import numpy as np
 
             assert np.allclose(table.get(np.array([2 * row.row]))[0], vector, atol=1e-6)
-            assert expected in shown(agent.recall(f"{asked}怎么样")).split("\n")[0]
+            assert expected in shown(agent.recall(f"{asked}怎么样"), "diary").split("\n")[0]
 
 
 def test_a_year_of_talk_stays_within_the_budget(home: Home) -> None:
