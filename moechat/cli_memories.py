@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from moechat.cli_official import values_of
+from moechat.cli_official import count, values_of
 from moechat.errors import MoeChatError
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     listed.add_argument("--kind", choices=KIND_NAMES, help="one kind, or all (default: all but exchanges)")
     listed.add_argument("--search", default="", metavar="TEXT", help="only what has all these words")
     listed.add_argument("--archived", action="store_true", help="the archive instead")
-    listed.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50; 0: all)")
-    listed.add_argument("--offset", type=_count, default=0, metavar="N", help="how many to pass over")
+    listed.add_argument("--limit", type=count, default=50, metavar="N", help="how many (default: 50; 0: all)")
+    listed.add_argument("--offset", type=count, default=0, metavar="N", help="how many to pass over")
     _ids(one("show", _show, "all that is known of a memory, and when it fades", looks=True))
     made = one("add", _add, "write a memory; it is yours, and no understanding replaces it")
     made.add_argument("type", choices=["fact", "event"], help="what is known, or what happened")
@@ -68,12 +68,6 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
 
 def _ids(command: argparse.ArgumentParser) -> None:
     command.add_argument("ids", nargs="+", metavar="ID", help="ids, as `memories list` shows them")
-
-
-def _count(told: str) -> int:
-    if not told.isdecimal():
-        raise argparse.ArgumentTypeError(f"{told!r}: expects a whole number, 0 or more")
-    return int(told)
 
 
 @contextmanager

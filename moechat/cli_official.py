@@ -42,7 +42,7 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     listed = one("list", _list, "the author's memories, in the order of their files")
     listed.add_argument("--type", choices=KINDS, help="one sort of them")
     listed.add_argument("--search", default="", metavar="TEXT", help="what has these words, best first")
-    listed.add_argument("--limit", type=int, default=50, metavar="N", help="how many (default: 50; 0: all)")
+    listed.add_argument("--limit", type=count, default=50, metavar="N", help="how many (default: 50; 0: all)")
     show = one("show", lambda args, official: [official.get(id_) for id_ in args.ids], "every key of a memory")
     show.add_argument("ids", nargs="+", metavar="ID", help="ids, as `official list` shows them")
     made = one("add", _add, "write a memory")
@@ -55,7 +55,7 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
         made,
         "further keys of the file, e.g. place=海边 keywords=风筝,海; an entry of the world book needs keyword=渡口",
     )
-    edit = one("edit", lambda args, official: [official.update(args.id, values_of(args.set))], "change keys of a memory")
+    edit = one("edit", _edit, "change keys of a memory")
     edit.add_argument("id", metavar="ID", help="an id, as `official list` shows it")
     _keys(edit, "what changes, e.g. text=… place=…; KEY= takes one out")
     delete = one("delete", _delete, "take memories out of their file")
@@ -64,6 +64,13 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
 
 def _keys(command: argparse.ArgumentParser, told: str) -> None:
     command.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help=told)
+
+
+def count(told: str) -> int:
+    """An argument that says how many."""
+    if not told.isdecimal():
+        raise argparse.ArgumentTypeError(f"{told!r}: expects a whole number, 0 or more")
+    return int(told)
 
 
 @contextmanager
@@ -77,11 +84,17 @@ def _official(args: argparse.Namespace, open_house: Open) -> Iterator[Official]:
 
 def _list(args: argparse.Namespace, official: Official) -> Iterable[Item]:
     found = official.search(args.search, args.type, sys.maxsize) if args.search else official.listed(args.type)
-    return found[: max(args.limit, 0) or None]
+    return found[: args.limit or None]
 
 
 def _add(args: argparse.Namespace, official: Official) -> Iterable[Item]:
     return [official.add(args.type, {"text": args.text, **values_of(args.set)}, args.id)]
+
+
+def _edit(args: argparse.Namespace, official: Official) -> Iterable[Item]:
+    if not args.set:
+        raise MoeChatError("there is nothing to change: say what with --set KEY=VALUE")
+    return [official.update(args.id, values_of(args.set))]
 
 
 def _delete(args: argparse.Namespace, official: Official) -> Iterable[Item]:

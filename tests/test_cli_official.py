@@ -86,6 +86,7 @@ def test_a_list_for_people_names_id_kind_and_day(home: Home, capsys: pytest.Capt
         (("add", "lore", "x"), "keyword"),
         (("add", "lore", "x", "--id", "y", "--set", "keyword=y"), "leave it out"),
         (("edit", "nobody", "--set", "text=x"), "nobody"),
+        (("edit", "f001"), "nothing to change"),
         (("delete", "f001", "nobody"), "nobody"),
     ],
 )
@@ -96,3 +97,9 @@ def test_wrong_use_is_told_and_changes_nothing(
     assert main(["official", *words, "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config)]) == 1
     assert told in capsys.readouterr().err
     assert (home.data / "agents" / SAMPLE / "facts.yaml").read_bytes() == before
+
+
+def test_a_count_below_nothing_is_wrong_use() -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["official", "list", "--limit", "-2"])
+    assert ended.value.code == 2
