@@ -15,6 +15,7 @@ from moechat.model import Lore
 from moechat.store.fields import FieldError, Taken
 from moechat.store.lore import NEW, LoreFiles
 from moechat.store.official import Official
+from tests.houses import Home, silent
 
 PLACES = """\
 # 我们的地方
@@ -256,6 +257,16 @@ def test_the_authors_store_holds_events_facts_and_the_world_book(tmp_path: Path)
         store.add("lore", {"keyword": "桥", "text": "两座"}, "bridge")
     store.delete("places.yaml#山")
     assert [one.id for one in store.search("雪")] == [fact.id]
+
+
+def test_an_agent_that_runs_knows_an_entry_from_the_next_message(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open(silent()) as house:
+        agent = house.agent()
+        assert agent.book.entries == ()
+        Official(agent.character.folder).add("lore", {"keyword": "半舟", "text": "河边的茶馆"})
+        hits = agent.recall("半舟在哪里？").hits
+        assert [one.keyword for one in agent.book.entries] == ["半舟"]
+        assert [hit.id for hit in hits if hit.layer == "lore"] == [f"{NEW}#半舟"]
 
 
 WORDS = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\r" not in text)
