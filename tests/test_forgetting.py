@@ -111,7 +111,10 @@ def test_a_forecast_is_told_in_words() -> None:
     assert said(12.2, "zh") == "如果不再想起，大约 12 天后淡忘"
     assert said(0.4) == "fades within a day unless recalled"
     assert said(-3, fullness=0.057) == "long unused, still remembered; archived first once memory is full (now 5%)"
-    assert said(-3, first=True, fullness=1.0) == "long unused, still remembered; memory is full, the next cleaning archives it"
+    assert (
+        said(-3, first=True, fullness=1.0)
+        == "long unused, still remembered; memory is full, the next cleaning archives it"
+    )
     assert forgetting.in_words(Forecast("pinned", None, 1.0), NOW, "zh") == "已固定，不会淡忘"
     forever = forgetting.forecast(Trace("a", 10**9, NOW.timestamp()), NOW)
     assert forgetting.in_words(forever, NOW, "en") == "very firm, it hardly fades"

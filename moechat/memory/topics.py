@@ -387,8 +387,8 @@ class Topics:
         for node in nodes.values():
             node["children"] = [child for child in node["children"] if child["total"]]
             if node["newest"] is not None:
-                newest = datetime.fromtimestamp(node["newest"], UTC)
-                node["newest"] = local(newest, self._store.zone).isoformat() if newest.year > UNDATED else None
+                told = datetime.fromtimestamp(node["newest"], UTC)
+                node["newest"] = local(told, self._store.zone).isoformat() if told.year > UNDATED else None
         roots = [node for node in roots if node["total"]]
         days = {day: count for day, count in days.items() if count}
         return {"topics": roots, "days": days, "untold": seen - sum(node["total"] for node in roots)}
