@@ -36,6 +36,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def names_this_machine(scope: Scope) -> bool:
+    """Whether a request calls this machine by one of its own names: no other page's name leads here (DNS rebinding)."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and is_loopback(name_of(hosts[0].decode("latin-1").strip()))
+
+
 class Refusal(Exception):
     """A request that goes no further."""
 
@@ -75,7 +81,7 @@ class Guard:
         for name, value in scope["headers"]:
             headers.setdefault(name, []).append(value)
         host = _one(headers, b"host")
-        if self._key is None and not is_loopback(_name_of(host)):
+        if self._key is None and not is_loopback(name_of(host)):
             raise Refusal(403, "Host: this server answers to localhost and 127.0.0.1 alone; call it by that name")
         origin = _one(headers, b"origin")
         if origin and urlsplit(origin).netloc.casefold() != host.casefold():
@@ -116,7 +122,7 @@ def _one(headers: dict[bytes, list[bytes]], name: bytes) -> str:
     return values[0].decode("latin-1").strip()
 
 
-def _name_of(host: str) -> str:
+def name_of(host: str) -> str:
     """The name in a Host header, without its port; "" where it is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""

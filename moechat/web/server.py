@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moechat.errors import MoeChatError
+from moechat.serving.guard import is_loopback, names_this_machine
 
 if TYPE_CHECKING:
     import uvicorn
@@ -50,20 +51,22 @@ FONTS = (
 
 
 class Guard:
-    """Closes the endpoints that the page does not use and forbids the browser every request elsewhere.
+    """Closes the endpoints that the page does not use and forbids the browser every request elsewhere. ``local``: it answers
+    to this machine's own names alone.
 
     ``ending`` set hangs up on every tab that listens for news, so that the server need not wait for them.
     """
 
-    def __init__(self, app: ASGIApp, ending: asyncio.Event) -> None:
-        self.app, self.ending = app, ending
+    def __init__(self, app: ASGIApp, ending: asyncio.Event, local: bool) -> None:
+        self.app, self.ending, self.local = app, ending, local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
+        elif self.local and not names_this_machine(scope):
+            await _refuse(send, 403, b"this page answers to localhost and 127.0.0.1 alone; open it by that name")
         elif scope["path"].startswith(CLOSED):
-            await send({"type": "http.response.start", "status": 404, "headers": list(HEADERS)})
-            await send({"type": "http.response.body", "body": b"not here"})
+            await _refuse(send, 404, b"not here")
         else:
             await self._pass(scope, receive, send)
 
@@ -94,7 +97,12 @@ class Guard:
             await send({"type": "http.response.body", "body": b""})
 
 
-def make_app(house: House, ending: asyncio.Event) -> tuple[FastAPI, Callable[[], None]]:
+async def _refuse(send: Send, status: int, why: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": list(HEADERS)})
+    await send({"type": "http.response.body", "body": why})
+
+
+def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastAPI, Callable[[], None]]:
     """The application, which hangs up at ``ending``, and what stops the turns that are under way."""
     import gradio as gr
     from fastapi import FastAPI
@@ -123,7 +131,7 @@ def make_app(house: House, ending: asyncio.Event) -> tuple[FastAPI, Callable[[],
         mcp_server=False,
         pwa=False,
     )
-    app.add_middleware(Guard, ending=ending)
+    app.add_middleware(Guard, ending=ending, local=local)
     return app, blocks.page.close
 
 
@@ -157,7 +165,7 @@ def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server
             await super().shutdown(sockets)
 
     with listen(host, port) as listening:
-        app, stop = make_app(house, ending)
+        app, stop = make_app(house, ending, local=is_loopback(host))
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOP_S, ws="none")
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         try:
