@@ -158,6 +158,16 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
     assert "用户最讨厌榴莲" in (home.folder / "core_mem.yml").read_text(encoding="utf-8")
 
 
+def test_a_fact_in_other_words_says_what_they_say(house: House) -> None:
+    keeping = house.agent().keeping
+    known = keeping.add_fact("用户讨厌香菜", keyword="喜好", target="香菜", polarity=-1)
+    keeping.edit(known.id, "用户爱吃香菜")
+    fields = keeping.get(known.id).fields
+    assert (fields["polarity"], fields["target"]) == (1, "香菜")
+    assert keeping.edit(known.id, "用户什么都吃").text == "用户什么都吃"
+    assert "target" not in keeping.get(known.id).fields
+
+
 def test_an_edited_exchange_is_corrected(house: House) -> None:
     keeping = talked(house, "今天下雨")
     assert keeping.edit(only(keeping, "exchange").id, "今天下雪").text == "今天下雪"

@@ -6,6 +6,7 @@ archive and into oblivion, or what it replaced would hold again. ``forget`` remo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -16,6 +17,7 @@ from typing import Literal
 import numpy as np
 from filelock import FileLock, Timeout
 
+from moechat.ai import rules
 from moechat.ai.offline import without_notice
 from moechat.errors import MoeChatError, NotFound
 from moechat.index.activation import ARROW
@@ -24,11 +26,12 @@ from moechat.memory import by_hand, context, forgetting
 from moechat.memory.catalogue import Catalogue, Memory
 from moechat.memory.contradiction import relation
 from moechat.memory.forgetting import Cleaning
-from moechat.model import Episode, Fact, FactDraft, Message
+from moechat.model import Episode, Exchange, Fact, FactDraft, Message
 from moechat.store import erasure
 from moechat.store.formats import derived_id
 
 LOCK_TIMEOUT_S = 60
+_THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 OWN = "own-"  # how the record of an event begins that no exchange tells of
 
 
@@ -46,13 +49,29 @@ class Keeping(Catalogue):
         if details.memory.kind == "exchange":
             self._agent.correct(id_, user=text)
         elif (fact := self._fact(id_)) is not None:
-            target = fact.draft.target if fact.draft.target in text else ""
-            mine = replace(fact, draft=replace(fact.draft, text=text, target=target), by="owner", consolidated=False)
+            mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
             self._agent.change(lambda: self._store.derived.put_facts([mine]))
         elif (episode := self._episode(id_)) is not None:
             told = replace(episode, event=replace(episode.event, text=text), by="owner")
             self._agent.change(lambda: self._store.derived.put_episodes([told]))
         return self.get(id_).memory
+
+    def _said(self, draft: FactDraft, text: str) -> FactDraft:
+        """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
+        if draft.entity == "user":
+            spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
+            found = rules.find(Exchange("", self._agent.now(), spoken, "")).facts
+            if len(found) == 1:
+                read = found[0]
+                return replace(
+                    draft,
+                    text=text,
+                    keyword=read.keyword,
+                    target=read.target,
+                    polarity=read.polarity,
+                    single=read.single,
+                )
+        return replace(draft, text=text, target=draft.target if draft.target in text else "")
 
     def add_fact(
         self,
