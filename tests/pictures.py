@@ -9,6 +9,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from moechat import demo
 from moechat.house import House
 from moechat.web import running
 from tests.browser import ask, chromium, tab
@@ -63,11 +64,27 @@ def take(scene: Scene, browser: Browser) -> None:
                     _save(page, DOCS / scene.file)
 
 
+def take_topics(file: str, locale: str, character: str, browser: Browser) -> None:
+    """The map and the calendar of the month of sample memory."""
+    with demo.house(Path("config.yaml")) as house, running(house) as url:
+        house.ready()
+        with tab(browser, url, locale=locale, viewport={"width": 1120, "height": 960}) as page:
+            page.locator(f'#characters button[data-name="{character}"]').click()
+            page.locator("#title h1", has_text=character).wait_for()
+            page.get_by_text("话题" if locale == "zh-CN" else "Topics", exact=True).click()
+            page.wait_for_timeout(3000)
+            _shot(page, DOCS / file)
+
+
 def _save(page: Page, path: Path) -> None:
-    """As PNG with few colours, so that the repository stays small."""
     page.evaluate("document.querySelectorAll('details.memories').forEach((memories) => { memories.open = true })")
     page.locator("#tail details.memories .groups").scroll_into_view_if_needed()
     page.wait_for_timeout(500)  # what unfolds has come to rest
+    _shot(page, path)
+
+
+def _shot(page: Page, path: Path) -> None:
+    """As PNG with few colours, so that the repository stays small."""
     page.screenshot(path=path, animations="disabled")
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
@@ -77,3 +94,5 @@ if __name__ == "__main__":
     with chromium() as opened:
         for one in SCENES:
             take(one, opened)
+        take_topics("topics.png", "zh-CN", "青禾", opened)
+        take_topics("topics-en.png", "en-GB", "Wren", opened)
