@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from moechat import upkeep
@@ -170,6 +170,7 @@ steps = st.lists(
 )
 
 
+@example([("retract", 9), ("correct", 95), ("restore", 25)])
 @given(steps)
 @settings(
     max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate], report_multiple_bugs=False

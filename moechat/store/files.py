@@ -307,6 +307,7 @@ class FileStore:
         with self.writing():
             self._require(id_)
             self.record([{"op": "restore", "id": id_}])
+            self.file_settled()  # it may have been corrected while it was taken back
 
     def cut(self, id_: str, at: datetime) -> None:
         """The context begins anew after this exchange."""
