@@ -469,7 +469,7 @@ class Agent:
             self.layers.sync()
 
     def reflect(self) -> Report | None:
-        """Think about what happened now, if enough has; None where not, and ``reflection_problem`` may say why."""
+        """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""
         report = self._reflector.run(self.now(), self._worker.stopping)
         if report is not None:
             self.layers.sync()

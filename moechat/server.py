@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from moechat.errors import ConfigError, MoeChatError, NotFound, PathError
+from moechat.listening import STOP_S, address, announce, in_thread, listen, until_told
 from moechat.serving.agents import Agents, Busy
 from moechat.serving.guard import Guard, error_body, is_loopback
 from moechat.store.fields import FieldError
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 PORT = 8012  # the seed's own
 KEY_ENV = "MOECHAT_SERVE_KEY"
 MOST_REQUESTS = 64  # under way at once; more are told to come again
-STOP_S = 5
 
 
 # ---- the application
@@ -121,22 +118,13 @@ def _server(
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
     import uvicorn
 
-    from moechat.web.server import listen
-
     key = _checked(host, key, key_env)
     with listen(host, port) as listening:
         config = uvicorn.Config(
             make_app(house, key=key), log_level="warning", access_log=False, server_header=False, ws="none",
             timeout_graceful_shutdown=STOP_S, limit_concurrency=MOST_REQUESTS, proxy_headers=False,
         )  # fmt: skip
-        name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-        yield uvicorn.Server(config), listening, f"http://{name}:{listening.getsockname()[1]}"
-
-
-def announce(url: str) -> None:
-    """Where the server is, on the standard output."""
-    sys.stdout.write(f"MoeChat: {url}  (Ctrl+C ends it)\n")
-    sys.stdout.flush()
+        yield uvicorn.Server(config), listening, address(host, listening)
 
 
 def serve(
@@ -152,26 +140,13 @@ def serve(
 
     Raises ConfigError for a host that others reach without a key, MoeChatError where the port cannot be had.
     """
-    from moechat.web.server import interrupt
-
     with _server(house, host, port, key, key_env) as (server, listening, url):
         ready(url)
-        before = signal.signal(signal.SIGTERM, interrupt)
-        try:
-            with contextlib.suppress(KeyboardInterrupt):
-                server.run(sockets=[listening])
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        until_told(server, listening)
 
 
 @contextlib.contextmanager
 def running(house: House, *, host: str = "127.0.0.1", port: int = 0, key: str | None = None) -> Iterator[str]:
     """The server in a thread while the block runs; gives its address."""
-    with _server(house, host, port, key) as (server, listening, url):
-        thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name="serve", daemon=True)
-        thread.start()
-        try:
-            yield url
-        finally:
-            server.should_exit = True
-            thread.join(2 * STOP_S)
+    with _server(house, host, port, key) as (server, listening, url), in_thread(server, listening, "serve"):
+        yield url

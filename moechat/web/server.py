@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import socket
-import sys
-import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moechat.errors import MoeChatError
+from moechat.listening import STOP_S, address, announce, in_thread, listen, until_told
 from moechat.serving.guard import is_loopback, names_this_machine
 
 if TYPE_CHECKING:
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS, STYLES = ("page.js", "rooms.js"), ("page.css", "rooms.css")
-STOP_S = 5
 
 # What this page does not use of Gradio: files in and out, requests made for others, development tools.
 CLOSED = (
@@ -135,23 +131,6 @@ def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastA
     return app, blocks.page.close
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises MoeChatError with what to do where the port cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio sets no TCP_NODELAY
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(128)
-    except OSError as failure:
-        listening.close()
-        raise MoeChatError(
-            f"cannot listen on {host}:{port} ({failure.strerror or failure}): choose another port with --port, "
-            "or 0 for any free one"
-        ) from failure
-    return listening
-
-
 @contextlib.contextmanager
 def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
     """(server, its socket, the address to open)."""
@@ -167,17 +146,10 @@ def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server
     with listen(host, port) as listening:
         app, stop = make_app(house, ending, local=is_loopback(host))
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOP_S, ws="none")
-        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         try:
-            yield Server(config), listening, f"http://{shown}:{listening.getsockname()[1]}"
+            yield Server(config), listening, address(host, listening)
         finally:
             stop()
-
-
-def announce(url: str) -> None:
-    """Where the page is, on the standard output."""
-    sys.stdout.write(f"MoeChat: {url}  (Ctrl+C ends it)\n")
-    sys.stdout.flush()
 
 
 def serve(
@@ -196,27 +168,11 @@ def serve(
         ready(url)
         if open_browser:
             webbrowser.open(url)
-        before = signal.signal(signal.SIGTERM, interrupt)  # uvicorn raises a signal once more when it has ended
-        try:
-            with contextlib.suppress(KeyboardInterrupt):
-                server.run(sockets=[listening])
-        finally:
-            signal.signal(signal.SIGTERM, before)
-
-
-def interrupt(*_: object) -> None:
-    """A signal handler that ends the program as Ctrl+C does."""
-    raise KeyboardInterrupt
+        until_told(server, listening)
 
 
 @contextlib.contextmanager
 def running(house: House, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """The page served in a thread while the block runs; gives its address."""
-    with _server(house, host, port) as (server, listening, url):
-        thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name="web", daemon=True)
-        thread.start()
-        try:
-            yield url
-        finally:
-            server.should_exit = True
-            thread.join(2 * STOP_S)
+    with _server(house, host, port) as (server, listening, url), in_thread(server, listening, "web"):
+        yield url

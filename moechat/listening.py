@@ -1,0 +1,73 @@
+"""How a server of ours listens, is announced, runs until it is told to end, or runs beside a test: the page and HTTP alike."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from moechat.errors import MoeChatError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+STOP_S = 5  # given to requests that are under way
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises MoeChatError with what to do where the port cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio sets no TCP_NODELAY
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as failure:
+        listening.close()
+        raise MoeChatError(
+            f"cannot listen on {host}:{port} ({failure.strerror or failure}): choose another port with --port, "
+            "or 0 for any free one"
+        ) from failure
+    return listening
+
+
+def address(host: str, listening: socket.socket) -> str:
+    """The address to open: this machine's own where every one is listened on."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{listening.getsockname()[1]}"
+
+
+def announce(url: str) -> None:
+    """Where the server is, on the standard output."""
+    sys.stdout.write(f"MoeChat: {url}  (Ctrl+C ends it)\n")
+    sys.stdout.flush()
+
+
+def until_told(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until the program is told to end (Ctrl+C, SIGTERM). For the main thread."""
+    before = signal.signal(signal.SIGTERM, _interrupt)  # uvicorn raises a signal once more when it has ended
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def in_thread(server: uvicorn.Server, listening: socket.socket, name: str) -> Iterator[None]:
+    """Serve in a thread while the block runs."""
+    thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(2 * STOP_S)
