@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from moechat.store.files import FileStore
+    from tests.houses import Home
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads BLAS: one thread is fastest on busy machines
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -27,6 +33,22 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     (folder / "agents").mkdir(parents=True)
     return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A data folder with one character, as ``tests.houses`` builds it."""
+    from tests.houses import Home  # here: it loads BLAS, which is to find the setting above
+
+    return Home.build(tmp_path)
+
+
+@pytest.fixture
+def store(home: Home) -> Iterator[FileStore]:
+    """The memory of its default user, without an agent."""
+    store = home.store()
+    yield store
+    store.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,18 +27,6 @@ from tests.houses import Home, moment, told
 
 AT = moment("2025-05-20T15:00:00")
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
 
 
 @pytest.fixture

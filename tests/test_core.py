@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,18 +36,6 @@ class Planted:
 # Golden `core_memory` of seed 003: the top 5, then those with a score of at least 0.5.
 SCORES = {"a": [0.9, 0.8, 0.7, 0.6, 0.55, 0.51, 0.5, 0.4], "b": [0.9, 0.5, 0.49]}
 RETURNED = {"a": [0.9, 0.8, 0.7, 0.6, 0.55], "b": [0.9, 0.5]}
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
 
 
 def memory(home: Home, store: FileStore, cosines: dict[str, float] | None = None) -> CoreMemory:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,18 +18,6 @@ from moechat.store.files import FileStore
 from tests.houses import Home, edit, moment, say, told
 
 NOTES = "memorys/2025-05-20.notes.yaml"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
 
 
 def put(

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,11 +52,6 @@ def opened(home: Home, url: str, *, timeout_s: float = 5.0, **sections: Any) -> 
     home.configure(chat=chat, roll={"retry_s": 60.0}, **sections)
     with House(home.data, home.config, clock=home.clock, embedder=home.embedder) as house:
         yield house.agent()
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
 
 
 def stored(home: Home, id_: str) -> tuple[str, str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,11 +97,6 @@ def test_whatever_was_done_before_the_rest_stays_and_a_restart_sees_the_same(
     assert store.problems == fresh.problems == []
     for each in (store, witness, fresh):
         each.close()
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
 
 
 def test_other_sources_of_what_went_are_understood_anew(home: Home) -> None:

@@ -31,11 +31,6 @@ from tests.houses import (
 )
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
 def question(home: Home, text: str, **model: Any) -> str:
     """What one question brings into the prompt, a day on."""
     with home.open(**model) as house:

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +20,6 @@ from tests.houses import ZONE, Home, day_files, edit, imported, moment, told
 
 DAY = "memorys/2025-05-20.yaml"
 NOTES = "memorys/2025-05-20.notes.yaml"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
 
 
 def log_of(store: FileStore) -> list[dict]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -121,18 +120,6 @@ def test_a_forecast_is_told_in_words() -> None:
 
 
 # ---- an owner's memory
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
 
 
 LIMITS = Limits(cap=5, share=0.4, every_days=3, inactive_days=90, minimum=2)

@@ -39,11 +39,6 @@ def reply(messages: object) -> str:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
 def house(home: Home) -> Iterator[House]:
     with home.open(ScriptedModel(reply, understood)) as house:
         yield house
@@ -54,6 +49,7 @@ def talked(house: House, *texts: str) -> Keeping:
     for text in texts or ("我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙",):
         say(agent, text)
         agent.finish()
+    agent.settle_indexes()  # what goes on behind a turn is done: it sums facts up as well
     return Keeping(agent)
 
 

@@ -113,11 +113,6 @@ def test_context_overview_and_details_never_overlap(
 # ---- nothing leaves before it is understood
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
 def talk(home: Home, agent: Agent, numbers: Sequence[int]) -> None:
     for number in numbers:
         say(agent, f"第{number}句话")

@@ -303,7 +303,8 @@ PIECES = (
 def test_whatever_a_hand_wrote_a_write_changes_its_entry_alone_or_nothing(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str], crlf: bool, which: int, text: str
 ) -> None:
-    source = "".join(pieces).replace("\n", "\r\n" if crlf else "\n")
+    lines = [piece if piece.endswith("\n") else f"{piece}\n" for piece in pieces[:-1]]  # only the last may lack its end
+    source = "".join([*lines, *pieces[-1:]]).replace("\n", "\r\n" if crlf else "\n")
     files = build(tmp_path_factory.mktemp("lore"), source)
     before = files.listed()
     ids = [one.id for one in before]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -19,18 +18,6 @@ from moechat.store.formats import derived_id
 from tests.houses import Home, moment, silent, told
 
 AT = moment("2025-05-20T15:00:00")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
 
 
 @pytest.fixture

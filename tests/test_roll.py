@@ -132,11 +132,6 @@ def numbers(batch: list[str]) -> list[int]:
     return [int(text.removeprefix("第").partition("句")[0]) for text in batch]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
 def roll(agent: Agent) -> None:
     """The background work that a pause brings."""
     agent.tick()
