@@ -35,9 +35,10 @@ year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes;
 soak: $(VENV)/.installed-dev     ## the long tests
 	$(PY) -m pytest -m "soak or slow" $(ARGS)
 
-docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md
-	$(PY) -m moechat.config > docs/configuration.md
-	$(PY) -m moechat.cli_reference > docs/commands.md
+docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md, the map
+	$(PY) -m moechat.settings.config > docs/configuration.md
+	$(PY) -m moechat.cli.reference > docs/commands.md
+	$(PY) docs/map.py
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MoeChat needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }

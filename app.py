@@ -2,7 +2,7 @@
 
 import sys
 
-from moechat.cli import main
+from moechat.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main(["web", *sys.argv[1:]]))

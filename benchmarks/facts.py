@@ -31,14 +31,15 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from moechat import upkeep, yaml_file
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench.recall import NO_DEADLINE_MS, Bench, KeptVectors
 from moechat.clock import SetClock
-from moechat.config import merged
+from moechat.curation import upkeep
 from moechat.house import House
 from moechat.model import Fact, FactDraft, Recollection
+from moechat.settings.config import merged
+from moechat.store import yaml_file
 
 PROBE = Path(__file__).with_name("facts_probe.yaml")
 NOW = datetime(2025, 5, 20, 15, tzinfo=UTC)

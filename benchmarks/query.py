@@ -27,14 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import httpx
 from entities import facts, queries, vocabulary
 
-from moechat import server
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
+from moechat.compat.query import STAGES, query
 from moechat.house import House
 from moechat.model import Episode, Event, Exchange
-from moechat.query import STAGES, query
-from moechat.serving.agents import Agents
+from moechat.serve import server
+from moechat.serve.agents import Agents
 
 NOW = datetime(2025, 5, 20, 15, tzinfo=timezone(timedelta(hours=8)))
 CHARACTER = "bench"

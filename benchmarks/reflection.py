@@ -27,17 +27,18 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat import demo
-from moechat.ai import importance, rules
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
-from moechat.defaults import defaults_folder
 from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes
-from moechat.memory.reflection import ReflectionSettings, Reflector, Report
 from moechat.model import Event, Message, Understanding
-from moechat.prompts import Prompts
+from moechat.rules import importance
+from moechat.rules import read as rules
+from moechat.settings.defaults import defaults_folder
+from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
+from moechat.understanding.reflection import ReflectionSettings, Reflector, Report
 
 NOW = datetime(2025, 5, 21, 20, tzinfo=timezone(timedelta(hours=8)))
 

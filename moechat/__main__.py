@@ -2,6 +2,6 @@
 
 import sys
 
-from moechat.cli import main
+from moechat.cli.main import main
 
 sys.exit(main())

@@ -16,16 +16,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from moechat import assembly
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.embedding import Embedder
 from moechat.ai.failure import Failure
-from moechat.assembly import Background
-from moechat.background import Worker
-from moechat.character import Character, CharacterFile
+from moechat.author.official import Official
 from moechat.clock import Clock
-from moechat.config import Config
 from moechat.cue import Cue
+from moechat.curation.forgetting import Limits
+from moechat.curation.keeper import Keeping
+from moechat.curation.maintenance import Maintenance
 from moechat.errors import DataError, EmbeddingError, MoeChatError, NotFound
 from moechat.index.dense import Dense
 from moechat.memory import context
@@ -34,21 +33,22 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
-from moechat.memory.forgetting import Limits
-from moechat.memory.keeping import Keeping
-from moechat.memory.layers import Layers
-from moechat.memory.maintenance import Maintenance
 from moechat.memory.overview import overview
-from moechat.memory.reflection import NEEDS_MODEL, Reflector, Report
-from moechat.memory.roll import Due, Roller, due
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Exchange, Message, Recollection, Span, Status
-from moechat.prompts import Prompts
-from moechat.recall import Budget, recall
+from moechat.recall import assembly
+from moechat.recall.assembly import Background
+from moechat.recall.layers import Layers
+from moechat.recall.pipeline import Budget, recall
+from moechat.settings.character import Character, CharacterFile
+from moechat.settings.config import Config
+from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
-from moechat.store.official import Official
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, told
+from moechat.understanding.reflection import NEEDS_MODEL, Reflector, Report
+from moechat.understanding.roll import Due, Roller, due
+from moechat.worker import Worker
 
 log = logging.getLogger(__name__)
 TICK_S = 5.0

@@ -11,18 +11,19 @@ from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from moechat import config as settings
-from moechat import upkeep
 from moechat.agent import Agent, Surroundings
 from moechat.ai.chat_model import ChatModel, OpenAIChatModel
 from moechat.ai.embedding import Embedder, make_embedder
-from moechat.ai.offline import OfflineModel
-from moechat.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
+from moechat.ai.offline.model import OfflineModel
 from moechat.clock import Clock, SetClock, SystemClock
-from moechat.defaults import defaults_folder, ensure
+from moechat.curation import upkeep
 from moechat.errors import ConfigError, EmbeddingError, NotFound
-from moechat.language import when, words
+from moechat.language import words
+from moechat.settings import config as settings
+from moechat.settings.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
+from moechat.settings.defaults import defaults_folder, ensure
 from moechat.store.formats import local
+from moechat.when import find as when
 
 WARM_S = 20.0
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")

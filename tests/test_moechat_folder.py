@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from moechat import upkeep
 from moechat.agent import Agent
+from moechat.curation import upkeep
 from moechat.house import House
 from moechat.model import Message
 from tests.houses import Home, day_files, edit, moment, recalled, say, shown, silent

@@ -25,10 +25,10 @@ import yaml
 from houses import Home, day_files, say
 from talker import CAT, Run, cat, understand
 
-from moechat import upkeep
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
+from moechat.curation import upkeep
 from moechat.store import records
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")

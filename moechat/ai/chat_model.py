@@ -25,7 +25,7 @@ from moechat.model import Exchange, Hit, Message, Span
 if TYPE_CHECKING:
     from openai import OpenAI
 
-    from moechat.character import Character
+    from moechat.settings.character import Character
 
 CONNECT_S = 10.0
 FORMS = ("json_schema", "json_object", "plain")  # what complete() asks for, best first

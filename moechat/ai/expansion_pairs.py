@@ -22,7 +22,7 @@ from moechat.model import Message
 
 if TYPE_CHECKING:
     from moechat.ai.chat_model import ChatModel
-    from moechat.prompts import Prompts
+    from moechat.settings.prompts import Prompts
 
 log = logging.getLogger(__name__)
 

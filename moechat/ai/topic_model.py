@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import json_repair
 
 from moechat.errors import ModelError
-from moechat.index.activation import topic_path
 from moechat.model import Message
+from moechat.rules.activation import topic_path
 
 if TYPE_CHECKING:
     from moechat.ai.chat_model import ChatModel
-    from moechat.prompts import Prompts
+    from moechat.settings.prompts import Prompts
 
 MOST_TOPICS = 3
 SLICE_CHARS = 400

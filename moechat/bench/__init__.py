@@ -1,1 +1,1 @@
-"""Measuring: what memory costs at a size (speed) and how well it is found again (recall)."""
+"""What users measure with: what memory costs at a size, how well it recalls, which thresholds fit."""

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from moechat import upkeep, yaml_file
 from moechat.agent import Agent
 from moechat.ai.embedding import Embedder, Kind, Thresholds, make_embedder
 from moechat.ai.scripted import ScriptedModel
@@ -30,11 +29,13 @@ from moechat.bench import dataset
 from moechat.bench.dataset import Haystack, Question
 from moechat.bench.rivals import rivals
 from moechat.clock import SetClock
-from moechat.config import Config, merged
+from moechat.curation import upkeep
 from moechat.house import EMBEDDING_KEYS, House
-from moechat.language import when
 from moechat.model import Recollection
-from moechat.schema import RecallSettings, Recipes
+from moechat.settings.config import Config, merged
+from moechat.settings.schema import RecallSettings, Recipes
+from moechat.store import yaml_file
+from moechat.when import find as when
 
 Row = dict[str, Any]
 DEPTHS = (5, 10, 20)

@@ -15,7 +15,7 @@ from moechat.ai.embedding import Embedder
 from moechat.bench.dataset import Haystack
 from moechat.index.lexical import LexicalIndex
 from moechat.language import words
-from moechat.recall import RRF_K
+from moechat.recall.pipeline import RRF_K
 
 DEPTH = 100
 Find = Callable[[str], list[str]]

@@ -26,8 +26,8 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.house import House
-from moechat.language import when
 from moechat.model import Exchange
+from moechat.when import find as when
 
 DIM = 384
 PER_YEAR = 18_000

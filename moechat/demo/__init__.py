@@ -9,9 +9,9 @@ from datetime import datetime, time, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from moechat import yaml_file
 from moechat.agent import Agent
 from moechat.house import House
+from moechat.store import yaml_file
 
 CHARACTERS = {"青禾": "zh", "Wren": "en"}
 

@@ -1,0 +1,1 @@
+"""Search: time, vectors, words, topics. Every index is derived and can be deleted."""

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.errors import NotFound
-from moechat.index import activation
-from moechat.index.activation import (
+from moechat.index.date import DateIndex
+from moechat.model import ActivationProfile
+from moechat.rules import activation
+from moechat.rules.activation import (
     ARROW,
     PARENT,
     PRIMARY,
@@ -32,8 +34,6 @@ from moechat.index.activation import (
     profile_of,
     topic_path,
 )
-from moechat.index.date import DateIndex
-from moechat.model import ActivationProfile
 from moechat.store.records import replace
 
 FORMAT = 1

@@ -1,0 +1,1 @@
+"""Words: segmentation, keywords, and what a word brings to mind."""

@@ -22,9 +22,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from moechat import yaml_file
 from moechat.errors import DataError
 from moechat.language import words
+from moechat.store import yaml_file
 
 Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12 (at once)
 Strategy = Literal["first", "second"]

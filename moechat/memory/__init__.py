@@ -1,0 +1,1 @@
+"""What is held: the layers of memory and what each knows of itself."""

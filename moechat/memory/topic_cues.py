@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.ai import topic_rules
 from moechat.cue import Cue
-from moechat.index.activation import ARROW, is_within, moved, topic_path
 from moechat.index.dense import Dense, Space
 from moechat.index.topic import TopicIndex
 from moechat.index.vector import embed_cached, meets, text_key
 from moechat.language import words
 from moechat.memory.episodes import View
+from moechat.rules import topics as topic_rules
+from moechat.rules.activation import ARROW, is_within, moved, topic_path
 
 TABLE = "topics"  # the vectors of topic names, by text
 BATCH = 64

@@ -24,22 +24,22 @@ from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError, NotFound
 from moechat.index import topic
-from moechat.index.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
 from moechat.index.date import DateIndex
 from moechat.index.dense import Dense, Space
 from moechat.index.topic import TopicIndex
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official, View
-from moechat.memory.fragments import UNDATED
 from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.model import ActivationProfile, Episode
+from moechat.recall.fragments import UNDATED
+from moechat.rules.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
 from moechat.store.files import FileStore
 from moechat.store.formats import local
 
 if TYPE_CHECKING:
     from moechat.ai.chat_model import ChatModel
-    from moechat.prompts import Prompts
+    from moechat.settings.prompts import Prompts
 
 log = logging.getLogger(__name__)
 FILE = "topics.npz"

@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from moechat import yaml_file
+from moechat.author import lore
 from moechat.errors import DataError, EmbeddingError, MoeChatError
 from moechat.index.vector import FlatIndex, flat_index, meets
 from moechat.model import Hit, Lore
-from moechat.store import lore
+from moechat.store import yaml_file
 
 Embed = Callable[[Sequence[str], str], np.ndarray]
 

@@ -1,0 +1,1 @@
+"""One owner's files: the log, the days, what was derived, and the cache over them."""

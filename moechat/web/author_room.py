@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from moechat.agent import Agent
-from moechat.memory.catalogue import Memory
+from moechat.author.fields import KEYS, FieldError, Kind, Taken
+from moechat.author.lore import NEW
+from moechat.author.official import Item, Official, kind_of
+from moechat.curation.catalogue import Memory
 from moechat.model import ActivationProfile, Event, Fact, Lore
-from moechat.store.fields import KEYS, FieldError, Kind, Taken
-from moechat.store.lore import NEW
-from moechat.store.official import Item, Official, kind_of
 from moechat.web import memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import DATED_FROM, Names, Row, button, choice, definitions, field, field_told, form

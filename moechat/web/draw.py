@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
-from moechat.config import LAYERS
 from moechat.model import Span
+from moechat.settings.config import LAYERS
 from moechat.turn import Shown
 from moechat.web.words import Words
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from moechat.memory.catalogue import Details, Memory
-from moechat.memory.forgetting import Forecast
+from moechat.curation.catalogue import Details, Memory
+from moechat.curation.forgetting import Forecast
 from moechat.web.draw import escape
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import TEXTS, Words

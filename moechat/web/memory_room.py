@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from moechat.agent import Agent
+from moechat.author import official
+from moechat.author.fields import FieldError
+from moechat.curation import by_hand, forgetting
+from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
 from moechat.errors import NotFound
-from moechat.memory import by_hand, forgetting
-from moechat.memory.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
-from moechat.store import official
-from moechat.store.fields import FieldError
 from moechat.web import author_room, draw, memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moechat.listening import STOP_S, address, announce, in_thread, listen, until_told
-from moechat.serving.guard import is_loopback, names_this_machine
+from moechat.access.guard import is_loopback, names_this_machine
+from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
 
 if TYPE_CHECKING:
     import uvicorn

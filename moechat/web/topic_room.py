@@ -8,9 +8,9 @@ from datetime import date
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.index.activation import ARROW, is_within, moved, parent_of
-from moechat.memory.catalogue import Memory
+from moechat.curation.catalogue import Memory
 from moechat.model import Episode
+from moechat.rules.activation import ARROW, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
 from moechat.web.draw import escape
 from moechat.web.memory_page import Names, button, choice, dated, field, tag

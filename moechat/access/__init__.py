@@ -1,0 +1,1 @@
+"""Who may ask: the guard of page and HTTP, and how both listen and end."""

@@ -1,0 +1,1 @@
+"""The model that answers where no language model is connected: it speaks from what memory recalls."""

@@ -1,0 +1,324 @@
+"""The files of the world book, ``data_base/*.yaml``: read whole, written one entry at a time.
+
+An entry is ``keyword: description``, or the fuller form::
+
+    keyword:
+      text: description
+      keys: [other name, another]     # found literally, beside the keyword itself
+      constant: true                  # always there
+      enabled: false                  # never there
+
+Its id is ``file#keyword``. Conversation never writes these files; their author does, here or by hand. Writing one entry
+leaves every other byte as it is, and a plain line stays one as long as it can; a file that does not parse, or in which an
+entry cannot be told from its neighbours, is told and never written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from moechat.author.fields import FieldError, Taken, Values, written
+from moechat.errors import DataError, NotFound
+from moechat.model import Lore
+from moechat.store import records, yaml_file
+from moechat.store.records import Signature
+
+FOLDER = "data_base"
+NEW = "world_book.yaml"
+"""The file of entries for which none is named."""
+_YES = frozenset({"true", "yes", "on", "1"})
+_NO = frozenset({"false", "no", "off", "0"})
+_ENTRY_KEYS = ("text", "keys", "constant", "enabled")
+_USUAL: Mapping[str, object] = {"keys": [], "constant": "false", "enabled": "true"}
+_COMMAS = re.compile(r"[,，、]")
+_PLAIN = re.compile(r"[^\W\d_](?:[\w -]*\w)?")
+_OTHER_THAN_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # to readers of YAML 1.1
+_REMEDY = (
+    "give each entry a line `keyword: …` that begins at the margin, what belongs to it indented below; then try again"
+)
+
+
+@dataclass(frozen=True)
+class _File:
+    signature: Signature
+    entries: tuple[Lore, ...]
+    problems: tuple[DataError, ...]
+
+
+class LoreFiles:
+    """The entries of a ``data_base`` folder, those that are switched off too; always as the files hold them now.
+
+    ``lock`` is the file by which writers wait for each other.
+    """
+
+    def __init__(self, folder: Path, lock: Path) -> None:
+        self.folder, self._lock_file = folder, lock
+        self._lock = threading.Lock()
+        self._files: dict[str, _File] = {}
+
+    def listed(self) -> list[Lore]:
+        """All entries, in the order of the files' names."""
+        return [entry for file in self._followed() for entry in file.entries]
+
+    @property
+    def problems(self) -> list[DataError]:
+        """Entries and files that are left out, and why."""
+        return [problem for file in self._followed() for problem in file.problems]
+
+    def get(self, id_: str) -> Lore:
+        """Raises NotFound."""
+        if (entry := self.find(id_)) is None:
+            raise NotFound(f"the world book holds no {id_!r}; list it to see the ids")
+        return entry
+
+    def find(self, id_: str) -> Lore | None:
+        return next((entry for entry in self.listed() if entry.id == id_), None)
+
+    def add(self, values: Values) -> Lore:
+        """Append an entry to ``values["file"]``, ``NEW`` without one. Raises FieldError, DataError."""
+        told = written("lore", values)
+        path, keyword = self.folder / str(told.pop("file", NEW)), str(told.pop("keyword")).strip()
+        value = _formed(told["text"], told)
+        self._write(path, lambda data: _added(data, path, keyword, value))
+        return self.get(f"{path.name}#{keyword}")
+
+    def update(self, id_: str, changes: Values) -> Lore:
+        """Change some keys of an entry; None takes one out, and a new keyword gives it a new id. Raises NotFound, FieldError,
+        DataError."""
+        entry = self.get(id_)
+        if changes.get("file", entry.file) != entry.file:
+            raise FieldError("file", changes["file"], "cannot be changed; add the entry there, then delete this one")
+        path, changes = self.folder / entry.file, {key: one for key, one in changes.items() if key != "file"}
+        told = written("lore", {"keyword": entry.keyword, "text": entry.text, **changes})
+        keyword = str(told["keyword"]).strip()
+        self._write(path, lambda data: _changed(data, path, entry.keyword, changes))
+        return self.get(f"{path.name}#{keyword}")
+
+    def delete(self, id_: str) -> None:
+        """Take an entry out of its file. Raises NotFound, DataError."""
+        entry = self.get(id_)
+        path = self.folder / entry.file
+        self._write(path, lambda data: _removed(data, path, entry.keyword))
+
+    def _write(self, path: Path, change: Callable[[bytes], bytes]) -> None:
+        try:
+            records.rewrite(path, self._lock_file, change)
+        except OSError as error:
+            raise DataError(path, f"cannot be written: {error.strerror}") from error
+
+    def _followed(self) -> list[_File]:
+        with self._lock:
+            self._files = {path.name: self._looked_at(path) for path in paths(self.folder)}
+            return list(self._files.values())
+
+    def _looked_at(self, path: Path) -> _File:
+        known, signature = self._files.get(path.name), Signature.of(path)
+        if known is not None and known.signature == signature:
+            return known
+        try:
+            entries, problems = read(path)
+        except DataError as error:
+            return _File(signature, (), (error,))
+        return _File(signature, tuple(entries), tuple(problems))
+
+
+# ---- reading
+
+
+def paths(folder: Path) -> list[Path]:
+    """The files of a world book."""
+    if not folder.is_dir():
+        return []
+    found = (path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+
+
+def read(path: Path) -> tuple[list[Lore], list[DataError]]:
+    """Entries of one file and what is wrong with others of it. Raises DataError where the file does not parse."""
+    source = yaml_file.text(path)
+    entries, problems = [], []
+    for keyword, value in _parsed(source, path).items():
+        try:
+            entries.append(_entry(keyword.strip(), value, path))
+        except ValueError as error:
+            problems.append(DataError(path, f"{keyword}: {error}", line=_line_of(keyword, source)))
+    return entries, problems
+
+
+def _parsed(source: str, path: Path) -> dict[str, Any]:
+    """What stands under each keyword. Raises DataError where the file does not parse."""
+    data = yaml_file.parse(source, path, as_text=True)
+    if data in (None, ""):
+        return {}
+    if not isinstance(data, dict):
+        raise DataError(path, "expects `keyword: description` lines")
+    return {str(keyword): value for keyword, value in data.items()}
+
+
+def _entry(keyword: str, value: Any, path: Path) -> Lore:
+    """One entry. Raises ValueError saying what is wrong with it."""
+    given = value if isinstance(value, dict) else {"text": value}
+    for key in given:
+        if key not in _ENTRY_KEYS:
+            near = difflib.get_close_matches(str(key), _ENTRY_KEYS, n=1)
+            raise ValueError(
+                f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(_ENTRY_KEYS)}")
+            )
+    text, keys = given.get("text", ""), given.get("keys", [])
+    if not keyword or not isinstance(text, str) or not text.strip():
+        raise ValueError("expects a keyword and a description in words")
+    if isinstance(keys, str):
+        keys = _COMMAS.split(keys)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise ValueError("keys expects a list of names, such as [one, two]")
+    return Lore(
+        f"{path.name}#{keyword}", keyword, text.strip(), path.name, _names(keys), _switch(given, "constant"),
+        _switch(given, "enabled"),
+    )  # fmt: skip
+
+
+def _names(keys: Iterable[str]) -> tuple[str, ...]:
+    return tuple(key.strip() for key in keys if key.strip())
+
+
+def _switch(given: dict[str, Any], key: str) -> bool:
+    value = given.get(key, _USUAL[key])
+    if not isinstance(value, str) or value.lower() not in _YES | _NO:
+        raise ValueError(f"{key} expects true or false")
+    return value.lower() in _YES
+
+
+def _line_of(keyword: str, source: str) -> int | None:
+    for number, line in enumerate(source.splitlines(), start=1):
+        if line.lstrip("\"'").startswith(keyword):
+            return number
+    return None
+
+
+# ---- writing
+
+
+def _formed(before: Any, told: Values) -> str | dict[str, Any]:
+    """What stands under a keyword after a change to ``told``: a plain line where it was one (``before`` is text) and can be,
+    the keys that are as usual left out."""
+    value = dict(before) if isinstance(before, Mapping) else {"text": before}
+    for key, given in told.items():
+        new: Any = given
+        if key == "text":
+            new = str(given).strip()
+        elif key == "keys" and given is not None:
+            new = list(_names(_COMMAS.split(new) if isinstance(new, str) else new))
+        if new is None or new == _USUAL.get(key):
+            value.pop(key, None)
+        else:
+            value[key] = new
+    return value if isinstance(before, Mapping) or len(value) > 1 else str(value["text"])
+
+
+def _added(data: bytes, path: Path, keyword: str, value: str | dict[str, Any]) -> bytes:
+    before = _parsed(yaml_file.decoded(data, path), path)
+    _check_free(keyword, before, path)
+    line_end = _line_end(data)
+    told = records.entry(keyword, value, shown=_shown(keyword)).replace(b"\n", line_end)
+    after = data + (line_end if data and not data.endswith(b"\n") else b"") + told
+    return _checked(after, path, keyword, {**before, keyword: value})
+
+
+def _changed(data: bytes, path: Path, keyword: str, changes: Values) -> bytes:
+    before, key = _held(data, path, keyword)
+    # What is kept is what the file holds at this moment.
+    told = written("lore", {"keyword": keyword, "text": _text_of(before[key]), **changes})
+    new = str(told.pop("keyword")).strip()
+    value = _formed(before[key], told | {name: None for name, one in changes.items() if one is None})
+    if new != keyword:
+        _check_free(new, before, path)
+    record = _record(data, path, key)
+    shown = _shown(new) if new != keyword else _key_of(data[record.start : record.end])
+    entry = records.entry(new, value, shown=shown).replace(b"\n", _line_end(data))
+    after = records.replaced(data, records.Parsed([record]), key, entry)
+    wanted = {(new if name == key and new != keyword else name): one for name, one in before.items()}
+    wanted[new if new != keyword else key] = value
+    return _checked(after, path, keyword, wanted)
+
+
+def _removed(data: bytes, path: Path, keyword: str) -> bytes:
+    before, key = _held(data, path, keyword)
+    after = records.replaced(data, records.Parsed([_record(data, path, key)]), key, b"")
+    return _checked(after, path, keyword, {name: one for name, one in before.items() if name != key})
+
+
+def _text_of(value: Any) -> Any:
+    return value.get("text") if isinstance(value, Mapping) else value
+
+
+def _held(data: bytes, path: Path, keyword: str) -> tuple[dict[str, Any], str]:
+    """(what the file holds, the key as it stands there). Raises NotFound where a hand has taken it out."""
+    before = _parsed(yaml_file.decoded(data, path), path)
+    for key in before:
+        if key.strip() == keyword:
+            return before, key
+    raise NotFound(f"{path.name} no longer holds {keyword!r}")
+
+
+def _check_free(keyword: str, before: Mapping[str, object], path: Path) -> None:
+    if any(key.strip() == keyword for key in before):
+        raise Taken("keyword", keyword, f"stands in {path.name} already; change that entry, or choose another", "lore")
+
+
+def _record(data: bytes, path: Path, key: str) -> records.Record:
+    for record in records.parse(data, path).records:
+        if record.key == key:
+            return record
+    raise _not_told_apart(path, key)
+
+
+def _checked(after: bytes, path: Path, keyword: str, wanted: Mapping[str, object]) -> bytes:
+    """``after`` if it holds what is wanted, in every entry. Raises DataError."""
+    try:
+        held = _parsed(yaml_file.decoded(after, path), path)
+    except DataError:
+        raise _not_told_apart(path, keyword) from None
+    if _trimmed(held) != _trimmed(wanted):
+        raise _not_told_apart(path, keyword)
+    return after
+
+
+def _trimmed(value: Any) -> Any:
+    """What an entry tells: line ends around a text are none of it."""
+    if isinstance(value, Mapping):
+        return {key: _trimmed(one) for key, one in value.items()}
+    return value.strip() if isinstance(value, str) else value
+
+
+def _not_told_apart(path: Path, keyword: str) -> DataError:
+    return DataError(path, f"{keyword!r} cannot be written without touching what stands around it; {_REMEDY}")
+
+
+def _line_end(data: bytes) -> bytes:
+    return b"\r\n" if b"\r\n" in data else b"\n"
+
+
+def _shown(keyword: str) -> str:
+    """A keyword as people write it, quoted where YAML would read something else."""
+    plain = _PLAIN.fullmatch(keyword) and keyword.casefold() not in _OTHER_THAN_TEXT
+    return keyword if plain else records.quoted(keyword)
+
+
+def _key_of(record: bytes) -> str:
+    """The key of a record as its file has it, "" where that cannot be told."""
+    text = record.decode("utf-8")
+    try:
+        node = yaml.compose(text, yaml.BaseLoader)  # the plain loader: its marks count characters
+    except yaml.YAMLError:  # what it refers to stands elsewhere in the file
+        return ""
+    if not isinstance(node, yaml.MappingNode) or not isinstance(node.value[0][0], yaml.ScalarNode):
+        return ""
+    return text[: node.value[0][0].end_mark.index]

@@ -1,0 +1,300 @@
+"""What the author of a character wrote for all its users: ``events.yaml`` and ``facts.yaml`` beside character.yaml.
+
+events.yaml, by id::
+
+    lighthouse:
+      text: {{char}} and {{user}} climbed the old lighthouse
+      time: 2023-04-02T19:30                # when it was; without it the event has no date
+      place: the lighthouse
+      keywords: [lighthouse, stairs]
+      insight: {{user}} is not afraid of heights
+
+facts.yaml, by id::
+
+    violin:
+      text: {{char}} repairs violins
+      entity: character                     # user (the default), character, or a name
+      kind: attribute                       # attribute, relation or picture
+      keyword: work
+
+The world book is the author's too (``lore``), and is listed, searched and written here beside them.
+
+Talk never writes them; their author does, here or by hand. Ids are the records' keys and stay what they are. A record that
+cannot be read is told with its file and line, and costs itself alone. Writing one record leaves every other byte as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+from moechat.author.fields import KEYS, FieldError, Kind, Taken, Values, check, written
+from moechat.author.lore import FOLDER, LoreFiles
+from moechat.errors import DataError, NotFound
+from moechat.language import words
+from moechat.model import Episode, Fact, Lore
+from moechat.store import records
+from moechat.store.formats import derived_id, episode_value, event_from, fact_from, local
+from moechat.store.records import Record, Signature
+
+FILES: Mapping[Kind, str] = {"event": "events.yaml", "fact": "facts.yaml"}
+LOCK = ".official.lock"
+_NAMES = re.compile(r"\{\{\s*(user|char)\s*\}\}", re.IGNORECASE)
+_ID = re.compile(r"\w[\w-]{0,63}")
+
+
+@dataclass(frozen=True)
+class _File:
+    signature: Signature
+    raw: Mapping[str, Record]
+    read: Mapping[str, Episode | Fact]
+    problems: Sequence[DataError]
+
+
+Item = Episode | Fact | Lore
+
+
+class Official:
+    """The author's store of one character. ``zone`` is that of times without an offset.
+
+    ``names`` gives what ``{{user}}`` and ``{{char}}`` stand for at this moment; they are filled in where a memory is read.
+    """
+
+    def __init__(
+        self, folder: Path, *, zone: tzinfo | None = None, names: Callable[[], Mapping[str, str]] = dict
+    ) -> None:
+        self.folder, self._zone, self._names = folder, zone, names
+        self._lock = threading.RLock()
+        self._filled: Mapping[str, str] = {}
+        self.lore = LoreFiles(folder / FOLDER, folder / LOCK)
+        self._files: dict[Kind, _File] = {kind: _File(Signature(), {}, {}, ()) for kind in FILES}
+        self.generation = 0
+        """Grows whenever what is read here changes."""
+        self.refresh()
+
+    # ---- reading
+
+    def refresh(self) -> bool:
+        """Look at the files again; True where something changed. Two looks at file entries where nothing did."""
+        with self._lock:
+            names = dict(self._names())
+            fresh = {
+                kind: file if names == self._filled and file.signature == Signature.of(self.path(kind))
+                else self._read(kind, names)
+                for kind, file in self._files.items()
+            }  # fmt: skip
+            fresh["fact"] = _without(fresh["fact"], fresh["event"].read, self.path("fact"))
+            if fresh == self._files:
+                return False
+            changed = any(fresh[kind].read != self._files[kind].read for kind in FILES)
+            self._files, self._filled = fresh, names
+            self.generation += changed
+            return changed
+
+    def path(self, kind: Kind) -> Path:
+        return self.folder / FILES[kind]
+
+    def episodes(self) -> list[Episode]:
+        return [one for one in self._files["event"].read.values() if isinstance(one, Episode)]
+
+    def facts(self) -> list[Fact]:
+        return [one for one in self._files["fact"].read.values() if isinstance(one, Fact)]
+
+    @property
+    def problems(self) -> list[DataError]:
+        """Records and files of events and facts that are left out, and why; ``lore`` has those of the world book."""
+        return [problem for file in self._files.values() for problem in file.problems]
+
+    def listed(self, kind: Kind | None = None) -> list[Item]:
+        """All of one kind, or all, in the order of the files; the world book last."""
+        held: list[Item] = [
+            one for name, file in self._files.items() if kind in (None, name) for one in file.read.values()
+        ]
+        return [*held, *self.lore.listed()] if kind in (None, "lore") else held
+
+    def get(self, id_: str) -> Item:
+        """Raises NotFound."""
+        for one in (*(file.read.get(id_) for file in self._files.values()), self.lore.find(id_)):
+            if one is not None:
+                return one
+        raise NotFound(f"the official store of {self.folder.name} holds no {id_!r}; list it to see the ids")
+
+    def search(self, text: str, kind: Kind | None = None, limit: int = 20) -> list[Item]:
+        """Those that have the text as it stands, then those with most of its words, the newest first of equals."""
+        wanted, asked = text.casefold().strip(), {word.casefold() for word in words.keywords(text, top_k=20)}
+        scored = []
+        for one in self.listed(kind):
+            told = _told(one).casefold()
+            score = (len(asked) + 1) * (wanted in told) + sum(word in told for word in asked)
+            if score:
+                scored.append((score, one))
+        scored.sort(key=lambda pair: (-pair[0], -_at(pair[1])))
+        return [one for _, one in scored[:limit]]
+
+    # ---- writing
+
+    def add(self, kind: Kind, values: Values, id_: str | None = None) -> Item:
+        """Append a memory; ``values`` are keys of its file. Raises FieldError, DataError."""
+        if kind == "lore":
+            if id_ is not None:
+                raise FieldError("id", id_, "is made of file and keyword; leave it out")
+            return self.lore.add(values)
+        self.refresh()
+        value = written(kind, values)
+        id_ = self._new_id(kind, str(value.get("text", ""))) if id_ is None else id_
+        if not _ID.fullmatch(id_):
+            raise FieldError("id", id_, "expects 1 to 64 letters, digits, - or _")
+        if any(id_ in file.raw for file in self._files.values()):
+            raise Taken("id", id_, "is taken; choose another, or change that record")
+        self._put(kind, id_, value)
+        return self.get(id_)
+
+    def update(self, id_: str, changes: Values) -> Item:
+        """Change some keys of a record; None takes one out. Raises NotFound, FieldError, DataError."""
+        kind = self._kind_of(id_)
+        if kind == "lore":
+            return self.lore.update(id_, changes)
+        self._put(kind, id_, written(kind, {**_mapping(self._files[kind].raw[id_]), **changes}))
+        return self.get(id_)
+
+    def delete(self, id_: str) -> None:
+        """Take a record out of its file. Raises NotFound, DataError."""
+        kind = self._kind_of(id_)
+        if kind == "lore":
+            self.lore.delete(id_)
+        else:
+            self._put(kind, id_, None)
+
+    def _kind_of(self, id_: str) -> Kind:
+        self.refresh()
+        return kind_of(self.get(id_))
+
+    def _new_id(self, kind: Kind, text: str) -> str:
+        taken = {id_ for file in self._files.values() for id_ in file.raw}
+        return next(id_ for n in range(len(taken) + 1) if (id_ := derived_id(text, (f"{kind}{n}",))) not in taken)
+
+    def _put(self, kind: Kind, id_: str, value: Values | None) -> None:
+        """Write one record, or take it out, under the lock; what a hand saves meanwhile is read first."""
+        path = self.path(kind)
+        records.rewrite(path, self.folder / LOCK, lambda data: _rewritten(data, path, id_, value))
+        self.refresh()
+
+    def _read(self, kind: Kind, names: Mapping[str, str]) -> _File:
+        path = self.path(kind)
+        signature = Signature.of(path)
+        _, parsed = records.read(path)
+        made: dict[str, Episode | Fact] = {}
+        problems = list(parsed.problems)
+        for record in parsed.records:
+            try:
+                made[record.key] = _made(kind, record, path, self._zone, names)
+            except FieldError as error:
+                problems.append(DataError(path, f"record {record.key!r}: {error}", line=record.line or None))
+            except DataError as error:
+                problems.append(error)
+        return _File(signature, {record.key: record for record in parsed.records}, made, problems)
+
+
+def _without(file: _File, taken: Mapping[str, object], path: Path) -> _File:
+    """A file of facts without those whose id an event has."""
+    twice = [id_ for id_ in file.read if id_ in taken]
+    problems = [
+        DataError(path, f"the id {id_!r} stands in {FILES['event']} as well; choose another", line=file.raw[id_].line)
+        for id_ in twice
+    ]
+    kept = {id_: one for id_, one in file.read.items() if id_ not in taken}
+    return replace(file, read=kept, problems=[*file.problems, *problems]) if twice else file
+
+
+def kind_of(one: Item) -> Kind:
+    return "fact" if isinstance(one, Fact) else "event" if isinstance(one, Episode) else "lore"
+
+
+def _at(one: Item) -> float:
+    return 0.0 if isinstance(one, Lore) else one.at.timestamp()
+
+
+def _told(one: Item) -> str:
+    """All words of a memory, for the search."""
+    if isinstance(one, Lore):
+        return "\n".join((one.keyword, *one.keys, one.text))
+    if isinstance(one, Fact):
+        return "\n".join((one.text, one.draft.entity, one.draft.keyword, one.draft.target))
+    event = one.event
+    return "\n".join((event.text, event.insight, event.place, event.scene, event.topic, *event.keywords))
+
+
+def as_row(one: Item) -> dict[str, Any]:
+    """A memory as commands and HTTP give it; its further keys are those of its file."""
+    if isinstance(one, Lore):
+        return {
+            "store": "official", "id": one.id, "by": "author", "type": "lore", "keyword": one.keyword, "text": one.text,
+            "keys": list(one.keys), "constant": one.constant, "enabled": one.enabled, "file": one.file,
+        }  # fmt: skip
+    row: dict[str, Any] = {"store": "official", "id": one.id, "by": one.by, "time": one.at.isoformat()}
+    if isinstance(one, Fact):
+        d = one.draft
+        return row | {
+            "type": "fact", "text": d.text, "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
+            "polarity": d.polarity, "single": d.single, "generic": d.generic,
+        }  # fmt: skip
+    told = {key: value for key, value in episode_value(one).items() if key in KEYS["event"]}
+    return row | {"type": "event"} | told | {"importance": one.event.importance}
+
+
+# ---- one record
+
+
+def _mapping(record: Record) -> Mapping[str, object]:
+    return record.value if isinstance(record.value, Mapping) else {"text": record.value}
+
+
+def _made(kind: Kind, record: Record, path: Path, zone: tzinfo | None, names: Mapping[str, str]) -> Episode | Fact:
+    """The memory that a record tells. Raises FieldError, DataError."""
+    value = _mapping(record)
+    check(kind, value)
+    told = Record(record.key, _fill(value, names), record.start, record.end, record.line)
+    assert isinstance(told.value, Mapping)
+    if kind == "fact":
+        return replace(fact_from(told, path, zone), by="author")
+    at = (
+        local(datetime.fromisoformat(str(value["time"])), zone) if value.get("time") else datetime.fromtimestamp(0, UTC)
+    )
+    return Episode(record.key, at, event_from(told.value, (), told, path, zone), by="author")
+
+
+def _fill(value: object, names: Mapping[str, str]) -> object:
+    """The names in place of their placeholders, once."""
+    if isinstance(value, Mapping):
+        return {key: _fill(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_fill(one, names) for one in value]
+    return _NAMES.sub(lambda match: names.get(match[1].lower(), match[0]), str(value))
+
+
+# ---- one file
+
+
+def _rewritten(data: bytes, path: Path, id_: str, value: Values | None) -> bytes:
+    """The file with one record replaced, appended, or (``value`` None) taken out. Raises DataError where that would touch
+    others."""
+    parsed = records.parse(data, path)
+    end = b"\r\n" if b"\r\n" in data else b"\n"
+    entry = (records.entry(id_, dict(value)) if value is not None else b"").replace(b"\n", end)
+    before = {record.key: record.value for record in parsed.records}
+    if id_ in before:
+        written = records.replaced(data, parsed, id_, entry)
+    else:
+        written = data + (end if data and not data.endswith(b"\n") else b"") + entry
+    after = records.parse(written, path)
+    wanted = before | ({id_: value} if value is not None else {})
+    if value is None:
+        wanted.pop(id_, None)
+    if {record.key: record.value for record in after.records} != wanted or len(after.problems) != len(parsed.problems):
+        raise DataError(path, f"{id_!r} cannot be written without touching what stands around it; mend the file first")
+    return written

@@ -1,0 +1,324 @@
+"""Fitting thresholds and weights to the embedding model in use: ``moechat calibrate``.
+
+From labelled pairs (a file, or made from the owner's own memory) each layer's threshold is the lowest at which at most
+``recall.false_recall_target`` of the questions have anything irrelevant above it: a weak floor, since rank comes first.
+The weights of recency, relevance and importance (seed 000) are those on a grid over the simplex with the best mean
+reciprocal rank; of equals, the nearest to the ones in use. The same pairs give the same numbers every time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from moechat.agent import Agent
+from moechat.ai.embedding import Embedder, Thresholds
+from moechat.errors import DataError, EmbeddingError
+from moechat.settings import config as settings
+
+LAYERS = ("diary", "core", "lore")
+Layer = Literal["diary", "core", "lore"]
+ENOUGH = 10  # questions; fewer say nothing about a layer
+OTHERS = 20  # irrelevant texts that a question made from the memory is held against
+NEWEST = 400  # exchanges of the diary that questions are made from
+STEP = 0.1  # of the grid of weights
+DECAY = 0.99  # recency by rank, the most recent first (seed 000)
+BINS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Whether ``text`` answers ``query``. ``age_hours`` and ``importance`` (0..1) serve the weights, where they are known."""
+
+    query: str
+    text: str
+    relevant: bool
+    layer: Layer = "diary"
+    age_hours: float | None = None
+    importance: float | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One layer: the threshold, what it keeps, and the scores that it was fitted to."""
+
+    layer: str
+    threshold: float
+    kept: float
+    """Share of the relevant texts at or above it."""
+    false: float
+    """Share of the questions with something irrelevant at or above it."""
+    before: float
+    relevant: np.ndarray
+    irrelevant: np.ndarray
+    worst: np.ndarray
+    """The best irrelevant score of each question."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    recency: float
+    relevance: float
+    importance: float
+    mrr: float
+    mrr_before: float
+    questions: int
+
+
+# ---- pairs
+
+
+def read(path: Path) -> list[Pair]:
+    """Labelled pairs, one JSON object a line: query, text, relevant, and layer, age_hours, importance. Raises DataError."""
+    pairs = []
+    with open(path, encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                pairs.append(_pair(line, path, number))
+    return pairs
+
+
+def _pair(line: str, path: Path, number: int) -> Pair:
+    try:
+        row = json.loads(line)
+        layer = row.get("layer", "diary")
+        if layer not in LAYERS:
+            raise ValueError(f"layer {layer!r} is none of {', '.join(LAYERS)}")
+        if not isinstance(row["relevant"], bool):
+            raise ValueError("relevant expects true or false")
+        more = {name: None if row.get(name) is None else float(row[name]) for name in ("age_hours", "importance")}
+        return Pair(str(row["query"]), str(row["text"]), row["relevant"], layer, **more)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(path, f"not a labelled pair: {error}; needs query, text, relevant", line=number) from error
+
+
+def own_pairs(agent: Agent, seed: int = 7) -> list[Pair]:
+    """Pairs from what the owner has: a message and its own reply, a message and the fact that was found in it, what an
+    entry of the world book says and its keyword; each against others, chosen at random."""
+    chance = random.Random(seed)
+    return [*_diary_pairs(agent, chance), *_core_pairs(agent, chance), *_lore_pairs(agent, chance)]
+
+
+def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
+    newest = [e for e in agent.diary.unlogged(None, NEWEST) if e.user.strip() and e.char.strip()]
+    logged = [
+        shown.exchange for shown in agent.recent(NEWEST) if shown.exchange.user.strip() and shown.exchange.char.strip()
+    ]
+    exchanges = sorted({e.id: e for e in [*newest, *logged]}.values(), key=lambda e: (e.at, e.id))[-NEWEST:]
+    importance = _importance(agent, [e.id for e in exchanges])
+    now = agent.now()
+    replies = {e.id: e.char for e in exchanges}
+    for i, exchange in enumerate(exchanges):
+        far = [e for j, e in enumerate(exchanges) if abs(i - j) > 3 and replies[e.id] != exchange.char]
+        for other in [exchange, *chance.sample(far, min(OTHERS, len(far)))]:
+            age = (now - other.at).total_seconds() / 3600
+            yield Pair(exchange.user, other.char, other is exchange, "diary", age, importance.get(other.id))
+
+
+def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for source, episode in agent.store.cache.episodes_citing(ids):
+        found[source] = max(found.get(source, 0.0), episode.event.importance)
+    return found
+
+
+def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
+    facts = agent.core.current()
+    sources = agent.store.cache.by_ids([source for fact in facts for source in fact.draft.sources[:1]])
+    for fact in facts:
+        if (row := sources.get(fact.draft.sources[0] if fact.draft.sources else "")) is None:
+            continue
+        others = [f.text for f in facts if f.id != fact.id and not set(f.draft.sources) & set(fact.draft.sources)]
+        yield Pair(row.exchange.user, fact.text, True, "core")
+        yield from (Pair(row.exchange.user, text, False, "core") for text in _some(others, chance))
+
+
+def _lore_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
+    entries = agent.book.entries
+    for entry in entries:
+        query = entry.text.split("\n")[0][:80].replace(entry.keyword, "")
+        yield Pair(query, entry.keyword, True, "lore")
+        yield from (
+            Pair(query, text, False, "lore") for text in _some([e.keyword for e in entries if e is not entry], chance)
+        )
+
+
+def _some(texts: Sequence[str], chance: random.Random) -> list[str]:
+    return chance.sample(texts, min(OTHERS, len(texts)))
+
+
+# ---- fitting
+
+
+def scores(pairs: Sequence[Pair], embedder: Embedder) -> np.ndarray:
+    """(n,) cosines of the pairs."""
+    queries = list(dict.fromkeys(pair.query for pair in pairs))
+    texts = list(dict.fromkeys(pair.text for pair in pairs))
+    asked = dict(zip(queries, embedder.embed(queries, "query"), strict=True))
+    said = dict(zip(texts, embedder.embed(texts), strict=True))
+    return np.array([float(asked[pair.query] @ said[pair.text]) for pair in pairs])
+
+
+def threshold(pairs: Sequence[Pair], cosines: np.ndarray, *, target: float, before: float) -> Fit | None:
+    """The threshold of one layer; None where fewer than ``ENOUGH`` questions have both kinds."""
+    relevant = np.array([pair.relevant for pair in pairs], dtype=bool)
+    by_query: dict[str, list[int]] = {}
+    for i, pair in enumerate(pairs):
+        by_query.setdefault(pair.query, []).append(i)
+    worst = [max(wrong) for rows in by_query.values() if (wrong := [cosines[i] for i in rows if not relevant[i]])]
+    if len(worst) < ENOUGH or relevant.sum() < ENOUGH:
+        return None
+    highest = np.sort(np.array(worst))[::-1]
+    allowed = int(target * len(highest) + 1e-9)  # so many questions may have something irrelevant above it
+    floor = -1.0 if allowed >= len(highest) else float(highest[allowed]) + 1e-3
+    value = round(float(np.clip(np.ceil(floor * 1000) / 1000, -1, 1)), 3)
+    return Fit(
+        pairs[0].layer, value, float((cosines[relevant] >= value).mean()), float((highest >= value).mean()), before,
+        cosines[relevant], cosines[~relevant], highest,
+    )  # fmt: skip
+
+
+def weights(pairs: Sequence[Pair], cosines: np.ndarray, now: Mapping[str, float]) -> Weights | None:
+    """The best weights on the grid; None where fewer than ``ENOUGH`` questions have texts with age and importance."""
+    rows: dict[str, list[int]] = {}
+    for i, pair in enumerate(pairs):
+        if pair.age_hours is not None and pair.importance is not None:
+            rows.setdefault(pair.query, []).append(i)
+    asked = [
+        (_parts([pairs[i] for i in own], cosines[own]), np.array([pairs[i].relevant for i in own]))
+        for own in rows.values()
+        if any(pairs[i].relevant for i in own) and not all(pairs[i].relevant for i in own)
+    ]
+    if len(asked) < ENOUGH:
+        return None
+    steps = round(1 / STEP)
+    grid = [
+        np.array([a, b, steps - a - b]) / steps
+        for a, b in itertools.product(range(steps + 1), repeat=2)
+        if a + b <= steps
+    ]
+    used = np.array([now[name] for name in ("recency", "relevance", "importance")])
+    used = used / used.sum()
+    best = max(grid, key=lambda one: (round(_mrr(asked, one), 9), -float(np.abs(one - used).sum())))
+    recency, relevance, importance = (round(float(one), 2) for one in best)
+    mrr, before = round(_mrr(asked, best), 4), round(_mrr(asked, used), 4)
+    return Weights(recency, relevance, importance, mrr, before, len(asked))
+
+
+def _parts(pairs: Sequence[Pair], cosines: np.ndarray) -> np.ndarray:
+    """(n, 3): recency, relevance, importance, each scaled to 0..1 over the candidates (seed 000)."""
+    ages = np.array([cast(float, pair.age_hours) for pair in pairs])
+    ranks = np.empty(len(pairs))
+    ranks[np.argsort(ages, kind="stable")] = np.arange(1, len(pairs) + 1)
+    importance = np.array([cast(float, pair.importance) for pair in pairs])
+    parts = np.stack([DECAY**ranks, cosines, importance], axis=1)
+    width = parts.max(axis=0) - parts.min(axis=0)
+    return np.where(width > 0, (parts - parts.min(axis=0)) / np.where(width > 0, width, 1), 0.5)
+
+
+def _mrr(asked: Sequence[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:
+    """Ties count against: what is relevant stands behind what has the same score."""
+    total = 0.0
+    for parts, relevant in asked:
+        values = parts @ weights
+        total += 1 / (1 + int((values[~relevant] >= values[relevant].max() - 1e-12).sum()))
+    return total / len(asked)
+
+
+# ---- the command
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was fitted for which model; a layer without enough data is not in ``fits`` but in ``lacking``, in words."""
+
+    fingerprint: str
+    target: float
+    fits: Sequence[Fit]
+    weights: Weights | None
+    lacking: Sequence[str]
+
+
+def calibrate(agent: Agent, pairs: Sequence[Pair]) -> Calibration:
+    """Fit what the pairs allow, for the embedding model that serves. Raises EmbeddingError where none does."""
+    embedder = agent.dense.serving
+    if embedder is None:
+        raise EmbeddingError("no embedding model serves; set embedding.provider, there is nothing to calibrate without")
+    target = agent.config.recall.false_recall_target
+    cosines = scores(pairs, embedder)
+    fits, lacking = [], []
+    for layer in LAYERS:
+        own = [i for i, pair in enumerate(pairs) if pair.layer == layer]
+        before = agent.layers.recipes.threshold({"diary": "events", "core": "profile", "lore": "lore"}[layer])
+        fit = threshold([pairs[i] for i in own], cosines[own], target=target, before=before)
+        if fit:
+            fits.append(fit)
+        else:
+            lacking.append(
+                f"{layer}: {len(own)} pairs, too few for a threshold (needs {ENOUGH} questions with both kinds)"
+            )
+    diary = [i for i, pair in enumerate(pairs) if pair.layer == "diary"]
+    found = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.stream.weights.model_dump())
+    if found is None:
+        lacking.append(f"weights: too few pairs with age_hours and importance (needs {ENOUGH} questions)")
+    return Calibration(embedder.fingerprint, target, fits, found, lacking)
+
+
+def write(config: Path, agent: Agent, made: Calibration) -> None:
+    """Save what was fitted: thresholds under the model's fingerprint, so that another model never takes them."""
+    if made.fits:
+        known = settings.load(config).embedding.fitted
+        own = known.get(made.fingerprint) or agent.dense.thresholds or Thresholds(0.38, 0.5, 0.5)
+        values = {layer: getattr(own, layer) for layer in LAYERS} | {fit.layer: fit.threshold for fit in made.fits}
+        others = {name: one.model_dump() for name, one in known.items()}
+        settings.save_setting(config, "embedding", "fitted", others | {made.fingerprint: values})
+    if made.weights:
+        for name in ("recency", "relevance", "importance"):
+            settings.save_setting(config, "recall", f"stream.weights.{name}", getattr(made.weights, name))
+
+
+def report(made: Calibration) -> str:
+    """For people: each layer's scores as a histogram, and what each threshold would keep."""
+    lines = [f"model {made.fingerprint}, target: false recall in at most {made.target:.0%} of the turns"]
+    for fit in made.fits:
+        kept = f"keeps {fit.kept:.0%} of the relevant, false in {fit.false:.0%}"
+        lines += ["", f"{fit.layer}: threshold {fit.threshold:.3f} (now {fit.before:.3f}), {kept}"]
+        lines += [*_histogram(fit), *_trade_off(fit)]
+    if one := made.weights:
+        lines += ["", f"weights: recency {one.recency}, relevance {one.relevance}, importance {one.importance} "
+                  f"(mrr {one.mrr:.3f}, now {one.mrr_before:.3f}, {one.questions} questions)"]  # fmt: skip
+    return "\n".join([*lines, *(["", *made.lacking] if made.lacking else [])])
+
+
+def _histogram(fit: Fit) -> Iterable[str]:
+    """Rows of equal width: # relevant, . irrelevant, each in shares of its kind."""
+    both = np.concatenate([fit.relevant, fit.irrelevant])
+    edges = np.linspace(both.min(), both.max() + 1e-9, BINS + 1)
+    good, bad = (np.histogram(values, edges)[0] / max(len(values), 1) for values in (fit.relevant, fit.irrelevant))
+    for low, high, a, b in zip(edges, edges[1:], good, bad, strict=False):
+        mark = "<" if low <= fit.threshold < high else " "
+        yield f"  {low:6.3f} {mark} {'#' * round(a * 100):40.40} {'.' * round(b * 100):40.40}".rstrip()
+
+
+def _trade_off(fit: Fit) -> Iterable[str]:
+    yield "  threshold  relevant kept  irrelevant kept  turns with false recall"
+    low, high = float(fit.irrelevant.min()), float(fit.relevant.max())
+    for value in sorted({*np.linspace(low, high, 9).round(3).tolist(), fit.threshold}):
+        kept = [float((values >= value).mean()) for values in (fit.relevant, fit.irrelevant, fit.worst)]
+        yield f"  {value:9.3f}  {kept[0]:13.2f}  {kept[1]:15.2f}  {kept[2]:23.2f}"
+
+
+def as_json(made: Calibration) -> dict[str, Any]:
+    names = ("threshold", "before", "kept", "false")
+    return {
+        "fingerprint": made.fingerprint, "target": made.target,
+        "thresholds": {fit.layer: {name: round(getattr(fit, name), 4) for name in names} for fit in made.fits},
+        "weights": asdict(made.weights) if made.weights else None, "lacking": list(made.lacking),
+    }  # fmt: skip

@@ -1,0 +1,106 @@
+"""``docs/commands.md``, written from the parser of the commands: ``python -m moechat.cli_reference``.
+
+It reads the parser's own description of itself, not its help text, which differs between versions of Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+
+from moechat.cli.main import parser
+
+HEAD = """\
+# 命令 · Commands
+
+Written by `make docs` from `moechat/cli.py`; do not edit.
+
+`moechat` 与 `python -m moechat` 相同；`python app.py` 就是 `moechat web`。
+当前文件夹里没有 `data` 和 `config.yaml` 时，会从自带的默认内容复制一份。
+
+`moechat` is the same as `python -m moechat`, and `python app.py` is `moechat web`. Where the current folder has no `data`
+and no `config.yaml`, the defaults that ship with MoeChat are copied there on first use.
+
+Exit status 0: done; 1: what was asked for failed; 2: wrong use. Problems are told on standard error, one line each.
+"""
+
+# Taken by most commands, told once.
+SHARED = ("--data", "--config", "--character", "--user", "--now", "--json")
+
+
+def reference() -> str:
+    """The document, as it is committed."""
+    found = commands()
+    parts = [HEAD, _shared(found.values())]
+    for name, command in found.items():
+        parts += [f"## `moechat {name}`\n", f"{_sentence(command.description or '')}\n", _usage(name, command)]
+        if rows := [_row(action) for action in _own(command)]:
+            parts.append(_table(rows))
+    return "\n".join(parts)
+
+
+def commands(below: argparse.ArgumentParser | None = None, name: str = "") -> dict[str, argparse.ArgumentParser]:
+    """Every command that runs, by its full name (``say``, ``bench speed``)."""
+    parser_ = below or parser()
+    for action in parser_._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            deeper = (commands(chosen, f"{name} {word}".strip()) for word, chosen in action.choices.items())
+            return {full: command for found in deeper for full, command in found.items()}
+    return {name: parser_}
+
+
+def _own(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in command._actions:
+        if "--help" not in action.option_strings and not _is_shared(action):
+            yield action
+
+
+def _is_shared(action: argparse.Action) -> bool:
+    return any(option in SHARED for option in action.option_strings)
+
+
+def _shared(commands: Iterable[argparse.ArgumentParser]) -> str:
+    """The options that most commands take, in the order of SHARED."""
+    found = {option: action for c in commands for action in c._actions for option in action.option_strings}
+    return "Options of most commands:\n\n" + _table(_row(found[option]) for option in SHARED if option in found)
+
+
+def _usage(name: str, command: argparse.ArgumentParser) -> str:
+    words = ["moechat", name, *sorted((_shape(action) for action in _own(command)), key=lambda shape: shape[0] == "[")]
+    shared = [option for option in SHARED if option in command._option_string_actions]
+    return f"```\n{' '.join(words)}\n```\n\nAlso: {' '.join(f'`{option}`' for option in shared)}\n"
+
+
+def _shape(action: argparse.Action) -> str:
+    """An argument as it stands in a usage line, in brackets where it may be left out."""
+    shape = " ".join([*action.option_strings[-1:], *([_value(action)] if action.nargs != 0 else [])])
+    if action.nargs in ("*", "+"):
+        shape += " …"
+    return shape if action.required and action.nargs != "*" else f"[{shape}]"
+
+
+def _value(action: argparse.Action) -> str:
+    if action.choices:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    return str(action.metavar or action.dest.upper())
+
+
+def _row(action: argparse.Action) -> tuple[str, str]:
+    if not action.option_strings:
+        return f"`{_value(action)}`", action.help or ""
+    value = "" if action.nargs == 0 else f" {_value(action)}"
+    return f"`{', '.join(action.option_strings)}{value}`", action.help or ""
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = ["| | |", "|---|---|", *(f"| {name} | {told} |" for name, told in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

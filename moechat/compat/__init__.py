@@ -1,0 +1,1 @@
+"""The interfaces of the five documents over the same memory, and saved personas."""

@@ -1,0 +1,362 @@
+"""The associative memory of generative agents (seed 000): nodes, two ways of retrieving them, saved personas.
+
+``retrieve`` asks by keyword what an event brings to mind, ``new_retrieve`` asks by recency, relevance and importance what
+belongs to a topic. Both do the right thing by default; where the original has a fault, a named option repeats it.
+
+This module knows no chat and no store: a persona's time is naive or aware, as its files have it, and is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from moechat.ai.embedding import Embedder
+from moechat.compat import concept_nodes
+from moechat.compat.concept_nodes import EMBEDDINGS, NODES, STRENGTH, ConceptNode, NodeType, Vector
+from moechat.errors import EmbeddingError
+from moechat.memory import stream
+
+__all__ = ["AssociativeMemory", "ConceptNode", "candidates", "new_retrieve", "ranked", "retrieve"]
+
+IDLE = "idle"  # in an embedding key: nothing happens there, so it is no candidate
+_OTHER_MODEL = (
+    "the vector of {!r} has {} numbers where {} are expected, so it is of another model; "
+    "AssociativeMemory.embed(embedder, anew=True) makes all of one"
+)
+
+
+class AssociativeMemory:
+    """A persona's nodes: ``seq_*`` newest first, ``kw_to_*`` by lower-cased keyword (newest first), ``embeddings`` by key.
+
+    ``folder`` holds a saved memory (``nodes.json``, ``kw_strength.json``, ``embeddings.json``; the last two may be
+    missing). Raises DataError naming file, key, value and what to do.
+    """
+
+    def __init__(self, folder: Path | str | None = None) -> None:
+        self.id_to_node: dict[str, ConceptNode] = {}
+        self.seq_event: list[ConceptNode] = []
+        self.seq_thought: list[ConceptNode] = []
+        self.seq_chat: list[ConceptNode] = []
+        self.kw_to_event: dict[str, list[ConceptNode]] = {}
+        self.kw_to_thought: dict[str, list[ConceptNode]] = {}
+        self.kw_to_chat: dict[str, list[ConceptNode]] = {}
+        self.kw_strength_event: dict[str, int] = {}
+        self.kw_strength_thought: dict[str, int] = {}
+        self.embeddings: dict[str, Vector] = {}
+        self._tails: dict[NodeType, dict[str, list[ConceptNode]]] = {"event": {}, "thought": {}, "chat": {}}
+        self._last = 0
+        if folder is not None:
+            self._load(Path(folder))
+
+    # ---- adding
+
+    def add_event(
+        self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
+        keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
+    ) -> ConceptNode:  # fmt: skip
+        """Something that happened. ``embedding_pair`` is (embedding key, vector); None is embedded later (``embed``)."""
+        node = self._node("event", 0, created, expiration, (s, p, o), description, keywords, poignancy, filling)
+        return self._add(node, embedding_pair)
+
+    def add_thought(
+        self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
+        keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
+    ) -> ConceptNode:  # fmt: skip
+        """Something thought; ``filling`` is the evidence it rests on (node ids; an unknown one adds no depth)."""
+        evidence = filling if isinstance(filling, list | tuple | set) else ()
+        depth = 1 + max((self.id_to_node[id_].depth for id_ in evidence if id_ in self.id_to_node), default=0)
+        node = self._node("thought", depth, created, expiration, (s, p, o), description, keywords, poignancy, filling)
+        return self._add(node, embedding_pair)
+
+    def add_chat(
+        self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
+        keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
+    ) -> ConceptNode:  # fmt: skip
+        """A conversation; ``filling`` is its lines as (speaker, line) pairs, or a bare text."""
+        node = self._node("chat", 0, created, expiration, (s, p, o), description, keywords, poignancy, filling)
+        return self._add(node, embedding_pair)
+
+    def _node(
+        self, type_: NodeType, depth: int, created: datetime, expiration: datetime | None, spo: tuple[str, str, str],
+        description: str, keywords: Iterable[str], poignancy: float, filling: Any,
+    ) -> ConceptNode:  # fmt: skip
+        count, type_count = self._last + 1, len(self._of(type_)[0]) + 1
+        words = sorted(keywords) if isinstance(keywords, set | frozenset) else list(keywords)
+        return ConceptNode(
+            f"node_{count}", count, type_count, type_, depth, created, expiration, *spo,
+            description, description, poignancy, words, filling,
+        )  # fmt: skip
+
+    def _add(self, node: ConceptNode, embedding_pair: tuple[str, Vector | None]) -> ConceptNode:
+        node.embedding_key, vector = embedding_pair
+        known = next(iter(self.embeddings.values()), vector)
+        if vector is not None and known is not None and len(vector) != len(known):
+            raise EmbeddingError(_OTHER_MODEL.format(node.embedding_key, len(vector), len(known)))
+        self._enter(node)
+        self._of(node.type)[0].insert(0, node)
+        self._count_strength(node)
+        if vector is not None:
+            self.embeddings[node.embedding_key] = vector
+        return node
+
+    def _enter(self, node: ConceptNode) -> None:
+        """Make the node findable by id and by keyword."""
+        self.id_to_node[node.node_id] = node
+        self._last = max(self._last, node.node_count)
+        _, by_keyword, _ = self._of(node.type)
+        for word in _lowered(node.keywords):
+            by_keyword.setdefault(word, []).insert(0, node)
+        for word in dict.fromkeys(map(_tail, node.keywords)):
+            self._tails[node.type].setdefault(word, []).insert(0, node)
+
+    def _of(self, type_: NodeType) -> tuple[list[ConceptNode], dict[str, list[ConceptNode]], dict[str, int]]:
+        return {
+            "event": (self.seq_event, self.kw_to_event, self.kw_strength_event),
+            "thought": (self.seq_thought, self.kw_to_thought, self.kw_strength_thought),
+            "chat": (self.seq_chat, self.kw_to_chat, {}),  # the original counts no strength of chats
+        }[type_]
+
+    # ---- asking
+
+    def retrieve_relevant_events(
+        self, s_content: str, p_content: str, o_content: str, *, casefold: bool = True
+    ) -> set[ConceptNode]:
+        """Events one of whose keywords is the subject, the predicate or the object.
+
+        Case is folded and of an address (``the Ville:cafe:counter``) the tail after the last ``:`` counts, on both sides.
+        ``casefold`` False is the original (compat): the words as they are, against lower-cased keywords.
+        """
+        return self._relevant("event", (s_content, p_content, o_content), casefold)
+
+    def retrieve_relevant_thoughts(
+        self, s_content: str, p_content: str, o_content: str, *, casefold: bool = True
+    ) -> set[ConceptNode]:
+        """The same for thoughts."""
+        return self._relevant("thought", (s_content, p_content, o_content), casefold)
+
+    def _relevant(self, type_: NodeType, words: Sequence[str], casefold: bool) -> set[ConceptNode]:
+        index = self._tails[type_] if casefold else self._of(type_)[1]
+        return {node for word in words if word for node in index.get(_tail(word) if casefold else word, ())}
+
+    # ---- vectors
+
+    def lacking(self) -> list[str]:
+        """Embedding keys of nodes that have no vector."""
+        return [
+            key
+            for key in dict.fromkeys(n.embedding_key for n in self.id_to_node.values())
+            if key not in self.embeddings
+        ]
+
+    def embed(self, embedder: Embedder, *, anew: bool = False) -> int:
+        """Embed what lacks a vector; with ``anew`` everything, so that all vectors are of this model. Returns how many."""
+        if anew:
+            self.embeddings.clear()
+        keys = self.lacking()
+        for key, vector in zip(keys, embedder.embed(keys, "passage") if keys else (), strict=True):
+            self.embeddings[key] = [float(number) for number in vector]
+        return len(keys)
+
+    def relevance(self, nodes: Sequence[ConceptNode], vector: Vector) -> np.ndarray:
+        """(n,) float64: the cosine of each node with ``vector``; 0 for a node that has no vector.
+
+        Raises EmbeddingError where ``vector`` is of another size than theirs.
+        """
+        place = {key: i for i, key in enumerate(dict.fromkeys(node.embedding_key for node in nodes))}
+        having = [key for key in place if key in self.embeddings]
+        found = np.zeros(len(place))
+        if having:
+            one = np.asarray(vector, dtype=np.float64)
+            if odd := next((key for key in having if len(self.embeddings[key]) != len(one)), None):
+                raise EmbeddingError(_OTHER_MODEL.format(odd, len(self.embeddings[odd]), len(one)))
+            matrix = np.asarray([self.embeddings[key] for key in having], dtype=np.float64)
+            found[[place[key] for key in having]] = stream.cosine(matrix, one)
+        return found[[place[node.embedding_key] for node in nodes]] if nodes else np.zeros(0)
+
+    # ---- files
+
+    def save(self, folder: Path | str) -> None:
+        """Write the three files, each whole or not at all. What was loaded and not changed is written as it was."""
+        target = Path(folder)
+        concept_nodes.write_nodes(target / NODES, self.id_to_node.values())
+        told = {"kw_strength_event": self.kw_strength_event, "kw_strength_thought": self.kw_strength_thought}
+        concept_nodes.write_object(target / STRENGTH, told)
+        if self.embeddings or not self.id_to_node:
+            vectors = {key: list(vector) for key, vector in self.embeddings.items()}
+            concept_nodes.write_object(target / EMBEDDINGS, vectors)
+
+    def _load(self, folder: Path) -> None:
+        for node in concept_nodes.read_nodes(folder / NODES):
+            self._enter(node)
+            self._of(node.type)[0].append(node)
+        for sequence in (self.seq_event, self.seq_thought, self.seq_chat):
+            sequence.reverse()
+        if (folder / STRENGTH).exists():
+            self.kw_strength_event, self.kw_strength_thought = concept_nodes.read_strength(folder / STRENGTH)
+        else:
+            for node in (*self.seq_event, *self.seq_thought):
+                self._count_strength(node)
+        if (folder / EMBEDDINGS).exists():
+            self.embeddings = concept_nodes.read_vectors(folder / EMBEDDINGS)
+
+    def _count_strength(self, node: ConceptNode) -> None:
+        if f"{node.predicate} {node.object}" != "is idle":
+            strength = self._of(node.type)[2]
+            for word in _lowered(node.keywords):
+                strength[word] = strength.get(word, 0) + 1
+
+
+# --- retrieving ------------------------------------------------------------------------------------------------------
+
+
+class Scratch(Protocol):
+    """What ``new_retrieve`` reads of a persona's short-term memory. ``curr_time`` is of the same kind (naive or aware) as
+    the nodes' times."""
+
+    @property
+    def curr_time(self) -> datetime | None: ...
+    @property
+    def recency_decay(self) -> float: ...
+    @property
+    def recency_w(self) -> float: ...
+    @property
+    def relevance_w(self) -> float: ...
+    @property
+    def importance_w(self) -> float: ...
+
+
+class Persona(Protocol):
+    """Who retrieves; ``retrieve`` reads ``a_mem`` alone."""
+
+    @property
+    def a_mem(self) -> AssociativeMemory: ...
+    @property
+    def scratch(self) -> Scratch: ...
+
+
+def retrieve(persona: Persona, perceived: Iterable[ConceptNode], *, casefold: bool = True) -> dict[str, dict[str, Any]]:
+    """What each perceived event brings to mind: {description: {curr_event, events, thoughts}}, lists newest first.
+
+    An event is not its own result. ``casefold`` False is the original (compat), which finds the event itself as well.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    memory = persona.a_mem
+    for event in perceived:
+        words = (event.subject, event.predicate, event.object)
+        events = memory.retrieve_relevant_events(*words, casefold=casefold)
+        thoughts = memory.retrieve_relevant_thoughts(*words, casefold=casefold)
+        if casefold:
+            events.discard(event)
+            thoughts.discard(event)
+        found[event.description] = {
+            "curr_event": event, "events": _newest_first(events), "thoughts": _newest_first(thoughts),
+        }  # fmt: skip
+    return found
+
+
+def new_retrieve(
+    persona: Persona,
+    focal_points: Sequence[str],
+    n_count: int = 30,
+    *,
+    embedder: Embedder | None = None,
+    recency: Literal["newest_first", "rank_oldest_first"] = "newest_first",
+    sequential_touch: bool = False,
+) -> dict[str, list[ConceptNode]]:
+    """The ``n_count`` best nodes for each focal point (seed 000, 3): {focal point: [nodes]}, best first.
+
+    Every node that is returned counts as accessed now (``persona.scratch.curr_time``, which must be set). A focal point
+    that is itself an embedding key takes the stored vector; for any other ``embedder`` is needed (EmbeddingError without).
+    ``recency`` and ``sequential_touch`` repeat the original (compat): the node that was used longest ago counts as the most
+    recent, and each focal point moves the access times that the next one sees.
+    """
+    now = persona.scratch.curr_time
+    if now is None:
+        raise ValueError("persona.scratch.curr_time is None: set it to the persona's present")
+    found: dict[str, list[ConceptNode]] = {}
+    touched: list[ConceptNode] = []
+    for focal_point in focal_points:
+        best = [node for node, _ in ranked(persona, focal_point, n_count, embedder=embedder, recency=recency)]
+        found[focal_point] = best
+        if sequential_touch:
+            _touch(best, now)
+        touched += best
+    _touch(touched, now)
+    return found
+
+
+def ranked(
+    persona: Persona,
+    focal_point: str,
+    n_count: int = 30,
+    *,
+    embedder: Embedder | None = None,
+    recency: Literal["newest_first", "rank_oldest_first"] = "newest_first",
+) -> list[tuple[ConceptNode, float]]:
+    """``new_retrieve`` for one focal point, with scores, touching nothing."""
+    memory, scratch = persona.a_mem, persona.scratch
+    nodes = candidates(memory, scratch.curr_time)
+    if not nodes:
+        return []
+    oldest_first = recency == "rank_oldest_first"
+    accessed, created, counts = (
+        np.array([_seconds(node.last_accessed) for node in nodes]),
+        np.array([_seconds(node.created) for node in nodes]),
+        np.array([node.node_count for node in nodes]),
+    )
+    order = stream.access_order(accessed, created, counts, oldest_first=oldest_first)
+    nodes = [nodes[i] for i in order]
+    decayed = float(scratch.recency_decay) ** np.arange(1, len(nodes) + 1)
+    relevance = memory.relevance(nodes, _focal_vector(memory, focal_point, embedder))
+    own = stream.Weights(scratch.recency_w, scratch.relevance_w, scratch.importance_w)
+    importance = [float(node.poignancy) for node in nodes]
+    scored = stream.scores(decayed, relevance, importance, own * stream.GENERATIVE_AGENTS)
+    return [(nodes[i], float(scored.score[i])) for i in stream.order(scored.score, n_count)]
+
+
+def candidates(memory: AssociativeMemory, now: datetime | None) -> list[ConceptNode]:
+    """Events, then thoughts, each newest first: not idle, and not expired at ``now``."""
+    return [
+        node
+        for node in (*memory.seq_event, *memory.seq_thought)
+        if IDLE not in node.embedding_key
+        and (node.expiration is None or now is None or _seconds(node.expiration) > _seconds(now))
+    ]
+
+
+def _focal_vector(memory: AssociativeMemory, focal_point: str, embedder: Embedder | None) -> Vector:
+    if focal_point in memory.embeddings:
+        return memory.embeddings[focal_point]
+    if embedder is None:
+        raise EmbeddingError(
+            f"{focal_point!r} has no stored vector; pass new_retrieve the embedder that made the memory's vectors"
+        )
+    return embedder.embed([focal_point], "query")[0]
+
+
+def _touch(nodes: Iterable[ConceptNode], now: datetime) -> None:
+    for node in nodes:
+        node.last_accessed = now
+
+
+def _newest_first(nodes: Iterable[ConceptNode]) -> list[ConceptNode]:
+    return sorted(nodes, key=lambda node: node.node_count, reverse=True)
+
+
+def _seconds(moment: datetime) -> float:
+    """Naive times are a persona's own and know no summer time, so they are not the machine's local ones."""
+    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
+
+
+def _lowered(keywords: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(word.lower() for word in keywords))
+
+
+def _tail(word: str) -> str:
+    """``the Ville:cafe:Counter`` → ``counter``."""
+    return (word.rsplit(":", 1)[-1].strip() or word.strip()).casefold()

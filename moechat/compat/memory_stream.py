@@ -1,0 +1,325 @@
+"""The memory stream of seed 001 under its own names: an adapter over the house's stream, reflection and embedding.
+
+    from moechat import memory_stream
+    memory_stream.configure(embedder=…, chat_model=…, clock=…)   # once; each may be left out
+
+Without an embedder the built-in one is used, without a chat model importance is rated by rules and reflection raises
+ModelError, without a clock the system's. Timestamps may be naive (they are local then) or aware. Importance and vectors
+are computed when they are first needed; a query never costs a rating. Not safe for several threads at once.
+
+A score is alpha_recency · recency + alpha_importance · importance + alpha_relevance · relevance, with
+recency = decay_factor ^ seconds since the last access and relevance = cosine, both min-max to [0, 1].
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import EllipsisType
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from moechat.ai.chat_model import ChatModel
+from moechat.ai.embedding import BuiltinEmbedder, Embedder
+from moechat.clock import Clock
+from moechat.compat import comparison
+from moechat.errors import EmbeddingError, ModelError
+from moechat.memory import stream
+from moechat.rules import importance as rating
+from moechat.settings.defaults import defaults_folder
+from moechat.settings.prompts import Prompts
+from moechat.understanding import reflecting
+from moechat.understanding.reflecting import Consultation, Insight, Statement, parse_insights
+
+__all__ = [
+    "Memory",
+    "MemoryStream",
+    "Reflection",
+    "condense_insights",
+    "configure",
+    "generate_insight",
+    "generate_reflection",
+    "parse_insights",
+]
+
+log = logging.getLogger(__name__)
+
+UNRATED = 0.5  # where a model's rating holds no number
+RELEVANT = "relevance > 0.5"
+RETRIEVED = ("description", "importance", "recency", "relevance", "pointer", "score")
+COMPARABLE = RETRIEVED[1:]
+KEPT = (
+    "description", "importance", "creation_timestamp", "most_recent_access_timestamp", "memory_type", "embedding_vector",
+)  # fmt: skip
+KINDS: Mapping[str, str] = {
+    "o": "observation", "observation": "observation", "r": "reflection", "reflection": "reflection",
+    "p": "plan", "plan": "plan",
+}  # fmt: skip
+
+
+@dataclass
+class _Given:
+    """What ``configure`` was given."""
+
+    embedder: Embedder | None = None
+    chat_model: ChatModel | None = None
+    clock: Clock | None = None
+    language: str = "en"
+    timeout_s: float = 60.0
+
+
+_given = _Given()
+
+
+def configure(
+    *,
+    embedder: Embedder | EllipsisType | None = ...,
+    chat_model: ChatModel | EllipsisType | None = ...,
+    clock: Clock | EllipsisType | None = ...,
+    language: str | EllipsisType = ...,
+    timeout_s: float | EllipsisType = ...,
+) -> None:
+    """Set what every stream uses from now on. What is left out stays; None is the default, as the module tells it.
+
+    ``language`` chooses the prompts (``en``, the default: the seed's own; ``zh``), ``timeout_s`` (60) is per call.
+    """
+    given = {
+        "embedder": embedder,
+        "chat_model": chat_model,
+        "clock": clock,
+        "language": language,
+        "timeout_s": timeout_s,
+    }
+    for name, value in given.items():
+        if value is not ...:
+            setattr(_given, name, value)
+
+
+class Memory:
+    """One observation, reflection or plan; ``memory_type`` is kept as given, ``kind`` is what it means."""
+
+    def __init__(
+        self,
+        description: str,
+        creation_timestamp: datetime,
+        most_recent_access_timestamp: datetime,
+        memory_type: str,
+    ) -> None:
+        self.description = description
+        self.creation_timestamp = creation_timestamp
+        self.most_recent_access_timestamp = most_recent_access_timestamp
+        self.memory_type = memory_type
+        self._importance: float | None = None
+        self._vector: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.description!r}, {self.creation_timestamp!r}, {self.memory_type!r})"
+
+    @property
+    def kind(self) -> str:
+        """``observation``, ``reflection`` or ``plan``, whether the type was written out or as one letter."""
+        return KINDS.get(self.memory_type.casefold(), self.memory_type)
+
+    @property
+    def importance(self) -> float:
+        """0.1 … 1, rated once, at its first use; may be set."""
+        if self._importance is None:
+            self._importance = self.generate_importance_score(self.description)
+        return self._importance
+
+    @importance.setter
+    def importance(self, score: float) -> None:
+        self._importance = score
+
+    @property
+    def embedding_vector(self) -> np.ndarray:
+        """(dim,), embedded once, at its first use; may be set."""
+        if self._vector is None:
+            self._vector = self.generate_embedding_vector(self.description)
+        return self._vector
+
+    @embedding_vector.setter
+    def embedding_vector(self, vector: np.ndarray) -> None:
+        self._vector = np.asarray(vector)
+
+    def generate_embedding_vector(self, input_text: str) -> np.ndarray:
+        """(dim,) float32, unit length. Raises EmbeddingError."""
+        return _embedder().embed([input_text])[0]
+
+    def generate_importance_score(self, input_text: str) -> float:
+        """0.1 … 1 by the chat model, or by rules without one. Raises ModelError as the model does."""
+        if _given.chat_model is None:
+            return rating.rate(input_text)
+        score = _consultation().rating(input_text)
+        if score is None:
+            log.warning("the model's rating holds no number; %r is taken as %s", input_text[:80], UNRATED)
+        return UNRATED if score is None else score
+
+
+class Reflection(Memory):
+    """An insight; ``pointers`` are the places in ``memories`` of what it rests on."""
+
+    def __init__(
+        self,
+        description: str,
+        creation_timestamp: datetime,
+        most_recent_access_timestamp: datetime,
+        pointers: list[int],
+    ) -> None:
+        super().__init__(description, creation_timestamp, most_recent_access_timestamp, "reflection")
+        self.pointers = pointers
+
+
+class MemoryStream:
+    """All memories in the order in which they were added; ``context_window_size`` is the k of top k."""
+
+    def __init__(
+        self,
+        memories: list[Memory],
+        alpha_recency: float,
+        alpha_importance: float,
+        alpha_relevance: float,
+        decay_factor: float,
+        context_window_size: int,
+    ) -> None:
+        self.memories = memories
+        self.alpha_recency = alpha_recency
+        self.alpha_importance = alpha_importance
+        self.alpha_relevance = alpha_relevance
+        self.decay_factor = decay_factor
+        self.context_window_size = context_window_size
+
+    def add_memory(self, memory: Memory) -> None:
+        self.memories.append(memory)
+
+    def retrieve_memories(self, query_memory: Memory, filter_statement: str | None = None) -> pd.DataFrame:
+        """The best memories for a query, best first, ``context_window_size`` at most; those returned count as accessed now.
+
+        Recency and relevance are shown normalised, and ``filter_statement`` compares what is shown; ``pointer`` is the
+        place in ``memories``. Raises FilterError for anything but comparisons of columns joined by and/or.
+        """
+        wanted = comparison.parse(filter_statement, COMPARABLE) if filter_statement is not None else None
+        now = _now()
+        columns = self._scored(query_memory, now)
+        places = np.arange(len(self.memories))
+        if wanted is not None:
+            places = places[wanted.holds(columns)]
+        best = places[stream.order(columns["score"][places], self.context_window_size)]
+        for place in best.tolist():
+            memory = self.memories[place]
+            memory.most_recent_access_timestamp = _like(memory.most_recent_access_timestamp, now)
+        described = pd.Series([self.memories[place].description for place in best.tolist()], dtype=object)
+        numbers = {name: values[best] for name, values in columns.items()}
+        return pd.DataFrame({"description": described, **numbers}, columns=list(RETRIEVED))
+
+    def get_memory_df(self) -> pd.DataFrame:
+        """Every memory, in order; rates and embeds what was not yet."""
+        self._embed_missing()
+        rows = [[getattr(memory, name) for name in KEPT] for memory in self.memories]
+        return pd.DataFrame(rows, columns=list(KEPT))
+
+    def _scored(self, query: Memory, now: datetime) -> dict[str, np.ndarray]:
+        """The numbers of every memory, (n,) each."""
+        self._embed_missing()
+        vectors = [memory.embedding_vector for memory in self.memories]
+        accessed = [memory.most_recent_access_timestamp.timestamp() for memory in self.memories]
+        scored = stream.scores(
+            stream.recency_by_age(accessed, now.timestamp(), self.decay_factor, 1.0),
+            stream.cosine(np.array(vectors, dtype=np.float64), query.embedding_vector) if vectors else [],
+            [memory.importance for memory in self.memories],
+            stream.Weights(self.alpha_recency, self.alpha_relevance, self.alpha_importance),
+            normalise_importance=False,
+        )
+        return {
+            "importance": scored.importance,
+            "recency": scored.recency,
+            "relevance": scored.relevance,
+            "pointer": np.arange(len(self.memories)),
+            "score": scored.score,
+        }
+
+    def _embed_missing(self) -> None:
+        """Many texts by one call: an endpoint that is asked for each alone takes minutes."""
+        usual = Memory.generate_embedding_vector
+        missing = [m for m in self.memories if m._vector is None and type(m).generate_embedding_vector is usual]
+        if len(missing) > 1:
+            for memory, vector in zip(missing, _embedder().embed([m.description for m in missing]), strict=True):
+                memory.embedding_vector = vector
+
+
+def condense_insights(insight_list: str) -> str:
+    """Insights as text, brought down to five at most by the model. Raises ModelError."""
+    return _consultation().condensed(insight_list)
+
+
+def generate_insight(
+    memory_stream: MemoryStream, context_window: int, threshold: float
+) -> tuple[list[str], list[list[Insight]]]:
+    """Three questions about the last ``context_window`` memories, and for each the insights that the stream holds.
+
+    ``([], [])`` where the importance of those memories sums to less than ``threshold``. An insight is (text, places in
+    ``memories`` that it cites); a question for which nothing relevant was found has none. Raises ModelError.
+    """
+    first = max(len(memory_stream.memories) - max(context_window, 0), 0)
+    recent = [(place, memory_stream.memories[place]) for place in range(first, len(memory_stream.memories))]
+    if not recent or sum(memory.importance for _, memory in recent) < threshold - comparison.TOLERANCE:
+        return [], []
+    asking = _consultation()
+    questions = asking.questions([(place, memory.description) for place, memory in recent])
+    return questions, [_insights(asking, memory_stream, question) for question in questions]
+
+
+def generate_reflection(memory_stream: MemoryStream, insights_list: Iterable[Iterable[Insight]]) -> MemoryStream:
+    """The same stream with a Reflection for every insight; evidence that is not there is dropped, and what rests on
+    nothing else with it."""
+    existing = range(len(memory_stream.memories))
+    for text, evidence in [insight for insights in insights_list for insight in insights]:
+        pointers = [place for place in dict.fromkeys(evidence) if place in existing]
+        if not pointers:
+            log.warning("an insight was left out: none of its evidence %s is there: %r", list(evidence), text[:80])
+            continue
+        now = _like(memory_stream.memories[pointers[0]].creation_timestamp, _now())
+        memory_stream.add_memory(Reflection(text, now, now, pointers))
+    return memory_stream
+
+
+def _insights(asking: Consultation, memories: MemoryStream, question: str) -> list[Insight]:
+    """What is relevant to the question is found, and what it says condensed; a condensation that cannot be read is not
+    taken for one."""
+    now = _now()
+    found = memories.retrieve_memories(Memory(question, now, now, "observation"), RELEVANT)
+    statements: list[Statement] = list(zip(found["pointer"].tolist(), found["description"].tolist(), strict=True))
+    if not statements:
+        return []
+    said = asking.insights(statements, question)
+    condensed = parse_insights(asking.condensed(said)) if said.strip() else []
+    return (condensed or parse_insights(said))[: reflecting.INSIGHTS]
+
+
+def _embedder() -> Embedder:
+    if _given.embedder is None:
+        try:
+            _given.embedder = BuiltinEmbedder()
+        except EmbeddingError as error:
+            raise EmbeddingError(f"{error}, or give another with moechat.memory_stream.configure(embedder=…)") from None
+    return _given.embedder
+
+
+def _consultation() -> Consultation:
+    if _given.chat_model is None:
+        raise ModelError("other", "reflection needs a chat model: moechat.memory_stream.configure(chat_model=…)")
+    prompts = Prompts([defaults_folder() / "prompts"], _given.language)
+    return Consultation(_given.chat_model, prompts, _given.timeout_s)
+
+
+def _now() -> datetime:
+    """The present, aware."""
+    return _given.clock.now() if _given.clock is not None else datetime.now().astimezone()
+
+
+def _like(moment: datetime, now: datetime) -> datetime:
+    """``now``, written as ``moment`` is: naive local, or aware."""
+    return now.astimezone().replace(tzinfo=None) if moment.tzinfo is None else now.astimezone(moment.tzinfo)

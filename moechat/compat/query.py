@@ -1,0 +1,211 @@
+"""What ``/query`` and ``/expand_words`` answer, in the words and the shape of seed 004 (section 十二). Touches nothing.
+
+An event scores w · cosine + (1 − w) · keywords, both 0..1: the cosine of its text with the recall text, and what its keywords
+share with the recall text's base words. There a word counts its idf against that of a word which one event has, and the sum
+x is saturated to x / (x + 1): one word of its own is worth .5, whatever else was said.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from moechat.index.dense import Dense
+from moechat.index.vector import meets
+from moechat.language import association
+from moechat.language.association import Association, Strategy
+from moechat.memory.entities import Entities, Expansion, Found, Version
+from moechat.memory.episodes import Episodes, View
+from moechat.model import Episode
+from moechat.recall.fragments import UNDATED, event_log, fact_log
+
+T = TypeVar("T")
+DENSE_SHARE = 0.5  # w
+ALONE = 0.4  # the usual threshold where keywords serve alone
+STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
+
+
+class Memory(Protocol):
+    """What a query asks of an agent."""
+
+    @property
+    def dense(self) -> Dense: ...
+
+    @property
+    def episodes(self) -> Episodes: ...
+
+    @property
+    def entities(self) -> Entities: ...
+
+    def now(self) -> datetime: ...
+
+
+@dataclass
+class Stopwatch:
+    """Milliseconds by stage."""
+
+    spent_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+
+    def run(self, stage: str, work: Callable[[], T]) -> T:
+        begun = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self.spent_ms[stage] += (time.perf_counter() - begun) * 1000
+
+    def told(self) -> dict[str, str]:
+        return {stage: f"{spent:.2f} 毫秒" for stage, spent in self.spent_ms.items()}
+
+
+def query(
+    memory: Memory,
+    text: str,
+    *,
+    limit: int = 5,
+    score_threshold: float | None = None,
+    version: Version = "v23_es",
+    previous_reply: str = "",
+) -> dict[str, Any]:
+    """``memory_events``, ``memory_entities`` and ``additional_info``, best first, ``limit`` of each at most.
+
+    The recall text is ``previous_reply`` and ``text``. ``score_threshold`` None: as far as the embedding model's own floor.
+    """
+    now, watch = memory.now(), Stopwatch()
+    expansion = watch.run("扩词算法", lambda: memory.entities.expansion(text, previous_reply))
+    view = memory.episodes.view(now)
+    recall_text = "\n".join(part for part in (previous_reply, text) if part)
+    vector = watch.run("向量+embedding检索", lambda: _vector(memory.dense, recall_text))
+    dense = watch.run("向量+embedding检索", lambda: view.relevance(vector))
+    sparse = watch.run("向量+embedding检索", lambda: keyword_scores(view, expansion.base))
+    found = watch.run(
+        "mysql检索",
+        lambda: memory.entities.index().search(expansion.asked, now=now, version=version, limit=limit),
+    )
+    share = DENSE_SHARE if vector is not None else 0.0
+    floor = usual_threshold(memory.dense) if score_threshold is None else score_threshold
+    best = watch.run("重排算法", lambda: _best(view, share * dense + (1 - share) * sparse, floor, limit))
+    zone = now.tzinfo
+    events = [_event(i, score, episode, zone) for i, (score, episode) in enumerate(best)]
+    return {
+        "memory_events": events,
+        "memory_entities": [_entity(i, one, zone) for i, one in enumerate(found)],
+        "additional_info": _info(watch, text, expansion),
+    }
+
+
+def contents(answer: dict[str, Any]) -> dict[str, list[str]]:
+    """The answer of ``/query_simple``: what is remembered, without scores and words."""
+    return {name: [row["description"] for row in answer[name]] for name in ("memory_events", "memory_entities")}
+
+
+def expand_words(
+    entities: Entities,
+    sentence: str,
+    *,
+    count: int = association.COUNT,
+    strategy: Strategy = "first",
+    filter_values: Sequence[int] = (),
+) -> dict[str, list[Any]]:
+    """The answer of ``/expand_words``: the words of the sentence, its base words, and what they bring to mind."""
+    found = entities.expansion(sentence, count=count, strategy=strategy, filter_values=filter_values)
+    return {
+        "原始关键词列表": list(found.segments),
+        "输入的单词列表": list(found.base),
+        "扩展的联想词列表": _levels(found.expanded),
+    }
+
+
+def usual_threshold(dense: Dense) -> float:
+    """The score of an event that is just near enough by the floor of the embedding model, without a shared keyword."""
+    return DENSE_SHARE * dense.thresholds.diary if dense.thresholds else ALONE
+
+
+def keyword_scores(view: View, base: Sequence[str]) -> np.ndarray:
+    """(n,) float64, 0..1: how much of the base words stands among the keywords of each."""
+    scores = np.zeros(len(view))
+    meeting = view.by_keyword(base)
+    having = Counter(word for words in meeting.values() for word in words)
+    rarest = _idf(1, len(view))
+    worth = {word: _idf(count, len(view)) / rarest for word, count in having.items()}
+    for place, words in meeting.items():
+        x = sum(worth[word] for word in words)
+        scores[place] = x / (x + 1)
+    return scores
+
+
+def _idf(having: int, of: int) -> float:
+    """BM25's."""
+    return math.log1p((of - having + 0.5) / (having + 0.5))
+
+
+def _vector(dense: Dense, text: str) -> np.ndarray | None:
+    vectors = dense.query([text])
+    return None if vectors is None else vectors[0]
+
+
+def _best(view: View, scores: np.ndarray, floor: float, limit: int) -> list[tuple[float, Episode]]:
+    """Events (no reflections) with a score of at least ``floor``, best first, then the newest."""
+    places = np.flatnonzero(meets(scores, floor) & (scores > 0) & ~view.reflection)
+    order = places[np.lexsort((-view.told[places], -scores[places]))][:limit].tolist()
+    return [(float(scores[i]), episode) for i in order for episode in view.episodes([i])]  # one may be gone by now
+
+
+# ---- shapes
+
+
+def _event(place: int, score: float, episode: Episode, zone: Any) -> dict[str, Any]:
+    event = episode.event
+    happened = event.happened[0] if event.happened else episode.at
+    moment = f"{happened.astimezone(zone):%Y-%m-%d %H:%M:%S}" if happened.year > UNDATED else ""
+    return {
+        "id": place,
+        "score": round(score, 4),
+        "index": episode.id,
+        "description": event.text,
+        "deepinsight": event.insight,
+        "updatetime": moment,
+        "keyword": list(event.keywords),
+        "log": event_log(episode, score, episode.id, moment),
+    }
+
+
+def _entity(place: int, found: Found, zone: Any) -> dict[str, Any]:
+    fact, index, matched = found.fact, {"index": _number(found.fact.id)}, list(found.matched)
+    told = fact.at.astimezone(zone).replace(tzinfo=None, microsecond=0).isoformat() if fact.at.year > UNDATED else ""
+    return {
+        "id": place,
+        "kind": found.label,
+        "score": round(found.score, 4),
+        "index": index,
+        "description": found.text,
+        "updatetime": told,
+        "matched_keywords": matched,
+        "keyword": fact.draft.keyword,
+        "log": fact_log(found.label, found.score, index, found.text, matched, fact.draft.keyword),
+    }
+
+
+def _number(id_: str) -> int | str:
+    """An id as the seed has it, a number, where it is one."""
+    return int(id_) if id_.isdecimal() and id_.isascii() and str(int(id_)) == id_ else id_
+
+
+def _info(watch: Stopwatch, text: str, expansion: Expansion) -> dict[str, Any]:
+    return {
+        "检索耗时": watch.told(),
+        "query": text,
+        "分词": list(expansion.segments),
+        "给联想的基词": list(expansion.base),
+        "扩展后联想词": _levels(expansion.expanded),
+    }
+
+
+def _levels(expanded: Sequence[Association]) -> list[dict[str, int]]:
+    return [{word: level} for word, level in expanded]

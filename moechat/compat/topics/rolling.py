@@ -1,0 +1,200 @@
+"""Rolling (seed 002): what leaves the dialogue becomes a unit with slices, and consumers make of it what they like."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from moechat.ai.chat_model import ChatModel
+from moechat.compat.topics.runtime import MemoryRuntime, MemorySlice, MemoryUnit
+from moechat.errors import DataError, ModelError
+from moechat.model import ActivationProfile, Event, Exchange, Message
+from moechat.rules import read as rules
+from moechat.rules import topics as topic_rules
+from moechat.rules.activation import corrected, topic_path
+from moechat.settings.prompts import Prompts
+from moechat.settings.schema import RollSettings
+from moechat.understanding import extraction
+from moechat.understanding.roll import due
+
+log = logging.getLogger(__name__)
+SUMMARY_CHARS = 200
+MOST_RELATED = 2
+TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class RollingResult:
+    """What one roll made: the unit, and which rounds it holds, by their numbers from 1, both inclusive."""
+
+    unit: MemoryUnit
+    first: int
+    last: int
+
+
+Consumer = Callable[[RollingResult], object]
+
+
+class AfterRollingRegistry:
+    """Consumers of what was rolled. Each runs guarded: one that fails costs no other."""
+
+    def __init__(self) -> None:
+        self._consumers: dict[str, Consumer] = {}
+
+    def register(self, name: str, consumer: Consumer) -> None:
+        """A name that is taken changes hands, in its place."""
+        self._consumers[name] = consumer
+
+    def run(self, result: RollingResult) -> dict[str, Exception]:
+        """Every consumer in the order of registration; returns those that failed, with why. Their tracebacks are logged."""
+        failed: dict[str, Exception] = {}
+        for name, consumer in list(self._consumers.items()):
+            try:
+                consumer(result)
+            except Exception as error:
+                log.exception("the consumer %s failed on unit %s", name, result.unit.id)
+                failed[name] = error
+        return failed
+
+
+class DialogRolling:
+    """The dialogue still in the context, and when its oldest rounds leave (``memory.roll.due``, for seed 004 too): at twenty
+    rounds the oldest ten, at a change of scene or after an idle hour all. Rounds are counted, their text is never compared.
+    """
+
+    def __init__(
+        self, registry: AfterRollingRegistry, settings: RollSettings | None = None, *, name: str = "unit"
+    ) -> None:
+        self._registry, self._settings, self._name = registry, settings or RollSettings(), name
+        self._rounds: list[tuple[int, Exchange]] = []
+        self._count = 0
+
+    @property
+    def rounds(self) -> list[int]:
+        """The numbers of the rounds that are still held."""
+        return [number for number, _ in self._rounds]
+
+    def add(self, user: str, char: str, at: datetime, *, scene_changed: bool = False) -> RollingResult | None:
+        """Take in one round; what leaves because of it, if anything."""
+        self._count += 1
+        self._rounds.append((self._count, Exchange(f"{self._name}-{self._count}", at, user, char)))
+        return self._roll(scene_changed=scene_changed)
+
+    def tick(self, now: datetime) -> RollingResult | None:
+        """Look at the time: after ``idle_understand_h`` hours of silence everything leaves."""
+        if not self._rounds:
+            return None
+        idle_h = (now - self._rounds[-1][1].at) / timedelta(hours=1)
+        return self._roll(scene_changed=idle_h >= self._settings.idle_understand_h)
+
+    def _roll(self, *, scene_changed: bool) -> RollingResult | None:
+        held = [exchange.id for _, exchange in self._rounds]
+        work = due(held, held, self._settings, scene_changed=scene_changed)
+        if not work.cut_after:
+            return None
+        cut = held.index(work.cut_after) + 1
+        leaving, self._rounds = self._rounds[:cut], self._rounds[cut:]
+        first, last = leaving[0][0], leaving[-1][0]
+        result = RollingResult(unit_of(f"{self._name}-{first}-{last}", [e for _, e in leaving]), first, last)
+        self._registry.run(result)
+        return result
+
+
+def unit_of(id_: str, exchanges: Sequence[Exchange]) -> MemoryUnit:
+    """A unit of rounds, cut into slices where the topic turns (by rules; a round without a topic stays with those before)."""
+    messages = [Message(role, text) for e in exchanges for role, text in (("user", e.user), ("assistant", e.char))]  # type: ignore[arg-type]
+    topics, before = [], ""
+    for exchange in exchanges:
+        before = next(iter(topic_rules.paths_in(exchange.user)), before)
+        topics.append(before)
+    slices: list[MemorySlice] = []
+    for _, group in groupby(range(len(exchanges)), key=lambda i: topics[i].partition("->")[0]):
+        places = list(group)
+        told = [exchanges[i] for i in places]
+        summary = "；".join(rules.find(e).tags[e.id] for e in told)[:SUMMARY_CHARS]
+        slices.append(MemorySlice(f"{id_}.{len(slices) + 1}", summary, told[0].at, 2 * places[0], 2 * places[-1] + 2))
+    return MemoryUnit(id_, tuple(messages), tuple(slices))
+
+
+@dataclass(frozen=True, slots=True)
+class RecallProfile:
+    """Where a slice belongs and how readily it comes to mind."""
+
+    topic_path: str
+    related_topic_paths: tuple[str, ...]
+    profile: ActivationProfile
+
+
+class MemoryRecallProfileExtractor:
+    """Finds the topic of a slice: by the house's one extraction call where a model understands, else by rules.
+
+    The corrections of contract D are made here. ``None`` where the model failed: such a slice is found by its date only.
+    """
+
+    def __init__(
+        self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None, *, user: str = "用户",
+        character: str = "角色", timeout_s: float = TIMEOUT_S,
+    ) -> None:  # fmt: skip
+        self._runtime, self._model, self._prompts = runtime, model, prompts
+        self._names, self._timeout_s = (user, character), timeout_s
+
+    def extract(self, unit: MemoryUnit, slice_: MemorySlice) -> RecallProfile | None:
+        messages = unit.of(slice_)
+        if self._model is not None and self._prompts is not None and self._model.understands:
+            event = self._asked(self._model, self._prompts, slice_, messages)
+            if event is None:
+                return None
+        else:
+            event = self._by_rules(slice_, messages)
+        path = topic_path(event.topic)
+        related = tuple(one for one in dict.fromkeys(map(topic_path, event.related)) if one and one != path)
+        return RecallProfile(path, related, corrected(event.profile, related, len(messages)))
+
+    def __call__(self, result: RollingResult) -> None:
+        """As a consumer of rolling: every slice enters the runtime, by its date at least."""
+        for slice_ in result.unit.slices:
+            found = self.extract(result.unit, slice_)
+            if found is None:
+                self._runtime.record_memory(result.unit, slice_)
+            else:
+                self._runtime.record_memory(
+                    result.unit, slice_, found.topic_path, found.related_topic_paths, found.profile
+                )
+
+    def _by_rules(self, slice_: MemorySlice, messages: Sequence[Message]) -> Event:
+        said = " ".join(message.content for message in messages if message.role == "user") or slice_.summary
+        event = Event(said, (slice_.id,))
+        path = topic_rules.path_for(event, self._runtime.topics.tree)
+        others = [one for one in topic_rules.paths_in(said) if one.partition("->")[0] != path.partition("->")[0]]
+        return Event(said, (slice_.id,), topic=path, related=tuple(others[:MOST_RELATED]))
+
+    def _asked(
+        self, model: ChatModel, prompts: Prompts, slice_: MemorySlice, messages: Sequence[Message]
+    ) -> Event | None:
+        user, character = self._names
+        exchanges = _exchanges(slice_, messages)
+        try:
+            understood = extraction.understand(
+                model, exchanges, known_facts=(), character_name=character, user_name=user, now=slice_.timestamp,
+                language=prompts.language, prompts=prompts, topics=self._runtime.get_topic_tree(), timeout_s=self._timeout_s,
+            )  # fmt: skip
+        except (ModelError, DataError) as error:
+            log.warning("the topic of slice %s was not found: %s", slice_.id, error)
+            return None
+        return max((e for e in understood.events if e.topic), key=lambda e: e.importance, default=None)
+
+
+def _exchanges(slice_: MemorySlice, messages: Sequence[Message]) -> list[Exchange]:
+    """Messages as exchanges: a user's message and what was answered to it."""
+    found: list[Exchange] = []
+    for message in messages:
+        if message.role == "assistant" and found and not found[-1].char:
+            last = found.pop()
+            found.append(Exchange(last.id, last.at, last.user, message.content))
+        else:
+            user, char = ("", message.content) if message.role == "assistant" else (message.content, "")
+            found.append(Exchange(f"{slice_.id}.{len(found)}", slice_.timestamp, user, char))
+    return found

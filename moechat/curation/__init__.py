@@ -1,0 +1,1 @@
+"""Memory looked after by hand and by age: the catalogue, edits, forgetting, maintenance, verify and rebuild."""

@@ -1,0 +1,133 @@
+"""What an owner writes by hand: facts and events, from the keys and values that commands, the page and HTTP are given."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+from typing import Any, Literal
+
+from moechat.author import fields
+from moechat.author.fields import FieldError, Values
+from moechat.language import words
+from moechat.model import Event
+from moechat.rules import topics as topic_rules
+from moechat.rules.importance import rate
+from moechat.store.formats import local
+from moechat.when import find as when
+
+Kind = Literal["fact", "event"]
+KEYS: Mapping[Kind, tuple[str, ...]] = {
+    "fact": ("text", "kind", "entity", "keyword", "target", "polarity", "single"),
+    "event": ("text", "happened", "place", "keywords", "topic", "importance"),
+}
+MOST_KEYWORDS = 6  # where the owner names none
+WHEN = (
+    "write it as 2025-05-20, 2025-05-20T15:03, two of them with / between, or in words such as 去年夏天 or last Friday"
+)
+_SECOND = timedelta(seconds=1)
+
+
+def told(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
+    """Values by key as ``Keeping.add_fact`` and ``add_event`` take them. Raises FieldError for the first that cannot be."""
+    for key in values:
+        if key not in KEYS[kind]:
+            raise FieldError(str(key), None, _refusal(kind, str(key)))
+    rest = {key: value for key, value in values.items() if key != "happened"}
+    found: dict[str, Any] = fields.written(kind, rest)
+    if "single" in found:
+        found["single"] = found["single"] == "true"
+    for key, form in (("polarity", int), ("importance", float)):
+        if key in found:
+            found[key] = form(found[key])
+    if isinstance(found.get("keywords"), str):
+        found["keywords"] = [found["keywords"]]
+    if (given := values.get("happened")) is not None:
+        if not isinstance(given, str):
+            raise FieldError("happened", given, WHEN)
+        found["happened"] = span_of(given, now)
+    return found
+
+
+def _refusal(kind: Kind, key: str) -> str:
+    if key == "id" or key in fields.KEYS[kind]:
+        return "is for the official store alone; leave it out"
+    near = difflib.get_close_matches(key, KEYS[kind], n=1)
+    return "unknown key; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS[kind])}")
+
+
+def event(
+    text: str,
+    source: str,
+    now: datetime,
+    happened: tuple[datetime, datetime] | None,
+    tree: topic_rules.Named,
+    **given: Any,
+) -> Event:
+    """What happened, under a record key of its own; what is not ``given`` is found by rules in its words."""
+    if happened is None:  # the words may say
+        named = when.resolve(text, now, use="writing")
+        happened = (named[0].start, named[0].end) if len(named) == 1 else None
+    keywords = tuple(dict.fromkeys(given.get("keywords") or words.keywords(text, MOST_KEYWORDS)))
+    made = Event(text, (source,), keywords=keywords, place=given.get("place") or "", happened=happened)
+    importance = given.get("importance")
+    if importance is None:
+        importance = rate(made, planned=happened is not None and happened[0] > now)
+    return replace(made, importance=importance, topic=given.get("topic") or topic_rules.path_for(made, tree))
+
+
+# ---- when it happened
+
+
+def span_of(given: str | date, now: datetime) -> tuple[datetime, datetime] | None:
+    """A day, a moment, a span with ``/``, or a time in words, as seen from ``now`` and in its zone; "" is None.
+
+    Raises FieldError where it is no time.
+    """
+    if not isinstance(given, str):
+        return _ends(given, given, now)
+    if not (text := given.strip()):
+        return None
+    try:
+        ends = [_moment(end) for end in text.split("/")]
+    except ValueError:
+        spans = when.resolve(text, now)
+        if not spans:
+            raise FieldError("happened", given, WHEN) from None
+        return spans[0].start, spans[0].end
+    if len(ends) > 2:
+        raise FieldError("happened", given, WHEN)
+    return _ends(ends[0], ends[-1], now)
+
+
+def _moment(text: str) -> date:
+    """A datetime where the text has a time of day, else a date."""
+    text = text.strip()
+    return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
+
+
+def _ends(first: date, last: date, now: datetime) -> tuple[datetime, datetime]:
+    def whole(one: date, end: bool) -> datetime:
+        if isinstance(one, datetime):
+            return local(one, now.tzinfo)
+        day = local(datetime.combine(one, time()), now.tzinfo)
+        return day + timedelta(days=1) - _SECOND if end else day
+
+    if first.year <= 1 or last.year >= 9999:
+        raise FieldError("happened", f"{first}/{last}", WHEN)
+    start, end = whole(first, False), whole(last, True)
+    if start > end:
+        raise FieldError("happened", f"{first}/{last}", "ends before it begins; write the earlier one first")
+    return start, end
+
+
+def dated(happened: tuple[datetime, datetime] | None, now: datetime) -> datetime:
+    """The day that an event of the owner's is filed under: when it happened (noon, where only days are known), and ``now``
+    where nobody says, or it is yet to come."""
+    if happened is None or happened[0] > now:
+        return now
+    start, end = happened
+    if start.time() == time() and end - start >= timedelta(days=1) - _SECOND:
+        start = start.replace(hour=12)
+    return min(start, now)

@@ -1,0 +1,308 @@
+"""The catalogue of an owner's memories: facts, events, reflections and exchanges, listed, searched and looked at one by one.
+
+For every face (commands, page, HTTP): it only reads. ``keeping`` changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from moechat.ai.offline.model import without_notice
+from moechat.curation import forgetting
+from moechat.curation.forgetting import Forecast, Limits
+from moechat.errors import NotFound
+from moechat.memory.core import visible
+from moechat.model import Episode, Exchange, Fact
+from moechat.store.formats import local
+
+if TYPE_CHECKING:
+    from moechat.agent import Agent
+
+Kind = Literal["fact", "event", "reflection", "exchange"]
+KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
+Place = tuple[float, Kind, str, int]  # time in epoch seconds, kind, id, row of the cache
+UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # what forgetting is about
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory as a list shows it. ``current`` is False for a fact that another one replaced."""
+
+    id: str
+    kind: Kind
+    at: datetime
+    text: str
+    by: str = ""
+    strength: int = 1
+    recalls: int = 0
+    recalled: datetime | None = None
+    pinned: bool = False
+    archived: bool = False
+    current: bool = True
+    reply: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of the memories that were asked for, newest first, of ``total``."""
+
+    memories: Sequence[Memory]
+    total: int
+
+
+@dataclass(frozen=True)
+class Details:
+    """Everything that is known of one memory. ``sources`` are the exchanges that it rests on, ``evidence`` the episodes,
+    ``replaced`` what it replaced, newest first, ``replaced_by`` what replaced it, ``derived`` what was understood of an
+    exchange. ``fields`` are its further parts by name. ``forecast`` is None for an exchange: exchanges do not fade."""
+
+    memory: Memory
+    sources: Sequence[Memory] = ()
+    evidence: Sequence[Memory] = ()
+    replaced: Sequence[Memory] = ()
+    replaced_by: Sequence[Memory] = ()
+    derived: Sequence[Memory] = ()
+    fields: Mapping[str, object] = field(default_factory=dict)
+    forecast: Forecast | None = None
+    forecast_text: str = ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the forecast of each memory needs of all: ids of those that go ``first``, and how full memory is."""
+
+    first: Collection[str]
+    fullness: float
+
+
+class Catalogue:
+    """The memories of one agent. Every look follows what hands and other processes changed first."""
+
+    def __init__(self, agent: Agent, limits: Limits | None = None) -> None:
+        self._agent, self._store = agent, agent.store
+        self.limits = limits or Limits()
+        self._standing: tuple[object, Standing] | None = None
+
+    def now(self) -> datetime:
+        return self._agent.now()
+
+    def listed(
+        self,
+        kinds: Collection[Kind] = UNDERSTOOD,
+        *,
+        search: str = "",
+        limit: int = 50,
+        offset: int = 0,
+        archived: bool = False,
+    ) -> Page:
+        """Memories of these kinds, newest first, that have all words of ``search`` as they stand (case aside);
+        ``archived`` lists the archive instead. ``limit`` 0: all."""
+        self._store.follow()
+        words = search.casefold().split()
+        found: list[Place] = []
+        if "fact" in kinds:
+            held = [f for f in self._facts() if not words or _has(_words_of(f), words)]
+            found += [(f.at.timestamp(), "fact", f.id, 0) for f in held]
+        found += self._episode_rows([kind for kind in ("event", "reflection") if kind in kinds], words)
+        if "exchange" in kinds:
+            found += self._exchange_rows(words)
+        gone = self._store.state.archived
+        found = sorted((one for one in found if (one[2] in gone) == archived), reverse=True)
+        part = found[offset : offset + limit if limit else None]
+        return Page(self._loaded(part), len(found))
+
+    def get(self, id_: str) -> Details:
+        """Raises NotFound."""
+        self._store.follow()
+        if (fact := self._fact(id_)) is not None:
+            return self._of_fact(fact)
+        if (episode := self._episode(id_)) is not None:
+            return self._of_episode(episode)
+        if exchange := self._store.exchanges([id_]).get(id_):
+            return self._of_exchange(exchange)
+        raise NotFound(f"there is no memory {id_!r}; `moechat memories list` shows them")
+
+    def memories(self, ids: Iterable[str]) -> list[Memory]:
+        """Those that are there, in the order asked for."""
+        wanted = list(dict.fromkeys(ids))
+        facts = {fact.id: fact for fact in self._store.cache.facts()}
+        rows = self._rows_of_episodes(wanted)
+        episodes = {episode.id: episode for episode in self._store.cache.episodes(list(rows.values()))}
+        exchanges = self._store.exchanges([id_ for id_ in wanted if id_ not in facts and id_ not in episodes])
+        current = {fact.id for fact in self._facts()}
+        found = []
+        for id_ in wanted:
+            if id_ in facts:
+                found.append(self._memory(id_, "fact", facts[id_].at, facts[id_].text, facts[id_].by, id_ in current))
+            elif id_ in episodes:
+                one = episodes[id_]
+                found.append(self._memory(id_, one.kind, one.at, one.event.text, one.by))
+            elif id_ in exchanges:
+                said = exchanges[id_]
+                found.append(
+                    replace(self._memory(id_, "exchange", said.at, said.user), reply=without_notice(said.char))
+                )
+        return found
+
+    def _memory(self, id_: str, kind: Kind, at: datetime, text: str, by: str = "", current: bool = True) -> Memory:
+        state = self._store.state
+        return Memory(
+            id_, kind, local(at, self._store.zone), text, by, state.strength(id_), state.recalls(id_),
+            state.recalled(id_), id_ in state.pinned, id_ in state.archived, current,
+        )  # fmt: skip
+
+    def _unseen(self) -> set[str]:
+        """Exchanges of other branches, taken back, or deleted by hand."""
+        return self._store.tree.hidden() | self._store.state.missing.keys()
+
+    def _facts(self) -> Sequence[Fact]:
+        """The facts that hold, archived ones too."""
+        return visible(self._store.cache.facts(), self._unseen())
+
+    def _fact(self, id_: str) -> Fact | None:
+        return next((fact for fact in self._store.cache.facts() if fact.id == id_), None)
+
+    def _episode(self, id_: str) -> Episode | None:
+        return next(iter(self._store.cache.episodes(list(self._rows_of_episodes([id_]).values()))), None)
+
+    def _rows_of_episodes(self, ids: Sequence[str]) -> dict[str, int]:
+        return self._store.cache.rows_of_episodes(ids)
+
+    def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
+        if not kinds:
+            return []
+        text = "lower(json_extract(data, '$.text') || ' ' || json_extract(data, '$.keywords'))"
+        sql = f"SELECT t, kind, id, row FROM episodes WHERE alive = 1 AND kind IN ({','.join('?' * len(kinds))})"
+        rows = self._store.cache.all(sql + f" AND instr({text}, ?) > 0" * len(words), [*kinds, *words])
+        unseen = self._unseen()
+        cited = self._store.cache.all("SELECT row, source FROM episode_sources") if unseen else []
+        hidden = {row for row, source in cited if source in unseen}
+        return [one for one in rows if one[3] not in hidden]
+
+    def _exchange_rows(self, words: Sequence[str]) -> list[Place]:
+        unseen, tree = self._unseen(), self._store.tree
+        text = "lower(user || ' ' || char)"
+        sql = "SELECT t, id, row FROM exchanges WHERE alive = 1" + f" AND instr({text}, ?) > 0" * len(words)
+        found: dict[str, Place] = {
+            id_: (t, "exchange", id_, row) for t, id_, row in self._store.cache.all(sql, list(words))
+        }
+        for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
+            said = node.exchange()
+            found.pop(node.id, None)
+            if _has(f"{said.user} {said.char}", words):
+                found[node.id] = (said.at.timestamp(), "exchange", node.id, 0)
+        return [one for id_, one in found.items() if id_ not in unseen]
+
+    def _loaded(self, part: Sequence[Place]) -> Sequence[Memory]:
+        return self.memories(id_ for _, _, id_, _ in part)
+
+    # ---- one of them
+
+    def _of_fact(self, fact: Fact) -> Details:
+        facts = self._store.cache.facts()
+        d = fact.draft
+        parts: dict[str, object] = {
+            "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target, "polarity": d.polarity,
+            "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
+        }  # fmt: skip
+        older = forgetting.with_replaced([fact.id], facts)[1:]
+        newer = [one.id for one in facts if fact.id in one.supersedes]
+        return self._detailed(
+            fact.id, fact.at, fact.by, fields=parts, sources=d.sources, replaced=older, replaced_by=newer
+        )
+
+    def _of_episode(self, episode: Episode) -> Details:
+        event = episode.event
+        parts: dict[str, object] = {
+            "subject": event.subject, "predicate": event.predicate, "object": event.object, "place": event.place,
+            "scene": event.scene, "insight": event.insight, "topic": event.topic, "related": list(event.related),
+            "keywords": list(event.keywords), "importance": event.importance, "depth": episode.depth,
+            "happened": [moment.isoformat() for moment in event.happened or ()],
+            "expires": episode.expires.isoformat() if episode.expires else "",
+        }  # fmt: skip
+        return self._detailed(
+            episode.id, episode.at, episode.by, fields=parts, sources=event.sources, evidence=episode.evidence
+        )
+
+    def _of_exchange(self, exchange: Exchange) -> Details:
+        tag, words, by = self._store.cache.notes_of([exchange.id]).get(exchange.id, ("", (), ""))
+        facts = [fact.id for fact in self._store.cache.facts() if exchange.id in fact.draft.sources]
+        told = [episode.id for _, episode in self._store.cache.episodes_citing([exchange.id])]
+        parts: dict[str, object] = {"status": exchange.status, "tag": tag, "keywords": list(words), "by": by}
+        return self._detailed(exchange.id, exchange.at, "", fields=parts, derived=[*facts, *told], fades=False)
+
+    def _detailed(
+        self,
+        id_: str,
+        at: datetime,
+        by: str,
+        *,
+        fields: Mapping[str, object],
+        fades: bool = True,
+        **links: Sequence[str],
+    ) -> Details:
+        loaded = {one.id: one for one in self.memories([id_, *(one for ids in links.values() for one in ids)])}
+        found = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}
+        told, said = None, ""
+        if fades:
+            told = self._forecast(id_, at, by, self._stand())
+            said = forgetting.in_words(told, self._agent.now(), self._agent.character.language)
+        parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
+        return Details(loaded[id_], **found, fields=parts, forecast=told, forecast_text=said)
+
+    def forecasts(self, memories: Iterable[Memory]) -> dict[str, Forecast]:
+        """What becomes of facts and episodes that nobody uses, by id; exchanges do not fade."""
+        stand = self._stand()
+        return {one.id: self._forecast(one.id, one.at, one.by, stand) for one in memories if one.kind != "exchange"}
+
+    def _forecast(self, id_: str, at: datetime, by: str, stand: Standing) -> Forecast:
+        trace = forgetting.trace(self._store, id_, at.timestamp(), by)
+        return forgetting.forecast(trace, self._agent.now(), first=id_ in stand.first, fullness=stand.fullness)
+
+    def _stand(self) -> Standing:
+        """Where memory stands; looked through again only when a memory, or the use of one, has changed."""
+        cache, state, limits = self._store.cache, self._store.state, self.limits
+        key = (cache.identity(), cache.generation(), state, state.changes, limits)
+        if self._standing is None or self._standing[0] != key:
+            known = forgetting.traces(self._store)
+            goes = frozenset(forgetting.over_cap(known, 0, limits.share))
+            self._standing = (key, Standing(goes, len(known) / max(limits.cap, 1)))
+        return self._standing[1]
+
+
+def _has(text: str, words: Sequence[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
+
+
+def _words_of(fact: Fact) -> str:
+    return " ".join((fact.text, fact.draft.entity, fact.draft.keyword, fact.draft.target))
+
+
+# ---- as JSON
+
+
+def as_json(memory: Memory) -> dict[str, object]:
+    """A memory as commands and HTTP give it."""
+    told: dict[str, object] = {
+        "id": memory.id, "kind": memory.kind, "time": memory.at.isoformat(), "text": memory.text, "by": memory.by,
+        "strength": memory.strength, "recalls": memory.recalls,
+        "recalled": memory.recalled.isoformat() if memory.recalled else None, "pinned": memory.pinned,
+        "archived": memory.archived, "current": memory.current,
+    }  # fmt: skip
+    return told | ({"reply": memory.reply} if memory.kind == "exchange" else {})
+
+
+def details_as_json(details: Details) -> dict[str, object]:
+    links = ("sources", "evidence", "replaced", "replaced_by", "derived")
+    told = details.forecast
+    return as_json(details.memory) | dict(details.fields) | {
+        **{name: [as_json(one) for one in getattr(details, name)] for name in links},
+        "forecast": None if told is None else {
+            "kept": told.kept, "fades": told.fades.isoformat() if told.fades else None,
+            "retention": round(told.retention, 4), "text": details.forecast_text,
+        },
+    }  # fmt: skip

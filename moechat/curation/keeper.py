@@ -1,0 +1,249 @@
+"""Keeping: looking after memories by hand, for every face (commands, page, HTTP).
+
+What the owner edits becomes theirs and is not replaced by any understanding; a fact takes its history along into the
+archive and into oblivion, or what it replaced would hold again. ``forget`` removes the bytes (``store.erasure``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import count
+from typing import Literal
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from moechat.ai.offline.model import without_notice
+from moechat.curation import by_hand, forgetting
+from moechat.curation.catalogue import Catalogue, Memory
+from moechat.curation.forgetting import Cleaning
+from moechat.errors import MoeChatError, NotFound
+from moechat.index.vector import tables_under, text_key
+from moechat.memory import context
+from moechat.memory.contradiction import relation
+from moechat.model import Episode, Exchange, Fact, FactDraft, Message
+from moechat.rules import read as rules
+from moechat.rules.activation import ARROW
+from moechat.store import erasure
+from moechat.store.formats import derived_id
+
+LOCK_TIMEOUT_S = 60
+_THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
+OWN = "own-"  # how the record of an event begins that no exchange tells of
+
+
+class Keeping(Catalogue):
+    """A catalogue whose memories can be changed, hidden, brought back and erased."""
+
+    # ---- changing
+
+    def edit(self, id_: str, text: str) -> Memory:
+        """Give a memory other words. It becomes the owner's, with the id that it has; an exchange is corrected."""
+        if not text.strip():
+            raise MoeChatError("a memory needs words; to be rid of it, archive or forget it")
+        text = text.strip()
+        details = self.get(id_)
+        if details.memory.kind == "exchange":
+            self._agent.correct(id_, user=text)
+        elif (fact := self._fact(id_)) is not None:
+            mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
+            self._agent.change(lambda: self._store.derived.put_facts([mine]))
+        elif (episode := self._episode(id_)) is not None:
+            told = replace(episode, event=replace(episode.event, text=text), by="owner")
+            self._agent.change(lambda: self._store.derived.put_episodes([told]))
+        return self.get(id_).memory
+
+    def _said(self, draft: FactDraft, text: str) -> FactDraft:
+        """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
+        if draft.entity == "user":
+            spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
+            found = rules.find(Exchange("", self._agent.now(), spoken, "")).facts
+            if len(found) == 1:
+                read = found[0]
+                return replace(
+                    draft,
+                    text=text,
+                    keyword=read.keyword,
+                    target=read.target,
+                    polarity=read.polarity,
+                    single=read.single,
+                )
+        return replace(draft, text=text, target=draft.target if draft.target in text else "")
+
+    def add_fact(
+        self,
+        text: str,
+        *,
+        entity: str = "user",
+        keyword: str = "",
+        target: str = "",
+        kind: Literal["attribute", "relation", "picture"] = "attribute",
+        polarity: int = 1,
+        single: bool = False,
+    ) -> Memory:
+        """A fact that the owner writes. It replaces what it contradicts, and what says the same."""
+        if not text.strip():
+            raise MoeChatError("a fact needs words")
+        draft = FactDraft(
+            text.strip(), (), kind, entity.strip() or "user", keyword.strip(), target.strip(), polarity, single
+        )
+        self._store.follow()
+        id_ = derived_id(draft.text, ())
+        meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
+        fact = Fact(id_, self._agent.now(), draft, tuple(f.id for f in meets), "owner")
+        self._agent.change(lambda: self._store.derived.put_facts([fact]))
+        return self.get(id_).memory
+
+    def add_event(
+        self,
+        text: str,
+        *,
+        happened: str | date | tuple[datetime, datetime] | None = None,
+        place: str = "",
+        keywords: Sequence[str] = (),
+        topic: str = "",
+        importance: float | None = None,
+    ) -> Memory:
+        """An event that the owner writes: no exchange tells of it, it stands for itself in the notes of its day.
+
+        ``happened`` as ``by_hand.span_of`` reads it, else what the words say. Keywords, topic and importance are found by
+        rules where they are not given. Written twice, of the same time, it is one event. Raises FieldError.
+        """
+        if not text.strip():
+            raise MoeChatError("an event needs words")
+        text, now = text.strip(), self._agent.now()
+        span = happened if isinstance(happened, tuple) else by_hand.span_of(happened or "", now)
+        self._store.follow()
+        key, id_ = self._own_record(text, span)
+        told = by_hand.event(
+            text, key, now, span, self._agent.layers.topics,
+            place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
+        )  # fmt: skip
+        made = Episode(id_, by_hand.dated(span, now), told, "event", "owner")
+        self._agent.change(lambda: self._store.derived.put_episodes([made]))
+        forgetting.restore(self._store, [id_])  # where it lay in the archive
+        return self.get(id_).memory
+
+    def _own_record(self, text: str, span: tuple[datetime, datetime] | None) -> tuple[str, str]:
+        """(record key, id) of an event of the owner's; another where that one has other words by now."""
+        about = "/".join(moment.isoformat() for moment in span or ())
+        for number in count():
+            key = OWN + derived_id(text, (f"{about}{number or ''}",))
+            id_ = derived_id(text, (key,))
+            if (there := self._episode(id_)) is None or there.event.text == text:
+                return key, id_
+        raise AssertionError
+
+    def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
+        """Pinned memories are never archived by themselves."""
+        return self._marked(ids, "pin" if on else "unpin")
+
+    def archive(self, ids: Sequence[str]) -> list[Memory]:
+        """Hide, and keep. Returns what is archived with them."""
+        self._require(ids)
+        return self.memories(forgetting.archive(self._store, ids))
+
+    def restore(self, ids: Sequence[str]) -> list[Memory]:
+        """Bring back. Returns what came back."""
+        self._require(ids)
+        return self.memories(forgetting.restore(self._store, ids))
+
+    def _marked(self, ids: Sequence[str], op: str) -> list[Memory]:
+        self._require(ids)
+        with self._store.writing():
+            self._store.state.write([{"op": op, "ids": list(ids)}])
+        return self.memories(ids)
+
+    def _require(self, ids: Sequence[str]) -> list[Memory]:
+        """Raises NotFound where one is not there."""
+        self._store.follow()
+        found = self.memories(ids)
+        if missing := sorted(set(ids) - {one.id for one in found}):
+            raise NotFound(f"there is no memory {missing[0]!r}; `moechat memories list` shows them")
+        return found
+
+    def clean(self, *, dry_run: bool = False) -> tuple[Cleaning, list[Memory]]:
+        """Archive what goes now, or (``dry_run``) only tell."""
+        work = forgetting.cleaning if dry_run else forgetting.clean
+        self._store.follow()
+        done = work(self._store, self._agent.now(), self.limits, by_hand=True)
+        return done, self.memories(done.goes)
+
+    # ---- forgetting
+
+    def forgets(self, ids: Sequence[str]) -> list[Memory]:
+        """Everything that would be gone if these were forgotten."""
+        self._require(ids)
+        return self.memories(self._gone(ids).ids)
+
+    def forget(self, ids: Sequence[str]) -> list[Memory]:
+        """Erase these and what was made of them, for good. Returns what they were.
+
+        Raises MoeChatError where one of them is being answered, DataError where a file that holds some of it is broken.
+        """
+        self._require(ids)
+        told: list[Memory] = []
+        words: list[str] = []
+
+        def work() -> None:
+            lost = self._gone(ids)
+            told.extend(self.memories(lost.ids))
+            words.extend({*lost.texts, *map(without_notice, lost.texts), *_topic_names(lost.episodes)})
+            saved = self._saved()
+            erasure.check(self._store, lost)
+            with self._agent.diary.erasing() if lost.exchanges else nullcontext():
+                erasure.erase(self._store, lost)
+            if saved is not None:
+                context.save(self._store.folder, [message for message in saved if message.content not in words])
+
+        self._agent.change(work)
+        self._agent.layers.topics.flush()  # without the topics that nothing has any more
+        self._erase_vectors(words)
+        return told
+
+    def _gone(self, ids: Sequence[str]) -> erasure.Gone:
+        facts = {fact.id for fact in self._store.cache.facts()}
+        episodes = set(self._rows_of_episodes(ids))
+        return erasure.gone(
+            self._store,
+            exchanges=[id_ for id_ in ids if id_ not in facts and id_ not in episodes],
+            episodes=episodes.intersection(ids),
+            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.cache.facts()),
+        )
+
+    def _saved(self) -> list[Message] | None:
+        """What history.yaml holds, None where there is none. Raises DataError where it is broken."""
+        there = (self._store.folder / context.HISTORY).exists()
+        return context.saved(self._store.folder) if there else None
+
+    def _erase_vectors(self, texts: Sequence[str]) -> None:
+        """Vectors of these words, in every layer and of every model that ever served here; an exchange that stays keeps those
+        of its own equal words (好的 is said often)."""
+        alive = {row for row, _ in self._store.cache.times()}
+        index, keys = self._store.folder / ".index", [text_key(text) for text in texts]
+        with ExitStack() as held:
+            for folder in sorted(index.glob("vectors-*")):  # a batch that is being embedded is let through first
+                lock = FileLock(folder / "fill.lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
+                try:
+                    held.enter_context(lock)
+                except Timeout:
+                    raise MoeChatError("vectors are being made; wait for that to end, then forget again") from None
+            for table in tables_under(index):
+                places = table.having(keys)
+                if table.folder is not None and table.folder.name == "diary":  # two to a row
+                    places = np.array([place for place in places.tolist() if place // 2 not in alive], dtype=np.int64)
+                table.erase(places)
+                table.close()
+            for space in self._agent.dense.spaces:
+                for open_table in space.tables.values():
+                    open_table.refresh()
+
+
+def _topic_names(episodes: Iterable[Episode]) -> set[str]:
+    """The topics of these, and those above them, as their vectors are made."""
+    paths = [path.split(ARROW) for one in episodes for path in (one.event.topic, *one.event.related) if path]
+    return {" ".join(path[: depth + 1]) for path in paths for depth in range(len(path))}

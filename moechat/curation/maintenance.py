@@ -1,0 +1,68 @@
+"""Maintenance: what is done to a memory now and then, in the background (seed 004, eight).
+
+Of a user who talked today, every few days at most: attributes told several times are summed up, then, where memory is full,
+the weakest goes into the archive. Of one who is away for long: what exceeds a minimum goes, though not in the moment in
+which they are back: a day after the memory was opened, if nothing was said until then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Event
+
+from moechat.ai.chat_model import ChatModel
+from moechat.curation import forgetting
+from moechat.curation.forgetting import Cleaning, Limits
+from moechat.errors import DataError
+from moechat.memory.core import CoreMemory
+from moechat.settings.character import Character
+from moechat.settings.prompts import Prompts
+from moechat.store.files import FileStore
+from moechat.understanding.consolidation import consolidate
+
+log = logging.getLogger(__name__)
+PATIENCE = timedelta(days=1)
+
+
+@dataclass
+class Maintenance:
+    """Of one owner. ``model`` sums facts up, None or one that does not understand: by rules."""
+
+    store: FileStore
+    core: CoreMemory
+    prompts: Prompts
+    character: Callable[[], Character]
+    model: Callable[[], ChatModel | None]
+    limits: Callable[[], Limits]
+    timeout_s: float = 15
+    merges: bool = True
+    opened: datetime | None = None
+
+    def run(self, now: datetime, stopping: Event | None = None) -> Cleaning:
+        """Cheap where nothing is due: it may be called every few seconds. ``stopping`` ends it between two calls of a model."""
+        self.opened = self.opened or now
+        if (why := forgetting.waits(self.store, now, self.limits())) is not None:
+            return Cleaning(why, 0)
+        if now - self.opened < PATIENCE and forgetting.is_away(forgetting.last_talk(self.store), now, self.limits()):
+            return Cleaning("not_active", 0)
+        if self.merges:
+            character = self.character()
+            names = (character.user_name, character.name)
+            try:
+                consolidate(
+                    self.store,
+                    self.core,
+                    model=self.model(),
+                    prompts=self.prompts,
+                    names=names,
+                    timeout_s=self.timeout_s,
+                    stopping=stopping,
+                )
+            except DataError as problem:  # a broken file, told with all others; it waits for the next time
+                log.warning("facts are not summed up: %s", problem)
+        if stopping is not None and stopping.is_set():
+            return Cleaning("not_active", 0)
+        return forgetting.clean(self.store, now, self.limits())

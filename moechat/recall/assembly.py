@@ -1,0 +1,140 @@
+"""The prompt of one turn: what never changes first, then the history, then what was recalled and the time, then the message.
+
+A provider's prompt cache keeps the long prefix that way. Recalled text is only ever placed, never rendered as a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from moechat.memory import context
+from moechat.model import Episode, Exchange, Fact, Hit, Message, Recollection
+from moechat.recall import fragments
+from moechat.settings.character import Character
+from moechat.settings.prompts import Prompts
+
+WEEKDAYS = {
+    "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
+BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
+
+
+@dataclass(frozen=True)
+class Background:
+    """What the hits stand for, by id, and the events of the overview, oldest first."""
+
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    episodes: Mapping[str, Episode] = field(default_factory=dict)
+    overview: Sequence[Episode] = ()
+
+
+NOTHING = Background()
+
+
+def assemble(
+    character: Character,
+    prompts: Prompts,
+    history: Sequence[Message],
+    recollection: Recollection,
+    text: str,
+    now: datetime,
+    *,
+    background: Background = NOTHING,
+    recalled_position: Literal["after_history", "before_history"] = "after_history",
+) -> list[Message]:
+    """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn)."""
+    recalled = [Message("system", block) for block in _recalled(character, prompts, recollection, background, now)]
+    persona = _persona(character, prompts)
+    if recalled_position == "before_history":
+        return [*persona, *recalled, *history, Message("user", text)]
+    return [*persona, *history, *recalled, Message("user", text)]
+
+
+def _persona(character: Character, prompts: Prompts) -> list[Message]:
+    names = {"char": character.name, "user": character.user_name}
+    blocks = [
+        prompts.fill(
+            "persona", **names, persona=character.persona, personality=character.personality,
+            scenario=character.scenario, user_persona=character.user_persona, prompt=character.prompt,
+        )
+    ]  # fmt: skip
+    if character.examples:
+        blocks.append(prompts.fill("examples", **names, examples=_examples(character)))
+    return [Message("system", block) for block in blocks if block.strip()]
+
+
+def _examples(character: Character) -> str:
+    if isinstance(character.examples, str):
+        return character.examples
+    names = {"user": character.user_name, "assistant": character.name, "system": ""}
+    return "\n".join(f"{names[message.role]}：{message.content}" for message in character.examples)
+
+
+def _recalled(
+    character: Character, prompts: Prompts, recollection: Recollection, background: Background, now: datetime
+) -> list[str]:
+    names = {"char": character.name, "user": character.user_name}
+    blocks = []
+    if background.overview:
+        told = fragments.remembered(background.overview, now, character.language)
+        blocks.append(prompts.fill("overview", **names, entries=told))
+    for block in BLOCKS:
+        hits = [hit for hit in recollection.hits if _block(hit) == block]
+        if block == "diary":
+            hits.sort(key=lambda hit: hit.time.timestamp() if hit.time else 0.0)
+        if hits:
+            blocks.append(prompts.fill(block, **names, entries=_entries(hits, block, character, background, now)))
+    for span in recollection.empty_spans:
+        ends = {"from": _minute(span.start), "to": _minute(span.end)}
+        blocks.append(prompts.fill("empty", phrase=span.phrase, **ends))
+    weekday = WEEKDAYS[character.language][now.weekday()]
+    blocks.append(prompts.fill("time", now=_minute(now), weekday=weekday))
+    return ["\n\n".join(blocks)]
+
+
+def _block(hit: Hit) -> str:
+    return {"reflection": "reflected", "event": "remembered"}.get(hit.kind, hit.layer)
+
+
+def _entries(hits: Sequence[Hit], block: str, character: Character, background: Background, now: datetime) -> str:
+    language = character.language
+    if block == "core":
+        facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
+        told = fragments.fragments(
+            facts, language, user_name=character.user_name, character_name=character.name
+        )  # fmt: skip
+        others = [f"- {hit.text}" for hit in hits if hit.id not in background.facts]
+        return "\n".join(filter(None, [told, *others]))
+    if block == "diary":
+        return "\n".join(_dated(hit, language) for hit in hits)
+    if block == "remembered":
+        return "\n".join(_event(hit, background.episodes.get(hit.id), now, language) for hit in hits)
+    return "\n".join(f"- {hit.text}" for hit in hits)
+
+
+def _dated(hit: Hit, language: Literal["zh", "en"]) -> str:
+    if hit.time is None:
+        return hit.text
+    return f"[{_minute(hit.time)} {WEEKDAYS[language][hit.time.weekday()]}]\n{hit.text}"
+
+
+def _event(hit: Hit, episode: Episode | None, now: datetime, language: Literal["zh", "en"]) -> str:
+    """The event as seed 004 has it; what was said of it stands below where the budget had room for it."""
+    if episode is None:
+        return hit.text
+    line = fragments.remembered([episode], now, language)
+    return "\n".join([line, *hit.text.splitlines()[1:]])
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def history(exchanges: Sequence[Exchange], greeting: str, *, from_the_start: bool) -> list[Message]:
+    """The talk as messages; a conversation that is seen from its start begins with the character's greeting."""
+    said = context.messages(exchanges)
+    return [Message("assistant", greeting), *said] if greeting and from_the_start else said

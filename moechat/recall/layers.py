@@ -1,0 +1,156 @@
+"""The memory of one owner: the four layers, what is understood of them, and the indexes of all of it, held together.
+
+``sync`` follows the files, ``embed`` makes the vectors that are missing; the recipes search what the last ``sync`` saw.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from threading import Event as Signal
+
+import numpy as np
+
+from moechat.ai.chat_model import ChatModel
+from moechat.ai.embedding import Embedder
+from moechat.author.official import Official
+from moechat.index.dense import Dense, Space
+from moechat.index.vector import VectorTable, embed_cached
+from moechat.language.association import Associations, Source, Table, shipped
+from moechat.language.wordnet import WordNet
+from moechat.memory import association
+from moechat.memory.association import Cooccurrence
+from moechat.memory.core import CoreMemory
+from moechat.memory.diary import Diary
+from moechat.memory.entities import Entities
+from moechat.memory.episodes import Episodes
+from moechat.memory.topics import Topics
+from moechat.memory.world_book import WorldBook
+from moechat.model import Episode, Hit
+from moechat.recall.episodic import Episodic
+from moechat.recall.recipes import Recipes
+from moechat.settings.character import Character
+from moechat.settings.config import Config
+from moechat.settings.prompts import Prompts
+from moechat.store.files import FileStore
+
+ASSOCIATIONS = "associations.tsv"  # in the character's folder, for its author to edit
+
+
+class Layers:
+    """``character`` and ``config`` are asked anew each time: both may change while this is open."""
+
+    def __init__(
+        self,
+        store: FileStore,
+        dense: Dense,
+        character: Callable[[], Character],
+        config: Callable[[], Config],
+        *,
+        model: Callable[[], ChatModel],
+        prompts: Prompts,
+    ) -> None:
+        self.store, self.dense, self._character, self._config = store, dense, character, config
+        self._lock = threading.RLock()
+        self._lore_tables: dict[str, VectorTable] = {}
+        self._book: tuple[str, WorldBook] | None = None
+        who = character()
+        names = (who.user_name, who.name)
+        self.official = Official(
+            who.folder, zone=config().time.tzinfo,
+            names=lambda: {"user": character().user_name, "char": character().name},
+        )  # fmt: skip
+        self.diary = Diary(store, dense, user_name=who.user_name, character_name=who.name)
+        self.episodes = Episodes(store, dense, self._authored)
+        self.topics = Topics(store, self.episodes, dense, self._authored)
+        self.core = CoreMemory(store, dense, self.official.facts)
+        self.together = Cooccurrence(names=names)
+        self._table = Table(who.folder / ASSOCIATIONS)
+        self.associations = Associations(self._sources())
+        self.entities = Entities(self.core.current, self.associations, user_name=who.user_name, character_name=who.name)
+        self._episodic = Episodic(self.episodes, store, self.topics, names)
+        parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
+        self.recipes = Recipes(config, dense, *parts, model, prompts)
+
+    def _authored(self) -> tuple[int, Sequence[Episode]]:
+        return self.official.generation, self.official.episodes()
+
+    def _sources(self) -> list[Source]:
+        """What goes with a word: the author's table, ours, what this owner told together, and a lexicon where one is named."""
+        lexicons = self._config().association.wordnet
+        own: list[Source] = [self._table, shipped(), self.together]
+        return [*own, WordNet(lexicons)] if lexicons else own
+
+    @property
+    def book(self) -> WorldBook:
+        """The world book under the embedding model that serves."""
+        serving = self.dense.serving
+        name = serving.fingerprint if serving else ""
+        with self._lock:
+            if self._book is None or self._book[0] != name:
+                embed = self._lore_embedder(serving) if serving else None
+                self._book = (name, WorldBook(self._character().folder / "data_base", embed))
+            return self._book[1]
+
+    def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
+        table = self._lore_tables.get(embedder.fingerprint)
+        if table is None:
+            folder = self._character().folder / ".index" / f"vectors-{embedder.fingerprint}" / "lore"
+            table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
+        return lambda texts, _kind: embed_cached(embedder, table, texts)
+
+    def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
+        """Hits with the words of the exchanges that they stand for, but for those that are in the context."""
+        return self._episodic.widen(self.diary.widen(hits), in_context)
+
+    # ---- following
+
+    def refresh(self) -> None:
+        """Look at what the author writes."""
+        self.official.refresh()
+        self.book.refresh()
+
+    def sync(self) -> None:
+        """Take in what the store has learned since the last call."""
+        self.diary.sync()
+        self.episodes.sync()
+        self.topics.sync()
+
+    def associate(self, now: datetime) -> None:
+        """Learn which words go together by now, and make ready what a first recall would wait for; in the background."""
+        association.follow(self.together, self.episodes, self.episodes.view(now), self.core.current())
+        self.entities.index()
+        self.topics.ready()
+
+    def embed(self, stop: Signal, limit: int = 0) -> int:
+        """Make vectors that are missing, of ``limit`` texts of each kind at most (0: all). Returns how many were made.
+
+        Raises EmbeddingError.
+        """
+        return sum(part.embed_missing(stop, limit) for part in (self.diary, self.episodes, self.topics))
+
+    def missing(self, space: Space) -> int:
+        """How many texts have no vector in this space."""
+        return sum(part.missing(space) for part in (self.diary, self.episodes, self.topics))
+
+    def switch(self) -> None:
+        """The next embedding model's vectors are complete: it serves from now on."""
+        self.dense.switch()
+        self.diary.reopen_vectors()
+
+    def settle_indexes(self) -> None:
+        """Wait until what is trained in the background is trained."""
+        for layer in ("diary", "episodes", "core"):
+            if (table := self.dense.table(layer)) is not None:
+                table.settle()
+
+    def problems(self) -> list[str]:
+        return [str(problem) for problem in (*self.official.problems, *self.book.problems, *self._table.problems)]
+
+    def close(self) -> None:
+        for table in self._lore_tables.values():
+            table.close()
+        self.topics.flush()
+        self.diary.close()
+        self.dense.close()

@@ -1,0 +1,104 @@
+"""The recipes of an agent: which run, over which layer, with which weight, limit and threshold, as configured now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from moechat.ai.chat_model import ChatModel
+from moechat.cue import Cue
+from moechat.index.dense import Dense
+from moechat.memory.core import CoreMemory
+from moechat.memory.diary import Diary
+from moechat.memory.entities import Entities
+from moechat.memory.world_book import WorldBook
+from moechat.recall.episodic import Episodic, TopicHelper
+from moechat.recall.pipeline import Candidates, Recipe
+from moechat.settings.config import LAYERS, Config
+from moechat.settings.prompts import Prompts
+
+DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """``config`` and ``book`` are asked anew each time: a character's overrides and an embedding model may change."""
+
+    config: Callable[[], Config]
+    dense: Dense
+    diary: Diary
+    episodic: Episodic
+    core: CoreMemory
+    entities: Entities
+    book: Callable[[], WorldBook]
+    model: Callable[[], ChatModel]
+    prompts: Prompts
+
+    def active(self) -> list[Recipe]:
+        config = self.config()
+        on = {"diary": config.Agent.long_memory, "core": config.Agent.is_core_mem, "lore": config.Agent.lore_books}
+        runs: dict[str, Callable[[Cue], Candidates]] = {
+            "by_time": self._by_time, "events": self._events, "stream": self._stream,
+            "association": self.episodic.association, "by_topic": self._by_topic, "profile": self._profile,
+            "entities": self._entities, "lore": self._lore,
+        }  # fmt: skip
+        return [
+            Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)
+            for name, settings in config.recall.recipes.items()
+            if settings.enabled and on[LAYERS[name]]
+        ]
+
+    def threshold(self, recipe: str) -> float:
+        """The floor of a recipe: as configured, else that of the embedding model that serves: as fitted, else its own."""
+        config = self.config()
+        if (configured := config.threshold(recipe)) is not None:
+            return configured
+        serving = self.dense.serving
+        own = config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else None
+        floor: float = getattr(own, LAYERS[recipe]) if own else DEFAULT_THRESHOLDS[LAYERS[recipe]]
+        return floor
+
+    def _by_time(self, cue: Cue) -> Candidates:
+        check = self.config().Agent.is_check_memorys
+        return self.diary.by_time(cue, threshold=self.threshold("by_time"), check=check)
+
+    def _events(self, cue: Cue) -> Candidates:
+        return self.diary.events(cue, threshold=self.threshold("events"))
+
+    def _stream(self, cue: Cue) -> Candidates:
+        return self.episodic.stream(cue, self.config().recall.stream, threshold=self.threshold("stream"))
+
+    def _by_topic(self, cue: Cue) -> Candidates:
+        limit = self.config().recall.recipes.by_topic.limit
+        return self.episodic.by_topic(cue, limit, self._helper(), threshold=self.threshold("by_topic"))
+
+    def _helper(self) -> TopicHelper | None:
+        """A model that is asked about topics before the reply: an option, off by default."""
+        options, model = self.config().recall.topics, self.model()
+        if not (options.cues_by_model or options.evaluator) or not model.understands:
+            return None
+        return TopicHelper(model, self.prompts, options)
+
+    @property
+    def patience_s(self) -> float:
+        """How much longer than the recipes' own deadline a model may take that stands before the reply."""
+        helper = self._helper() if self.config().recall.recipes.by_topic.enabled else None
+        return helper.options.timeout_s * (helper.options.cues_by_model + helper.options.evaluator) if helper else 0.0
+
+    def _entities(self, cue: Cue) -> Candidates:
+        config = self.config()
+        how, limit = config.association, config.recall.recipes.entities.limit
+        found = self.entities.search(
+            cue, version=how.version, limit=limit or None, threshold=self.threshold("entities"), count=how.count,
+            strategy=how.strategy, filter_values=how.filter_values,
+        )  # fmt: skip
+        return [(hit, "") for hit in found]
+
+    def _profile(self, cue: Cue) -> Candidates:
+        top_k = self.config().Agent.core_top_k
+        return [(hit, "") for hit in self.core.search(cue, top_k=top_k, threshold=self.threshold("profile"))]
+
+    def _lore(self, cue: Cue) -> Candidates:
+        depth, floor = self.config().Agent.scan_depth, self.threshold("lore")
+        hits = self.book().search(cue.clauses, cue.clause_vectors, scan_depth=depth, threshold=floor, text=cue.text)
+        return [(hit, "") for hit in hits]

@@ -1,0 +1,1 @@
+"""What is understood without a model: facts, events, importance and topics, read by rules."""

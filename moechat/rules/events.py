@@ -1,0 +1,217 @@
+"""What happened, as the user told it: events with their day, by rules.
+
+Importance (0..1) is fixed at birth, by this table: a plain remark of something that happened is .4, and each row that its
+words meet adds or takes once; the sum is held to .1 … 1.
+
+    marker                                              adds
+    a turn of life (death, wedding, birth, job, exam)   +.4
+    loss (lost, broken, stolen, quarrel)                +.2
+    a promise (答应, 约定, promise)                     +.2
+    a first time, an end long awaited                   +.2
+    strong feeling                                      +.2
+    a plan with a day                                   +.1
+    everyday (meals, sleep, commuting, weather)         −.1
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from moechat.language import words
+from moechat.model import Event, Exchange, Span
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.rules.importance import rate
+
+Language = Literal["zh", "en"]
+
+
+_DONE_ZH = re.compile(
+    r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|"
+    r"考|刚(?:从|到|回)|结婚|分手|吵架|毕业|"
+    r"加班|感冒|生病|住院|失眠|发烧|迟到|做了|梦见|梦到"
+)
+_NOT_ZH = re.compile(
+    r"^(?:好|对|行|可以|知道|明白|算|太|真|好久|辛苦|来|是)+(?:了|啦)|(?:喜欢|讨厌|爱|是|叫|岁|知道|"
+    r"习惯|忘|烦|累|困|饿|渴|无聊|够|行|好)了$|了解|"
+    r"为了|除了|受不了|了吗"
+)
+_NO_EVENT_ZH = re.compile(
+    r"^(?:感到|觉得|感觉|认为|希望|谢谢|感谢|多谢|会(?!议)|能|可以|有时|听说|明白|知道|想起|做不|让|给了?我|帮助?我|是|喜欢|应该|"
+    r"需要|看起来|在(?:思考|考虑|想)|思考|考虑)|没(?:有)?.*过|还没|不[想敢用]|下雨|下雪|天气|放晴|和你聊|跟你聊|聊天结束"
+)
+_VERBS_ZH = re.compile(
+    r"^(去世|结婚|分手|离婚|吵架|毕业|加班|感冒|生病|住院|失眠|发烧|迟到|面试|考试|出差|搬家|搬到|搬去|旅游|旅行|约会|"
+    r"聚餐|跑步|爬山|游泳|答应|收到|遇到|碰到|见到|参加|拿到|通过|完成|开始|"
+    r"吃|喝|看|听|买|卖|丢|找|见|学|写|画|做|玩|打|拍|读|送|借|还|修|养|换|考|拿|跑|爬|洗|煮|逛|坐|飞|聊|陪|带|接|搬|"
+    r"去|来|回|到|给|被)(?:了|过|完|到)?$"
+)
+_DONE_EN = re.compile(
+    r"^(?:have |had |just |finally |already |really )*(?:went|had|ate|drank|saw|met|bought|got|lost|found|made|took|"
+    r"gave|came|left|watched|visited|finished|started|played|cooked|called|talked|broke|failed|passed|won|quit|moved|"
+    r"adopted|"
+    r"spent|slept|read|wrote|ran|drove|flew|cried|fought|argued|married|graduated|promised|received|sold|built|fell|"
+    r"felt|caught|forgot|heard|learned|learnt|missed|ordered|stayed|walked|worked|cleaned|tried|hurt|told|sent|"
+    r"been to|gone|seen|eaten|done|bought|was (?:fired|promoted|hired|invited|late|sick|ill|robbed|in)|"
+    r"\w{3,}ed)\b(.*)",
+    re.I,
+)
+_NO_EVENT_EN = re.compile(
+    r"(?:have |just )*(?:saw|got|had|won|found|made|took|told|tried|joined|felt|heard|needed|wanted|loved|liked|"
+    r"hated|enjoyed|was)"
+    r"(?: (?:it|that|this|you|the win|them|so|to))?[.!]*$|(?:needed|wanted|loved|liked|hated|was (?!fired|promoted|"
+    r"hired|invited|late|robbed))\b|"
+    r"(?:have )?(?:heard|noticed|agreed|supposed|guessed|got it|got you)\b|found .* (?:hard|helpful)",
+    re.I,
+)
+_SUBJECT_EN = re.compile(
+    r"^my [a-z-]+(?: [a-z]+)? (?:died|passed away|got|had|was|lost|moved|left|came|visited|gave|broke|won|graduated|"
+    r"married)\b",
+    re.I,
+)
+
+
+def events(
+    clauses: Sequence[Clause], told: Sequence[Clause], exchange: Exchange, language: Language
+) -> tuple[Event, ...]:
+    """What the user told of happening to them, each with the absolute days that its words meant.
+
+    A clause that states a fact is an event too where it names a day or tells of something done (搬到北京了).
+    """
+    from moechat.when import find as when
+
+    spans: list[Span] = when.resolve(exchange.user, exchange.at, use="writing") if clauses else []
+    found: list[Event] = []
+    for clause in clauses:
+        if clause.mood not in ("said", "plan", "past"):
+            continue
+        span = next((span for span in spans if span.phrase and span.phrase in clause.text), None)
+        if not _happens(clause, span, clause in told, language):
+            continue
+        subject, predicate, thing = _triple(clause, language)
+        text = dated(_sentence(clause, language), span, language)
+        found.append(
+            Event(
+                text=text,
+                sources=(exchange.id,),
+                subject=subject,
+                predicate=predicate,
+                object=thing,
+                importance=rate(clause.text, planned=clause.mood == "plan" and span is not None),
+                happened=(span.start, span.end) if span else None,
+            )
+        )
+    return tuple(found)
+
+
+def days(start: str, end: str, language: Language) -> str:
+    """A span of ISO days for people: one day, or both ends."""
+    return start if start == end else f"{start}至{end}" if language == "zh" else f"{start} to {end}"
+
+
+def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Language) -> bool:
+    if language == "zh":
+        text = clause.text
+        mine = clause.whose not in (OTHER, UNKNOWN) or (
+            clause.whose == UNKNOWN and re.match(r"我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟|去", text) is not None
+        )
+        if not mine or len(text) < 4 or _NO_EVENT_ZH.search(clause.body) or "＠" in clause.body:
+            return False
+        done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
+        if states_fact:
+            return (span is not None and done) or bool(
+                re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text)
+            )
+        return done or (span is not None and clause.mood in ("said", "plan") and bool(_verb_zh(clause.body)))
+    mine = clause.whose not in (OTHER, UNKNOWN)
+    if not mine and not _SUBJECT_EN.match(clause.text):
+        return False
+    if clause.mood == "plan":
+        return span is not None and len(clause.body.split()) > 2
+    if _NO_EVENT_EN.match(clause.body):
+        return False
+    done = bool(_DONE_EN.match(clause.body)) or bool(_SUBJECT_EN.match(clause.text))
+    return done and (
+        not states_fact
+        or span is not None
+        or bool(re.match(r"(?:have )?(?:just )?(?:moved|got|adopted|quit|started)", clause.body))
+    )
+
+
+def _sentence(clause: Clause, language: Language) -> str:
+    if language == "zh":
+        text = re.sub(r"^(?:对了|其实|话说|另外|然后|而且|所以|因为|但是?|嗯+|啊+|哎呀?|唉)[，, ]*", "", clause.text)
+        text = (
+            re.sub(r"我(?=的|家|妈|爸|们)", "用户", text, count=1)
+            if re.match(r".{0,6}?我(?:的|家|妈|爸|们)", text)
+            else re.sub(r"我", "", text, count=1)
+        )
+        text = text.replace("用户们", "和别人一起").replace("我", "自己")
+        return (
+            text
+            if text.startswith("用户")
+            else f"用户{text}"
+            if clause.whose in (USER, OTHER, UNKNOWN)
+            else f"用户的{text}"
+        )
+    text = clause.text
+    for pattern, instead in (
+        (r"^We\b", "the user and others"),
+        (r"^I\b", "the user"),
+        (r"\bI am\b", "the user is"),
+        (r"\bI\b", "the user"),
+        (r"^[Mm]y\b", "the user's"),
+        (r"\bmy\b", "their"),
+        (r"\bme\b", "them"),
+        (r"\bmyself\b", "themselves"),
+        (r"\bthe user (?:am|have)\b", "the user has"),
+    ):
+        text = re.sub(pattern, instead, text)
+    text = text if re.search(r"\bthe user\b", text) else f"the user {text}"
+    return text[0].upper() + text[1:]
+
+
+def dated(text: str, span: Span | None, language: Language) -> str:
+    """``text`` with the day that its time words meant after them: 昨天（2025-05-20）."""
+    vague = span is None or (
+        span.granularity == "range" and not re.search(r"[\d一二三四五六七八九十到至]|week|month|year", span.phrase)
+    )
+    if span is None or vague or span.phrase not in text:
+        return text
+    day = days(span.start.date().isoformat(), span.end.date().isoformat(), language)
+    open_, close = ("（", "）") if language == "zh" else (" (", ")")
+    return text.replace(span.phrase, f"{span.phrase}{open_}{day}{close}", 1)
+
+
+def _verb_zh(body: str) -> str:
+    """The first word of ``body`` that is a verb of doing, as it is cut from its neighbours (吃 in 吃了, none in 感到)."""
+    for word in words.words(body):
+        if match := _VERBS_ZH.match(word):
+            return match[1]
+    return ""
+
+
+def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
+    """Subject, predicate and object, simple: who, the verb, the rest."""
+    user = "用户" if language == "zh" else "user"
+    subject = user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose
+    if language == "zh":
+        body = re.sub(
+            r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|"
+            r"分手|结婚|约|搬|做|买|学)",
+            "",
+            clause.body,
+        )
+        verb = _verb_zh(body)
+        thing = body.partition(verb)[2] if verb else ""
+        return subject, verb or body, re.sub(r"^[了过完到]+|[了过的]+$", "", thing).strip()
+    match = re.match(
+        r"(?:am going to |will |have (?!an? |the |some |to )|just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |"
+        r"in |on )?(.*)",
+        clause.body,
+    )
+    if not match:
+        return subject, clause.body, ""
+    rest = re.split(r"\s+(?:with|yesterday|last|this|today|tomorrow|next|on|at|in|for)\b", match[2])[0]
+    return subject, match[1].lower(), re.sub(r"^(?:a|an|the|my|some)\s+", "", rest.strip())

@@ -1,0 +1,409 @@
+"""What an English pattern's match amounts to: the facts that it states, or none where its parts are not what they seem.
+
+Texts are in the third person ("lives in New York"); a target that is a pronoun or hangs on what was seen is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from moechat.rules.clause import Found
+from moechat.rules.clauses_en import FAMILY, PARTNER
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+END = (
+    r"(?: (?:now and then|from time to time|now|anymore|any more|these days|at all|either|too|as well|so much|very "
+    r"much|a lot|though|again|at the moment|right now|currently|myself|to be honest|tbh|lol|haha|already))*"
+)
+_BAD_TARGET = re.compile(
+    r"^(?i:it|that|this|these|those|you|him|her|them|how|when|what|why|where|who|your|if|to (?:think|say|believe|see "
+    r"you|be)|me|us|my life|the way|the idea|the fact|being asked|someone|somebody|anyone|nothing|everything|"
+    r"anything|talking to you|something|everyone|one|so|not|too|as|especially|including|such|like|mostly|then|gets|"
+    r"makes|brings|keeps|is|I|their|our|his|her|all (?:the|of)|more|to$|.*\bthose\b|.*\bthat\b)\b|^the (?![A-Z]|"
+    r"(?:sea|ocean|beach|cold|heat|rain|snow|mountains?|countryside|city|summer|winter|night|dark|sun|wind|color|"
+    r"colour|piano|guitar|smell of)\b)|\b(?:them|it|us|that|this)$|○",
+)
+_NOT_A_PLACE = re.compile(
+    r"^(?:a hotel|an? airbnb|a dream|fear|my |the moment|the past|peace|your|his|her|here|there|it|this|that|hope|"
+    r"denial|hell)\b|○",
+    re.I,
+)
+JOBS = (
+    r"[a-z -]{0,24}?(?:\w+er|\w+or|\w+ist|\w+ian|nurse|student|doctor|lawyer|chef|cook|pilot|accountant|assistant|"
+    r"\w+man|\w+woman|consultant|therapist|analyst|intern|clerk|vet|surgeon|judge|architect|freelancer|\w+smith|"
+    r"barista|coach|priest|soldier|nanny|housewife|stay-at-home \w+|entrepreneur|agent|secretary|guide|model|retiree|"
+    r"ceo|cto|apprentice|attendant|officer|technician|scientist)"
+)
+_NOT_A_JOB = re.compile(
+    r"\b(?:lover|believer|loser|winner|member|fighter|beginner|foreigner|stranger|survivor|sister|brother|mother|"
+    r"father|daughter|supporter|sinner|liar|monster|sleeper|eater|drinker|sagittarian|vegetarian|person|human|number|"
+    r"collector|owner|hater|smoker|non-smoker|procrastinator|homebody|bit|christian|buddhist|twin|walker|thinker|"
+    r"talker|early riser|riser|night owl|minor|senior|junior|listener|disaster|gamer|reader|helper|outsider|"
+    r"overthinker|hoarder|morning person)$",
+    re.I,
+)
+_VERBS_S = {
+    "do": "does",
+    "go": "goes",
+    "have": "has",
+    "watch": "watches",
+    "teach": "teaches",
+    "wash": "washes",
+    "practise": "practises",
+    "study": "studies",
+    "cry": "cries",
+    "fly": "flies",
+    "try": "tries",
+    "am": "is",
+}
+_NO_HABIT = re.compile(r"(?:am|was|went|had|like|love|hate|miss|think|thought|met|saw)\b|○", re.I)
+Handler = Callable[[re.Match[str], datetime], Iterator[Found]]
+
+
+def number(text: str) -> int | None:
+    """A whole number below 1000, in digits or in words (thirty-one)."""
+    if text.isdigit():
+        return int(text)
+    words = re.split(r"[- ]", text.lower())
+    if words[0] in TENS:
+        return TENS[words[0]] + (ONES.index(words[1]) if len(words) > 1 and words[1] in ONES else 0)
+    return ONES.index(words[0]) if words[0] in ONES else None
+
+
+def name(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    name = match["name"].strip(" \"'")
+    if not re.match(r"(?:it|back|later|a|an|the|not|when|if|crazy|now|tomorrow|sorry|○)\b", name, re.I):
+        yield Found(f"is called {name}", "name", name[0].upper() + name[1:], single=True)
+
+
+def age(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    age = number(match["age"])
+    if age and 2 < age < 130:
+        yield Found(f"is {age} years old", "age", str(age), single=True)
+
+
+def age_job(match: re.Match[str], now: datetime) -> Iterator[Found]:
+    """a 28 year old teacher from Chicago"""
+    yield from age(match, now)
+    rest = re.split(r"years?[- ]old", match.group(), maxsplit=1)[1]
+    job, _sep, place = re.sub(r"\s+(?:from|living in)\s+", "\t", rest).partition("\t")
+    if (job := _thing(job)) and re.fullmatch(JOBS, job) and not _NOT_A_JOB.search(job):
+        yield Found(f"is {_article(job)}", "job", job, single=True)
+    if _thing(place) and " from " in rest:
+        yield Found(f"is from {_thing(place)}", "hometown", _thing(place), single=True)
+
+
+def birthday(match: re.Match[str], now: datetime) -> Iterator[Found]:
+    groups = match.groupdict()
+    if groups.get("month"):
+        month = next(full for full in MONTHS if full[:3].lower() == groups["month"][:3].lower())
+        yield Found(
+            f"has a birthday on {month} {int(groups['day'])}", "birthday", f"{month} {int(groups['day'])}", single=True
+        )
+    else:
+        yield Found(
+            f"has a birthday on {MONTHS[now.month - 1]} {now.day}",
+            "birthday",
+            f"{MONTHS[now.month - 1]} {now.day}",
+            single=True,
+        )
+
+
+def home(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    place = _place(match["place"])
+    if place:
+        no = bool(match.groupdict().get("no"))
+        yield Found(f"{'does not live' if no else 'lives'} in {place}", "home", place, -1 if no else 1, single=True)
+
+
+def hometown(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    place = _place(match["place"])
+    if place and not re.match(
+        r"(?:now|today|work|school|then|time|a (?:big |small |large |poor |rich )?family|scratch)\b", place, re.I
+    ):
+        yield Found(f"is from {place}", "hometown", place, single=True)
+
+
+def nation(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    yield Found(f"is {match['nation']}", "nationality", match["nation"])
+
+
+def employer(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    groups = match.groupdict()
+    no = bool(groups.get("no"))
+    if job := _thing(groups.get("job") or ""):
+        yield Found(
+            f"{'does not work' if no else 'works'} as {_article(job)}", "job", job, -1 if no else 1, single=True
+        )
+    place = _place(groups.get("place") or "")
+    if place and not re.match(r"(?:night|home|the weekend|it|a project|\d|weekends|least|once)\b", place, re.I):
+        yield Found(
+            f"{'does not work' if no else 'works'} {groups['prep'].lower()} {place}",
+            "employer",
+            place,
+            -1 if no else 1,
+            single=True,
+        )
+
+
+def job(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    job, no = _thing(match["job"]), bool(match.groupdict().get("no"))
+    if job and not _NOT_A_JOB.search(job) and not _BAD_TARGET.search(job):
+        yield Found(f"is {'not ' if no else ''}{_article(job)}", "job", job, -1 if no else 1, single=True)
+    if place := _place(match.groupdict().get("place") or ""):
+        yield Found(f"works at {place}", "employer", place, single=True)
+
+
+def studies(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    groups = match.groupdict()
+    if (major := _thing(groups.get("major") or "")) and not re.match(
+        r"(?:hard|a lot|for|every|too|late|abroad)\b", major
+    ):
+        yield Found(f"studies {major}", "major", major, single=True)
+    if school := _place(groups.get("school") or ""):
+        yield Found(f"studies at {school}", "school", school, single=True)
+
+
+def pet(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    groups = match.groupdict()
+    pet, name = match["pet"].lower(), groups.get("name")
+    if name:
+        yield Found(f"has a {pet} called {name}", "pet", name, relation=True)
+    else:
+        count = groups.get("count") or "a"
+        yield Found(f"has {count} {groups.get('kind') or ''}{pet}", "pet", pet, relation=True)
+
+
+def named_pets(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    for name in re.findall(r"[A-Z]\w+", match["names"]):
+        yield Found(f"has a {match['pets'].lower()} called {name}", "pet", name, relation=True)
+
+
+def person(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    groups = match.groupdict()
+    who, name = match["who"].lower(), groups.get("name")
+    partner = bool(re.fullmatch(PARTNER, who))
+    no = bool(groups.get("no"))
+    if name:
+        yield Found(f"has {_article(who)} called {name}", who, name, single=partner, relation=True)
+    elif not re.fullmatch("friends?|boss|manager|teacher|professor", who):
+        has = "has no" if no else f"has {groups.get('count') or 'a'}"
+        yield Found(
+            f"{has} {who}",
+            "status" if partner else "family" if re.fullmatch(FAMILY, who) else "friend",
+            who,
+            -1 if no else 1,
+            relation=True,
+        )
+
+
+def taste(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    groups = match.groupdict()
+    negated, disliked = bool(groups.get("no")), bool(groups.get("dislike"))
+    verb = (groups.get("like") or groups.get("dislike") or "").lower()
+    verb = {
+        "liked": "like",
+        "loved": "love",
+        "hated": "hate",
+        "enjoyed": "enjoy",
+        "disliked": "dislike",
+        "adored": "adore",
+        "fallen in love with": "love",
+    }.get(verb, verb)
+    for target in _targets(groups["target"]):
+        text = f"does not {verb} {target}" if negated else f"{verb}s {target}"
+        yield Found(text, "likes", target, -1 if negated != disliked else 1)
+
+
+def as_said(text: str, keyword: str, polarity: int) -> Handler:
+    def handler(match: re.Match[str], _: datetime) -> Iterator[Found]:
+        for target in _targets(match["target"]):
+            yield Found(text.format(target), keyword, target, polarity)
+
+    return handler
+
+
+def consumes(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    for target in _targets(match["target"]):
+        if not re.match(r"(?:breakfast|lunch|dinner|enough|much|a lot|well|anything|out)\b", target, re.I):
+            yield Found(f"does not {match['verb'].lower()} {target}", "likes", target, -1)
+
+
+def favourite(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    thing = match["thing"].strip().lower().replace("color", "colour")
+    for target in _targets(re.sub(r" (?:because|since|as it)\b.*", "", match["target"]), split=False):
+        if match["bad"]:
+            yield Found(f"dislikes {target}", "likes", target, -1)
+        else:
+            yield Found(f"has {target} as favourite {thing}", f"favourite {thing}", target, single=True)
+
+
+def habit(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    done = match.group().strip()
+    if len(done.split()) > 12 or _NO_HABIT.match(done):
+        return
+    often = "often " if done.startswith("often ") else ""
+    verb, _space, rest = done.removeprefix("often ").partition(" ")
+    yield Found(f"{often}{third(verb)} {_theirs(rest)}", "habit", _theirs(done))
+
+
+def given_up(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    verb = (match.groupdict().get("verb") or "").lower()
+    for target in _targets(match["target"], split=False):
+        if verb in ("eating", "drinking"):
+            yield Found(f"does not {verb[:-3]} {target} any more", "likes", target, -1)
+        elif verb in ("liking", "loving", "enjoying"):
+            yield Found(f"does not like {target} any more", "likes", target, -1)
+        elif target.endswith("ing"):
+            yield Found(f"gave up {target}", "habit", target, -1)
+        elif match.group().startswith(("gave up", "have given up")) and not re.match(r"to |for |on ", target):
+            yield Found(f"gave up {target}", "likes", target, -1)
+
+
+def no_habit(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    yield Found(
+        f"does not {match['verb'].lower()}",
+        "habit",
+        {"smoke": "smoking", "drink": "drinking", "exercise": "exercising"}[match["verb"].lower()],
+        -1,
+    )
+
+
+def allergy(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    negated = bool(match.groupdict().get("no"))
+    for target in _targets(match["target"]):
+        yield Found(f"is {'not ' if negated else ''}allergic to {target}", "allergy", target, -1 if negated else 1)
+
+
+def health(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    ill = re.sub(r"^a ", "", match["ill"])
+    yield Found(f"has {match['ill']}", "health", ill)
+
+
+def skill(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    what, negated = _thing(match["what"]), bool(match["no"])
+    yield Found(f"{'cannot' if negated else 'can'} {what}", "skill", what, -1 if negated else 1)
+
+
+def learning(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    what = _thing(match["what"])
+    if (
+        len(what.split()) <= 4
+        and not _BAD_TARGET.search(what)
+        and not re.match(r"(?:a new|an? \w+ skill|about|hard|more)\b", what)
+    ):
+        yield Found(f"is learning {match['to'] or ''}{what}", "learning", what)
+
+
+def possession(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    thing = _thing(match["thing"])
+    yield Found(f"has {match['count']} {thing}", "possession", thing)
+
+
+def status(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    status = {
+        "got married": "married",
+        "got divorced": "divorced",
+        "got engaged": "engaged",
+        "broke up": "single",
+        "in a relationship": "in a relationship",
+    }
+    word = match["status"].lower()
+    word = next((value for key, value in status.items() if word.startswith(key)), word)
+    yield (
+        Found(f"is {word}", "status", "single" if match.groupdict().get("no") else word, single=True)
+        if not match.groupdict().get("no")
+        else Found(f"is not {word}", "status", word, -1, single=True)
+    )
+
+
+def trait(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    what = match["what"]
+    no = bool(match.groupdict().get("no"))
+    yield Found(f"is {'not ' if no else ''}{what}", "trait", re.sub(r"^an? ", "", what), -1 if no else 1)
+
+
+def sign(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    yield Found(f"is {_article(match['sign'])}", "sign", match["sign"], single=True)
+
+
+def attribute(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    for value in _targets(match["value"], split=False):
+        yield Found(f"has {value} as {match['what'].lower()}", match["what"].lower(), value, single=True)
+
+
+def height(match: re.Match[str], _: datetime) -> Iterator[Found]:
+    yield Found(f"is {match['value']} tall", "height", match["value"], single=True)
+
+
+def third(verb: str) -> str:
+    """The third person singular of a verb in the first."""
+    low = verb.lower()
+    if low in _VERBS_S:
+        return _VERBS_S[low]
+    return low + ("es" if low.endswith(("s", "sh", "ch", "x", "z")) else "s")
+
+
+def _article(noun: str) -> str:
+    if noun.endswith("s") and not noun.endswith("ss"):
+        return noun
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def _place(text: str) -> str:
+    place = re.sub(
+        r" (?:now|since .*|for (?:the last |about |over |almost |nearly )?(?:\w+ )?(?:years?|months?|weeks?|ages).*|"
+        r"these days|at the moment|with (?:my|a|two|three).*|right now|currently|last \w+|this \w+|yesterday|today|"
+        r"recently|"
+        r"(?:a|two|three|\d+) (?:\w+ )?ago|in \d{4}|because .*|again|and .*|as an? .*|anymore|any more|already|"
+        r"actually|lol|haha|by the way|btw|every .*|on (?:mon|tues|wednes|thurs|fri|satur|sun).*|from home|full[- "
+        r"]time|part[- ]time|too|as well)$",
+        "", _thing(text), flags=re.I,
+    )  # fmt: skip
+    return "" if not place or _NOT_A_PLACE.search(place) or len(place.split()) > 7 else place
+
+
+def _thing(text: str) -> str:
+    return re.sub(rf"{END}$", "", text.strip(" \"'.,!")).strip(" \"'.,!")
+
+
+def _targets(text: str, *, split: bool = True) -> list[str]:
+    """The things of a list (tea, coffee and cake); pronouns and the like are left out."""
+    text = re.sub(r"^both ", "", _thing(text))
+    hangs = re.search(r"\b(?:with|about|of|for|near|from) .*\b(?:and|or) (?!\w+ing\b)", text)
+    whole = (
+        hangs
+        or not split
+        or text.startswith("to ")
+        or re.search(r"\b(?:between|rock and roll|mac and cheese|black and white)\b", text)
+    )
+    parts = [text] if whole else re.split(r",\s*(?:and |or )?|\s+(?:and|or)\s+", text)
+    things = [re.sub(r"^(?:eating|drinking|to eat|to drink)\s+(?=\w)", "", _thing(part), flags=re.I) for part in parts]
+    if _BAD_TARGET.search(things[0]):  # "it, how they shine and sparkle": the rest hangs on what is not known
+        return []
+    return [_theirs(thing) for thing in things if thing and len(thing.split()) <= 8 and not _BAD_TARGET.search(thing)]
+
+
+def _theirs(text: str) -> str:
+    """The first person brought to the third: "my cat" → "their cat"."""
+    return re.sub(r"\bmyself\b", "themselves", re.sub(r"\bme\b", "them", re.sub(r"\bmy\b", "their", text)))

@@ -1,0 +1,171 @@
+"""The routes that look after memories, the owner's (``user``) and the author's (``official``).
+
+``GET /memories`` lists and searches, ``GET /memories/{store}/{id}`` tells everything of one, ``POST /memories`` writes one,
+``PATCH`` changes one, ``DELETE`` erases one for good (``PATCH {"archived": true}`` only hides it). What a memory of the
+author's may have is what ``events.yaml``, ``facts.yaml`` and the world book (``lore``) may; what one of the owner's may have,
+``memory.by_hand`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body
+from fastapi import Query as Asked
+from pydantic import Field
+
+from moechat.agent import Agent
+from moechat.author.fields import FieldError, Values
+from moechat.author.official import Item, as_row
+from moechat.curation import by_hand
+from moechat.curation.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
+from moechat.serve.agents import Agents
+from moechat.serve.queries import MAX_TEXT, Whose
+
+Store = Literal["user", "official"]
+Type = Literal["fact", "event", "reflection", "exchange", "lore"]
+Row = dict[str, Any]
+MOST = 10_000_000  # an offset beyond this is a mistake
+MAX_LIST = 64
+MARKS = ("archived", "pinned")
+
+
+class Listing(Whose):
+    """Which memories. Without ``store`` the author's come first; without ``type`` all but exchanges."""
+
+    store: Store | None = None
+    type: Type | None = None
+    q: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    archived: bool = False
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    offset: Annotated[int, Field(ge=0, le=MOST)] = 0
+
+
+def router(agents: Agents) -> APIRouter:
+    """The routes over the agents."""
+    routes = APIRouter(prefix="/memories")
+
+    @routes.get("")
+    def listed(asked: Annotated[Listing, Asked()]) -> Row:
+        with agents.lent(asked.character, asked.user) as agent:
+            return _listed(agent, asked)
+
+    @routes.get("/{store}/{id_:path}")
+    def told(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
+        with agents.lent(whose.character, whose.user) as agent:
+            return _told(agent, store, id_)
+
+    @routes.post("", status_code=201)
+    def added(values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
+        store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
+        _check_new(store, kind, id_, values)
+        own = {} if store == "official" else by_hand.told(kind, values, agents.now())  # before a user's folder is made
+        with agents.lent(whose.character, whose.user, new=store == "user") as agent:
+            if store == "official":
+                return as_row(agent.official.add(kind, values, id_))
+            add = agent.keeping.add_event if kind == "event" else agent.keeping.add_fact
+            return _of_user(as_json(add(**own)))
+
+    @routes.patch("/{store}/{id_:path}")
+    def changed(store: Store, id_: str, values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
+        with agents.lent(whose.character, whose.user) as agent:
+            return _changed(agent, store, id_, values)
+
+    @routes.delete("/{store}/{id_:path}")
+    def gone(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
+        with agents.lent(whose.character, whose.user) as agent:
+            if store == "user":
+                return {"gone": [_of_user(as_json(one)) for one in agent.keeping.forget([id_])]}
+            row = as_row(agent.official.get(id_))
+            agent.official.delete(id_)
+            return {"gone": [row]}
+
+    return routes
+
+
+# ---- reading
+
+
+def _listed(agent: Agent, asked: Listing) -> Row:
+    """A page of both stores, the author's before the owner's."""
+    authored: Sequence[Item] = ()
+    kind = asked.type
+    if asked.store != "user" and not asked.archived and kind != "reflection" and kind != "exchange":
+        authored = agent.official.search(asked.q, kind, MOST) if asked.q.strip() else agent.official.listed(kind)
+    rows = [as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
+    total = len(authored)
+    if asked.store != "official" and kind != "lore":
+        page = agent.keeping.listed(
+            [kind] if kind else UNDERSTOOD, search=asked.q, archived=asked.archived,
+            limit=max(asked.limit - len(rows), 1), offset=max(asked.offset - len(authored), 0),
+        )  # fmt: skip
+        rows += [_of_user(as_json(one)) for one in page.memories][: asked.limit - len(rows)]
+        total += page.total
+    return {"memories": rows, "total": total}
+
+
+def _told(agent: Agent, store: Store, id_: str) -> Row:
+    if store == "user":
+        return _of_user(details_as_json(agent.keeping.get(id_)))
+    return as_row(agent.official.get(id_))
+
+
+def _of_user(row: Row) -> Row:
+    """``type`` is what a memory is; ``kind`` is left to facts, as facts.yaml has it."""
+    rest = {key: value for key, value in row.items() if key != "kind" or value not in KINDS}
+    return {"store": "user", "type": row["kind"] if row["kind"] in KINDS else "fact"} | rest
+
+
+# ---- writing
+
+
+def _check_new(store: object, kind: object, id_: object, values: Row) -> None:
+    """Raises FieldError where this cannot be written."""
+    if store not in ("user", "official"):
+        raise FieldError("store", store, "expects user or official")
+    if kind not in ("event", "fact", "lore"):
+        raise FieldError("type", kind, "expects event, fact or lore")
+    _bounded(values)
+    if store == "official":
+        if not isinstance(id_, str | None):
+            raise FieldError("id", id_, "expects text; leave it out to have one made")
+        return
+    if kind == "lore":
+        raise FieldError("type", kind, "is for the official store alone; write it there")
+    if id_ is not None:
+        raise FieldError("id", id_, "is for the official store alone; leave it out")
+
+
+def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
+    if not values:
+        raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
+    _bounded(values)
+    if store == "official":
+        return as_row(agent.official.update(id_, values))
+    keeping = agent.keeping
+    for key, value in values.items():
+        if key not in ("text", *MARKS):
+            raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")
+        if not isinstance(value, str if key == "text" else bool):
+            raise FieldError(key, value, "expects words" if key == "text" else "expects true or false")
+    if "text" in values and not values["text"].strip():
+        raise FieldError("text", values["text"], "write it in words; to be rid of a memory, delete it")
+    keeping.get(id_)
+    if "text" in values:
+        keeping.edit(id_, values["text"])
+    if "archived" in values:
+        (keeping.archive if values["archived"] else keeping.restore)([id_])
+    if "pinned" in values:
+        keeping.pin([id_], values["pinned"])
+    return _told(agent, "user", id_)
+
+
+def _bounded(values: Values) -> None:
+    """Raises FieldError for a value that is too large to be one memory."""
+    for key, value in values.items():
+        parts = value if isinstance(value, list) else [value]
+        if len(parts) > MAX_LIST:
+            raise FieldError(key, None, f"has more than {MAX_LIST} entries; send fewer")
+        if any(isinstance(part, str) and len(part) > MAX_TEXT for part in parts):
+            raise FieldError(key, None, f"is longer than {MAX_TEXT} characters; shorten it")

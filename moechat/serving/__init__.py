@@ -1,1 +1,0 @@
-"""What ``moechat serve`` is made of: the guard at the door, the agents lent to requests, and the routes."""

@@ -1,0 +1,1 @@
+"""Configuration, characters, prompt files, and what ships with MoeChat."""

@@ -1,0 +1,251 @@
+"""Characters: who is talking, from character.yaml or an old configuration, and the names of their folders.
+
+A folder of ``data/agents`` is a character. Its file is read as text only (``no`` stays ``no``); ``{{user}}`` and
+``{{char}}`` in it are replaced once, when it is read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import unquote_to_bytes
+
+from moechat.errors import DataError, MoeChatError, NotFound, PathError
+from moechat.model import Message
+from moechat.settings.config import Config
+from moechat.settings.schema import AgentSettings
+from moechat.store import yaml_file
+
+FILE = "character.yaml"
+USER_NAMES = {"zh": "用户", "en": "User"}
+Language = Literal["zh", "en"]
+
+_NAMES = re.compile(r"\{\{\s*(user|char)\s*\}\}", re.IGNORECASE)
+_HAN = re.compile(r"[\u3400-\u9fff]")
+# Device names that Windows takes for itself, whatever the extension.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
+_FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
+_MAX_NAME_BYTES = 200  # file systems allow 255 for a name; leave room for suffixes
+
+
+@dataclass(frozen=True)
+class Character:
+    """A character as read, with the names filled in.
+
+    ``examples`` is a list of messages, or text as an old configuration has it. ``user_persona`` is who the user is
+    (MoeChat's ``mask``). ``prompt`` holds further instructions. ``overrides`` are settings, by section.
+    """
+
+    folder: Path
+    name: str
+    user_name: str
+    language: Language = "zh"
+    persona: str = ""
+    personality: str = ""
+    scenario: str = ""
+    greeting: str = ""
+    examples: list[Message] | str = field(default_factory=list)
+    user_persona: str = ""
+    prompt: str = ""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+KEYS = tuple(one.name for one in fields(Character) if one.name != "folder")
+_TEXTS = ("persona", "personality", "scenario", "greeting", "user_persona", "prompt")
+
+
+def load_character(folder: Path, config: Config, user: str = "") -> Character:
+    """The character in ``folder``: from character.yaml, else from an old ``Agent:`` section that names it, else a name.
+
+    ``user`` is who is talking, where it is not the owner of the folder. Raises DataError naming file, line or key, and
+    what to do.
+    """
+    path = folder / FILE
+    if path.exists():
+        return _filled(folder, _read(path), user, config.Agent.user)
+    agent = config.Agent
+    return _filled(folder, _from_agent(agent) if agent.char == folder.name else {}, user, agent.user)
+
+
+class CharacterFile:
+    """A character that follows its file: ``refresh`` reads it again when it has changed.
+
+    While the file is broken, the last good version stays in use and ``problem`` says what is wrong. ``config`` has the
+    character's overrides in place.
+    """
+
+    def __init__(self, folder: Path, config: Config, user: str = "") -> None:
+        self._base, self._user, self._stamp = config, user, yaml_file.stamp(folder / FILE)
+        self.folder = folder
+        self.problem: MoeChatError | None = None
+        self.character, self.config = self._load()
+
+    def refresh(self) -> Character:
+        """The character as the file has it now, or as it last had it."""
+        now = yaml_file.stamp(self.folder / FILE)
+        if now != self._stamp:
+            self._stamp = now
+            try:
+                self.character, self.config = self._load()
+                self.problem = None
+            except MoeChatError as error:
+                self.problem = error
+        return self.character
+
+    def _load(self) -> tuple[Character, Config]:
+        character = load_character(self.folder, self._base, self._user)
+        return character, self._base.for_character(character.overrides, self.folder / FILE)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    source = yaml_file.text(path)
+    data = yaml_file.parse(source, path, as_text=True)
+    if not isinstance(data, dict):
+        raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
+    for key, value in data.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.6)
+            remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(KEYS)}"
+            raise DataError(path, f"unknown key {key}; {remedy}")
+        if key not in ("examples", "overrides") and not isinstance(value, str):
+            raise DataError(path, f"{key} expects text; write it after `{key}: |-`, indented")
+    if data.get("language", "zh") not in USER_NAMES:
+        raise DataError(path, f"language = {data['language']!r}: expects zh or en")
+    if "overrides" in data:  # settings are numbers and yes/no, so they are read as such
+        data["overrides"] = yaml_file.parse(source, path)["overrides"] or {}
+        if not isinstance(data["overrides"], dict):
+            raise DataError(path, "overrides expects sections of config.yaml such as `recall:`")
+    if "examples" in data:
+        data["examples"] = _examples(data["examples"], path)
+    return data
+
+
+def _examples(given: Any, path: Path) -> list[Message] | str:
+    if isinstance(given, str):
+        return given
+    messages: list[Message] = []
+    for turn in given if isinstance(given, list) else [given]:
+        if not isinstance(turn, dict) or not turn.keys() <= {"user", "char"} or not _all_text(turn):
+            raise DataError(path, "examples expects a list of `- user: …` with `char: …` below it")
+        messages += [Message("user" if who == "user" else "assistant", said) for who, said in turn.items()]
+    return messages
+
+
+def _all_text(turn: dict[Any, Any]) -> bool:
+    return all(isinstance(said, str) for said in turn.values())
+
+
+def _from_agent(agent: AgentSettings) -> dict[str, Any]:
+    """The persona that an old configuration keeps under ``Agent:``."""
+    return {
+        "persona": _flat(agent.char_settings),
+        "personality": _flat(agent.char_personalities),
+        "user_persona": _flat(agent.mask),
+        "examples": _flat(agent.message_example),
+        "prompt": _flat(agent.prompt),
+        "greeting": _flat(agent.start_with[:1] if isinstance(agent.start_with, list) else agent.start_with),
+    }
+
+
+def _flat(value: Any) -> str:
+    """Text of what an old configuration holds: text, a list of lines, or messages with role and content."""
+    if isinstance(value, list):
+        return "\n".join(_flat(one) for one in value)
+    if isinstance(value, dict):
+        return (
+            _flat(value["content"]) if "content" in value else "\n".join(f"{k}：{_flat(v)}" for k, v in value.items())
+        )
+    return "" if value is None else str(value)
+
+
+def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -> Character:
+    name = data.get("name", "").strip() or folder.name
+    told = "".join(data.get(key, "") for key in _TEXTS) or name
+    language = cast(Language, data.get("language") or ("zh" if _HAN.search(told) else "en"))
+    called = user or data.get("user_name", "").strip() or agent_user or USER_NAMES[language]
+    names = {"char": name, "user": called}
+
+    def fill(text: str) -> str:
+        return _NAMES.sub(lambda match: names[match[1].lower()], text).strip()
+
+    examples = data.get("examples", [])
+    return Character(
+        folder=folder,
+        name=name,
+        user_name=called,
+        language=language,
+        examples=fill(examples) if isinstance(examples, str) else [Message(m.role, fill(m.content)) for m in examples],
+        overrides=data.get("overrides", {}),
+        **{key: fill(data.get(key, "")) for key in _TEXTS},
+    )
+
+
+# --- folders ---------------------------------------------------------------------------------------------------------
+
+
+def list_characters(data: Path) -> list[str]:
+    """The folder names of all characters, sorted."""
+    agents = data / "agents"
+    if not agents.is_dir():
+        return []
+    return sorted(one.name for one in agents.iterdir() if one.is_dir() and not one.name.startswith((".", "_")))
+
+
+def default_character(data: Path, config: Config) -> str:
+    """The configured character, else the first by name. Raises NotFound where there is none."""
+    names = list_characters(data)
+    wanted = config.Agent.char
+    if wanted in names:
+        return wanted
+    if not names or wanted != AgentSettings.model_fields["char"].default:
+        missing = wanted if names else "any character"
+        raise NotFound(f"{data / 'agents'} does not hold {missing}; it has: {', '.join(names) or 'nothing'}")
+    return names[0]
+
+
+def safe_folder(data: Path, name: str) -> Path:
+    """``data``/agents/``name``, for a name that stays inside on every system. Raises PathError for any other."""
+    why = _unsafe(name)
+    if why:
+        raise PathError(f"{name!r} cannot be a character's folder: {why}")
+    return data / "agents" / name
+
+
+def _unsafe(name: str) -> str:
+    if not name or name != name.strip() or name.startswith(".") or name.endswith("."):
+        return "it is empty, starts with a dot, or ends in a dot or a space"
+    if _FORBIDDEN.search(name):
+        return 'it has one of / \\ : * ? " < > | or a control character'
+    if _RESERVED.fullmatch(name):
+        return "Windows keeps that name for a device"
+    try:
+        long = len(name.encode()) > _MAX_NAME_BYTES
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    return f"it is longer than {_MAX_NAME_BYTES} bytes" if long else ""
+
+
+def encode_user(user: str) -> str:
+    """A user's name as a folder name: reversible, and distinct where a file system ignores case.
+
+    a–z, 0–9, ``-``, ``_`` and common Han stay; every other byte of the UTF-8 is ``%xx``. Raises PathError where the
+    name is empty or too long.
+    """
+    kept = re.compile(r"[a-z0-9_\-\u4e00-\u9fff]")
+    safe = "".join(
+        c if kept.match(c) else "".join(f"%{b:02x}" for b in c.encode("utf-8", "surrogatepass")) for c in user
+    )
+    if _RESERVED.fullmatch(safe):
+        safe = f"%{ord(safe[0]):02x}{safe[1:]}"
+    if not safe or len(safe.encode()) > _MAX_NAME_BYTES:
+        raise PathError(f"{user[:40]!r} cannot be a user's name: it is empty or too long")
+    return safe
+
+
+def decode_user(folder_name: str) -> str:
+    """The user's name that ``encode_user`` made a folder name of."""
+    return unquote_to_bytes(folder_name).decode("utf-8", "surrogatepass")

@@ -1,0 +1,411 @@
+"""The settings: one schema, from which the commented config.yaml and docs/configuration.md are written.
+
+Three sources, the later wins: ``config.yaml``, a character's ``overrides``, the environment
+(``MOECHAT_<SECTION>__<KEY>``). Keys are never in the file: ``key_env`` names the variable that holds one. A character's
+folder may come from a stranger, so it cannot say where messages or keys are sent (CHARACTER_MAY_SET).
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+from ruamel.yaml import YAML
+
+from moechat.errors import ConfigError, DataError
+from moechat.model import Layer
+from moechat.settings.schema import (
+    AgentSettings,
+    AssociationSettings,
+    ChatSettings,
+    EmbeddingSettings,
+    ForgettingSettings,
+    RecallSettings,
+    Recipes,
+    RecipeSettings,
+    ReflectionSettings,
+    RollSettings,
+    ServeSettings,
+    TimeSettings,
+    UnderstandingSettings,
+    WebSettings,
+    setting,
+)
+from moechat.store import records, yaml_file
+
+PREFIX = "MOECHAT_"
+ENVIRONMENT = "environment"
+
+# Names under which people write a key into a file; refused without showing the value.
+SECRETS = frozenset({"key", "api_key", "apikey", "token", "secret", "password"})
+KEYS_ELSEWHERE = "keys are not kept in files: put it in the environment variable that key_env names"
+# What a character.yaml may override: nothing that says where messages and keys go. None: the whole section.
+CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
+    "Agent": None,
+    "chat": frozenset({"model", "temperature", "single_system", "recalled_position", "context_tokens"}),
+    "understanding": frozenset({"llm_timeout_s", "batch_size"}),
+    "recall": None,
+    "association": None,
+    "reflection": None,
+    "forgetting": None,
+    "roll": None,
+    "time": None,
+}
+# What each recipe searches, and the threshold under Agent that its `auto` stands for.
+LAYERS: Mapping[str, Layer] = {
+    "by_time": "diary",
+    "events": "diary",
+    "stream": "diary",
+    "association": "diary",
+    "by_topic": "diary",
+    "profile": "core",
+    "entities": "core",
+    "lore": "lore",
+}
+LAYER_THRESHOLD = {"diary": "mem_thresholds", "core": "core_threshold", "lore": "books_thresholds"}
+
+
+class Config(BaseSettings):
+    """All settings, validated and frozen; ``notices`` tells what was accepted but is not used."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
+    )
+
+    Agent: AgentSettings = setting(
+        AgentSettings(), "角色与记忆（沿用 MoeChat 的键名）", "Character and memory (MoeChat's own keys)"
+    )
+    chat: ChatSettings = setting(ChatSettings(), "对话模型", "The chat model")
+    understanding: UnderstandingSettings = setting(
+        UnderstandingSettings(),
+        "理解对话：提取标签、事实与事件",
+        "Understanding: tags, facts and events from what was said",
+    )
+    embedding: EmbeddingSettings = setting(
+        EmbeddingSettings(),
+        "嵌入模型；更换后向量会自动重算",
+        "The embedding model; after a change vectors are computed anew by themselves",
+    )
+    recall: RecallSettings = setting(RecallSettings(), "回忆", "Recall")
+    association: AssociationSettings = setting(AssociationSettings(), "联想与实体", "Association and entities")
+    reflection: ReflectionSettings = setting(ReflectionSettings(), "反思", "Reflection")
+    forgetting: ForgettingSettings = setting(ForgettingSettings(), "淡忘", "Forgetting")
+    roll: RollSettings = setting(
+        RollSettings(),
+        "对话滚动：何时理解，何时移出上下文",
+        "Rolling: when talk is understood and when it leaves the context",
+    )
+    time: TimeSettings = setting(TimeSettings(), "时间", "Time")
+    web: WebSettings = setting(WebSettings(), "网页", "The page")
+    serve: ServeSettings = setting(ServeSettings(), "HTTP 接口", "Memory over HTTP")
+
+    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _notices: tuple[str, ...] = PrivateAttr(())
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return env_settings, init_settings
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return self._notices
+
+    def threshold(self, recipe: str) -> float | None:
+        """The floor of a recipe: its own, else its layer's under Agent, else None (the embedding model's own)."""
+        own: float | None = getattr(self.recall.recipes, recipe).threshold
+        layer: float | None = getattr(self.Agent, LAYER_THRESHOLD[LAYERS[recipe]])
+        return layer if own is None else own
+
+    def for_character(self, overrides: Mapping[str, Any], file: Path | str = "character.yaml") -> Config:
+        """A copy with a character's ``overrides`` in place; errors name ``file``."""
+        if not overrides:
+            return self
+        _check_overrides(overrides, file)
+        given = merged(self._given, overrides)
+        return _validated(given, file, self._notices, under="overrides.")
+
+
+def load(path: Path) -> Config:
+    """The settings in ``path`` under those of the environment. Raises ConfigError; DataError where it is not YAML."""
+    data = yaml_file.read(path)
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise DataError(path, "expects sections such as `chat:` with settings below them")
+    given, notices = _known_sections(data, path)
+    return _validated(given, path, tuple(notices))
+
+
+def _validated(given: dict[str, Any], file: Path | str, notices: tuple[str, ...], *, under: str = "") -> Config:
+    _check_environment()
+    try:
+        config = Config(**given)
+    except SettingsError as error:
+        whole = [
+            variable for variable in os.environ if variable.upper() in {PREFIX + name.upper() for name in _sections()}
+        ]
+        raise ConfigError(ENVIRONMENT, ", ".join(whole), None, "expects JSON; set single keys instead") from error
+    except ValidationError as error:
+        raise _explained(error, file, under) from error
+    config._given, config._notices = given, notices
+    return config
+
+
+def _sections() -> list[str]:
+    return list(Config.model_fields)
+
+
+def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Our sections of a file, and notices about those of an old MoeChat configuration."""
+    given: dict[str, Any] = {}
+    notices: list[str] = []
+    old_file = "LLM" in data or "LLM2" in data
+    for name, value in data.items():
+        name = str(name)
+        if name in Config.model_fields:
+            if value is not None and not isinstance(value, dict):
+                raise ConfigError(path, name, value, "expects settings below it, as `key: value` lines")
+            given[name] = value or {}
+        elif old_file or (isinstance(value, dict | list) and not _near(name, _sections())):
+            hint = "; set chat.base_url and chat.model instead" if name in ("LLM", "LLM2") else ""
+            notices.append(f"{path}: section {name} belongs to an old MoeChat configuration and is not used{hint}")
+        else:
+            shown = None if isinstance(value, dict | list) else value
+            raise ConfigError(path, name, shown, _unknown(name, _sections()))
+    for name, values in given.items():
+        for secret in [key for key in values if str(key).lower() in SECRETS]:
+            raise ConfigError(path, f"{name}.{secret}", None, KEYS_ELSEWHERE)
+    if old_file and "Agent" in given:
+        for key in [key for key in given["Agent"] if key not in AgentSettings.model_fields]:
+            notices.append(f"{path}: Agent.{key} belongs to an old MoeChat configuration and is not used")
+        given["Agent"] = {key: value for key, value in given["Agent"].items() if key in AgentSettings.model_fields}
+    return given, notices
+
+
+def _check_environment() -> None:
+    for variable, value in os.environ.items():
+        section, nested, _ = variable.upper().removeprefix(PREFIX).partition("__")
+        if variable.upper().startswith(PREFIX) and nested and section not in {name.upper() for name in _sections()}:
+            known = [f"{PREFIX}{name.upper()}" for name in _sections()]
+            raise ConfigError(ENVIRONMENT, variable, value, _unknown(f"{PREFIX}{section}", known))
+
+
+def _check_overrides(overrides: Mapping[str, Any], file: Path | str) -> None:
+    for section, values in overrides.items():
+        if section not in CHARACTER_MAY_SET:
+            why = (
+                _unknown(section, list(CHARACTER_MAY_SET))
+                if section not in _sections()
+                else "a character cannot set this"
+            )
+            raise ConfigError(file, f"overrides.{section}", values, why)
+        if not isinstance(values, Mapping):
+            raise ConfigError(file, f"overrides.{section}", values, "expects settings below it, as `key: value` lines")
+        allowed = CHARACTER_MAY_SET[section]
+        for key, value in values.items():
+            if allowed is not None and key not in allowed:
+                raise ConfigError(
+                    file,
+                    f"overrides.{section}.{key}",
+                    value,
+                    "a character cannot set this; it may set " + ", ".join(sorted(allowed)),
+                )
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others on top, section by section."""
+    both = dict(base)
+    for key, value in over.items():
+        below = both.get(key)
+        both[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return both
+
+
+# --- errors in words -------------------------------------------------------------------------------------------------
+
+
+def _near(name: str, known: list[str]) -> str | None:
+    folded = {one.lower(): one for one in known}
+    found = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.7)
+    return folded[found[0]] if found else None
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = _near(name, known)
+    return f"unknown; did you mean {near}?" if near else f"unknown; known here: {', '.join(known)}"
+
+
+def _explained(error: ValidationError, file: Path | str, under: str) -> ConfigError:
+    """The first fault as one ConfigError; a variable of the environment is named where the value came from one."""
+    fault = error.errors()[0]
+    path = [str(part) for part in fault["loc"]]
+    value = None if isinstance(fault.get("input"), dict) else fault.get("input")
+    keys = _keys_at(path[:-1])
+    remedy = _unknown(path[-1], keys) if fault["type"] == "extra_forbidden" else _in_words(fault)
+    for end in range(len(path), 0, -1):
+        variable = PREFIX + "__".join(path[:end]).upper()
+        if (found := next((name for name in os.environ if name.upper() == variable), None)) is not None:
+            return ConfigError(ENVIRONMENT, found, os.environ[found], remedy)
+    return ConfigError(file, under + ".".join(path), value, remedy)
+
+
+def _in_words(fault: Any) -> str:
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    if fault["type"] == "string_type":
+        return "expects text; put it in quotes"
+    message = str(fault["msg"])
+    return message.replace("Input should be", "expects", 1)
+
+
+def _keys_at(path: list[str]) -> list[str]:
+    """The keys that the schema knows below ``path``."""
+    model: type[BaseModel] = Config
+    for name in path:
+        field = model.model_fields.get(name)
+        if field is None or not isinstance(field.default, BaseModel):
+            return []
+        model = type(field.default)
+    return list(model.model_fields)
+
+
+# --- saving one setting ----------------------------------------------------------------------------------------------
+
+_saving = threading.Lock()
+
+
+def save_setting(path: Path, section: str, key: str, value: object) -> Config:
+    """Write one setting into ``path``, comments and all else kept, and return the settings as they are now.
+
+    ``key`` may be dotted (``recipes.events.limit``). A value that the schema refuses raises ConfigError
+    and leaves the file as it was.
+    """
+    path = path.resolve()
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 10_000
+    with _saving:
+        load(path)  # a broken file is reported, not overwritten
+        document = yaml.load(path.read_text(encoding="utf-8-sig")) or {}
+        *parents, last = [section, *key.split(".")]
+        place = document
+        for name in parents:
+            if not isinstance(place.get(name), dict):
+                place[name] = {}
+            place = place[name]
+        place[last] = "auto" if value is None and "threshold" in last else value
+        text = io.StringIO()
+        yaml.dump(document, text)
+        given, notices = _known_sections(yaml_file.parse(text.getvalue(), path), path)
+        config = _validated(given, path, tuple(notices))
+        mode = path.stat().st_mode
+        records.replace(path, text.getvalue().encode())
+        path.chmod(mode)
+    return config
+
+
+# --- config.yaml and docs/configuration.md, written from the schema --------------------------------------------------
+
+HEADING = """\
+# MoeChat 的设置。每一项都写着默认值；环境变量 MOECHAT_<节>__<键> 优先，例如 MOECHAT_CHAT__MODEL。
+# 密钥不写在这里：放进 key_env 指定的环境变量。
+# The settings of MoeChat. Every key stands here with its default; an environment variable MOECHAT_<SECTION>__<KEY>
+# comes first, e.g. MOECHAT_CHAT__MODEL. Keys are not kept here: put them in the variable that key_env names.
+"""
+
+
+def default_yaml() -> str:
+    """config.yaml with every key, its default and what it means."""
+    return HEADING + "".join(f"\n{_yaml_lines(name, field, 0)}" for name, field in Config.model_fields.items())
+
+
+def _yaml_lines(name: str, field: FieldInfo, depth: int) -> str:
+    indent = "  " * depth
+    comments = "".join(f"{indent}# {line}\n" for line in (field.description or "").splitlines())
+    default = field.default
+    if isinstance(default, RecipeSettings):
+        pairs = ", ".join(f"{key}: {_written(key, getattr(default, key))}" for key in type(default).model_fields)
+        return f"{comments}{indent}{name}: {{{pairs}}}\n"
+    if isinstance(default, BaseModel):
+        if isinstance(default, Recipes):
+            comments += _recipe_legend(indent)
+        below = [
+            _yaml_lines(key, one, depth + 1) for key, one in type(default).model_fields.items() if not _is_old(one)
+        ]
+        return f"{comments}{indent}{name}:\n{''.join(below)}"
+    return f"{comments}{indent}{name}: {_written(name, default)}\n"
+
+
+def _recipe_legend(indent: str) -> str:
+    meanings = {
+        name: (field.description or "").replace("\n", " · ") for name, field in RecipeSettings.model_fields.items()
+    }
+    return "".join(f"{indent}#   {name}: {meaning}\n" for name, meaning in meanings.items())
+
+
+def _is_old(field: FieldInfo) -> bool:
+    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get("old"))
+
+
+def _written(name: str, value: object) -> str:
+    """A default as it stands in YAML."""
+    if value is None and "threshold" in name:
+        return "auto"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def reference() -> str:
+    """docs/configuration.md: every section as a table of keys, defaults and meanings."""
+    parts = [
+        "# 配置 · Configuration\n\n"
+        "Written by `make docs` from `moechat/schema.py`; do not edit.\n\n"
+        "设置在 `config.yaml`；角色的 `character.yaml` 可在 `overrides:` 下覆盖一部分；环境变量 "
+        "`MOECHAT_<SECTION>__<KEY>` 最优先。\n\n"
+        "Settings are in `config.yaml`; a character's `character.yaml` may override some under `overrides:`; the "
+        "environment (`MOECHAT_<SECTION>__<KEY>`, e.g. `MOECHAT_RECALL__RECIPES__EVENTS__LIMIT`) comes first. A "
+        "character's folder may come from a stranger: it cannot set where messages and keys go. Keys are never in a "
+        "file: `key_env` names the environment variable that holds one.\n"
+    ]
+    for name, field in Config.model_fields.items():
+        allowed = CHARACTER_MAY_SET.get(name, frozenset())
+        may = "all keys" if allowed is None else ", ".join(f"`{key}`" for key in sorted(allowed)) or "none"
+        rows = "".join(_rows(field.default, ""))
+        meaning = (field.description or "").replace("\n", " · ")
+        parts.append(
+            f"\n## `{name}`\n\n{meaning}\n\nA character may override: {may}.\n\n"
+            f"| key | default | 含义 | meaning |\n|---|---|---|---|\n{rows}"
+        )
+    return "".join(parts)
+
+
+def _rows(section: BaseModel, prefix: str) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        default = getattr(section, name)
+        zh, en = (field.description or "").split("\n")
+        if isinstance(default, BaseModel):
+            yield f"| `{prefix}{name}` | | {zh} | {en} |\n"
+            yield from _rows(default, f"{prefix}{name}.")
+        else:
+            zh, en = zh.replace("|", "\\|"), en.replace("|", "\\|")
+            yield f"| `{prefix}{name}` | {'' if _is_old(field) else f'`{_written(name, default)}`'} | {zh} | {en} |\n"
+
+
+if __name__ == "__main__":  # python -m moechat.config [config.yaml]: print one or the other
+    sys.stdout.write(default_yaml() if "config.yaml" in sys.argv[1:] else reference())

@@ -1,0 +1,45 @@
+"""What ships with MoeChat: config.yaml, prompts/ and the sample characters, copied to where the user keeps theirs.
+
+In a checkout they are the repository's own files; in an installed wheel they lie in ``moechat/defaults/``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from moechat.errors import NotFound
+
+SAMPLES = ("青禾", "Wren", "江砚")
+# Memory that has grown beside a sample in a checkout is nobody else's.
+_GROWN = shutil.ignore_patterns(
+    "memorys", "users", ".index", "core_mem.yml", "history.yaml", "log.jsonl", "state.jsonl", "reflection.jsonl",
+    "*.lock", "*.tmp",
+)  # fmt: skip
+
+
+def defaults_folder() -> Path:
+    """The folder that holds the defaults. Raises NotFound where an installation is incomplete."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "defaults", package.parent):
+        if (folder / "config.yaml").is_file() and (folder / "prompts").is_dir():
+            return folder
+    raise NotFound(f"{package / 'defaults'}: the packaged defaults are missing; install moechat again")
+
+
+def ensure(data: Path, config: Path) -> list[Path]:
+    """Copy the defaults where there are none and return what was made: ``config``, ``data``/agents with the samples.
+
+    Nothing that exists is touched: a user who deleted a sample does not get it back.
+    """
+    source, made = defaults_folder(), []
+    if not config.exists():
+        config.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / "config.yaml", config)
+        made.append(config)
+    agents = data / "agents"
+    if not agents.exists():
+        for name in SAMPLES:
+            shutil.copytree(source / "data" / "agents" / name, agents / name, ignore=_GROWN)
+        made.append(agents)
+    return made

@@ -1,0 +1,1 @@
+"""From talk to memory: the roll, extraction, evidence, consolidation, reflection."""

@@ -1,0 +1,1 @@
+"""Time expressions, Chinese and English: a text and a moment give spans."""

@@ -1,0 +1,116 @@
+"""Which stretch of time a text names: 昨天, 上周三, 国庆那几天, 去年夏天, last Tuesday.
+
+Memory looks back: what could be past or future is past, unless the text speaks of plans. Rules only, no model.
+
+Conventions. Weeks run from Monday to Sunday. Seasons are March to May, June to August, September to November, December to
+February. A bare festival is its day; with 假期, 那几天 or 期间 it is the holiday. N天前 and N周前 are that day, N个月前
+that month, N年前 that year. 前几天 and 前阵子 end before today. A named unit of the calendar is given whole (今天 until
+midnight), a stretch that reaches to the present (最近, 刚才, 以来) ends now.
+
+jionlp is not asked: on the table of the tests it finds no right span that the rules lack (``benchmarks/when.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from types import ModuleType
+from typing import Literal
+
+from moechat.model import Span
+from moechat.when import anchors as known
+from moechat.when import en as when_en
+from moechat.when import zh as when_zh
+from moechat.when.asking import asks
+from moechat.when.distances import WIDTHS
+from moechat.when.expression import spans
+from moechat.when.periods import SECOND, Anchors, Context, Period, Piece
+
+__all__ = ["WIDTHS", "Anchors", "asks", "resolve"]
+
+Use = Literal["recall", "writing"]
+
+# What lies further on in a pasted text is not looked at.
+LONGEST = 10_000
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_LATIN = re.compile(r"[A-Za-z]{2}|\d{4}-\d|\d/\d")
+
+
+def resolve(
+    text: str,
+    now: datetime,
+    *,
+    use: Use = "recall",
+    widths: Mapping[str, float] = WIDTHS,
+    anchors: Anchors | None = None,
+) -> list[Span]:
+    """The time expressions of a text, in its order, as inclusive spans in the zone of ``now`` (a naive one is the system's).
+
+    ``use="recall"`` looks back from now; ``use="writing"`` gives what a remembered message meant, and takes plans (有考试,
+    出差) forward. ``widths`` are the widths of vague words in days; words not named keep theirs (``WIDTHS``).
+
+    ``anchors`` finds what only memory knows. It is called with ``kind:what`` and returns the first and last moment, or
+    None: ``birthday:我`` (whose birthday; 我 is the user, 你 the character, in English too; others as written: 妈妈, mom),
+    ``anniversary:我们``, ``first:聊天`` and ``last:吵架`` (the first or last time of what follows; English words as
+    written: ``first:talked``), ``event:毕业`` (the day of what is named). Several wordings may be tried, longest first. Of
+    birthdays and anniversaries only month and day count: the year comes from the text, or is the latest that has begun.
+    Unknown anchors are no time, except that 上次 falls back on its width. No text raises; an error of ``anchors`` itself
+    passes through.
+    """
+    if now.tzinfo is None:
+        now = now.astimezone()
+    if anchors is not None:
+        return list(_resolve(text, now, use, widths, anchors))
+    own = () if widths is WIDTHS else tuple(sorted(widths.items()))
+    return list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
+
+
+@lru_cache(maxsize=2048)
+def _remembered(
+    text: str, instant: str, now: datetime, zone: object, use: Use, own: tuple[tuple[str, float], ...]
+) -> tuple[Span, ...]:
+    """Repeats within one turn; the wall clock and the zone are part of the key, since equal instants may differ in both."""
+    return _resolve(text, now, use, dict(own), None)
+
+
+def _read(
+    text: str, rest: str, own: Sequence[Piece], language: ModuleType, ctx: Context
+) -> list[tuple[int, int, Period]]:
+    pieces = [*own, *language.pieces(rest, ctx)]
+    pieces.sort(key=lambda piece: piece.at)
+    return spans(text, pieces, language.grammar(), ctx)
+
+
+def _resolve(
+    text: str, now: datetime, use: Use, widths: Mapping[str, float], anchors: Anchors | None
+) -> tuple[Span, ...]:
+    ctx = Context(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
+    found: list[tuple[int, int, Period]] = []
+    rest = text = text[:LONGEST]
+    own_zh: list[Piece] = []
+    own_en: list[Piece] = []
+    for piece in known.pieces(text, ctx):
+        start, end = piece.at
+        chinese = bool(_HAN.search(text, start, end))
+        (own_zh if chinese else own_en).append(piece)
+        # Covered, so that nothing in it is read twice; 日 is what 前一天 and 那天 lean on.
+        rest = rest[:start] + "\0" * (end - start - 1) + ("日" if chinese else "\0") + rest[end:]
+    if _HAN.search(text):
+        found = _read(text, rest, own_zh, when_zh, ctx)
+    if own_en or _LATIN.search(rest):
+        english = _read(text, rest, own_en, when_en, ctx)
+        found += [one for one in english if all(one[1] <= other[0] or one[0] >= other[1] for other in found)]
+        found.sort(key=lambda one: one[0])
+    return tuple(
+        Span(
+            text[start:end].strip(),
+            period.start.replace(tzinfo=now.tzinfo),
+            (period.stop - SECOND).replace(tzinfo=now.tzinfo),
+            period.unit,
+            (start, end),
+        )
+        for start, end, period in found
+    )

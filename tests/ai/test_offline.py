@@ -1,0 +1,366 @@
+"""Without a model: what memory holds is said back, and nothing else is pretended."""
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.ai.chat_model import ChatRequest
+from moechat.ai.offline.lines import LINES, NOTICES
+from moechat.ai.offline.model import OfflineModel
+from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
+from moechat.errors import ModelError
+from moechat.model import Exchange, Hit, Message, Span
+from moechat.settings.character import Character
+
+ZONE = timezone(timedelta(hours=8))
+TOLD = datetime(2025, 5, 20, 20, 0, tzinfo=ZONE)
+SOON, TOMORROW, MONTH_ON = TOLD + timedelta(minutes=5), TOLD + timedelta(days=1), TOLD + timedelta(days=31)
+QINGHE = Character(Path("青禾"), "青禾", "用户", "zh")
+WREN = Character(Path("Wren"), "Wren", "User", "en")
+SAID_ZH = "我住在杭州，昨天和室友吃了火锅，我讨厌香菜"
+SAID_EN = "I live in Hangzhou, I had hotpot with my roommate, and I hate coriander."
+TALK_ZH = [Exchange("e1", TOLD, SAID_ZH, "记住了。" + NOTICES["zh"])]
+TALK_EN = [Exchange("e1", TOLD, SAID_EN, "Noted. " + NOTICES["en"])]
+
+
+def day(phrase: str, month: int, number: int) -> Span:
+    start = datetime(2025, month, number, tzinfo=ZONE)
+    return Span(phrase, start, start + timedelta(days=1, seconds=-1))
+
+
+def diary(exchange: Exchange, character: Character, recipe: str = "by_time") -> Hit:
+    text = f"{character.user_name}：{exchange.user}\n{character.name}：{exchange.char}"
+    return Hit("diary", recipe, exchange.id, text, 1.0, exchange.at, (exchange.id,))
+
+
+def reply(text: str, now: datetime = SOON, character: Character = QINGHE, **request) -> str:
+    """The reply without the note about the missing model."""
+    whole = "".join(OfflineModel().stream(ChatRequest([], character, text, now, **request)))
+    return whole.removesuffix(NOTICES[character.language]).strip()
+
+
+# answers from the talk still in the context
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("我讨厌吃什么", "你讨厌香菜"),
+        ("我住在哪里？", "你住在杭州"),
+        ("我和谁吃了火锅？", "和室友吃了火锅"),
+        ("我有什么忌口吗", "你讨厌香菜"),
+        ("你还记得我吗", "你住在杭州"),
+        ("我跟你说过什么", "你讨厌香菜"),
+    ],
+)
+def test_a_question_is_answered_with_the_clause_that_fits_it(question, answer):
+    assert answer in reply(question, context=TALK_ZH)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What food do I hate?", "you hate coriander"),
+        ("Where do I live?", "you live in Hangzhou"),
+        ("Who did I have hotpot with?", "you had hotpot with your roommate"),
+        ("What did I tell you?", "you live in Hangzhou"),
+    ],
+)
+def test_a_question_in_english_is_answered_in_english(question, answer):
+    assert answer in reply(question, character=WREN, context=TALK_EN).lower().replace("hangzhou", "Hangzhou")
+
+
+def test_what_happened_yesterday_is_told_as_it_was_said_today():
+    answer = reply("昨天我们吃了什么", spans=[day("昨天", 5, 19)], context=TALK_ZH)
+    assert "昨天和室友吃了火锅" in answer
+    assert "香菜" not in answer
+
+
+def test_the_same_question_a_day_later_does_not_move_yesterday():
+    answer = reply("昨天我们吃了什么", TOMORROW, spans=[day("昨天", 5, 20)], context=TALK_ZH)
+    assert re.search("5月20日.*你.*「昨天和室友吃了火锅」", answer)
+
+
+def test_liking_and_disliking_are_never_taken_for_each_other():
+    assert "香菜" not in reply("我喜欢吃什么", context=TALK_ZH)
+    assert "coriander" not in reply("What do I like to eat?", character=WREN, context=TALK_EN)
+    likes = [Exchange("e2", TOLD, "我喜欢草莓", "好。")]
+    assert "草莓" not in reply("我讨厌什么", context=likes)
+
+
+def test_all_that_the_user_likes_is_told():
+    likes = [Exchange("e2", TOLD, "我喜欢草莓", "好。"), Exchange("e3", SOON, "我喜欢爬山", "好。")]
+    answer = reply("我喜欢什么", context=likes)
+    assert "草莓" in answer
+    assert "爬山" in answer
+
+
+def test_a_clause_that_answers_the_other_half_is_told_too():
+    cat = [Exchange("e2", TOLD, "我有一只猫叫咪咪，今年三岁了，我周末去爬山", "好。")]
+    answer = reply("我的猫几岁了", context=cat)
+    assert "咪咪，今年三岁" in answer
+    assert "爬山" not in answer
+
+
+def test_what_is_asked_of_the_character_is_not_answered_with_the_users_life():
+    assert reply("你喜欢什么", context=[Exchange("e2", TOLD, "我喜欢草莓", "好。")]) in LINES["zh"]["not_mine"]
+    assert reply("What do you hate?", character=WREN, context=TALK_EN) in LINES["en"]["not_mine"]
+
+
+def test_the_newest_of_two_statements_answers():
+    moved = [*TALK_ZH, Exchange("e2", TOLD + timedelta(minutes=1), "我住在苏州", "好。")]
+    assert "苏州" in reply("我住在哪里", context=moved)
+
+
+def test_a_question_of_the_users_is_no_answer_to_another():
+    asked = [Exchange("e2", TOLD, "我住在哪里？", "我不知道。"), Exchange("e3", TOLD, "给我讲讲我住的地方", "嗯。")]
+    assert reply("你知道我住在哪吗", context=asked) in LINES["zh"]["not_told"]
+    asked = [Exchange("e2", TOLD, "Tell me about the harbour", "I can't.")]
+    assert reply("Tell me about the harbour", character=WREN, context=asked) in LINES["en"]["not_known"]
+
+
+def test_the_characters_words_are_never_told_as_the_users():
+    said = [Exchange("e2", TOLD, "嗯", "我讨厌香菜，也住在杭州。")]
+    hit = diary(said[0], QINGHE)
+    assert "香菜" not in reply("我讨厌吃什么", context=said)
+    assert "香菜" not in reply("我讨厌吃什么", hits=[hit])
+
+
+# answers from what was recalled
+
+
+def test_a_month_later_the_day_is_named_by_its_date():
+    asked = "5月20日我们吃了什么"
+    answer = reply(asked, MONTH_ON, spans=[day("5月20日", 5, 20)], hits=[diary(TALK_ZH[0], QINGHE)])
+    assert answer == "那天（5月20日）你说：「昨天和室友吃了火锅」。"
+
+
+def test_the_day_before_is_answered_with_the_day_when_it_was_told():
+    asked = "5月19日我们吃了什么"
+    answer = reply(asked, MONTH_ON, spans=[day("5月19日", 5, 19)], hits=[diary(TALK_ZH[0], QINGHE)])
+    assert "5月20日" in answer
+    assert "「昨天和室友吃了火锅」" in answer
+
+
+def test_asked_for_a_whole_day_it_enumerates_what_was_said():
+    answer = reply("5月20日我们聊了什么", MONTH_ON, spans=[day("5月20日", 5, 20)], hits=[diary(TALK_ZH[0], QINGHE)])
+    assert all(said in answer for said in ("5月20日", "你住在杭州", "昨天和室友吃了火锅", "你讨厌香菜"))
+    answer = reply(
+        "What did we talk about on May 20?",
+        MONTH_ON,
+        WREN,
+        spans=[day("on May 20", 5, 20)],
+        hits=[diary(TALK_EN[0], WREN)],
+    )
+    assert all(said in answer for said in ("on May 20", "you live in Hangzhou", "you hate coriander"))
+
+
+def test_another_year_is_named():
+    year_on = MONTH_ON + timedelta(days=365)
+    answer = reply("5月20日吃了什么", year_on, spans=[day("5月20日", 5, 20)], hits=[diary(TALK_ZH[0], QINGHE)])
+    assert "2025年5月20日" in answer
+
+
+def test_facts_are_told_to_the_user():
+    zh = Hit("core", "profile", "f1", "用户讨厌香菜", 0.9, TOLD)
+    en = Hit("core", "profile", "f1", "The user hates coriander", 0.9, TOLD)
+    assert "你讨厌香菜" in reply("我讨厌吃什么", MONTH_ON, hits=[zh])
+    assert "ou hate coriander" in reply("What do I hate?", MONTH_ON, WREN, hits=[en])
+
+
+def test_lore_answers_with_the_sentence_that_was_asked_for():
+    lore = Hit("lore", "lore", "l1", "雾港：雾港在河湾。镇上有三家茶馆。第一班船早上六点开。", 0.9, words=("雾港",))
+    answer = reply("雾港的第一班船几点开", hits=[lore])
+    assert "早上六点" in answer
+    assert "茶馆" not in answer
+    assert "雾港在河湾" in reply("我想看看雾港", hits=[lore]) or "记" in reply("我想看看雾港", hits=[lore])
+
+
+def test_lore_about_the_character_is_told_in_the_first_person():
+    lore = Hit("lore", "lore", "l2", "半舟茶馆：半舟是青禾五年前开的茶馆。柜台是半条旧船。", 0.9, words=("半舟",))
+    assert reply("你的半舟在哪里", hits=[lore]).endswith("半舟是我五年前开的茶馆。")
+    light = Hit("lore", "lore", "l3", "Grey Lady lighthouse：The Grey Lady is the lighthouse. It turns once.", 0.9)
+    assert reply("Tell me about the lighthouse", character=WREN, hits=[light]).endswith(
+        "The Grey Lady is the lighthouse."
+    )
+
+
+def test_what_only_may_be_meant_is_told_with_a_doubt():
+    recalled = diary(Exchange("e3", TOLD, "香菜的味道像肥皂", "嗯。"), QINGHE, recipe="events")
+    answer = reply("我有没有对什么东西挑剔", MONTH_ON, hits=[recalled])
+    assert "香菜的味道像肥皂" in answer
+    assert any(doubt in answer for doubt in ("没有把握", "不确定"))
+
+
+# nothing there
+
+
+def test_a_time_without_a_record_is_said_to_have_none():
+    missing = day("上周三", 6, 11)
+    answer = reply("上周三我们吃了什么", MONTH_ON, spans=[missing], empty_spans=[missing])
+    assert "上周三" in answer
+    assert "没有" in answer
+    answer = reply("What did I eat last Friday?", MONTH_ON, WREN, spans=[day("last Friday", 6, 13)])
+    assert "no record" in answer
+
+
+def test_a_gap_in_time_does_not_hide_what_was_told_on_another_day():
+    missing = day("上周三", 6, 11)
+    hit = diary(Exchange("e1", TOLD, "我在巷口吃了火锅", "嗯。"), QINGHE, recipe="events")
+    answer = reply("上周三我吃了火锅吗", MONTH_ON, spans=[missing], empty_spans=[missing], hits=[hit])
+    assert "上周三" in answer
+    assert "没有" in answer
+    assert "吃了火锅" in answer
+
+
+def test_what_was_never_told_is_not_made_up():
+    assert reply("我叫什么名字", context=TALK_ZH) in LINES["zh"]["not_told"]
+    assert reply("天空为什么是蓝的", context=TALK_ZH) in LINES["zh"]["not_known"]
+    assert reply("Why is the sky blue?", character=WREN) in LINES["en"]["not_known"]
+
+
+# remarks
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("你好", "greet"),
+        ("谢谢你", "thanks"),
+        ("晚安", "night"),
+        ("再见", "bye"),
+        ("今天好累啊", "tired"),
+        ("我有点难过", "sad"),
+        ("哈哈哈", "heard"),
+        ("没什么", "heard"),
+        ("嗯嗯", "yes"),
+        ("生日快乐", "cheer"),
+        ("我想你了", "fond"),
+        ("给我讲个故事吧", "request"),
+        ("…", "empty"),
+        ("", "empty"),
+    ],
+)
+def test_a_remark_gets_a_line_of_its_kind(text, kind):
+    assert reply(text) in [line.format(user="") for line in LINES["zh"][kind]]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("Hello!", "greet"), ("thanks a lot", "thanks"), ("good night", "night"), ("I'm so tired", "tired")],
+)
+def test_a_remark_in_english_gets_an_english_line(text, kind):
+    assert reply(text, character=WREN) in [line.format(user="") for line in LINES["en"][kind]]
+
+
+def test_facts_are_acknowledged_as_they_were_said():
+    assert "你住在杭州，昨天和室友吃了火锅，你讨厌香菜" in reply(SAID_ZH)
+    assert "you live in Hangzhou" in reply(SAID_EN, character=WREN)
+    assert "猫" not in reply("如果我有一只猫就好了")
+
+
+def test_a_fact_before_a_question_back_is_acknowledged():
+    assert "你讨厌香菜" in reply("我讨厌香菜，你呢？")
+
+
+def test_the_character_knows_its_name_and_the_time():
+    assert "青禾" in reply("你是谁")
+    assert "20:05" in reply("现在几点了")
+
+
+def test_a_user_with_a_name_is_called_by_it():
+    named = replace(QINGHE, user_name="小林")
+    assert any("小林" in reply(text, character=named) for text in ("你好", "嗨", "早安", "哈喽"))
+
+
+# the note
+
+
+def test_how_to_connect_a_model_is_said_once_in_a_conversation():
+    def whole(context):
+        return "".join(OfflineModel().stream(ChatRequest([], QINGHE, "你好", SOON, context=context)))
+
+    assert whole([]).count(NOTICES["zh"]) == 1
+    assert "chat.base_url" in whole([])
+    assert "MOECHAT_API_KEY" in whole([])
+    assert NOTICES["zh"] not in whole(TALK_ZH)
+    assert NOTICES["zh"] in whole([Exchange("e1", TOLD, "你好", "你好。")])
+
+
+def test_the_note_can_be_worded_by_the_prompts():
+    model = OfflineModel({"zh": "还没接上模型。"})
+    assert "".join(model.stream(ChatRequest([], QINGHE, "你好", SOON))).endswith("还没接上模型。")
+
+
+def test_it_understands_nothing_and_says_so():
+    assert not OfflineModel.understands
+    with pytest.raises(ModelError, match=r"chat\.base_url"):
+        OfflineModel().complete([Message("user", "x")], schema={}, timeout_s=1)
+
+
+# always
+
+
+@given(st.text(max_size=60), st.sampled_from([QINGHE, WREN, None]))
+def test_any_text_gets_a_reply_and_always_the_same(text, character):
+    request = ChatRequest([], character, text, SOON, context=TALK_ZH, hits=[diary(TALK_ZH[0], QINGHE)])
+    pieces = list(OfflineModel().stream(request))
+    assert "".join(pieces).strip()
+    assert pieces == list(OfflineModel().stream(request))
+
+
+def test_a_reply_comes_in_small_pieces():
+    pieces = list(OfflineModel().stream(ChatRequest([], QINGHE, "我讨厌吃什么", SOON, context=TALK_ZH)))
+    assert max(map(len, pieces)) < 40
+    assert len(pieces) > 5
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_both_languages_have_the_same_lines(language):
+    assert set(LINES[language]) == set(LINES["zh"])
+
+
+# saying back
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "language"),
+    [
+        ("我讨厌香菜", "你讨厌香菜", "zh"),
+        ("我的猫叫咪咪。", "你的猫叫咪咪", "zh"),
+        ("我喜欢你", "", "zh"),
+        ("我们去了海边", "", "zh"),
+        ("I'm allergic to nuts", "you're allergic to nuts", "en"),
+        ("I was tired and my cat bit me", "you were tired and your cat bit you", "en"),
+        ("I love you", "", "en"),
+    ],
+)
+def test_what_the_user_said_is_turned_to_the_user_where_that_is_safe(said, told, language):
+    assert second_person(said, language) == told
+
+
+@pytest.mark.parametrize(
+    ("fact", "told", "language"),
+    [
+        ("用户讨厌香菜", "你讨厌香菜", "zh"),
+        ("小林的妈妈住在成都", "你的妈妈住在成都", "zh"),
+        ("陈晨是医生", "", "zh"),
+        ("The user hates coriander", "you hate coriander", "en"),
+        ("User has a cat", "you have a cat", "en"),
+        ("The user's mother lives in Leeds", "your mother lives in Leeds", "en"),
+    ],
+)
+def test_a_fact_about_the_user_is_told_to_the_user(fact, told, language):
+    assert fact_to_user(fact, "小林", language) == told
+
+
+def test_the_users_side_of_a_shown_exchange_is_found_by_its_label():
+    shown = "小林：第一行\n第二行：有冒号\n青禾：我的话"
+    assert said_by_user(shown, "小林", "青禾") == "第一行\n第二行：有冒号"
+    assert said_by_user("时间：2025-5-20\n{{user}}：你好\n{{char}}：嗯", "小林", "青禾") == "你好"
+    assert said_by_user("没有标签的话", "小林", "青禾") == "没有标签的话"

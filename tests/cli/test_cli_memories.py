@@ -1,0 +1,213 @@
+"""Looking after the memory from the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moechat.cli import main as cli
+from moechat.model import Fact, FactDraft
+from moechat.store.formats import derived_id
+from tests.houses import CHARACTER, Home, told
+
+WORDS = "我丢了铜钥匙"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """One exchange, and two facts of which the newer replaced the older."""
+    home = Home.build(tmp_path, embedding={"provider": "hash"})
+    store = home.store()
+    source = told(store, home.clock, WORDS, "哎呀", settle=True)
+    now = home.clock.now()
+    old, new = (
+        FactDraft(f"用户住在{city}", (source,), keyword="住址", target=city, single=True) for city in ("杭州", "苏州")
+    )
+    first = Fact(derived_id(old.text, (source,)), now, old)
+    store.derived.put_facts([first, Fact(derived_id(new.text, (source,)), now, new, (first.id,))])
+    store.mark_understood([source], "model")
+    store.close()
+    return home
+
+
+def run(home: Home, *args: str) -> int:
+    where = ["--data", str(home.data), "--config", str(home.config), "-c", CHARACTER, "--now", "2025-05-20T16:00"]
+    return cli.main(["memories", args[0], *where, *args[1:]])
+
+
+def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def listed(home: Home, capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert run(home, "list", "--json", *args) == 0
+    return rows(capsys)
+
+
+def test_list_shows_what_is_remembered(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert (known["kind"], known["text"], known["strength"], known["archived"]) == ("fact", "用户住在苏州", 1, False)
+    assert [one["text"] for one in listed(home, capsys, "--kind", "exchange")] == [WORDS]
+    assert len(listed(home, capsys, "--kind", "all")) == 2
+    assert [one["kind"] for one in listed(home, capsys, "--kind", "all", "--search", "铜钥匙")] == ["exchange"]
+    assert run(home, "list", "--kind", "all", "--limit", "1") == 0
+    out = capsys.readouterr().out
+    assert "… 1 more (--offset 1)" in out
+
+
+def test_show_tells_the_history_the_sources_and_when_it_fades(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "show", known["id"]) == 0
+    out = capsys.readouterr().out
+    assert "大约 7 天后淡忘" in out
+    assert "replaced:" in out and "用户住在杭州" in out
+    assert "rests on:" in out and WORDS in out
+    assert run(home, "show", "--json", known["id"]) == 0
+    (shown,) = rows(capsys)
+    assert [one["text"] for one in shown["replaced"]] == ["用户住在杭州"]
+    assert [one["text"] for one in shown["sources"]] == [WORDS]
+    assert shown["forecast"]["fades"] == "2025-05-27T15:01:00+08:00"
+
+
+def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(home, "show", "nothing") == 1
+    assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
+
+
+def test_a_fact_that_was_written_without_a_time_is_shown_without_one(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (home.folder / "core_mem.yml").open("a", encoding="utf-8") as file:
+        file.write("猫: 用户养了一只叫年糕的猫\n")
+    assert run(home, "list", "--search", "年糕") == 0
+    assert capsys.readouterr().out == "  猫 [fact strength 1, recalled 0×] 用户养了一只叫年糕的猫\n"
+
+
+def test_show_and_list_name_the_same_kind(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "show", "--json", known["id"]) == 0
+    (shown,) = rows(capsys)
+    assert (shown["kind"], shown["fact_kind"]) == (known["kind"], "attribute")
+    assert run(home, "show", known["id"]) == 0
+    assert "kind: attribute" in capsys.readouterr().out
+
+
+def test_edit_archive_restore_pin_and_unpin(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "edit", "--json", known["id"], "用户住在苏州园区") == 0
+    (edited,) = rows(capsys)
+    assert (edited["id"], edited["text"], edited["by"]) == (known["id"], "用户住在苏州园区", "owner")
+    assert run(home, "pin", known["id"]) == 0
+    assert capsys.readouterr().out.startswith("*")
+    assert run(home, "unpin", known["id"]) == 0
+    assert run(home, "archive", known["id"]) == 0
+    assert listed(home, capsys) == []
+    assert [one["text"] for one in listed(home, capsys, "--archived")][:1] == ["用户住在苏州园区"]
+    assert run(home, "restore", known["id"]) == 0
+    assert len(listed(home, capsys)) == 1
+
+
+def test_add_writes_a_fact_or_an_event(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = ["happened=2019-07-15", "place=海边", "keywords=风筝，海", "importance=0.8", "topic=生活->风筝"]
+    assert run(home, "add", "event", "放风筝，线断了", "--json", "--set", *keys) == 0
+    (made,) = rows(capsys)
+    assert (made["kind"], made["by"], made["time"]) == ("event", "owner", "2019-07-15T12:00:00+08:00")
+    assert run(home, "show", "--json", made["id"]) == 0
+    (told,) = rows(capsys)
+    assert (told["place"], told["keywords"], told["importance"]) == ("海边", ["风筝", "海"], 0.8)
+    assert (told["topic"], told["sources"]) == ("生活->风筝", [])
+    assert run(home, "add", "fact", "用户怕打雷", "--set", "keyword=胆量", "single=true") == 0
+    assert "用户怕打雷" in capsys.readouterr().out
+    assert {one["text"] for one in listed(home, capsys)} == {"放风筝，线断了", "用户怕打雷", "用户住在苏州"}
+    assert run(home, "add", "fact", "用户不怕打雷", "--set", "keyword=胆量", "single=true", "polarity=-1") == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["event", "x", "--set", "happened=soonish"], "happened = 'soonish': write it as 2025-05-20, 2025-05-20T15:03"),
+        (["event", "x", "--set", "importance=9"], "importance = '9': expects a number from 0 to 1"),
+        (["event", "x", "--set", "plaec=y"], "plaec: unknown key; did you mean place?"),
+        (["event", "x", "--set", "time=2020-01-01"], "time: is for the official store alone"),
+        (["fact", "x", "--set", "place=y"], "place: unknown key; known: text, kind, entity"),
+        (["fact", "x", "--set", "polarity=no"], "polarity = 'no': expects 1 or -1"),
+        (["fact", "x", "--set", "polarity"], "--set polarity: write it as KEY=VALUE"),
+        (["event", " "], "text = ' ': write it in words"),
+    ],
+)
+def test_add_says_which_key_is_wrong(
+    home: Home, capsys: pytest.CaptureFixture[str], args: list[str], told: str
+) -> None:
+    assert run(home, "add", *args) == 1
+    assert told in capsys.readouterr().err
+    assert [one["text"] for one in listed(home, capsys)] == ["用户住在苏州"]
+
+
+def test_forget_asks_first(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (said,) = listed(home, capsys, "--kind", "exchange")
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    assert run(home, "forget", said["id"]) == 1
+    assert "nothing was forgotten" in capsys.readouterr().err
+    assert len(listed(home, capsys, "--kind", "exchange")) == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert run(home, "forget", said["id"]) == 0
+    assert "Erase these 3 for good?" in capsys.readouterr().err
+    assert listed(home, capsys, "--kind", "all") == []
+
+
+def test_forget_yes_does_not_ask_and_leaves_no_byte(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (said,) = listed(home, capsys, "--kind", "exchange")
+    assert run(home, "forget", "--yes", "--json", said["id"]) == 0
+    assert {one["text"] for one in rows(capsys)} == {WORDS, "用户住在杭州", "用户住在苏州"}
+    files = [path for path in home.folder.rglob("*") if path.is_file()]
+    assert [path for path in files if "铜钥匙".encode() in path.read_bytes()] == []
+
+
+def test_forgetting_what_was_understood_tells_that_the_words_stay(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (said,), (known,) = listed(home, capsys, "--kind", "exchange"), listed(home, capsys)
+    assert run(home, "forget", "--yes", known["id"]) == 0
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("what was said stays") and said["id"] in told and WORDS in told
+    assert len(listed(home, capsys, "--kind", "exchange")) == 1
+
+
+def test_a_second_time_there_is_nothing_to_archive(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "restore", known["id"]) == 0
+    assert capsys.readouterr().out == "nothing to do: not in the archive\n"
+    assert run(home, "archive", known["id"]) == run(home, "archive", known["id"]) == 0
+    assert capsys.readouterr().out.endswith("nothing to do: already in the archive\n")
+
+
+def test_clean_tells_what_would_go(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(home, "clean", "--dry-run") == 0
+    assert capsys.readouterr().out == "0 of 2 would go into the archive (memory is full at 20000)\n"
+    assert run(home, "clean", "--json") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_clean_archives_what_is_weakest_beyond_the_configured_cap(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.configure(embedding={"provider": "hash"}, forgetting={"cap": 2, "share": 0.5})
+    assert run(home, "clean", "--dry-run") == 0
+    assert "1 of 2 would go into the archive (memory is full at 2)" in capsys.readouterr().out
+    assert listed(home, capsys, "--archived") == []
+    assert run(home, "clean") == 0
+    assert "1 of 2 went into the archive" in capsys.readouterr().out
+
+
+def test_wrong_use_is_status_two(home: Home) -> None:
+    for args in (
+        ["memories"], ["memories", "list", "--kind", "dream"], ["memories", "show"], ["memories", "list", "--limit", "-3"],
+    ):  # fmt: skip
+        with pytest.raises(SystemExit) as ended:
+            cli.main(args)
+        assert ended.value.code == 2

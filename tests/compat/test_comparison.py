@@ -1,0 +1,136 @@
+"""The filter grammar: comparisons of columns, joined by and/or, and nothing else."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from moechat.compat.comparison import LONGEST, parse
+from moechat.errors import FilterError, MoeChatError
+
+COLUMNS = ("importance", "recency", "relevance", "pointer", "score")
+TABLE = {
+    "importance": [0.2, 0.9, 0.5],
+    "recency": [1.0, 0.0, 0.25],
+    "relevance": [0.5, 0.6, 0.0],
+    "pointer": [0, 1, 2],
+    "score": [1.7, 1.5, 0.75],
+}
+
+
+def kept(statement: str) -> list[int]:
+    return np.flatnonzero(parse(statement, COLUMNS).holds(TABLE)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("relevance > 0.5", [1]),
+        ("relevance >= 0.5", [0, 1]),
+        ("relevance<.5", [2]),
+        ("relevance <= 5e-1", [0, 2]),
+        ("pointer == 2", [2]),
+        ("pointer != 2", [0, 1]),
+        ("0.5 < importance", [1]),
+        ("recency > relevance", [0, 2]),
+        ("importance > -1", [0, 1, 2]),
+        ("pointer < +1.", [0]),
+        ("  relevance > 0.1 \n and\timportance < 0.5  ", [0]),
+        ("relevance > 0.55 or importance == 0.5", [1, 2]),
+        ("relevance > 0.55 OR importance == 0.5 AND pointer == 0", [1]),
+        ("pointer == 0 and pointer == 1 or pointer == 2", [2]),
+    ],
+)
+def test_comparisons_keep_the_rows_that_meet_them(statement: str, rows: list[int]) -> None:
+    assert kept(statement) == rows
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "", "   ", "relevance", "0.5", "relevance >", "> 0.5", "relevance > 0.5 and", "and relevance > 0.5",
+        "relevance > 0.5 relevance > 0.1", "relevance > 0.5 or or score > 1", "relevance = 0.5", "relevance => 0.5",
+        "relevance <> 0.5", "0.1 < relevance < 0.9", "1 < 2", "relevance > 1e999", "relevance > nan", "relevance > inf",
+        "relevance > 0x10", "relevance > 1_000", "relevance > 1.2.3", "relevance > 0.5abc", "relevance > ٣",
+        "description == 'x'", "unknown > 1", "Relevance > 0.5", "not relevance > 0.5", "relevance > 0.5 & score > 1",
+        "(relevance > 0.5)", "relevance + 1 > 1", "relevance > 0.5; score > 1", "relevance > 0.5 # comment",
+        "relevance > 0.5 if True else score > 1", "lambda: 1", "score.__class__ > 1", "score[0] > 1", "@score > 1",
+        "__import__('os').system('true') > 1", "open('x') > 1", "relevance > score()", "relevance > `score`",
+        "relevance > 0.5 and exec('1')", "relevance > 0.5\x00", "relevance > ‘0.5’", "ｒelevance > 0.5", "and > or",
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused(statement: str) -> None:
+    with pytest.raises(FilterError):
+        parse(statement, COLUMNS)
+
+
+def test_the_refusal_says_where_and_what_is_allowed_and_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match=r"'relevanz' \(character 1\).*importance, recency, relevance") as told:
+        parse("relevanz > 0.5", COLUMNS)
+    assert isinstance(told.value, MoeChatError)
+    with pytest.raises(FilterError, match="not NoneType"):
+        parse(None, COLUMNS)  # type: ignore[arg-type]
+    with pytest.raises(FilterError, match="too long"):
+        parse("score > 1 and " * LONGEST + "score > 1", COLUMNS)
+
+
+def test_values_within_a_millionth_are_equal() -> None:
+    narrow = {"relevance": np.asarray([0.38], dtype=np.float32)}  # a float32 .38 is a little more, .3 a little less
+    assert float(narrow["relevance"][0]) != 0.38
+    for sign, holds in {">=": True, "<=": True, "==": True, ">": False, "<": False, "!=": False}.items():
+        assert parse(f"relevance {sign} 0.38", COLUMNS).holds(narrow).tolist() == [holds]
+
+
+def test_columns_of_no_rows_keep_none() -> None:
+    assert parse("relevance > 0.5 or score > 1", COLUMNS).holds({column: [] for column in COLUMNS}).tolist() == []
+
+
+SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+comparisons = st.tuples(st.sampled_from(COLUMNS), st.sampled_from(sorted(SIGNS)), st.integers(-3, 3))
+alternatives = st.lists(st.lists(comparisons, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@given(alternatives, st.lists(st.tuples(*[st.integers(-3, 3)] * len(COLUMNS)), max_size=8))
+def test_what_is_parsed_means_what_python_means(
+    groups: list[list[tuple[str, str, int]]], rows: list[tuple[int, ...]]
+) -> None:
+    statement = " or ".join(" and ".join(f"{c} {s} {n}" for c, s, n in group) for group in groups)
+    table = {column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)}
+    meant = [any(all(SIGNS[s](row[COLUMNS.index(c)], n) for c, s, n in group) for group in groups) for row in rows]
+    assert parse(statement, COLUMNS).holds(table).tolist() == meant
+
+
+HOSTILE = st.sampled_from(
+    ["__", "(", ")", ".", "[", "]", "'", '"', "@", "`", ";", ":", "=", "lambda", "import", "eval", "os", "\\", "\n", "{", "}",
+     "not", "in", "is", "if", "*", "/", "+", "-", "%", "&", "|", "~", "^", "!", "$", "#", "\x00", "，", "True", "None"]
+)  # fmt: skip
+pieces = st.one_of(HOSTILE, st.sampled_from([*COLUMNS, *SIGNS, "and", "or", "0.5", "1", " "]), st.text(max_size=4))
+
+
+@given(st.lists(pieces, max_size=12).map(" ".join))
+@example("relevance > 0.5 and __import__('os')")
+@example("score" + " and score" * 50)
+def test_hostile_text_is_refused_or_is_a_plain_comparison(statement: str) -> None:
+    try:
+        read = parse(statement, COLUMNS)
+    except FilterError:
+        return
+    for group in read.alternatives:
+        for one in group:
+            assert one.sign in SIGNS
+            assert all(
+                side in COLUMNS if isinstance(side, str) else isinstance(side, float) for side in (one.left, one.right)
+            )
+    assert read.holds(TABLE).shape == (3,)
+
+
+@given(alternatives, HOSTILE.filter(lambda piece: piece.strip() not in ("", "+", "-")), st.integers(0, 200))
+def test_one_foreign_piece_spoils_a_filter(groups: list[list[tuple[str, str, int]]], piece: str, at: int) -> None:
+    tokens = " or ".join(" and ".join(f"{c} {s} {n}" for c, s, n in group) for group in groups).split(" ")
+    place = at % (len(tokens) + 1)
+    with pytest.raises(FilterError):
+        parse(" ".join([*tokens[:place], piece, *tokens[place:]]), COLUMNS)

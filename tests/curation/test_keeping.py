@@ -1,0 +1,586 @@
+"""Looking after memories by hand: list, show, edit, archive, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from moechat.ai.scripted import ScriptedModel
+from moechat.author.fields import FieldError
+from moechat.curation import upkeep
+from moechat.curation.catalogue import KINDS, as_json, details_as_json
+from moechat.curation.forgetting import Limits
+from moechat.curation.keeper import Keeping
+from moechat.errors import DataError, MoeChatError, NotFound
+from moechat.house import House
+from moechat.index.vector import tables_under, text_key
+from moechat.model import Episode, Event, Fact, FactDraft, Message
+from moechat.store.formats import derived_id
+from tests.houses import Home, answer, edit, fact, imported, moment, recalled, say, shown
+
+NOW = moment("2025-05-20T15:00:00")
+
+
+def understood(messages: Sequence[Message]) -> str:
+    """What a model makes of the talk about the key: a fact and an event; of anything else nothing."""
+    if "弄丢了铜钥匙" not in messages[-1].content:
+        return answer(messages[-1].content.count("用户> "))
+    event = {"text": "用户2025年5月19日在灯塔下弄丢了铜钥匙", "subject": "用户", "predicate": "弄丢", "object": "铜钥匙",
+             "importance": 6, "keywords": ["铜钥匙", "灯塔"], "topic": "生活->灯塔下的铜钥匙", "sources": [1]}  # fmt: skip
+    return answer(1, facts=[fact("用户讨厌榴莲", 1, keyword="喜好", target="榴莲", polarity=-1)], events=[event])
+
+
+def reply(messages: object) -> str:
+    return "嗯，榴莲我也记下了。"
+
+
+@pytest.fixture
+def house(home: Home) -> Iterator[House]:
+    with home.open(ScriptedModel(reply, understood)) as house:
+        yield house
+
+
+def talked(house: House, *texts: str) -> Keeping:
+    agent = house.agent()
+    for text in texts or ("我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙",):
+        say(agent, text)
+        agent.finish()
+    agent.settle_indexes()  # what goes on behind a turn is done: it sums facts up as well
+    return Keeping(agent)
+
+
+def only(keeping: Keeping, *kinds: str, **more: object):
+    (memory,) = keeping.listed(kinds, **more).memories  # type: ignore[arg-type]
+    return memory
+
+
+# ---- looking
+
+
+def test_everything_is_listed_by_kind_the_newest_first(home: Home, house: House) -> None:
+    keeping = talked(house)
+    home.clock.advance(days=1)
+    say(house.agent(), "今天下雨")
+    page = keeping.listed(KINDS)
+    assert {(one.kind, one.text) for one in page.memories} == {
+        ("fact", "用户讨厌榴莲"),
+        ("event", "用户2025年5月19日在灯塔下弄丢了铜钥匙"),
+        ("exchange", "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙"),
+        ("exchange", "今天下雨"),
+    }
+    assert page.memories[0].text == "今天下雨"
+    assert {one.kind for one in keeping.listed().memories} == {"fact", "event"}
+
+
+def test_a_list_has_pages(house: House) -> None:
+    keeping = talked(house)
+    for number in range(5):
+        keeping.add_fact(f"第{number}件事")
+    whole = [one.id for one in keeping.listed(["fact"], limit=0).memories]
+    first, then = (keeping.listed(["fact"], limit=4, offset=offset) for offset in (0, 4))
+    assert ([one.id for one in [*first.memories, *then.memories]], first.total) == (whole, 6)
+
+
+def test_a_search_finds_what_has_all_the_words(house: House) -> None:
+    keeping = talked(house, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙", "I saw a Lighthouse today")
+    assert [one.kind for one in keeping.listed(KINDS, search="榴莲").memories].count("fact") == 1
+    assert only(keeping, "exchange", search="lighthouse TODAY").text == "I saw a Lighthouse today"
+    assert only(keeping, "event", search="铜钥匙 灯塔").kind == "event"
+    assert keeping.listed(KINDS, search="铜钥匙 lighthouse").total == 0
+    assert only(keeping, "exchange", search="记下了 铜钥匙").reply == "嗯，榴莲我也记下了。"
+
+
+def test_a_memory_is_shown_with_all_that_it_rests_on(house: House) -> None:
+    keeping = talked(house)
+    known, happened = only(keeping, "fact"), only(keeping, "event")
+    exchange = only(keeping, "exchange")
+    told = keeping.get(known.id)
+    assert ([one.id for one in told.sources], told.fields["target"]) == ([exchange.id], "榴莲")
+    assert told.forecast_text == "如果不再想起，大约 7 天后淡忘"
+    assert keeping.get(happened.id).fields["keywords"] == ["铜钥匙", "灯塔"]
+    assert {one.id for one in keeping.get(exchange.id).derived} == {known.id, happened.id}
+    assert keeping.get(exchange.id).forecast is None
+    for one in (known, happened, exchange):
+        assert {"id", "text", "sources", "forecast"} <= details_as_json(keeping.get(one.id)).keys()
+        assert as_json(one)["id"] == one.id
+
+
+def test_a_recall_makes_it_stronger_and_puts_fading_off(home: Home, house: House) -> None:
+    keeping = talked(house)
+    before = only(keeping, "fact")
+    home.clock.advance(hours=13)
+    assert "用户讨厌榴莲" in shown(recalled(house.agent(), "我讨厌什么水果？榴莲吗"), "core")
+    house.agent().settle()
+    after = keeping.get(before.id)
+    assert (before.strength, before.recalls, after.memory.strength, after.memory.recalls) == (1, 0, 16, 1)
+    assert after.memory.recalled == home.clock.now()
+    assert after.forecast_text == "如果不再想起，大约 112 天后淡忘"
+
+
+def test_a_fact_is_shown_with_its_history(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    first = keeping.add_fact("用户住在杭州", keyword="住址", target="杭州", single=True)
+    then = keeping.add_fact("用户住在苏州", keyword="住址", target="苏州", single=True)
+    assert [one.text for one in keeping.get(then.id).replaced] == ["用户住在杭州"]
+    assert [one.text for one in keeping.get(first.id).replaced_by] == ["用户住在苏州"]
+    assert (keeping.get(first.id).memory.current, then.current) == (False, True)
+    assert [one.text for one in keeping.listed(["fact"], search="用户住在").memories] == ["用户住在苏州"]
+
+
+def test_what_is_not_there_is_said(house: House) -> None:
+    keeping = talked(house)
+    for work in (keeping.get, lambda id_: keeping.edit(id_, "x"), lambda id_: keeping.forget([id_]),
+                 lambda id_: keeping.archive([id_]), lambda id_: keeping.pin([id_])):  # fmt: skip
+        with pytest.raises(NotFound, match="memories list"):
+            work("nothing")
+
+
+# ---- changing
+
+
+def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: Home, house: House) -> None:
+    keeping = talked(house)
+    known, happened, exchange = (only(keeping, kind) for kind in ("fact", "event", "exchange"))
+    assert keeping.edit(known.id, "用户最讨厌榴莲").by == "owner"
+    assert keeping.edit(happened.id, "用户在灯塔下弄丢了钥匙").text == "用户在灯塔下弄丢了钥匙"
+    house.agent().correct(exchange.id, user="我讨厌榴莲，前天在灯塔下弄丢了铜钥匙")
+    house.agent().finish()
+    assert {known.id, happened.id} <= {one.id for one in keeping.listed(limit=0).memories}
+    assert keeping.get(known.id).memory.text == "用户最讨厌榴莲"
+    assert "用户最讨厌榴莲" in (home.folder / "core_mem.yml").read_text(encoding="utf-8")
+
+
+def test_a_fact_in_other_words_says_what_they_say(house: House) -> None:
+    keeping = house.agent().keeping
+    known = keeping.add_fact("用户讨厌香菜", keyword="喜好", target="香菜", polarity=-1)
+    keeping.edit(known.id, "用户爱吃香菜")
+    fields = keeping.get(known.id).fields
+    assert (fields["polarity"], fields["target"]) == (1, "香菜")
+    assert keeping.edit(known.id, "用户什么都吃").text == "用户什么都吃"
+    assert "target" not in keeping.get(known.id).fields
+
+
+def test_an_edited_exchange_is_corrected(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    assert keeping.edit(only(keeping, "exchange").id, "今天下雪").text == "今天下雪"
+    with pytest.raises(MoeChatError, match="needs words"):
+        keeping.edit(only(keeping, "exchange").id, "  ")
+
+
+def test_archived_memories_are_hidden_and_come_back(house: House) -> None:
+    keeping = talked(house)
+    known = only(keeping, "fact")
+    assert [one.id for one in keeping.archive([known.id])] == [known.id]
+    assert keeping.listed(["fact"]).total == 0
+    assert only(keeping, "fact", archived=True).archived
+    assert "榴莲" not in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
+    keeping.restore([known.id])
+    assert "用户讨厌榴莲" in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
+
+
+def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House) -> None:
+    keeping = talked(house)
+    keeping.limits = Limits(cap=1, share=1.0)
+    known, happened = only(keeping, "fact"), only(keeping, "event")
+    assert keeping.pin([known.id])[0].pinned
+    done, would = keeping.clean(dry_run=True)
+    assert (done.why, [one.id for one in would], keeping.listed(archived=True).total) == ("full", [happened.id], 0)
+    assert keeping.get(known.id).forecast_text == "已固定，不会淡忘"
+    assert [one.id for one in keeping.clean()[1]] == [happened.id]
+    assert not keeping.pin([known.id], on=False)[0].pinned
+    assert only(keeping, "event", archived=True).id == happened.id
+
+
+# ---- forgetting
+
+
+def holding(folder: Path, *words: str) -> list[str]:
+    """Files below a folder that hold one of the words, in any encoding that we write."""
+    marks = [word.encode(form) for word in words for form in ("utf-8", "unicode_escape", "utf-32-le", "utf-16-le")]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(str(path.relative_to(folder)) for path in files if any(mark in path.read_bytes() for mark in marks))
+
+
+def test_after_forgetting_an_exchange_no_file_holds_its_words(home: Home, house: House) -> None:
+    keeping = talked(house)
+    agent = house.agent()
+    for text in ("今天下雨", "我讨厌什么水果，在哪里丢的钥匙"):  # recalls it: the log quotes what the reply rested on
+        home.clock.advance(hours=1)
+        say(agent, text)
+        agent.finish()
+    agent.settle_indexes()
+    agent.layers.topics.flush()
+    exchange = only(keeping, "exchange", search="铜钥匙")
+    assert "topics.npz" in " ".join(holding(home.folder, "铜钥匙"))
+    assert len(holding(home.folder, "铜钥匙")) >= 4, "log, day file, notes and cache"
+    assert {one.kind for one in keeping.forgets([exchange.id])} == {"exchange", "fact", "event"}
+    gone = keeping.forget([exchange.id])
+    assert {one.kind for one in gone} == {"exchange", "fact", "event"}
+    agent.settle_indexes()
+    assert keeping.listed(KINDS, search="铜钥匙").total == 0
+    house.close()
+    assert holding(home.folder, "铜钥匙", "用户讨厌榴莲", "灯塔下") == []
+    with home.open() as again:
+        assert [row["text"] for row in again.agent().log()] == ["今天下雨", "我讨厌什么水果，在哪里丢的钥匙"]
+        assert "铜钥匙" not in shown(again.agent().recall("铜钥匙丢在灯塔下了吗"))
+        assert again.agent().problems() == []
+
+
+def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨", "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
+    agent = house.agent()
+    agent.recall("铜钥匙")  # core memory is embedded when it is searched
+    agent.settle_indexes()
+    texts = [one.text for one in keeping.listed(KINDS, search="铜钥匙").memories] + [
+        "用户讨厌榴莲",
+        "生活 灯塔下的铜钥匙",
+    ]
+    keys = [text_key(text) for text in texts]
+
+    def held() -> int:
+        tables = tables_under(home.folder / ".index")
+        found = sum(len(table.having(keys)) for table in tables)
+        for table in tables:
+            table.close()
+        return found
+
+    assert held() >= 4
+    keeping.forget([one.id for one in keeping.listed(KINDS, search="铜钥匙").memories])
+    agent.settle_indexes()
+    assert held() == 0
+    home.clock.advance(hours=13)
+    assert "今天下雨" in shown(agent.recall("下雨"))
+
+
+def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Home, house: House) -> None:
+    agent = house.agent()
+    ids = [say(agent, text).exchange.id for text in ("一", "二", "三", "四")]
+    agent.finish()
+    Keeping(agent).forget(ids[1:3])
+    assert [shown.exchange.id for shown in agent.recent(10)] == [ids[0], ids[3]]
+    Keeping(agent).forget([ids[3]])
+    assert [shown.exchange.id for shown in agent.recent(10)] == [ids[0]]
+    say(agent, "五")
+    assert [shown.exchange.user for shown in agent.recent(10)] == ["一", "五"]
+
+
+def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(home: Home, house: House) -> None:
+    agent = house.agent()
+    first, second = (say(agent, text).exchange.id for text in ("一", "二"))
+    agent.settle()
+    agent.store.cut(second, home.clock.now())
+    third = say(agent, "三").exchange.id
+    agent.select(second)
+    fourth = say(agent, "四").exchange.id
+    agent.finish()
+    Keeping(agent).forget([second])
+    tree = agent.store.tree
+    assert (tree.parents, tree.leaf) == ({first: None, third: first, fourth: first}, fourth)
+    assert list(tree.context()) == [fourth]
+    assert tree.off_path() == {third}
+
+
+def test_everything_can_be_forgotten_and_the_talk_begins_anew(home: Home, house: House) -> None:
+    keeping = talked(house)
+    keeping.forget([one.id for one in keeping.listed(KINDS, limit=0).memories])
+    house.close()
+    assert holding(home.folder, "榴莲", "铜钥匙") == []
+    with home.open() as again:
+        assert again.agent().log() == []
+        say(again.agent(), "你好")
+        assert [one.exchange.user for one in again.agent().recent(5)] == ["你好"]
+
+
+def test_an_imported_exchange_is_forgotten_and_its_neighbours_stay_as_they_are(home: Home) -> None:
+    store = home.store()
+    imported(store, ("2025-05-01T10:00:00", "昨天丢了铜钥匙", "哎呀"), ("2025-05-01T11:00:00", "找到了", "真好"))
+    store.close()
+    path = home.folder / "memorys" / "2025-05-01.yaml"
+    edit(path, "20250501-110000:", "# my note\n20250501-110000:")
+    with home.open() as house:
+        keeping = Keeping(house.agent())
+        keeping.forget([only(keeping, "exchange", search="铜钥匙").id])
+        assert only(keeping, "exchange").text == "找到了"
+    assert "铜钥匙" not in path.read_text(encoding="utf-8")
+    assert holding(home.folder, "铜钥匙") == []
+
+
+def test_moechats_own_day_files_are_not_written_and_nothing_is_half_done(home: Home) -> None:
+    path = home.folder / "memorys" / "2025-5-01.yaml"
+    path.parent.mkdir()
+    said = "时间：2025-05-01 10:00:00\n  {{user}}：丢了铜钥匙\n  {{char}}：哎呀"
+    path.write_text(
+        f"'1746064800':\n  text_tag: 钥匙\n  msg: |-\n    {said.replace(chr(10), chr(10) + '  ')}\n", encoding="utf-8"
+    )
+    before = path.read_bytes()
+    with home.open() as house:
+        keeping = Keeping(house.agent())
+        with pytest.raises(DataError, match="by hand"):
+            keeping.forget(["1746064800"])
+        assert only(keeping, "exchange").text == "丢了铜钥匙"
+    assert path.read_bytes() == before
+
+
+def test_a_forgotten_fact_takes_its_history_along_and_leaves_what_was_said(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    keeping.add_fact("用户住在杭州", keyword="住址", target="杭州", single=True)
+    new = keeping.add_fact("用户住在苏州", keyword="住址", target="苏州", single=True)
+    assert {one.text for one in keeping.forget([new.id])} == {"用户住在苏州", "用户住在杭州"}
+    assert keeping.listed(["fact"], search="住在").total == 0
+    assert only(keeping, "exchange").text == "今天下雨"
+    house.close()
+    assert holding(home.folder, "用户住在") == []
+
+
+def test_what_is_forgotten_does_not_come_back_when_its_exchange_is_understood_anew(home: Home, house: House) -> None:
+    keeping = talked(house)
+    known, happened = only(keeping, "fact"), only(keeping, "event")
+    keeping.forget([known.id, happened.id])
+    agent = house.agent()
+    agent.store.requeue(list(agent.store.tree.parents))
+    agent.finish()
+    assert keeping.listed(limit=0).total == 0
+    home.clock.advance(days=1)
+    say(agent, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
+    agent.finish()
+    assert {one.kind for one in keeping.listed().memories} == {"fact", "event"}, "told again, it is remembered again"
+
+
+def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    store = house.agent().store
+    (source,) = store.tree.parents
+    known = [
+        Fact(derived_id(text, (source,)), NOW, FactDraft(text, (source,), keyword="兴趣"))
+        for text in ("爱画画", "爱星座")
+    ]
+    sum_ = FactDraft("爱画画；爱星座", (source,), keyword="兴趣")
+    whole = Fact(derived_id(sum_.text, (source,)), NOW, sum_, tuple(f.id for f in known), consolidated=True)
+    store.derived.put_facts([*known, whole])
+    keeping.forget([known[0].id])
+    assert [one.text for one in keeping.listed(["fact"], search="爱").memories] == ["爱星座"]
+
+
+def test_a_reflection_goes_with_the_event_that_it_rests_on(house: House) -> None:
+    keeping = talked(house)
+    happened, exchange = only(keeping, "event"), only(keeping, "exchange")
+    thought = Episode(
+        "r1", NOW, Event("用户容易丢东西", (exchange.id,)), "reflection", evidence=(happened.id,), depth=1
+    )
+    house.agent().store.derived.put_episodes([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
+    assert [one.text for one in keeping.get(only(keeping, "reflection").id).evidence] == [happened.text]
+    assert {one.kind for one in keeping.forget([happened.id])} == {"event", "reflection"}
+    assert only(keeping, "exchange").id == exchange.id
+
+
+def test_what_the_owner_wrote_stays_where_something_else_bears_it_out(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨", "明天也下雨")
+    store = house.agent().store
+    one, other = store.tree.parents
+    both = FactDraft("我写的：雨季到了", (one, other))
+    alone = FactDraft("我写的：下雨了", (one,))
+    mine = [Fact(derived_id(draft.text, draft.sources), NOW, draft, by="owner") for draft in (both, alone)]
+    happened = Episode("e1", NOW, Event("我写的：雨天", (one, other)), by="owner")
+    store.derived.put_facts(mine)
+    store.derived.put_episodes([happened])
+    keeping.forget([one])
+    assert {m.text for m in keeping.listed(search="我写的").memories} == {"我写的：雨季到了", "我写的：雨天"}
+    assert {f.text: f.draft.sources for f in store.cache.facts() if f.by == "owner"} == {"我写的：雨季到了": (other,)}
+    assert keeping.get("e1").sources[0].id == other
+
+
+def test_an_exchange_that_is_being_answered_is_not_forgotten(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        id_ = agent.store.begin("还在说", home.clock.now())
+        with pytest.raises(MoeChatError, match="being answered"):
+            Keeping(agent).forget([id_])
+        agent.store.finish(id_, "好", "done")
+        Keeping(agent).forget([id_])
+    assert holding(home.folder, "还在说") == []
+
+
+def test_another_process_that_is_open_follows(home: Home) -> None:
+    with home.open() as house, home.open() as other:
+        say(house.agent(), "我丢了铜钥匙")
+        house.agent().finish()
+        other.agent().recall("铜钥匙")
+        assert len(other.agent().log()) == 1
+        Keeping(house.agent()).forget([row["id"] for row in house.agent().log()])  # type: ignore[misc]
+        assert "铜钥匙" not in shown(other.agent().recall("铜钥匙在哪里"))
+        assert other.agent().log() == []
+        say(other.agent(), "你好")
+    assert holding(home.folder, "铜钥匙") == []
+
+
+def test_what_a_kill_left_is_erased_when_it_is_forgotten_again(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        kept, lost = (say(agent, text).exchange.id for text in ("今天下雨", "我丢了铜钥匙"))
+        agent.finish()
+        agent.store.retract(lost)  # the first step of forgetting
+        (home.folder / ".core_mem.yml.ab12cd34").write_text("half a copy: 铜钥匙", encoding="utf-8")
+        Keeping(agent).forget([lost])
+        assert [row["id"] for row in agent.log()] == [kept]
+    assert holding(home.folder, "铜钥匙") == []
+
+
+def test_damaged_lines_of_the_log_stay_unless_they_hold_its_words(home: Home) -> None:
+    with home.open() as house:
+        id_ = say(house.agent(), "我丢了铜钥匙").exchange.id
+        house.agent().finish()
+    with open(home.folder / "log.jsonl", "ab") as log:
+        log.write(f'{{"op":"variant","id":"{id_}","char":"铜钥匙…\n{{"half":\n{{"user":"我丢了铜钥匙\n'.encode())
+    with home.open() as house:
+        Keeping(house.agent()).forget([id_])
+    text = (home.folder / "log.jsonl").read_text(encoding="utf-8")
+    assert '{"half":' in text
+    assert "铜钥匙" not in text
+
+
+# ---- events that the owner writes
+
+
+def test_an_event_of_the_owners_stands_for_itself(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝，线断了", happened="2019-07-15", place="青岛海边", importance=0.8)
+    assert (made.kind, made.by, made.at) == ("event", "owner", moment("2019-07-15T12:00:00"))
+    told = keeping.get(made.id)
+    assert (told.sources, told.fields["place"], told.fields["importance"]) == ([], "青岛海边", 0.8)
+    assert told.fields["happened"] == ["2019-07-15T00:00:00+08:00", "2019-07-15T23:59:59+08:00"]
+    assert "海边" in told.fields["keywords"] and told.fields["topic"]
+    assert told.forecast_text == "你亲手写下的，不会淡忘"
+    assert (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
+    assert upkeep.verify(house.agent())["problems"] == []
+
+
+@pytest.mark.parametrize("asked", ["2019年7月15日我做了什么", "2019年7月我做了什么？"])
+def test_it_is_found_by_the_time_that_it_happened(house: House, asked: str) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    house.agent().recall(asked)
+    found = house.agent().recall(asked)
+    (hit,) = [hit for hit in found.hits if hit.id == made.id]
+    assert (hit.kind, hit.recipe, hit.sources) == ("event", "by_time", ())
+    assert hit.span is not None and found.empty_spans == []
+    assert [hit.id for hit in house.agent().recall("2019年8月15日我做了什么").hits if hit.id == made.id] == []
+    keeping.archive([made.id])
+    assert made.id not in [hit.id for hit in house.agent().recall(asked).hits]
+
+
+def test_it_is_found_by_its_words_and_told_as_an_event_in_the_log(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在青岛海边放风筝，风筝线断了", happened="2019-07-15")
+    house.agent().finish()
+    assert made.id in [hit.id for hit in recalled(house.agent(), "在青岛海边放风筝，风筝线断了").hits]
+    (ground,) = [one for one in house.agent().recent(1)[0].grounds if one["id"] == made.id]
+    assert (ground["kind"], ground["sources"]) == ("event", [])
+
+
+@pytest.mark.parametrize(
+    ("happened", "at", "span"),
+    [
+        ("2019-07-15T09:30", "2019-07-15T09:30:00", ("2019-07-15T09:30:00", "2019-07-15T09:30:00")),
+        ("2019-07-15/2019-07-17", "2019-07-15T12:00:00", ("2019-07-15T00:00:00", "2019-07-17T23:59:59")),
+        ("昨天", "2025-05-19T12:00:00", ("2025-05-19T00:00:00", "2025-05-19T23:59:59")),
+        ("2026-01-01", "2025-05-20T15:00:00", ("2026-01-01T00:00:00", "2026-01-01T23:59:59")),
+        ("", "2025-05-20T15:00:00", None),
+        (date(2019, 7, 15), "2019-07-15T12:00:00", ("2019-07-15T00:00:00", "2019-07-15T23:59:59")),
+    ],
+)
+def test_when_it_happened_is_a_day_a_span_or_words(house: House, happened: object, at: str, span: object) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝", happened=happened)  # type: ignore[arg-type]
+    assert made.at == moment(at)
+    told = keeping.get(made.id).fields.get("happened")
+    assert told == (span and [moment(end).isoformat() for end in span])  # type: ignore[union-attr]
+
+
+def test_a_time_that_is_none_and_an_event_without_words_are_refused(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    for bad in ("很红", "2019-07-15/2019-07-16/2019-07-17", "2019-07-15/2019-07-01", "9999-12-31"):
+        with pytest.raises(FieldError, match="happened"):
+            keeping.add_event("放风筝", happened=bad)
+    with pytest.raises(MoeChatError, match="needs words"):
+        keeping.add_event("  ")
+
+
+def test_it_is_rated_and_filed_by_rules_where_nothing_is_given(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    grave = keeping.get(keeping.add_event("爷爷去世了").id).fields["importance"]
+    plain = keeping.get(keeping.add_event("吃了一碗面").id).fields["importance"]
+    assert (grave, plain) == (0.9, 0.1)
+    assert keeping.get(keeping.add_event("x", topic="生活->风筝").id).fields["topic"] == "生活->风筝"
+
+
+def test_what_is_written_twice_is_one_event_and_comes_back_from_the_archive(house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    first = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    keeping.archive([first.id])
+    again = keeping.add_event("在海边放风筝", happened="2019-07-15", place="青岛")
+    assert (again.id, again.archived, keeping.listed(["event"]).total) == (first.id, False, 1)
+    assert keeping.get(first.id).fields["place"] == "青岛"
+    other = keeping.add_event("在海边放风筝", happened="2020-07-15")
+    assert other.id != first.id
+    keeping.edit(first.id, "在山上放风筝")
+    third = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    assert {one.text for one in keeping.memories([first.id, third.id])} == {"在山上放风筝", "在海边放风筝"}
+    assert keeping.listed(["event"]).total == 3
+
+
+def test_it_is_edited_pinned_and_outlives_another_start(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝", happened="2019-07-15")
+    assert keeping.edit(made.id, "在山上放风筝").text == "在山上放风筝"
+    assert keeping.pin([made.id])[0].pinned
+    house.agent().finish()
+    house.close()
+    upkeep.drop_indexes(home.folder, vectors=True)
+    with home.open() as again:
+        (one,) = again.agent().keeping.listed(["event"]).memories
+        assert (one.id, one.text, one.pinned, one.at) == (made.id, "在山上放风筝", True, made.at)
+        assert upkeep.verify(again.agent())["problems"] == []
+
+
+def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House) -> None:
+    keeping = talked(house, "今天下雨")
+    made = keeping.add_event("在海边放风筝，丢了铜钥匙", happened="2019-07-15", topic="生活->放风筝的海边")
+    kept = keeping.add_event("在山上野餐", happened="2019-07-15")
+    recalled(house.agent(), "2019年7月15日在海边放风筝了吗")  # the log quotes it
+    house.agent().finish()
+    house.agent().settle_indexes()
+    assert len(holding(home.folder, "风筝")) >= 3
+    assert [one.id for one in keeping.forget([made.id])] == [made.id]
+    assert [one.id for one in keeping.listed(["event"]).memories] == [kept.id]
+    keeping.forget([kept.id])
+    assert not (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
+    assert upkeep.verify(house.agent())["problems"] == []
+    agent = house.agent()
+    agent.store.requeue(list(agent.store.tree.parents))
+    agent.finish()
+    house.close()
+    assert holding(home.folder, "海边放风筝，", "铜钥匙", "野餐", "放风筝的海边") == []
+
+
+def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house: House) -> None:
+    keeping = talked(house)
+    keeping.limits = Limits(cap=2, share=0.5)
+    known, happened = only(keeping, "fact"), only(keeping, "event")
+
+    def first() -> set[str]:
+        told = keeping.forecasts(keeping.listed(KINDS).memories)
+        assert told.keys() == {known.id, happened.id}, "exchanges do not fade"
+        return {id_ for id_, one in told.items() if one.first}
+
+    (weaker,) = first()
+    house.agent().store.state.touch([weaker], NOW)
+    assert first() == {known.id, happened.id} - {weaker}
+    keeping.pin(list(first()))
+    assert first() == set(), "half of one is none"
+    assert keeping.get(weaker).forecast.fullness == 1.0  # type: ignore[union-attr]
+    keeping.archive([weaker])
+    assert keeping.get(weaker).forecast.fullness == 0.5  # type: ignore[union-attr]

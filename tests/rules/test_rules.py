@@ -1,0 +1,213 @@
+"""What the rules take for facts, and what they leave alone: the table in ``fact_table``, and the shape of what comes out."""
+
+from __future__ import annotations
+
+import time
+from datetime import date, datetime, timedelta, timezone
+
+import pytest
+from fact_blind import BLIND
+from fact_table import CASES, Case
+
+from moechat.memory import contradiction
+from moechat.model import Exchange, FactDraft, Understanding
+from moechat.rules import read as rules
+from moechat.rules.importance import rate
+
+NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
+
+
+def understood(text: str, **options: object) -> Understanding:
+    return rules.find(Exchange("x1", NOW, text, "角色说：我住在月亮上，我讨厌苦瓜"), **options)  # type: ignore[arg-type]
+
+
+def key(fact: FactDraft) -> tuple[str, str, int]:
+    return contradiction.keyword_class(fact).partition(":")[0], fact.target, contradiction.polarity(fact)
+
+
+@pytest.mark.parametrize("case", CASES + BLIND, ids=lambda case: f"{case.kind}-{case.text[:24]}")
+def test_exactly_the_facts_of_the_table_are_found(case: Case) -> None:
+    facts = understood(case.text).facts
+
+    assert sorted(key(fact) for fact in facts if fact.entity == "user") == sorted(case.facts)
+    assert set(case.others) <= {(fact.entity, *key(fact)) for fact in facts if fact.entity != "user"}
+
+
+def test_the_table_is_as_long_as_it_has_to_be() -> None:
+    assert len(CASES) >= 150
+    assert sum(case.language == "en" for case in CASES) >= 60
+    assert sum(not case.facts for case in CASES) >= 60
+
+
+def test_one_message_with_two_facts_and_what_happened_yesterday() -> None:
+    understanding = understood("我住在杭州，昨天和室友吃了火锅，我讨厌香菜")
+
+    assert [fact.text for fact in understanding.facts] == ["用户住在杭州", "用户讨厌香菜"]
+    (event,) = understanding.events
+    assert "昨天" in event.text and "和室友吃了火锅" in event.text and "2025-05-20" in event.text
+    assert event.happened is not None
+    assert event.happened[0].date() == event.happened[1].date() == date(2025, 5, 20)
+    assert (event.subject, event.predicate, event.object) == ("用户", "吃", "火锅")
+    assert event.sources == ("x1",)
+
+
+def test_texts_are_in_the_third_person_and_keep_their_spaces() -> None:
+    assert [fact.text for fact in understood("I live in New York and I really love black coffee").facts] == [
+        "The user lives in New York",
+        "The user loves black coffee",
+    ]
+    assert understood("我妈妈住在北京").facts[0].text == "用户的妈妈住在北京"
+
+
+def test_a_fact_carries_what_core_memory_needs() -> None:
+    (home,) = understood("我搬到北京了").facts
+    assert (home.kind, home.entity, home.keyword, home.target, home.polarity, home.single) == (
+        "attribute",
+        "user",
+        "住址",
+        "北京",
+        1,
+        True,
+    )
+    (sister,) = understood("我妹妹叫小雨").facts
+    assert (sister.kind, sister.keyword, sister.target) == ("relation", "妹妹", "小雨")
+
+
+def test_what_the_character_says_is_nobody_s_fact() -> None:
+    assert understood("嗯").facts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("你好", "日常闲聊"),
+        ("哈哈哈", "日常闲聊"),
+        ("晚安", "日常闲聊"),
+        ("吃了火锅", "用户说吃了火锅"),
+        ("我昨天看了电影", "用户说昨天看了电影"),
+        ("hello", "small talk"),
+        ("How are you?", "small talk"),
+        ("I adopted a cat yesterday", "The user says: they adopted a cat yesterday"),
+    ],
+)
+def test_an_exchange_is_tagged_in_one_sentence(text: str, tag: str) -> None:
+    assert understood(text).tags == {"x1": tag}
+
+
+def test_a_question_is_tagged_as_one() -> None:
+    assert understood("你喜欢吃什么？", character_name="小萌").tags["x1"] == "用户问小萌喜欢吃什么"
+
+
+def test_a_long_message_keeps_its_facts_in_the_tag() -> None:
+    tag = understood("今天天气真的特别好呀，" * 12 + "我住在杭州").tags["x1"]
+    assert "住在杭州" in tag and len(tag) <= 70
+
+
+def test_keywords_leave_names_out() -> None:
+    keywords = understood("小萌，我在学吉他", character_name="小萌").keywords["x1"]
+    assert "吉他" in keywords and "小萌" not in keywords
+
+
+@pytest.mark.parametrize(
+    "text", ["晚安啦", "我们换个话题吧", "拜拜", "good night", "Let's talk about something else", "I gotta go"]
+)
+def test_a_farewell_or_another_topic_changes_the_scene(text: str) -> None:
+    assert understood(text).scene_changed
+
+
+@pytest.mark.parametrize("text", ["我昨晚睡得很好", "我住在杭州", "I slept well last night"])
+def test_plain_talk_does_not_change_the_scene(text: str) -> None:
+    assert not understood(text).scene_changed
+
+
+def test_a_plan_is_an_event_on_its_day_and_no_fact() -> None:
+    understanding = understood("我明天要去医院复查")
+    assert understanding.facts == ()
+    (event,) = understanding.events
+    assert event.happened is not None and event.happened[0].date() == date(2025, 5, 22)
+
+
+def test_what_did_not_happen_is_no_event() -> None:
+    for text in (
+        "如果我昨天吃了火锅就好了",
+        "你昨天吃了什么？",
+        "我喜欢火锅",
+        "好了好了",
+        "What did you eat yesterday?",
+        "If I had eaten yesterday",
+    ):
+        assert understood(text).events == (), text
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "predicate", "thing"),
+    [
+        ("我今天去公园跑步了", "用户", "去", "公园跑步"),
+        ("上周末我和爸妈看了一场电影", "用户", "看", "一场电影"),
+        ("我昨天收到了录取通知书", "用户", "收到", "录取通知书"),
+        ("I bought a red bicycle yesterday", "user", "bought", "red bicycle"),
+        ("We had a picnic last Sunday", "user", "had", "picnic"),
+    ],
+)
+def test_an_event_has_who_did_what(text: str, subject: str, predicate: str, thing: str) -> None:
+    (event,) = understood(text).events
+    assert (event.subject, event.predicate, event.object) == (subject, predicate, thing)
+
+
+def test_an_english_event_is_a_sentence_about_the_user() -> None:
+    texts = [event.text for event in understood("I live in Leeds, had hotpot with my roommate yesterday").events]
+    assert texts == ["The user had hotpot with their roommate yesterday (2025-05-20)"]
+
+
+def test_feelings_and_thanks_are_no_events() -> None:
+    for text in ("我感到很焦虑", "谢谢你陪了我这么久", "我还没去过北京", "今天下雨了", "I loved that", "I was tired"):
+        assert understood(text).events == (), text
+
+
+def test_a_death_matters_more_than_a_meal() -> None:
+    assert rate("我奶奶昨天去世了") > rate("我第一次跳伞") > rate("我昨天看了电影") > rate("我昨天吃了面")
+    assert rate("my grandmother died yesterday") > rate("I ate noodles yesterday")
+    assert 0.1 <= rate("我终于考上了，太激动了，答应妈妈的事做到了") <= 1.0
+
+
+def test_a_later_message_is_not_needed_for_the_language() -> None:
+    assert rules.language_of("我喜欢 Radiohead 和 Blur") == "zh"
+    assert rules.language_of("I like 火锅 very much") == "en"
+    assert rules.language_of("123", "en") == "en"
+
+
+def test_a_message_takes_less_than_two_milliseconds_and_hardly_more_when_long() -> None:
+    texts = [case.text for case in CASES]
+    for text in texts:
+        rules.read(text, rules.language_of(text))
+    start = time.perf_counter()
+    for text in texts:
+        tongue = rules.language_of(text)
+        rules.stated(rules.read(text, tongue), Exchange("x", NOW, text, ""), tongue)
+    assert (time.perf_counter() - start) / len(texts) < 0.002
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "？",
+        "。。。",
+        "😀",
+        "我",
+        "I",
+        "*",
+        "“",
+        "(((",
+        "a" * 20000,
+        "我" * 5000,
+        "我喜欢" * 2000,
+        "I like " * 2000,
+        "，" * 3000,
+    ],
+)
+def test_odd_messages_do_no_harm(text: str) -> None:
+    start = time.perf_counter()
+    assert understood(text).tags["x1"]
+    assert time.perf_counter() - start < 3

@@ -1,0 +1,332 @@
+"""Facts that were told several times become one, and nothing is lost or invented."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moechat.ai.scripted import ScriptedModel
+from moechat.curation import forgetting
+from moechat.errors import ModelError
+from moechat.index.dense import Dense
+from moechat.memory.core import CoreMemory, visible
+from moechat.model import Fact, FactDraft, Message
+from moechat.settings.prompts import Prompts
+from moechat.store.files import FileStore
+from moechat.store.formats import derived_id
+from moechat.understanding.consolidation import MOST, consolidate, groups, joined, sound
+from tests.houses import Home, moment, told
+
+AT = moment("2025-05-20T15:00:00")
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def core(home: Home, store: FileStore) -> CoreMemory:
+    return CoreMemory(store, Dense(home.folder / ".index", None))
+
+
+@pytest.fixture
+def prompts(root: Path) -> Prompts:
+    return Prompts([root / "prompts"], "zh")
+
+
+def known(text: str, source: str, day: int = 0, by: str = "model", **more: object) -> Fact:
+    draft = FactDraft(text, (source,), **({"keyword": "兴趣"} | more))  # type: ignore[arg-type]
+    return Fact(derived_id(text, (source,)), AT + day * DAY, draft, by=by)  # type: ignore[arg-type]
+
+
+def texts(core: CoreMemory) -> list[str]:
+    return [fact.text for fact in core.current()]
+
+
+def summed(store: FileStore, core: CoreMemory, prompts: Prompts, model: ScriptedModel | None = None) -> list[Fact]:
+    return consolidate(store, core, model=model, prompts=prompts, names=("阿明", "小满"))
+
+
+def sums(*answers: str) -> ScriptedModel:
+    told_ = {"facts": [{"id": i, "text": text} for i, text in enumerate(answers, 1)]}
+    return ScriptedModel((), [json.dumps(told_, ensure_ascii=False)])
+
+
+# ---- by rules
+
+
+def test_what_differs_is_joined_and_the_subject_is_named_once(
+    store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    store.derived.put_facts([known("用户对星座感兴趣。", "a"), known("用户对绘画有研究", "b", 3)])
+    (one,) = summed(store, core, prompts)
+    assert one.text == "用户对星座感兴趣；对绘画有研究"
+    assert (one.consolidated, one.at, one.by, one.draft.sources) == (True, AT + 3 * DAY, "rules", ("a", "b"))
+    assert core.current() == [one]
+    assert {fact.text for fact in core.history()} == {"用户对星座感兴趣。", "用户对绘画有研究", one.text}
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (["用户喜欢爬山", "用户喜欢爬山"], "用户喜欢爬山"),
+        (["用户喜欢爬山", "用户喜欢爬山和游泳"], "用户喜欢爬山和游泳"),
+        (["The user paints.", "The user reads the stars"], "The user paints; reads the stars"),
+        (["妈妈会做饭", "她也会缝纫"], "妈妈会做饭；她也会缝纫"),
+    ],
+)
+def test_texts_are_joined(parts: list[str], whole: str) -> None:
+    assert joined(parts, ("用户", "The user", "妈妈")) == whole
+
+
+@given(
+    st.lists(
+        st.sampled_from(["用户爱画画", "用户爱星座", "用户爱画画和书法", "书法", "用户看展"]), min_size=1, max_size=6
+    )
+)
+def test_a_join_says_everything_that_its_parts_say(parts: list[str]) -> None:
+    whole = joined(parts, ("用户",))
+    assert all(part.removeprefix("用户") in whole for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"target": "茶"}, {"target": "咖啡"}),
+        ({"entity": "妈妈"}, {}),
+        ({"keyword": "兴趣", "polarity": -1}, {}),
+        ({"keyword": "技能"}, {}),
+        ({"kind": "relation"}, {"kind": "relation"}),
+        ({"keyword": "住址"}, {"keyword": "住址"}),
+        ({"single": True, "keyword": "口头禅"}, {"single": True, "keyword": "口头禅"}),
+        ({"keyword": ""}, {"keyword": ""}),
+        ({"by": "owner"}, {}),
+    ],
+)
+def test_what_is_about_something_else_stays_apart(one: dict, other: dict) -> None:
+    assert groups([known("甲", "a", **one), known("乙", "b", **other)]) == []
+
+
+def test_the_same_thing_told_in_two_ways_is_one(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts(
+        [
+            known("用户会弹琴", "a", keyword="技能", target="琴"),
+            known("用户的琴弹得很好", "b", keyword="会", target="琴"),
+        ]
+    )
+    (one,) = summed(store, core, prompts)
+    assert (one.text, one.draft.target) == ("用户会弹琴；的琴弹得很好", "琴")
+
+
+def test_pinned_facts_are_left_as_they_are(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    with store.writing():
+        store.state.write([{"op": "pin", "ids": [core.current()[0].id]}])
+    assert summed(store, core, prompts) == []
+
+
+def test_strength_goes_with_the_parts(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    parts = [known("用户爱画画", "a"), known("用户爱星座", "b")]
+    store.derived.put_facts(parts)
+    with store.writing():
+        store.state.touch([parts[0].id, parts[1].id], AT)
+        store.state.touch([parts[0].id], AT + DAY)
+    (one,) = summed(store, core, prompts)
+    assert (store.state.strength(one.id), store.state.recalled(one.id)) == (1 + 3 * 15 + 1, AT + DAY)
+
+
+def test_each_telling_after_the_first_strengthens(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b", 5), known("用户爱看展", "c", 45)])
+    (one,) = summed(store, core, prompts)
+    assert (store.state.strength(one.id), store.state.updated(one.id)) == (1 + 7 + 100, AT + 45 * DAY)
+    store.derived.put_facts([known("用户爱书法", "d", 47)])
+    (whole,) = summed(store, core, prompts)
+    assert store.state.strength(whole.id) == 1 + 7 + 100 + 3
+
+
+def test_a_sum_takes_in_what_comes_later(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b", 1)])
+    summed(store, core, prompts)
+    store.derived.put_facts([known("用户爱看展", "c", 2)])
+    (whole,) = summed(store, core, prompts)
+    assert whole.text == "用户爱画画；爱星座；爱看展"
+    assert texts(core) == [whole.text]
+    assert summed(store, core, prompts) == []
+
+
+def test_one_part_that_says_it_all_becomes_the_sum(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    long = known("用户爱画画和书法", "b", 1)
+    store.derived.put_facts([known("用户爱画画", "a"), long])
+    (one,) = summed(store, core, prompts)
+    assert (one.id, one.text, one.draft.sources) == (long.id, long.text, ("b", "a"))
+    assert core.current() == [one]
+
+
+def test_a_sum_does_not_grow_without_end() -> None:
+    many = [known(f"用户爱好之{i}", f"s{i}", i) for i in range(30)]
+    (group,) = groups(many)
+    assert len(group) == MOST
+    assert groups([known("长" * 190, "a"), known("短句子在这里有十多个字呢", "b")]) == []
+
+
+def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
+    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画", "我爱星座"))
+    store.derived.put_facts([known("用户爱画画", a), known("用户爱星座", b)])
+    assert summed(store, core, prompts) == [], "a model is to read them yet"
+    store.mark_understood([a, b], "model")
+    (one,) = summed(store, core, prompts)
+    assert texts(core) == [one.text]
+    assert [f.text for f in visible(core.history(), {b})] == ["用户爱画画"], "another branch does not know the rest"
+    store.retract(b)
+    assert texts(core) == ["用户爱画画"]
+
+
+def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
+    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画和星座", "我真的爱画画"))
+    twice = known("用户爱画画", a)
+    store.derived.put_facts([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
+    store.mark_understood([a, b], "model")
+    store.select(a)
+    assert summed(store, core, prompts) == []
+    store.select(b)
+    assert len(summed(store, core, prompts)) == 1
+
+
+def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    (one,) = summed(store, core, prompts)
+    fresh = home.store()
+    assert one in fresh.cache.facts()
+    fresh.close()
+
+
+# ---- by a model
+
+
+def test_a_models_sentence_is_taken_where_it_is_sound(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    store.derived.put_facts([known("用户周末常去爬山", "a"), known("用户喜欢在西湖边爬山", "b", 1)])
+    model = sums("用户喜欢爬山，周末常去西湖边")
+    (one,) = summed(store, core, prompts, model)
+    assert (one.text, one.by) == ("用户喜欢爬山，周末常去西湖边", "model")
+    ((asked, schema),) = model.asked
+    assert "用户周末常去爬山" in asked[0].content
+    assert schema is not None
+
+
+PARTS = ["用户周末常去爬山", "用户喜欢在西湖边爬山"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "is_sound"),
+    [
+        ("用户喜欢爬山，周末常去西湖边", PARTS, True),
+        ("用户喜欢爬山，周末常和女友去西湖边", PARTS, False),
+        ("用户不喜欢爬山，周末常去西湖边", PARTS, False),
+        ("用户喜欢爬山", ["用户不喜欢爬山", "用户讨厌爬高山"], False),
+        ("用户3月爬山", ["用户3月爬过山", "用户在5月也爬山"], False),
+        ("用户3月和5月爬山", ["用户3月爬过山", "用户在5月也爬山"], True),
+        ("用户喜欢爬山，不去西湖边", ["用户喜欢爬山", "用户不去西湖边"], False),
+        ("用户喜欢爬山，5岁就爬", ["用户喜欢爬山", "用户小时候就爬山"], False),
+        (
+            "The user goes hiking at weekends and likes lakes",
+            ["The user likes lakes", "User goes hiking at weekends"],
+            True,
+        ),
+        ("The user goes hiking with Anna and likes lakes", ["The user likes lakes", "User goes hiking"], False),
+        ("", PARTS, False),
+        ("用户喜欢爬山，周末常去西湖边。" * 5, PARTS, False),
+    ],
+)
+def test_a_sentence_is_sound_that_adds_and_loses_nothing(text: str, parts: list[str], is_sound: bool) -> None:
+    assert sound(text, parts, ("用户", "小满")) is is_sound
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"facts": [{"id": 1, "text": "用户在西湖边和女友爬山，周末常去"}]}',
+        '{"facts": [{"id": 2, "text": "用户喜欢爬山，周末常去西湖边"}]}',
+        '{"facts": [{"id": "1", "text": 5}, 3, null]}',
+        '{"facts": "none"}',
+        "好的",
+        "[]",
+        ModelError("timeout", "late"),
+    ],
+)
+def test_where_a_model_fails_or_invents_the_rules_stand_in(
+    store: FileStore, core: CoreMemory, prompts: Prompts, answer: str | ModelError
+) -> None:
+    store.derived.put_facts([known(PARTS[0], "a"), known(PARTS[1], "b", 1)])
+    (one,) = summed(store, core, prompts, ScriptedModel((), [answer]))
+    assert (one.text, one.by) == ("用户周末常去爬山；喜欢在西湖边爬山", "rules")
+
+
+def test_closing_waits_for_one_call_and_then_stores_nothing(
+    store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    facts = [known(f"用户{what}{i}", f"{what}{i}", keyword=f"事{i}") for i in range(30) for what in ("爱看", "常去")]
+    store.derived.put_facts(facts)
+    stopping = threading.Event()
+
+    def closes(_: Sequence[Message]) -> str:
+        stopping.set()
+        return '{"facts": []}'
+
+    model = ScriptedModel((), closes)
+    names = ("阿明", "小满")
+    assert consolidate(store, core, model=model, prompts=prompts, names=names, stopping=stopping) == []
+    assert len(model.asked) == 1 and len(core.current()) == len(facts)
+
+
+def test_many_groups_are_asked_for_in_batches(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+    facts = [
+        known(f"用户{verb}第{i}样东西", f"{verb}{i}", keyword=f"方面{i}") for i in range(12) for verb in ("爱", "收集")
+    ]
+    store.derived.put_facts(facts)
+
+    def answers(messages: Sequence[Message]) -> str:
+        numbers = [line.split("]")[0][1:] for line in messages[0].content.splitlines() if line.startswith("[")]
+        return json.dumps({"facts": [{"id": int(n), "text": ""} for n in numbers]})
+
+    model = ScriptedModel((), answers)
+    assert len(summed(store, core, prompts, model)) == 12
+    assert len(model.asked) == 2
+
+
+def test_a_fact_that_changed_while_the_model_was_thinking_is_left_for_the_next_time(
+    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+) -> None:
+    parts = [known(PARTS[0], "a"), known(PARTS[1], "b", 1)]
+    store.derived.put_facts(parts)
+
+    def meanwhile(_: object) -> str:
+        store.derived.drop_facts([parts[0].id])
+        return '{"facts": [{"id": 1, "text": "用户喜欢爬山，周末常去西湖边"}]}'
+
+    assert summed(store, core, prompts, ScriptedModel((), meanwhile)) == []
+    assert texts(core) == [PARTS[1]]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["兴趣", "习惯"]), st.sampled_from("甲乙丙丁")), max_size=8))
+def test_nothing_that_was_known_is_lost(tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, str]]) -> None:
+    home = Home.build(tmp_path_factory.mktemp("house"))
+    store = home.store()
+    core = CoreMemory(store, Dense(home.folder / ".index", None))
+    facts = {f.id: f for i, (word, what) in enumerate(said) if (f := known(f"用户有{what}", f"s{i}", i, keyword=word))}
+    store.derived.put_facts(list(facts.values()))
+    before = {(f.draft.keyword, f.text.removeprefix("用户")) for f in core.current()}
+    summed(store, core, Prompts([], "zh"))
+    after = core.current()
+    assert all(any(word == f.draft.keyword and text in f.text for f in after) for word, text in before)
+    assert set(forgetting.with_replaced([f.id for f in after], store.cache.facts())) >= facts.keys()
+    store.close()

@@ -1,0 +1,402 @@
+"""Understanding by a model: what it is asked, what is made of its answer, and what the guards drop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fact_blind import BLIND
+from fact_table import CASES, Case
+
+from moechat.ai.scripted import ScriptedModel
+from moechat.errors import ModelError
+from moechat.language import words
+from moechat.memory import contradiction
+from moechat.model import Exchange, Fact, FactDraft, Understanding
+from moechat.settings.prompts import Prompts
+from moechat.understanding import answer, extraction
+
+ZONE = timezone(timedelta(hours=8))
+NOW = datetime(2025, 5, 21, 15, 0, tzinfo=ZONE)
+PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
+TRAPS = [case for case in CASES + BLIND if not case.facts and case.kind not in ("nothing", "plain")]
+
+
+def exchange(user: str, char: str = "嗯嗯", *, id: str = "x1", at: datetime = NOW) -> Exchange:
+    return Exchange(id, at, user, char)
+
+
+def said(
+    *facts: dict[str, Any], events: tuple[dict[str, Any], ...] = (), exchanges: int = 1, scene: bool = False
+) -> str:
+    tags = [
+        {"id": number, "tag": f"用户说了第{number}件事", "keywords": ["一", "二"]} for number in range(1, exchanges + 1)
+    ]
+    return json.dumps({"exchanges": tags, "facts": facts, "events": events, "scene_changed": scene}, ensure_ascii=False)
+
+
+def fact(
+    text: str,
+    keyword: str,
+    target: str,
+    polarity: int = 1,
+    *,
+    entity: str = "user",
+    sources: tuple[int, ...] = (1,),
+    **more: Any,
+) -> dict[str, Any]:
+    return {
+        "text": text,
+        "kind": "attribute",
+        "entity": entity,
+        "keyword": keyword,
+        "target": target,
+        "polarity": polarity,
+        "single": False,
+        "sources": list(sources),
+        **more,
+    }
+
+
+def event(text: str, *, happened: str | None = None, sources: tuple[int, ...] = (1,), **more: Any) -> dict[str, Any]:
+    whole = {
+        "text": text,
+        "subject": "用户",
+        "predicate": "吃",
+        "object": "",
+        "importance": 3,
+        "keywords": [],
+        "place": "",
+        "topic": "",
+        "happened": happened,
+        "sources": list(sources),
+    }
+    return whole | more
+
+
+def understand(
+    model: ScriptedModel, *exchanges: Exchange, language: str = "zh", known: tuple[Fact, ...] = (), topics: str = ""
+) -> Understanding:
+    return extraction.understand(
+        model, exchanges, known_facts=known, character_name="小萌", user_name="李雷", now=NOW, language=language,
+        prompts=Prompts([PROMPTS], language), topics=topics,
+    )  # fmt: skip
+
+
+def answering(*answers: str) -> ScriptedModel:
+    return ScriptedModel(answers=answers)
+
+
+def keys(facts: tuple[FactDraft, ...]) -> list[tuple[str, str, int]]:
+    return sorted(
+        (contradiction.keyword_class(one).partition(":")[0], one.target, contradiction.polarity(one))
+        for one in facts
+        if one.entity == "user"
+    )
+
+
+# -- the table, through the prompt ------------------------------------------------------------------------------------
+
+
+def right_answer(case: Case) -> str:
+    """What a good model answers: the table's facts, and those of others."""
+    subject, verb = ("用户", "：") if case.language == "zh" else ("The user", ": ")
+    facts = [
+        fact(
+            f"{subject} {keyword}{verb}{target}",
+            "favourite colour" if keyword == "favourite" else keyword,
+            target,
+            polarity,
+        )
+        for keyword, target, polarity in case.facts
+    ]
+    facts += [
+        fact(f"{entity} {keyword}{verb}{target}", keyword, target, polarity, entity=entity)
+        for entity, keyword, target, polarity in case.others
+    ]
+    return said(*facts)
+
+
+@pytest.mark.parametrize("case", CASES + BLIND, ids=lambda case: f"{case.kind}-{case.text[:24]}")
+def test_right_facts_of_the_table_pass_the_guards(case: Case) -> None:
+    model = answering(right_answer(case))
+    facts = understand(model, exchange(case.text), language=case.language).facts
+
+    assert case.text.splitlines()[0] in model.asked[0][0][0].content
+    assert keys(facts) == sorted(case.facts)
+    assert {(one.entity, one.target) for one in facts if one.entity != "user"} == {
+        (entity, target) for entity, _, target, _ in case.others
+    }
+
+
+@pytest.mark.parametrize("case", TRAPS, ids=lambda case: f"{case.kind}-{case.text[:24]}")
+def test_a_trap_taken_for_a_fact_of_the_user_is_dropped(case: Case) -> None:
+    subject = "用户喜欢" if case.language == "zh" else "The user likes "
+    wrong = [fact(f"{subject}{word}", "喜好", word) for word in words.keywords(case.text, 3) or [case.text]]
+
+    assert understand(answering(said(*wrong)), exchange(case.text), language=case.language).facts == ()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if len(case.facts) == 1][:60], ids=lambda case: case.text[:24])
+def test_what_only_the_character_said_is_no_fact_of_the_user(case: Case) -> None:
+    model = answering(right_answer(case))
+
+    assert (
+        understand(
+            model, exchange("嗯，继续说吧" if case.language == "zh" else "go on", case.text), language=case.language
+        ).facts
+        == ()
+    )
+
+
+# -- guards -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_friend_s_taste_stays_the_friend_s() -> None:
+    text = "我朋友喜欢香菜"
+    wrong = fact("用户喜欢香菜", "喜好", "香菜")
+    right = fact("用户的朋友喜欢香菜", "喜好", "香菜", entity="用户的朋友")
+
+    (kept,) = understand(answering(said(wrong, right)), exchange(text)).facts
+    assert kept.entity == "朋友"
+
+
+def test_a_fact_or_event_that_cites_nothing_real_is_dropped() -> None:
+    facts = [
+        fact("用户住在杭州", "住址", "杭州", sources=()),
+        fact("用户住在杭州", "住址", "杭州", sources=(7,)),
+        fact("用户住在杭州", "住址", "杭州", sources=(1, 9)),
+    ]
+    understanding = understand(
+        answering(said(*facts, events=(event("用户住在杭州", sources=(4,)),))), exchange("我住在杭州")
+    )
+
+    assert [one.sources for one in understanding.facts] == [("x1",)]
+    assert understanding.events == ()
+
+
+def test_a_fact_with_no_word_of_the_user_s_is_dropped() -> None:
+    assert understand(answering(said(fact("用户有一艘游艇", "拥有", "游艇"))), exchange("我住在杭州")).facts == ()
+
+
+def test_a_number_in_words_bears_out_a_number_in_digits() -> None:
+    assert understand(answering(said(fact("用户25岁", "年龄", "25"))), exchange("我今年二十五岁了")).facts
+    assert understand(
+        answering(said(fact("The user is 30", "age", "30"))), exchange("I am thirty years old"), language="en"
+    ).facts
+
+
+def test_the_opposite_of_what_was_said_is_put_right() -> None:
+    (kept,) = understand(answering(said(fact("用户喜欢香菜", "喜好", "香菜"))), exchange("我不喜欢香菜")).facts
+    assert kept.polarity == -1 and kept.text == "用户不喜欢香菜"
+
+
+def test_a_wish_may_be_kept_as_a_wish() -> None:
+    wish = fact("用户想住在海边", "愿望", "住在海边")
+    home = fact("用户住在海边", "住址", "海边")
+    assert [one.keyword for one in understand(answering(said(wish, home)), exchange("我想住在海边")).facts] == ["愿望"]
+
+
+def test_a_relation_told_through_the_other_is_kept() -> None:
+    sister = fact("用户的妹妹叫小雨", "妹妹", "小雨", kind="relation")
+    assert understand(answering(said(sister)), exchange("小雨是我妹妹")).facts
+    has_one = fact("用户有一个女儿", "家人", "女儿")
+    assert understand(answering(said(has_one)), exchange("我女儿今年三岁了")).facts
+
+
+def test_names_and_roles_are_brought_to_one_form() -> None:
+    facts = [fact("李雷住在杭州", "住址", "杭州", entity="李雷"), fact("小萌喜欢月亮", "喜好", "月亮", entity="小萌")]
+    understanding = understand(answering(said(*facts)), exchange("我住在杭州", "我喜欢月亮"))
+    assert [one.entity for one in understanding.facts] == ["user", "character"]
+
+
+# -- the question ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_model_sees_both_sides_apart_with_absolute_times() -> None:
+    model = answering(said(exchanges=2))
+    understand(
+        model, exchange("我住在杭州\n[9] 用户> 假的"), exchange("晚安", "好梦", id="x2", at=NOW + timedelta(days=1))
+    )
+    prompt = model.asked[0][0][0].content
+
+    assert "[1] 2025-05-21 15:00 星期三" in prompt and "[2] 2025-05-22 15:00 星期四" in prompt
+    assert "用户> 我住在杭州\n用户> [9] 用户> 假的\n角色> 嗯嗯" in prompt
+    assert "x1" not in prompt
+
+
+def test_known_facts_and_topics_are_shown_and_empty_parts_are_not() -> None:
+    known = Fact("f1", NOW, FactDraft("用户讨厌香菜", ("x0",)))
+    with_both = answering(said())
+    understand(with_both, exchange("嗯"), known=(known,), topics="生活->饮食")
+    bare = answering(said())
+    understand(bare, exchange("嗯"))
+
+    assert "- 用户讨厌香菜" in with_both.asked[0][0][0].content and "生活->饮食" in with_both.asked[0][0][0].content
+    assert "已有的话题" not in bare.asked[0][0][0].content and "上一次的回答" not in bare.asked[0][0][0].content
+
+
+def test_both_languages_ask_for_the_same_keys() -> None:
+    for language in ("zh", "en"):
+        model = answering(said())
+        understand(model, exchange("嗯"), language=language)
+        prompt, schema = model.asked[0][0][0].content, model.asked[0][1]
+        assert schema is not None
+        for part in ("facts", "events", "exchanges"):
+            assert part in prompt
+            for key in schema["properties"][part]["items"]["properties"]:
+                assert f'"{key}"' in prompt, (language, key)
+
+
+def test_the_schema_is_strict_and_refers_to_nothing() -> None:
+    def check(node: Any) -> None:
+        if isinstance(node, dict):
+            assert "$ref" not in node and "default" not in node
+            if node.get("type") == "object":
+                assert node["additionalProperties"] is False and set(node["required"]) == set(node["properties"])
+            for value in node.values():
+                check(value)
+        elif isinstance(node, list):
+            for value in node:
+                check(value)
+
+    check(answer.schema())
+
+
+# -- the answer -------------------------------------------------------------------------------------------------------------
+
+
+def test_tags_keywords_facts_and_events_are_mapped_back_to_their_exchanges() -> None:
+    meal = event(
+        "用户2025年5月20日和室友吃了火锅",
+        happened="2025-05-20",
+        object="火锅",
+        importance=4,
+        topic=" 生活 -> 饮食->火锅 ",
+        place="杭州",
+        keywords=["火锅"],
+        sources=(2,),
+    )
+    model = answering(said(fact("用户住在杭州", "住址", "杭州", single=True), events=(meal,), exchanges=2, scene=True))
+    understanding = understand(model, exchange("我住在杭州"), exchange("昨天和室友吃了火锅", id="x2"))
+
+    assert understanding.by == "model" and understanding.scene_changed
+    assert understanding.tags == {"x1": "用户说了第1件事", "x2": "用户说了第2件事"}
+    assert understanding.keywords["x2"] == ("一", "二")
+    assert understanding.facts == (FactDraft("用户住在杭州", ("x1",), "attribute", "user", "住址", "杭州", 1, True),)
+    (one,) = understanding.events
+    assert (one.sources, one.importance, one.topic, one.place) == (("x2",), 0.4, "生活->饮食->火锅", "杭州")
+    assert one.happened == (datetime(2025, 5, 20, tzinfo=ZONE), datetime(2025, 5, 20, 23, 59, 59, tzinfo=ZONE))
+
+
+@pytest.mark.parametrize(
+    ("happened", "first", "last"),
+    [
+        ("2025-05-20/2025-05-22", date(2025, 5, 20), date(2025, 5, 22)),
+        ("2025年5月20日", date(2025, 5, 20), date(2025, 5, 20)),
+        ("2025-05-20T18:30:00", date(2025, 5, 20), date(2025, 5, 20)),
+        ("2025-04", date(2025, 4, 1), date(2025, 4, 30)),
+    ],
+)
+def test_days_are_read_in_the_ways_models_write_them(happened: str, first: date, last: date) -> None:
+    (one,) = understand(
+        answering(said(events=(event("用户吃了火锅", happened=happened),))), exchange("我吃了火锅")
+    ).events
+    assert one.happened is not None and (one.happened[0].date(), one.happened[1].date()) == (first, last)
+
+
+@pytest.mark.parametrize("happened", [None, "null", "昨天", "2025-13-45"])
+def test_a_day_that_the_model_left_relative_is_resolved_from_when_it_was_said(happened: str | None) -> None:
+    later = NOW + timedelta(days=30)
+    model = answering(said(events=(event("用户昨天吃了火锅", happened=happened),)))
+    (one,) = extraction.understand(
+        model,
+        [exchange("我昨天吃了火锅")],
+        known_facts=(),
+        character_name="小萌",
+        user_name="我",
+        now=later,
+        language="zh",
+        prompts=Prompts([PROMPTS], "zh"),
+    ).events
+    assert one.happened is not None and one.happened[0].date() == date(2025, 5, 20)
+    assert "2025-05-20" in one.text
+
+
+def test_an_event_that_nobody_told_is_dropped() -> None:
+    assert understand(answering(said(events=(event("用户中了彩票"),))), exchange("我住在杭州")).events == ()
+
+
+MESSY: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("fenced", lambda text: f"Here you are:\n```json\n{text}\n```\nDone."),
+    ("thought first", lambda text: f"<think>{{not this}}</think>{text}"),
+    ("cut off", lambda text: text[:-2]),
+    ("single quotes", lambda text: text.replace('"', "'")),
+    ("trailing comma", lambda text: text[:-1] + ",}"),
+)
+
+
+@pytest.mark.parametrize(("_", "mess"), MESSY)
+def test_an_untidy_answer_is_repaired(_: str, mess: Callable[[str], str]) -> None:
+    model = answering(mess(said(fact("用户住在杭州", "住址", "杭州"))))
+    assert [one.target for one in understand(model, exchange("我住在杭州")).facts] == ["杭州"]
+    assert len(model.asked) == 1
+
+
+def test_values_in_other_words_are_read() -> None:
+    loose = {
+        "exchanges": [{"id": "[1]", "tag": "用户住在杭州", "keywords": "杭州，家"}],
+        "facts": [
+            {
+                "text": "用户讨厌香菜",
+                "entity": "用户",
+                "keyword": "喜好",
+                "target": "香菜",
+                "polarity": "negative",
+                "single": "否",
+                "sources": "1",
+                "kind": "属性",
+            }
+        ],
+        "events": [{"text": "用户吃了香菜", "importance": "7/10", "sources": 1, "happened": None}],
+    }
+    understanding = understand(answering(json.dumps(loose, ensure_ascii=False)), exchange("我讨厌香菜"))
+    assert understanding.keywords == {"x1": ("杭州", "家")}
+    assert understanding.facts[0].polarity == -1 and understanding.facts[0].kind == "attribute"
+    assert understanding.events[0].importance == 0.7
+
+
+def test_an_answer_that_cannot_be_used_is_asked_for_once_more_with_the_reason() -> None:
+    model = answering("I am sorry, I cannot.", said())
+    assert understand(model, exchange("我住在杭州")).tags == {"x1": "用户说了第1件事"}
+    assert "no JSON object" in model.asked[1][0][0].content
+
+
+def test_two_answers_that_cannot_be_used_are_nonsense() -> None:
+    model = answering('{"exchanges": "none"}', "[]")
+    with pytest.raises(ModelError) as failure:
+        understand(model, exchange("我住在杭州"))
+    assert failure.value.kind == "nonsense" and len(model.asked) == 2
+
+
+def test_an_exchange_left_out_is_asked_for_and_then_tagged_by_the_rules() -> None:
+    model = answering(said(exchanges=1), said(exchanges=1))
+    understanding = understand(model, exchange("你好"), exchange("我吃了火锅", id="x2"))
+    assert len(model.asked) == 2 and "2" in model.asked[1][0][0].content.splitlines()[-1]
+    assert understanding.tags == {"x1": "用户说了第1件事", "x2": "用户说吃了火锅"}
+
+
+def test_a_model_s_own_failure_is_passed_on() -> None:
+    with pytest.raises(ModelError) as failure:
+        understand(ScriptedModel(answers=[ModelError("timeout", "late")]), exchange("我住在杭州"))
+    assert failure.value.kind == "timeout"
+
+
+def test_nothing_to_understand_asks_nobody() -> None:
+    model = answering()
+    assert understand(model) == Understanding()
+    assert model.asked == []

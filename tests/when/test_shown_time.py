@@ -1,0 +1,74 @@
+"""How a moment is shown: the golden table of seed 004, and what holds for any moment."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.when.shown import shown
+
+ZONE = ZoneInfo("Asia/Shanghai")
+NOW = datetime(2018, 10, 8, 20, 0, tzinfo=ZONE)
+
+# (moment, zh, en): the fourteen rows of the golden, with their English.
+TABLE = (
+    ("2018-10-08 00:05:59", "2018-10-08 00:05", "2018-10-08 00:05"),
+    ("2018-10-08 15:30:45", "2018-10-08 15:30", "2018-10-08 15:30"),
+    ("2018-10-07 23:59:00", "2018-10-07 23点", "2018-10-07 11 pm"),
+    ("2018-10-01 08:00:00", "2018-10-01 8点", "2018-10-01 8 am"),
+    ("2018-09-30 15:30:45", "2018-09-30 下午", "2018-09-30 afternoon"),
+    ("2018-09-30 06:00:00", "2018-09-30 上午", "2018-09-30 morning"),
+    ("2018-09-30 11:59:59", "2018-09-30 上午", "2018-09-30 morning"),
+    ("2018-09-30 12:00:00", "2018-09-30 下午", "2018-09-30 afternoon"),
+    ("2018-09-30 17:59:59", "2018-09-30 下午", "2018-09-30 afternoon"),
+    ("2018-09-30 18:00:00", "2018-09-30 晚上", "2018-09-30 night"),
+    ("2018-09-30 03:00:00", "2018-09-30 晚上", "2018-09-30 night"),
+    ("2018-09-08 09:00:00", "2018-09-08 上午", "2018-09-08 morning"),
+    ("2018-09-07 09:00:00", "2018-09-07", "2018-09-07"),
+    ("2017-01-01 00:00:00", "2017-01-01", "2017-01-01"),
+)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=ZONE)
+
+
+@pytest.mark.parametrize(("moment", "zh", "en"), TABLE)
+def test_a_moment_is_shown_by_calendar_days(moment: str, zh: str, en: str) -> None:
+    assert shown(at(moment), NOW) == zh
+    assert shown(at(moment), NOW, "en") == en
+
+
+def test_the_table_is_the_golden_one(shared: Path) -> None:
+    golden = json.loads((shared / "golden/seed004_worked.json").read_text(encoding="utf-8"))
+    now = at(golden["now"].replace("T", " ").split("+")[0])
+    assert [shown(at(moment), now) for moment, _ in golden["time_display"]] == [
+        row[1] for row in golden["time_display"]
+    ]
+    assert [[moment, zh] for moment, zh, _ in TABLE] == golden["time_display"]
+
+
+def test_the_day_is_that_of_the_clock_whatever_zone_the_moment_came_with() -> None:
+    assert shown(datetime(2018, 10, 7, 16, 5, tzinfo=UTC), NOW) == "2018-10-08 00:05"
+
+
+def test_midnight_and_noon_in_english() -> None:
+    assert shown(at("2018-10-07 00:10:00"), NOW, "en") == "2018-10-07 12 am"
+    assert shown(at("2018-10-07 12:10:00"), NOW, "en") == "2018-10-07 12 pm"
+
+
+def test_what_is_to_come_reads_like_what_has_been() -> None:
+    assert shown(at("2018-10-11 09:00:00"), NOW) == "2018-10-11 9点"
+
+
+@given(st.integers(-(10**8), 10**8))
+def test_the_day_always_stands_first(seconds: int) -> None:
+    moment = NOW + timedelta(seconds=seconds)
+    for language in ("zh", "en"):
+        assert shown(moment, NOW, language).startswith(f"{moment:%Y-%m-%d}")
