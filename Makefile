@@ -18,10 +18,11 @@ run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1
 test: $(VENV)/.installed-dev     ## all tests but the long ones
 	$(PY) -m pytest -m "not soak and not slow" $(ARGS)
 
-lint: $(VENV)/.installed-dev     ## style, format and types
+lint: $(VENV)/.installed-dev     ## style, format, types, and who imports whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed        ## what memory costs at a size; ARGS="--entries 10000"
 	$(PY) -m moechat bench speed --json $(ARGS)
