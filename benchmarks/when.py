@@ -28,7 +28,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from when_table import Row, rows
 
-from moechat.when.find import asks, resolve
+from moechat.when import asks, resolve
 
 Found = list[tuple[datetime, datetime]]
 Reader = Callable[[Row], Found]

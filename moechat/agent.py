@@ -36,7 +36,7 @@ from moechat.memory.episodes import Episodes
 from moechat.memory.overview import overview
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Exchange, Message, Recollection, Span, Status
+from moechat.model import Exchange, Message, Recollection, Status
 from moechat.recall import assembly
 from moechat.recall.assembly import Background
 from moechat.recall.layers import Layers
@@ -48,6 +48,7 @@ from moechat.store.files import FileStore
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, told
 from moechat.understanding.reflection import NEEDS_MODEL, Reflector, Report
 from moechat.understanding.roll import Due, Roller, due
+from moechat.when import Span
 from moechat.worker import Worker
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from moechat import when
 from moechat.language import words
-from moechat.model import Span
-from moechat.when import find as when
+from moechat.when import Span
 
 T = TypeVar("T")
 MANY_SPANS = 20  # a text that names more times than this is pasted, and asks about none of them

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+from moechat import when
 from moechat.agent import Agent, Surroundings
 from moechat.ai.chat_model import ChatModel, OpenAIChatModel
 from moechat.ai.embedding import Embedder, make_embedder
@@ -23,7 +24,6 @@ from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.store.formats import local
-from moechat.when import find as when
 
 WARM_S = 20.0
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")

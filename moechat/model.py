@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from moechat.when import Span
+
 Layer = Literal["context", "diary", "core", "lore"]
 Role = Literal["system", "user", "assistant"]
 Status = Literal["streaming", "done", "stopped", "failed"]
@@ -21,25 +23,6 @@ class Message:
 
     role: Role
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of time that a phrase names.
-
-    ``start`` and ``end`` are aware, local and both inclusive (``end`` is the last second). ``at`` is the phrase's place
-    in the text as character offsets [from, to). ``granularity`` is the unit that the phrase speaks in: ``second``,
-    ``minute``, ``hour``, ``part`` (of a day), ``day``, ``weekend``, ``week``, ``month``, ``season``, ``year`` or ``range``.
-    """
-
-    phrase: str
-    start: datetime
-    end: datetime
-    granularity: str = "day"
-    at: tuple[int, int] = (0, 0)
-
-    def covers(self, moment: datetime) -> bool:
-        return self.start <= moment <= self.end
 
 
 @dataclass(frozen=True, slots=True)

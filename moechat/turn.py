@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from moechat.model import Exchange, Hit, Recollection, Span
+from moechat.model import Exchange, Hit, Recollection
 from moechat.store.tree import Node
+from moechat.when import Span
 
 SHOWN_TEXT = 400  # characters of a memory that the log keeps beside a reply
 

@@ -20,7 +20,8 @@ from moechat.ai import failure
 from moechat.ai.failure import Failure, Language
 from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
 from moechat.ai.wire import Line, Unfit, events, text_of, words_of
-from moechat.model import Exchange, Hit, Message, Span
+from moechat.model import Exchange, Hit, Message
+from moechat.when import Span
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from moechat import when
 from moechat.agent import Agent
 from moechat.ai.embedding import Embedder, Kind, Thresholds, make_embedder
 from moechat.ai.scripted import ScriptedModel
@@ -35,7 +36,6 @@ from moechat.model import Recollection
 from moechat.settings.config import Config, merged
 from moechat.settings.schema import RecallSettings, Recipes
 from moechat.store import yaml_file
-from moechat.when import find as when
 
 Row = dict[str, Any]
 DEPTHS = (5, 10, 20)

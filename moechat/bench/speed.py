@@ -21,13 +21,13 @@ from typing import BinaryIO
 
 import numpy as np
 
+from moechat import when
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.model import Exchange
-from moechat.when import find as when
 
 DIM = 384
 PER_YEAR = 18_000

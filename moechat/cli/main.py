@@ -20,7 +20,8 @@ from moechat.errors import MoeChatError
 
 if TYPE_CHECKING:
     from moechat.house import House
-    from moechat.model import Hit, Recollection, Span
+    from moechat.model import Hit, Recollection
+    from moechat.when import Span
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -252,11 +253,11 @@ def _recall(args: argparse.Namespace) -> int:
 def _when(args: argparse.Namespace) -> int:
     from datetime import datetime
 
+    from moechat import when
     from moechat.clock import SystemClock
     from moechat.errors import ConfigError
     from moechat.settings import config
     from moechat.store.formats import local
-    from moechat.when import find as when
 
     settings = config.load(args.config).time if args.config.exists() else config.Config().time
     try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, Literal
 
+from moechat import when
 from moechat.author import fields
 from moechat.author.fields import FieldError, Values
 from moechat.language import words
@@ -15,7 +16,6 @@ from moechat.model import Event
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
 from moechat.store.formats import local
-from moechat.when import find as when
 
 Kind = Literal["fact", "event"]
 KEYS: Mapping[Kind, tuple[str, ...]] = {

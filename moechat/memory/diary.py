@@ -21,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 from filelock import FileLock, Timeout
 
+from moechat import when
 from moechat.ai.offline.model import without_notice
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
@@ -29,13 +30,13 @@ from moechat.index.time import SpanIndex, TimeIndex
 from moechat.index.vector import VectorTable, meets, text_key
 from moechat.language import words
 from moechat.memory.relevance import LITERAL_SHARE, Floor
-from moechat.model import Episode, Exchange, Hit, Span
+from moechat.model import Episode, Exchange, Hit
 from moechat.recall.pipeline import Candidates, exchange_text
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
 from moechat.store.formats import local
 from moechat.store.records import Signature
-from moechat.when import find as when
+from moechat.when import Span
 
 T = TypeVar("T")
 MINUTE = timedelta(minutes=1)

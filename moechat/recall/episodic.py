@@ -22,12 +22,13 @@ from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, View
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import Recalled, Topics
-from moechat.model import Episode, Exchange, Hit, Span
+from moechat.model import Episode, Exchange, Hit
 from moechat.recall.pipeline import Candidates, exchange_text
 from moechat.rules import read as rules
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
 from moechat.store.files import FileStore
+from moechat.when import Span
 
 DEPTH = 30  # candidates a recipe hands over; n_count of seed 000
 COMMON = 100  # a word that more episodes than this have tells none of them from the others

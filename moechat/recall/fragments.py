@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from moechat.model import Episode, Fact
-from moechat.when.shown import shown
+from moechat.when import shown
 
 Language = Literal["zh", "en"]
 Owner = Literal["user", "character", "particular", "generic"]

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from moechat.ai.offline.model import without_notice
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
-from moechat.model import Dropped, Exchange, Hit, Layer, Recollection, Span
+from moechat.model import Dropped, Exchange, Hit, Layer, Recollection
 from moechat.recall.fragments import UNDATED
+from moechat.when import Span
 
 log = logging.getLogger(__name__)
 RRF_K = 60  # Cormack et al. 2009; the rank from which a list's weight falls to half

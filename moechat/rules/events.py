@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from moechat.language import words
-from moechat.model import Event, Exchange, Span
+from moechat.model import Event, Exchange
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.importance import rate
+from moechat.when import Span
 
 Language = Literal["zh", "en"]
 
@@ -79,7 +80,7 @@ def events(
 
     A clause that states a fact is an event too where it names a day or tells of something done (搬到北京了).
     """
-    from moechat.when import find as when
+    from moechat import when
 
     spans: list[Span] = when.resolve(exchange.user, exchange.at, use="writing") if clauses else []
     found: list[Event] = []

@@ -171,7 +171,7 @@ def _entity(said: str, users: set[str], characters: set[str]) -> str:
 
 def _event(stated: answer.SaidEvent, exchanges: Sequence[Exchange]) -> Event | None:
     """An event that cites what was said, its day absolute: the model's, else what its words meant when they were said."""
-    from moechat.when import find as when
+    from moechat import when
 
     sources = _sources(stated.sources, exchanges)
     cited = [exchange for exchange in exchanges if exchange.id in sources]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
-from moechat.model import Span
 from moechat.settings.config import LAYERS
 from moechat.turn import Shown
 from moechat.web.words import Words
+from moechat.when import Span
 
 UNDERSTOOD = ("event", "reflection")
 LABEL = 40  # characters of a memory that name it

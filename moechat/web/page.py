@@ -20,7 +20,6 @@ from moechat.ai.chat_model import diagnose
 from moechat.cue import Cue
 from moechat.errors import MoeChatError
 from moechat.house import House
-from moechat.model import Span
 from moechat.turn import Shown
 from moechat.web import draw, rooms
 from moechat.web.draw import Face
@@ -28,6 +27,7 @@ from moechat.web.layout import Parts, lay_out
 from moechat.web.rooms import Look
 from moechat.web.turns import Turn, Turns
 from moechat.web.words import LANGUAGES, Language, Words, language_of
+from moechat.when import Span
 
 FRAME_S = 0.08  # a page is drawn at most this often while a reply streams
 PAGES_DRAWN = 3  # "earlier" grows what is drawn to this many pages, then moves the window

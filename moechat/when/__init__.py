@@ -1,1 +1,14 @@
-"""Time expressions, Chinese and English: a text and a moment give spans."""
+"""Time expressions, Chinese and English: a text and a moment give spans. It imports nothing else of MoeChat.
+
+``resolve`` reads the times of a text, ``asks`` tells whether a message asks about them, ``shown`` writes a moment the way
+it stands before a memory. ``WIDTHS`` are the widths of vague words in days.
+"""
+
+from moechat.when.asking import asks
+from moechat.when.display import shown
+from moechat.when.distances import WIDTHS
+from moechat.when.periods import Anchors
+from moechat.when.reader import Use, resolve
+from moechat.when.span import Span
+
+__all__ = ["WIDTHS", "Anchors", "Span", "Use", "asks", "resolve", "shown"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from moechat.model import Span
 from moechat.when.periods import compiled
+from moechat.when.span import Span
 
 _TRADITIONAL = str.maketrans(
     "麼誰幾嗎還記說聊們過來講問總結憶麽哪裡裏樣時候嘛為個這沒樣辦該應談憶寫買",

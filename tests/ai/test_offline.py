@@ -14,8 +14,9 @@ from moechat.ai.offline.lines import LINES, NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.errors import ModelError
-from moechat.model import Exchange, Hit, Message, Span
+from moechat.model import Exchange, Hit, Message
 from moechat.settings.character import Character
+from moechat.when import Span
 
 ZONE = timezone(timedelta(hours=8))
 TOLD = datetime(2025, 5, 20, 20, 0, tzinfo=ZONE)

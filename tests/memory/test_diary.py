@@ -16,8 +16,9 @@ from moechat.index.dense import Dense
 from moechat.memory.anchors import Anchors
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
-from moechat.model import Event, Exchange, Span, Understanding
+from moechat.model import Event, Exchange, Understanding
 from moechat.store.files import FileStore
+from moechat.when import Span
 from tests.houses import Home, edit, imported, moment, recalled, say, shown, told
 
 NOW = moment("2025-05-21T15:00:00")

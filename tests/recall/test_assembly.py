@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from moechat.model import Episode, Event, Exchange, Fact, FactDraft, Hit, Message, Recollection, Span
+from moechat.model import Episode, Event, Exchange, Fact, FactDraft, Hit, Message, Recollection
 from moechat.recall.assembly import Background, assemble, history
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
+from moechat.when import Span
 from tests.houses import moment
 
 NOW = moment("2025-05-21T15:04:00")

@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 from moechat import turn
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
-from moechat.model import Exchange, Hit, Span
+from moechat.model import Exchange, Hit
 from moechat.turn import Shown
 from moechat.web import draw, running, serve
 from moechat.web.draw import Face
 from moechat.web.server import POLICY
 from moechat.web.turns import Turns
 from moechat.web.words import TEXTS, Words, language_of
+from moechat.when import Span
 from tests.houses import Home, silent
 
 ZONE = timezone(timedelta(hours=8))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.when.shown import shown
+from moechat.when import shown
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2018, 10, 8, 20, 0, tzinfo=ZONE)

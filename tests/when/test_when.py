@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from when_table import NOWS, Row, rows
 
-from moechat.when.find import WIDTHS, asks, resolve
+from moechat.when import WIDTHS, asks, resolve
 
 CHINA = timezone(timedelta(hours=8))
 WEDNESDAY = datetime(2025, 5, 21, 15, 0, tzinfo=CHINA)
@@ -185,7 +185,7 @@ def test_what_lies_far_on_in_a_pasted_text_is_not_looked_at() -> None:
 
 
 def test_the_module_is_light_to_import() -> None:
-    code = "import sys, moechat.when.find; print(int('jionlp' in sys.modules), int('numpy' in sys.modules))"
+    code = "import sys, moechat.when; print(int('jionlp' in sys.modules), int('numpy' in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0"]
 

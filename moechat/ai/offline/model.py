@@ -17,7 +17,8 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.lines import EARS, LINES, NOTICES, Ears
 from moechat.ai.offline.retelling import ENDS, fact_to_user, retold, said_by_user, second_person
 from moechat.errors import ModelError
-from moechat.model import Hit, Layer, Message, Span
+from moechat.model import Hit, Layer, Message
+from moechat.when import Span
 
 if TYPE_CHECKING:
     from moechat.rules.clause import Clause
@@ -379,6 +380,6 @@ def _read(text: str) -> list[Clause]:
 
 def _own_times(text: str, told: datetime) -> list[Span]:
     """The times that a remembered text names, as it meant them."""
-    from moechat.when.find import resolve
+    from moechat.when import resolve
 
     return resolve(text, told, use="writing")

@@ -19,16 +19,13 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Literal
 
-from moechat.model import Span
 from moechat.when import anchors as known
 from moechat.when import en as when_en
 from moechat.when import zh as when_zh
-from moechat.when.asking import asks
 from moechat.when.distances import WIDTHS
 from moechat.when.expression import spans
 from moechat.when.periods import SECOND, Anchors, Context, Period, Piece
-
-__all__ = ["WIDTHS", "Anchors", "asks", "resolve"]
+from moechat.when.span import Span
 
 Use = Literal["recall", "writing"]
 
