@@ -22,8 +22,9 @@ from moechat.ai.failure import Failure
 from moechat.author.official import Official
 from moechat.clock import Clock
 from moechat.cue import Cue
+from moechat.curation import upkeep
 from moechat.curation.forgetting import Limits
-from moechat.curation.keeper import Keeping
+from moechat.curation.keeper import Keeper
 from moechat.curation.maintenance import Maintenance
 from moechat.errors import DataError, EmbeddingError, MoeChatError, NotFound
 from moechat.index.dense import Dense
@@ -106,10 +107,12 @@ class Agent:
             self.store, self.episodes, self.dense, self._prompts, around.understanding,
             lambda: self.config.reflection,
         )  # fmt: skip
-        self._keeping = Keeping(self)
+        self.keeping = Keeper(
+            self.store, self.layers, change=self.change, now=self.now, language=lambda: self.character.language,
+            limits=self._limits,
+        )  # fmt: skip
         self._maintenance = Maintenance(
-            self.store, self.core, self._prompts, lambda: self.character, around.understanding,
-            lambda: Limits(**self.config.forgetting.model_dump(exclude={"merges"})),
+            self.store, self.core, self._prompts, lambda: self.character, around.understanding, self._limits,
             timeout_s=self.config.understanding.llm_timeout_s, merges=self.config.forgetting.merges,
         )  # fmt: skip
         self._anchors = Anchors(self.layers.core, self.store, around.clock)
@@ -152,6 +155,13 @@ class Agent:
             found.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
         return found
 
+    def _limits(self) -> Limits:
+        return Limits(**self.config.forgetting.model_dump(exclude={"merges"}))
+
+    def verify(self) -> upkeep.Report:
+        """The files against the indexes; every difference in words. Reads all files and changes nothing."""
+        return upkeep.verify(self.store, self.layers, self.problems())
+
     @property
     def diary(self) -> Diary:
         return self.layers.diary
@@ -179,12 +189,6 @@ class Agent:
     @property
     def book(self) -> WorldBook:
         return self.layers.book
-
-    @property
-    def keeping(self) -> Keeping:
-        """The memories, to look after by hand."""
-        self._keeping.limits = self._maintenance.limits()
-        return self._keeping
 
     # ---- one turn
 

@@ -122,8 +122,8 @@ class House:
             del self._agents[name, user or ""]
         upkeep.drop_indexes(folder, vectors=vectors)
         agent = self.agent(name, user)
-        embedded = upkeep.fill(agent, progress)
-        return upkeep.verify(agent) | {"embedded": embedded}
+        embedded = upkeep.fill(agent.layers, progress)
+        return agent.verify() | {"embedded": embedded}
 
     def _around(self) -> Surroundings:
         return Surroundings(

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from moechat.agent import Agent
-from moechat.curation import upkeep
 from moechat.house import House
 from moechat.model import Message
 from tests.houses import Home, day_files, edit, moment, recalled, say, shown, silent
@@ -145,7 +144,7 @@ def test_its_files_are_never_written_and_its_pickles_never_read(home: Home, tmp_
         say(agent, "你好呀，我喜欢打羽毛球")
         say(agent, "前天我们聊了什么")
         agent.finish()
-        upkeep.verify(agent)
+        agent.verify()
     after = fingerprints(home.folder)
     theirs = {name for name in before if name not in ("core_mem.yml", "history.yaml")}
     assert {name: after.get(name) for name in theirs} == {name: before[name] for name in theirs}
@@ -157,7 +156,7 @@ def test_a_folder_that_is_only_looked_at_stays_as_it_was(home: Home) -> None:
     before = fingerprints(home.folder)
     with home.open(looks=True) as house:
         house.agent().recall("前天我们聊了什么")
-        assert upkeep.verify(house.agent())["problems"] == []
+        assert house.agent().verify()["problems"] == []
     assert fingerprints(home.folder) == before
     assert not (home.folder / "log.jsonl").exists()
 
@@ -202,7 +201,7 @@ def test_of_a_date_with_two_digits_both_files_stand_side_by_side(home: Home) -> 
         found = shown(recalled(agent, "昨天我们聊了什么"))
         assert "小笼包" in found
         assert "吃了面" in found
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
 
 
 def test_correcting_one_of_its_records_is_refused_in_words_and_a_hand_edit_is_taken(home: Home, agent: Agent) -> None:

@@ -28,7 +28,6 @@ from talker import CAT, Run, cat, understand
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
-from moechat.curation import upkeep
 from moechat.store import records
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
@@ -190,7 +189,7 @@ def check(home: Home, ledger: Ledger, dim: int, *, finish: bool) -> None:
     with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
         agent = house.agent()
         agent.settle_indexes()
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
         ledger.hold(agent)
         found = records_of(home)
         assert all(id_ in ledger.told for id_ in found)
@@ -208,7 +207,7 @@ def check_finished(home: Home, agent: Agent, ledger: Ledger) -> None:
     standing = [told.user[0].text for told in ledger.told.values() if not told.retracted]
     cats = [cat(1, named[1])["text"] for text in standing if (named := CAT.search(text))]
     assert sorted(text for text in facts_of(home) if "雪球" in text) == sorted(cats)
-    report = upkeep.verify(agent)
+    report = agent.verify()
     assert (report["problems"], report["without_vector"]) == ([], 0)
     for path in home.folder.rglob("*.notes.yaml"):
         parsed(path)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from moechat.errors import MoeChatError
+from moechat.store.records import storable
 
 Kind = Literal["event", "fact", "lore"]
 Values = Mapping[str, object]
@@ -133,7 +134,4 @@ def _text(given: object) -> object:
 
 
 def _clean(given: object) -> object:
-    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD."""
-    return (
-        given.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(given, str) else given
-    )
+    return storable(given) if isinstance(given, str) else given

@@ -182,7 +182,7 @@ def write(agent: Agent, clock: SetClock, haystack: Haystack) -> dict[tuple[str, 
         agent.store.finish(id_, pair.char.text if pair.char else "", "done")
         ids |= {(id_, side): one.id for side, one in (("user", pair.user), ("char", pair.char)) if one}
     agent.finish()
-    upkeep.fill(agent, lambda done, of: None)
+    upkeep.fill(agent.layers, lambda done, of: None)
     agent.settle_indexes()
     return ids
 

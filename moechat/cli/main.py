@@ -311,10 +311,8 @@ def _log(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from moechat.curation import upkeep
-
     with _house(args, looks=True) as house:
-        report = upkeep.verify(house.agent(args.character, args.user))
+        report = house.agent(args.character, args.user).verify()
     if args.json:
         _out(report)
     else:

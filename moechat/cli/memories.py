@@ -15,7 +15,7 @@ from moechat.errors import MoeChatError
 
 if TYPE_CHECKING:
     from moechat.curation.catalogue import Details, Memory
-    from moechat.curation.keeper import Keeping
+    from moechat.curation.keeper import Keeper
     from moechat.house import House
 
 KIND_NAMES = ("fact", "event", "reflection", "exchange", "all")
@@ -34,7 +34,7 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     group = commands.add_parser("memories", help=told, description=told)
     actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def one(name: str, run: Callable[[argparse.Namespace, Keeping], int], words: str, **more: bool) -> Any:
+    def one(name: str, run: Callable[[argparse.Namespace, Keeper], int], words: str, **more: bool) -> Any:
         def opened(args: argparse.Namespace) -> int:
             with _keeping(args, open_house, **more) as keeping:
                 return run(args, keeping)
@@ -71,7 +71,7 @@ def _ids(command: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def _keeping(args: argparse.Namespace, open_house: Open, *, looks: bool = False) -> Iterator[Keeping]:
+def _keeping(args: argparse.Namespace, open_house: Open, *, looks: bool = False) -> Iterator[Keeper]:
     with open_house(args, looks=looks or getattr(args, "dry_run", False)) as house:
         agent = house.agent(args.character, args.user)
         yield agent.keeping
@@ -82,7 +82,7 @@ def _keeping(args: argparse.Namespace, open_house: Open, *, looks: bool = False)
 # ---- looking
 
 
-def _list(args: argparse.Namespace, keeping: Keeping) -> int:
+def _list(args: argparse.Namespace, keeping: Keeper) -> int:
     from moechat.curation.catalogue import KINDS, UNDERSTOOD
 
     kinds = {None: UNDERSTOOD, "all": KINDS}.get(args.kind, (args.kind,))
@@ -94,7 +94,7 @@ def _list(args: argparse.Namespace, keeping: Keeping) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, keeping: Keeping) -> int:
+def _show(args: argparse.Namespace, keeping: Keeper) -> int:
     from moechat.curation.catalogue import details_as_json
 
     for id_ in args.ids:
@@ -132,7 +132,7 @@ def _told(details: Details) -> Iterator[str]:
 # ---- changing
 
 
-def _add(args: argparse.Namespace, keeping: Keeping) -> int:
+def _add(args: argparse.Namespace, keeping: Keeper) -> int:
     from moechat.curation import by_hand
 
     write = keeping.add_event if args.type == "event" else keeping.add_fact
@@ -141,16 +141,16 @@ def _add(args: argparse.Namespace, keeping: Keeping) -> int:
     return 0
 
 
-def _edit(args: argparse.Namespace, keeping: Keeping) -> int:
+def _edit(args: argparse.Namespace, keeping: Keeper) -> int:
     _print(args, [keeping.edit(args.id, args.text)])
     return 0
 
 
-def _archive(args: argparse.Namespace, keeping: Keeping) -> int:
+def _archive(args: argparse.Namespace, keeping: Keeper) -> int:
     return _moved(args, keeping.archive(args.ids), "already in the archive")
 
 
-def _restore(args: argparse.Namespace, keeping: Keeping) -> int:
+def _restore(args: argparse.Namespace, keeping: Keeper) -> int:
     return _moved(args, keeping.restore(args.ids), "not in the archive")
 
 
@@ -161,17 +161,17 @@ def _moved(args: argparse.Namespace, memories: Sequence[Memory], otherwise: str)
     return 0
 
 
-def _pin(args: argparse.Namespace, keeping: Keeping) -> int:
+def _pin(args: argparse.Namespace, keeping: Keeper) -> int:
     _print(args, keeping.pin(args.ids))
     return 0
 
 
-def _unpin(args: argparse.Namespace, keeping: Keeping) -> int:
+def _unpin(args: argparse.Namespace, keeping: Keeper) -> int:
     _print(args, keeping.pin(args.ids, on=False))
     return 0
 
 
-def _forget(args: argparse.Namespace, keeping: Keeping) -> int:
+def _forget(args: argparse.Namespace, keeping: Keeper) -> int:
     grounds = {ground.id: ground for id_ in args.ids for ground in keeping.get(id_).sources}
     for ground in grounds.values():
         if ground.id not in args.ids:
@@ -187,7 +187,7 @@ def _forget(args: argparse.Namespace, keeping: Keeping) -> int:
     return 0
 
 
-def _clean(args: argparse.Namespace, keeping: Keeping) -> int:
+def _clean(args: argparse.Namespace, keeping: Keeper) -> int:
     done, goes = keeping.clean(dry_run=args.dry_run)
     _print(args, goes)
     if not args.json:

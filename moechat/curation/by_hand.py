@@ -30,7 +30,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def told(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
-    """Values by key as ``Keeping.add_fact`` and ``add_event`` take them. Raises FieldError for the first that cannot be."""
+    """Values by key as ``Keeper.add_fact`` and ``add_event`` take them. Raises FieldError for the first that cannot be."""
     for key in values:
         if key not in KEYS[kind]:
             raise FieldError(str(key), None, _refusal(kind, str(key)))

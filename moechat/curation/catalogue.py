@@ -1,14 +1,14 @@
 """The catalogue of an owner's memories: facts, events, reflections and exchanges, listed, searched and looked at one by one.
 
-For every face (commands, page, HTTP): it only reads. ``keeping`` changes.
+For every face (commands, page, HTTP). It only reads; ``keeper`` changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from moechat.ai.offline.model import without_notice
 from moechat.curation import forgetting
@@ -16,10 +16,8 @@ from moechat.curation.forgetting import Forecast, Limits
 from moechat.errors import NotFound
 from moechat.memory.core import visible
 from moechat.model import Episode, Exchange, Fact
+from moechat.store.files import FileStore
 from moechat.store.formats import local
-
-if TYPE_CHECKING:
-    from moechat.agent import Agent
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -79,15 +77,26 @@ class Standing:
 
 
 class Catalogue:
-    """The memories of one agent. Every look follows what hands and other processes changed first."""
+    """The memories of one owner. Every look follows what hands and other processes changed first.
 
-    def __init__(self, agent: Agent, limits: Limits | None = None) -> None:
-        self._agent, self._store = agent, agent.store
-        self.limits = limits or Limits()
+    ``language`` and ``limits`` are asked anew each time: the settings may change while this is open.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        *,
+        now: Callable[[], datetime],
+        language: Callable[[], str],
+        limits: Callable[[], Limits] = Limits,
+    ) -> None:
+        self._store, self.now, self._language, self._limits = store, now, language, limits
         self._standing: tuple[object, Standing] | None = None
 
-    def now(self) -> datetime:
-        return self._agent.now()
+    @property
+    def limits(self) -> Limits:
+        """When and how much goes into the archive."""
+        return self._limits()
 
     def listed(
         self,
@@ -249,7 +258,7 @@ class Catalogue:
         told, said = None, ""
         if fades:
             told = self._forecast(id_, at, by, self._stand())
-            said = forgetting.in_words(told, self._agent.now(), self._agent.character.language)
+            said = forgetting.in_words(told, self.now(), self._language())
         parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
         return Details(loaded[id_], **found, fields=parts, forecast=told, forecast_text=said)
 
@@ -260,7 +269,7 @@ class Catalogue:
 
     def _forecast(self, id_: str, at: datetime, by: str, stand: Standing) -> Forecast:
         trace = forgetting.trace(self._store, id_, at.timestamp(), by)
-        return forgetting.forecast(trace, self._agent.now(), first=id_ in stand.first, fullness=stand.fullness)
+        return forgetting.forecast(trace, self.now(), first=id_ in stand.first, fullness=stand.fullness)
 
     def _stand(self) -> Standing:
         """Where memory stands; looked through again only when a memory, or the use of one, has changed."""

@@ -1,4 +1,4 @@
-"""Keeping: looking after memories by hand, for every face (commands, page, HTTP).
+"""The keeper: looking after memories by hand, for every face (commands, page, HTTP).
 
 What the owner edits becomes theirs and is not replaced by any understanding; a fact takes its history along into the
 archive and into oblivion, or what it replaced would hold again. ``forget`` removes the bytes (``store.erasure``).
@@ -7,7 +7,7 @@ archive and into oblivion, or what it replaced would hold again. ``forget`` remo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import date, datetime
@@ -20,24 +20,43 @@ from filelock import FileLock, Timeout
 from moechat.ai.offline.model import without_notice
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
-from moechat.curation.forgetting import Cleaning
+from moechat.curation.forgetting import Cleaning, Limits
 from moechat.errors import MoeChatError, NotFound
 from moechat.index.vector import tables_under, text_key
 from moechat.memory import context
 from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft, Message
+from moechat.recall.layers import Layers
 from moechat.rules import read as rules
 from moechat.rules.activation import ARROW
 from moechat.store import erasure
+from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
+from moechat.store.records import storable
 
 LOCK_TIMEOUT_S = 60
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 OWN = "own-"  # how the record of an event begins that no exchange tells of
 
 
-class Keeping(Catalogue):
-    """A catalogue whose memories can be changed, hidden, brought back and erased."""
+class Keeper(Catalogue):
+    """A catalogue whose memories can be changed, hidden, brought back and erased.
+
+    ``change`` runs a change of the owner's files and makes all layers follow it.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        layers: Layers,
+        *,
+        change: Callable[[Callable[[], None]], None],
+        now: Callable[[], datetime],
+        language: Callable[[], str],
+        limits: Callable[[], Limits] = Limits,
+    ) -> None:
+        super().__init__(store, now=now, language=language, limits=limits)
+        self._layers, self._change = layers, change
 
     # ---- changing
 
@@ -48,20 +67,21 @@ class Keeping(Catalogue):
         text = text.strip()
         details = self.get(id_)
         if details.memory.kind == "exchange":
-            self._agent.correct(id_, user=text)
+            words = storable(text)
+            self._change(lambda: self._store.correct(id_, user=words))
         elif (fact := self._fact(id_)) is not None:
             mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
-            self._agent.change(lambda: self._store.derived.put_facts([mine]))
+            self._change(lambda: self._store.derived.put_facts([mine]))
         elif (episode := self._episode(id_)) is not None:
             told = replace(episode, event=replace(episode.event, text=text), by="owner")
-            self._agent.change(lambda: self._store.derived.put_episodes([told]))
+            self._change(lambda: self._store.derived.put_episodes([told]))
         return self.get(id_).memory
 
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
         """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
         if draft.entity == "user":
             spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
-            found = rules.find(Exchange("", self._agent.now(), spoken, "")).facts
+            found = rules.find(Exchange("", self.now(), spoken, "")).facts
             if len(found) == 1:
                 read = found[0]
                 return replace(
@@ -94,8 +114,8 @@ class Keeping(Catalogue):
         self._store.follow()
         id_ = derived_id(draft.text, ())
         meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
-        fact = Fact(id_, self._agent.now(), draft, tuple(f.id for f in meets), "owner")
-        self._agent.change(lambda: self._store.derived.put_facts([fact]))
+        fact = Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner")
+        self._change(lambda: self._store.derived.put_facts([fact]))
         return self.get(id_).memory
 
     def add_event(
@@ -115,16 +135,16 @@ class Keeping(Catalogue):
         """
         if not text.strip():
             raise MoeChatError("an event needs words")
-        text, now = text.strip(), self._agent.now()
+        text, now = text.strip(), self.now()
         span = happened if isinstance(happened, tuple) else by_hand.span_of(happened or "", now)
         self._store.follow()
         key, id_ = self._own_record(text, span)
         told = by_hand.event(
-            text, key, now, span, self._agent.layers.topics,
+            text, key, now, span, self._layers.topics,
             place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
         )  # fmt: skip
         made = Episode(id_, by_hand.dated(span, now), told, "event", "owner")
-        self._agent.change(lambda: self._store.derived.put_episodes([made]))
+        self._change(lambda: self._store.derived.put_episodes([made]))
         forgetting.restore(self._store, [id_])  # where it lay in the archive
         return self.get(id_).memory
 
@@ -170,7 +190,7 @@ class Keeping(Catalogue):
         """Archive what goes now, or (``dry_run``) only tell."""
         work = forgetting.cleaning if dry_run else forgetting.clean
         self._store.follow()
-        done = work(self._store, self._agent.now(), self.limits, by_hand=True)
+        done = work(self._store, self.now(), self.limits, by_hand=True)
         return done, self.memories(done.goes)
 
     # ---- forgetting
@@ -195,13 +215,13 @@ class Keeping(Catalogue):
             words.extend({*lost.texts, *map(without_notice, lost.texts), *_topic_names(lost.episodes)})
             saved = self._saved()
             erasure.check(self._store, lost)
-            with self._agent.diary.erasing() if lost.exchanges else nullcontext():
+            with self._layers.diary.erasing() if lost.exchanges else nullcontext():
                 erasure.erase(self._store, lost)
             if saved is not None:
                 context.save(self._store.folder, [message for message in saved if message.content not in words])
 
-        self._agent.change(work)
-        self._agent.layers.topics.flush()  # without the topics that nothing has any more
+        self._change(work)
+        self._layers.topics.flush()  # without the topics that nothing has any more
         self._erase_vectors(words)
         return told
 
@@ -238,7 +258,7 @@ class Keeping(Catalogue):
                     places = np.array([place for place in places.tolist() if place // 2 not in alive], dtype=np.int64)
                 table.erase(places)
                 table.close()
-            for space in self._agent.dense.spaces:
+            for space in self._layers.dense.spaces:
                 for open_table in space.tables.values():
                     open_table.refresh()
 

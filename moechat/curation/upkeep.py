@@ -6,16 +6,16 @@ import contextlib
 import shutil
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from moechat.agent import Agent
 from moechat.errors import DataError
 from moechat.memory.diary import ROWS_LOCK
 from moechat.model import Exchange
+from moechat.recall.layers import Layers
 from moechat.store import formats, records
 from moechat.store.files import FileStore
 
@@ -23,16 +23,18 @@ Report = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
-def verify(agent: Agent) -> Report:
-    """Counts, and every difference found, in words, under ``problems``. Reads all files; changes nothing."""
-    store = agent.store
+def verify(store: FileStore, layers: Layers, known: Sequence[str] = ()) -> Report:
+    """Counts, and every difference in words under ``problems``, with those that are ``known`` already.
+
+    Reads all files and changes nothing.
+    """
     on_disk, problems = _read_all(store)
-    problems += agent.problems()
+    problems += known
     problems += _log_against_files(store, on_disk)
     problems += _cache_against_files(store, on_disk)
     problems += _understood_against_files(store)
-    problems += agent.diary.differences()
-    space = agent.dense.spaces[-1] if agent.dense.spaces else None
+    problems += layers.diary.differences()
+    space = layers.dense.spaces[-1] if layers.dense.spaces else None
     return {
         "exchanges": len(on_disk),
         "in_log": len(store.tree.parents),
@@ -40,7 +42,7 @@ def verify(agent: Agent) -> Report:
         "waiting_for_their_day_file": len(store.tree.unfiled()),
         "waiting_to_be_understood": len(store.tree.pending()),
         "facts": len(store.cache.facts()),
-        "without_vector": agent.diary.missing(space) if space else 0,
+        "without_vector": layers.diary.missing(space) if space else 0,
         "problems": list(dict.fromkeys(problems)),
     }
 
@@ -139,13 +141,13 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
                 path.unlink(missing_ok=True)
 
 
-def fill(agent: Agent, progress: Progress) -> int:
+def fill(layers: Layers, progress: Progress) -> int:
     """Embed whatever has no vector, in the foreground. Returns how many exchanges were."""
-    space = agent.dense.spaces[-1] if agent.dense.spaces else None
-    total = agent.diary.missing(space) if space else 0
-    done = agent.diary.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
-    agent.layers.sync()
-    agent.layers.embed(threading.Event())
-    if agent.dense.changing():
-        agent.layers.switch()
+    space = layers.dense.spaces[-1] if layers.dense.spaces else None
+    total = layers.diary.missing(space) if space else 0
+    done = layers.diary.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
+    layers.sync()
+    layers.embed(threading.Event())
+    if layers.dense.changing():
+        layers.switch()
     return done

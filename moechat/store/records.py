@@ -143,6 +143,11 @@ def scalar(text: str, indent: int) -> str:
     return block(text, indent)
 
 
+def storable(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD. Everything else stays as it is."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def block(text: str, indent: int) -> str:
     """A literal block of ``text`` (`|-`), or a quoted scalar where a block would not give the same text back."""
     if not text or text[0] in " \t\n" or text[-1] == "\n" or _UNPRINTABLE.search(text):

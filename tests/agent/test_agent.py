@@ -15,7 +15,6 @@ from moechat.agent import Agent
 from moechat.ai.chat_model import OpenAIChatModel
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.scripted import Line, ScriptedModel
-from moechat.curation import upkeep
 from moechat.errors import ModelError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.memory import context
@@ -235,7 +234,7 @@ def test_a_model_that_fails_leaves_a_marked_exchange_and_the_talk_goes_on(home: 
         say(agent, "现在呢")
         assert said(agent) == [("在吗", char, "failed"), ("现在呢", "又好了", "done")]
         agent.finish()
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
 
 
 def test_a_reply_that_failed_leaves_no_empty_message_in_the_prompt(home: Home) -> None:
@@ -419,8 +418,8 @@ def test_two_programs_on_one_folder_remember_together(home: Home) -> None:
             assert "香菜" in shown(found)
         first.agent().finish()
         second.agent().finish()
-        assert upkeep.verify(first.agent())["problems"] == []
-        assert upkeep.verify(second.agent())["problems"] == []
+        assert first.agent().verify()["problems"] == []
+        assert second.agent().verify()["problems"] == []
 
 
 def asked(house: House, text: str) -> list[Message]:
@@ -466,7 +465,7 @@ def test_a_day_file_edited_while_the_program_was_away_leaves_the_indexes_clean(
     with home.open() as later:
         agent = later.agent()
         agent.settle_indexes()
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
         home.clock.advance(days=1)
         assert "苏州市" in shown(recalled(agent, "昨天我说我住在哪里"))
 
@@ -491,7 +490,7 @@ def test_a_hand_edit_shows_at_the_next_turn_vectors_included(home: Home, agent: 
     assert "会说话的乌龟" in shown(found, "diary")
     assert "不爱说话，也不爱听" in agent.character.persona
     agent.settle_indexes()
-    assert upkeep.verify(agent)["without_vector"] <= 1  # the open turn has none yet
+    assert agent.verify()["without_vector"] <= 1  # the open turn has none yet
 
 
 @pytest.mark.parametrize(
@@ -514,7 +513,7 @@ def test_a_broken_file_is_named_never_overwritten_and_stops_no_talk(home: Home, 
     say(agent, "好了吗")
     agent.finish()
     assert not agent.problems()
-    assert upkeep.verify(agent)["problems"] == []
+    assert agent.verify()["problems"] == []
     assert agent.store.tree.pending() == []
     assert {"用户喜欢猫", "用户住在杭州"} <= {fact.text for fact in agent.core.current()}
 
@@ -548,7 +547,7 @@ def test_deleting_the_index_folder_between_two_runs_costs_nothing(home: Home, ag
     with home.open() as later:
         assert "鹦鹉" in shown(recalled(later.agent(), "昨天我说养了什么"))
         later.agent().settle_indexes()
-        assert upkeep.verify(later.agent())["problems"] == []
+        assert later.agent().verify()["problems"] == []
 
 
 def test_without_an_embedding_model_words_and_time_serve(home: Home) -> None:

@@ -182,7 +182,7 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
         assert "500号面条" in shown(recalled(agent, "500号面条呢")) and "500号面条呢" in new.queries
         assert "500号面条呢" not in old.queries
         agent.finish()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
         assert report["exchanges"] >= count + len(reported) + 4
 
@@ -210,7 +210,7 @@ def change_with_the_old_model_gone(folder: Path, count: int) -> None:
         assert agent.dense.serving is new and agent.problems() == []
         assert "500号面条" in shown(recalled(agent, "500号面条呢")) and "500号面条呢" in new.queries
         agent.finish()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
         assert report["exchanges"] >= count + len(reported)
     assert sum(n - 1 for n in (before + new.passages).values()) <= 2 * BATCH
@@ -237,7 +237,7 @@ def test_indexes_made_anew_keep_the_vectors_by_their_text(tmp_path: Path) -> Non
     kept = CountingEmbedder(OLD)
     with opened(home, kept) as agent:
         agent.settle_indexes()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert (report["problems"], report["without_vector"], report["exchanges"]) == ([], 0, 100)
         assert kept.passages.total() == 0
         assert "50号面条" in shown(recalled(agent, "50号面条是哪天吃的"))
@@ -246,7 +246,7 @@ def test_indexes_made_anew_keep_the_vectors_by_their_text(tmp_path: Path) -> Non
     anew = CountingEmbedder(OLD)
     with opened(home, anew) as agent:
         agent.settle_indexes()
-        assert anew.passages.total() >= 200 and upkeep.verify(agent)["without_vector"] == 0
+        assert anew.passages.total() >= 200 and agent.verify()["without_vector"] == 0
 
 
 def test_the_index_folder_may_be_deleted_while_somebody_talks(tmp_path: Path) -> None:
@@ -260,10 +260,10 @@ def test_the_index_folder_may_be_deleted_while_somebody_talks(tmp_path: Path) ->
         assert "50号面条" in shown(recalled(agent, "50号面条是哪天吃的"))
         agent.finish()
         assert "蓝雨伞" in "\n".join(hit.text for hit in agent.recall("蓝雨伞").ranked)
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
     with opened(home, CountingEmbedder(NEW)) as agent:
         agent.settle_indexes()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
         assert [agent.store.get(id_).user[:3] for id_ in (first, second)] == ["删之前", "删之后"]
 
@@ -279,10 +279,10 @@ def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
             assert "50号面条" in shown(recalled(open_one, "50号面条是哪天吃的"))
             assert "蓝雨伞" in "\n".join(hit.text for hit in other.recall("蓝雨伞").ranked)
         open_one.finish()
-        assert upkeep.verify(open_one)["problems"] == []
+        assert open_one.verify()["problems"] == []
     with opened(home, CountingEmbedder(OLD)) as agent:
         agent.settle_indexes()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
         assert agent.store.get(said).user == "我买了一把蓝雨伞"
         assert "其实喝了粥" in "\n".join(hit.text for hit in agent.recall("我其实喝了粥").ranked[:1])
@@ -312,7 +312,7 @@ def test_an_embedding_model_that_fails_for_a_while_is_told_of_until_it_works(tmp
         say(agent, "然后回家了")
         agent.finish()
         agent.settle_indexes()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
 
 

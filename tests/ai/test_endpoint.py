@@ -25,7 +25,6 @@ from model_server import (
 )
 
 from moechat.agent import Agent
-from moechat.curation import upkeep
 from moechat.house import House
 from moechat.turn import Delta, Ended
 
@@ -136,7 +135,7 @@ def test_a_failed_turn_is_stored_marked_and_told_in_words(home: Home, name: str)
         assert good.exchange.char == "现在好了。"
         prompt = "\n".join(message["content"] for message in server.chats[-1]["messages"])
         assert "我养了一只猫" in prompt
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
     assert stored(home, failed.exchange.id) == ("我养了一只猫", kept, "failed")
     assert time.monotonic() - begun < PATIENCE_S
 

@@ -9,7 +9,6 @@ import pytest
 from houses import Home, recalled, shown
 
 from moechat.agent import Agent
-from moechat.curation import upkeep
 from moechat.house import House
 from moechat.turn import Delta, Ended, TurnEvent
 
@@ -84,7 +83,7 @@ def test_a_small_real_model_talks_and_what_was_said_is_kept(home: Home) -> None:
         agent = house.agent()
         assert "Bristol" in shown(recalled(agent, "Where did I say yesterday that I live?"))
         agent.settle()
-        report = upkeep.verify(agent)
+        report = agent.verify()
         assert report["waiting_for_their_day_file"] == 0
         assert [problem for problem in report["problems"] if "log" in problem or "cache" in problem] == []
     store = home.store()

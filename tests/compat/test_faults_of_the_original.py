@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from moechat.curation import upkeep
 from moechat.errors import ModelError, MoeChatError
 from moechat.index.time import TimeIndex
 from moechat.language.words import count_tokens
@@ -79,7 +78,7 @@ def test_two_turns_in_one_second_do_not_overwrite_each_other(home: Home) -> None
         agent = house.agent()
         assert say(agent, "第一句").exchange.id != say(agent, "第二句").exchange.id
         agent.finish()
-        assert upkeep.verify(agent)["exchanges"] == 2
+        assert agent.verify()["exchanges"] == 2
 
 
 def test_a_half_written_record_does_not_lose_the_whole_day(home: Home) -> None:
@@ -164,7 +163,7 @@ store.close()
     running = [subprocess.Popen([sys.executable, "-c", script, name]) for name in "ab"]
     assert [process.wait(60) for process in running] == [0, 0]
     with home.open() as house:
-        report = upkeep.verify(house.agent())
+        report = house.agent().verify()
         assert (report["exchanges"], report["problems"]) == (30, [])
 
 
@@ -219,7 +218,7 @@ def test_pickles_in_a_shared_folder_are_never_loaded(home: Home, tmp_path: Path)
         agent = house.agent()
         say(agent, "昨天我们聊了什么")
         agent.finish()
-        upkeep.verify(agent)
+        agent.verify()
     assert not (tmp_path / "boom").exists()
 
 

@@ -14,7 +14,7 @@ from moechat.author.fields import FieldError
 from moechat.curation import upkeep
 from moechat.curation.catalogue import KINDS, as_json, details_as_json
 from moechat.curation.forgetting import Limits
-from moechat.curation.keeper import Keeping
+from moechat.curation.keeper import Keeper
 from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.index.vector import tables_under, text_key
@@ -44,16 +44,23 @@ def house(home: Home) -> Iterator[House]:
         yield house
 
 
-def talked(house: House, *texts: str) -> Keeping:
+def talked(house: House, *texts: str) -> Keeper:
     agent = house.agent()
     for text in texts or ("我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙",):
         say(agent, text)
         agent.finish()
     agent.settle_indexes()  # what goes on behind a turn is done: it sums facts up as well
-    return Keeping(agent)
+    return agent.keeping
 
 
-def only(keeping: Keeping, *kinds: str, **more: object):
+def limited(house: House, limits: Limits) -> Keeper:
+    agent = house.agent()
+    return Keeper(
+        agent.store, agent.layers, change=agent.change, now=agent.now, language=lambda: "zh", limits=lambda: limits
+    )
+
+
+def only(keeping: Keeper, *kinds: str, **more: object):
     (memory,) = keeping.listed(kinds, **more).memories  # type: ignore[arg-type]
     return memory
 
@@ -183,8 +190,8 @@ def test_archived_memories_are_hidden_and_come_back(house: House) -> None:
 
 
 def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House) -> None:
-    keeping = talked(house)
-    keeping.limits = Limits(cap=1, share=1.0)
+    talked(house)
+    keeping = limited(house, Limits(cap=1, share=1.0))
     known, happened = only(keeping, "fact"), only(keeping, "event")
     assert keeping.pin([known.id])[0].pinned
     done, would = keeping.clean(dry_run=True)
@@ -260,9 +267,9 @@ def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Hom
     agent = house.agent()
     ids = [say(agent, text).exchange.id for text in ("一", "二", "三", "四")]
     agent.finish()
-    Keeping(agent).forget(ids[1:3])
+    agent.keeping.forget(ids[1:3])
     assert [shown.exchange.id for shown in agent.recent(10)] == [ids[0], ids[3]]
-    Keeping(agent).forget([ids[3]])
+    agent.keeping.forget([ids[3]])
     assert [shown.exchange.id for shown in agent.recent(10)] == [ids[0]]
     say(agent, "五")
     assert [shown.exchange.user for shown in agent.recent(10)] == ["一", "五"]
@@ -277,7 +284,7 @@ def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(home: Ho
     agent.select(second)
     fourth = say(agent, "四").exchange.id
     agent.finish()
-    Keeping(agent).forget([second])
+    agent.keeping.forget([second])
     tree = agent.store.tree
     assert (tree.parents, tree.leaf) == ({first: None, third: first, fourth: first}, fourth)
     assert list(tree.context()) == [fourth]
@@ -302,7 +309,7 @@ def test_an_imported_exchange_is_forgotten_and_its_neighbours_stay_as_they_are(h
     path = home.folder / "memorys" / "2025-05-01.yaml"
     edit(path, "20250501-110000:", "# my note\n20250501-110000:")
     with home.open() as house:
-        keeping = Keeping(house.agent())
+        keeping = house.agent().keeping
         keeping.forget([only(keeping, "exchange", search="铜钥匙").id])
         assert only(keeping, "exchange").text == "找到了"
     assert "铜钥匙" not in path.read_text(encoding="utf-8")
@@ -318,7 +325,7 @@ def test_moechats_own_day_files_are_not_written_and_nothing_is_half_done(home: H
     )
     before = path.read_bytes()
     with home.open() as house:
-        keeping = Keeping(house.agent())
+        keeping = house.agent().keeping
         with pytest.raises(DataError, match="by hand"):
             keeping.forget(["1746064800"])
         assert only(keeping, "exchange").text == "丢了铜钥匙"
@@ -398,9 +405,9 @@ def test_an_exchange_that_is_being_answered_is_not_forgotten(home: Home) -> None
         agent = house.agent()
         id_ = agent.store.begin("还在说", home.clock.now())
         with pytest.raises(MoeChatError, match="being answered"):
-            Keeping(agent).forget([id_])
+            agent.keeping.forget([id_])
         agent.store.finish(id_, "好", "done")
-        Keeping(agent).forget([id_])
+        agent.keeping.forget([id_])
     assert holding(home.folder, "还在说") == []
 
 
@@ -410,7 +417,7 @@ def test_another_process_that_is_open_follows(home: Home) -> None:
         house.agent().finish()
         other.agent().recall("铜钥匙")
         assert len(other.agent().log()) == 1
-        Keeping(house.agent()).forget([row["id"] for row in house.agent().log()])  # type: ignore[misc]
+        house.agent().keeping.forget([row["id"] for row in house.agent().log()])  # type: ignore[misc]
         assert "铜钥匙" not in shown(other.agent().recall("铜钥匙在哪里"))
         assert other.agent().log() == []
         say(other.agent(), "你好")
@@ -424,7 +431,7 @@ def test_what_a_kill_left_is_erased_when_it_is_forgotten_again(home: Home) -> No
         agent.finish()
         agent.store.retract(lost)  # the first step of forgetting
         (home.folder / ".core_mem.yml.ab12cd34").write_text("half a copy: 铜钥匙", encoding="utf-8")
-        Keeping(agent).forget([lost])
+        agent.keeping.forget([lost])
         assert [row["id"] for row in agent.log()] == [kept]
     assert holding(home.folder, "铜钥匙") == []
 
@@ -436,7 +443,7 @@ def test_damaged_lines_of_the_log_stay_unless_they_hold_its_words(home: Home) ->
     with open(home.folder / "log.jsonl", "ab") as log:
         log.write(f'{{"op":"variant","id":"{id_}","char":"铜钥匙…\n{{"half":\n{{"user":"我丢了铜钥匙\n'.encode())
     with home.open() as house:
-        Keeping(house.agent()).forget([id_])
+        house.agent().keeping.forget([id_])
     text = (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert '{"half":' in text
     assert "铜钥匙" not in text
@@ -455,7 +462,7 @@ def test_an_event_of_the_owners_stands_for_itself(home: Home, house: House) -> N
     assert "海边" in told.fields["keywords"] and told.fields["topic"]
     assert told.forecast_text == "你亲手写下的，不会淡忘"
     assert (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
-    assert upkeep.verify(house.agent())["problems"] == []
+    assert house.agent().verify()["problems"] == []
 
 
 @pytest.mark.parametrize("asked", ["2019年7月15日我做了什么", "2019年7月我做了什么？"])
@@ -543,7 +550,7 @@ def test_it_is_edited_pinned_and_outlives_another_start(home: Home, house: House
     with home.open() as again:
         (one,) = again.agent().keeping.listed(["event"]).memories
         assert (one.id, one.text, one.pinned, one.at) == (made.id, "在山上放风筝", True, made.at)
-        assert upkeep.verify(again.agent())["problems"] == []
+        assert again.agent().verify()["problems"] == []
 
 
 def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House) -> None:
@@ -558,7 +565,7 @@ def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House
     assert [one.id for one in keeping.listed(["event"]).memories] == [kept.id]
     keeping.forget([kept.id])
     assert not (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
-    assert upkeep.verify(house.agent())["problems"] == []
+    assert house.agent().verify()["problems"] == []
     agent = house.agent()
     agent.store.requeue(list(agent.store.tree.parents))
     agent.finish()
@@ -567,8 +574,8 @@ def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House
 
 
 def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house: House) -> None:
-    keeping = talked(house)
-    keeping.limits = Limits(cap=2, share=0.5)
+    talked(house)
+    keeping = limited(house, Limits(cap=2, share=0.5))
     known, happened = only(keeping, "fact"), only(keeping, "event")
 
     def first() -> set[str]:

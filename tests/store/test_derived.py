@@ -10,7 +10,6 @@ import yaml
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from moechat.curation import upkeep
 from moechat.errors import DataError
 from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats
@@ -263,10 +262,10 @@ def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events
         agent = house.agent()
         say(agent, "我喜欢喝茶，昨天去划船了")
         agent.finish()
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
         agent.store.cache.set_notes(NOTES, [], [])
         agent.store.cache.set_facts(formats.CORE, [])
-        told = "\n".join(upkeep.verify(agent)["problems"])
+        told = "\n".join(agent.verify()["problems"])
         assert NOTES in told and formats.CORE in told and "moechat rebuild" in told
 
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moechat.agent import Agent
-from moechat.curation import upkeep
 from moechat.errors import ModelError
 from moechat.memory import context
 from moechat.settings.schema import RollSettings
@@ -340,8 +339,8 @@ def test_a_roll_that_waits_for_a_broken_day_file_neither_cuts_nor_loses_nor_doub
         talk(home, agent, [23])
         agent.finish()
         agent.finish()
-        assert upkeep.verify(agent)["problems"] == []
-        assert upkeep.verify(agent)["exchanges"] == 23
+        assert agent.verify()["problems"] == []
+        assert agent.verify()["exchanges"] == 23
         assert agent.store.tree.pending() == []
         seen = [n for batch in batches(model) for n in numbers(batch)]
         assert sorted(seen) == list(range(1, 24))
@@ -356,7 +355,7 @@ def test_the_clock_going_backwards_breaks_nothing(home: Home) -> None:
         talk(home, agent, range(3, 5))
         agent.finish()
         assert left(agent) == [1, 2, 3, 4]
-        assert upkeep.verify(agent)["problems"] == []
+        assert agent.verify()["problems"] == []
 
 
 # ---- the rules read again
