@@ -15,8 +15,11 @@ export PYTHONUTF8 = 1
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860
 	$(PY) app.py $(ARGS)
 
-test: $(VENV)/.installed-dev     ## all tests but the long ones
+test: $(VENV)/.installed-dev     ## all tests but the long ones, side by side
 	$(PY) -m pytest -m "not soak and not slow" $(ARGS)
+
+test-%: $(VENV)/.installed-dev   ## the tests of one room: make test-web, make test-memory
+	$(PY) -m pytest -m "not soak and not slow" tests/$* $(ARGS)
 
 lint: $(VENV)/.installed-dev     ## style, format, types, and who imports whom
 	$(PY) -m ruff check .

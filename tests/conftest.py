@@ -1,4 +1,4 @@
-"""What several tests share: an empty data folder and where the shared goldens lie."""
+"""What several tests share: an empty data folder, the golden numbers, and where public data lies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as properties
 
 if TYPE_CHECKING:
     from moechat.store.files import FileStore
@@ -19,6 +21,10 @@ for variable in [name for name in os.environ if name.upper().startswith("MOECHAT
     del os.environ[variable]  # the developer's own settings are not the tests'
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# A busy machine is no fault: an example may take as long as it takes.
+properties.register_profile("moechat", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties.load_profile("moechat")
 
 
 @pytest.fixture
@@ -52,8 +58,14 @@ def store(home: Home) -> Iterator[FileStore]:
 
 
 @pytest.fixture(scope="session")
+def goldens() -> Path:
+    """The folder of the golden numbers: what the documents and the published code come to, worked out once."""
+    return ROOT / "tests" / "golden"
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with goldens and public data, which lies beside the repository; tests that need it skip without it."""
+    """The folder with public data, which lies beside the repository; tests that need it skip without it."""
     folder = Path(os.environ.get("MOECHAT_SHARED", ROOT.parent / "shared"))
     if not folder.is_dir():
         pytest.skip(f"no shared folder at {folder}; set MOECHAT_SHARED")

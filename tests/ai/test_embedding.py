@@ -159,7 +159,7 @@ def test_the_stand_in_is_the_same_on_every_machine():
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.text(max_size=20), max_size=6))
 def test_the_stand_in_does_not_let_neighbours_leak_into_each_other(texts):
     embedder = HashEmbedder(32)

@@ -273,7 +273,7 @@ WORDS = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\
 KEYWORDS = WORDS.filter(lambda text: len(text.splitlines()) == 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(keyword=KEYWORDS, text=WORDS, keys=st.lists(KEYWORDS, max_size=3), constant=st.booleans())
 def test_any_entry_comes_back_as_it_was_written_and_goes_without_a_trace(
     tmp_path_factory: pytest.TempPathFactory, keyword: str, text: str, keys: list[str], constant: bool
@@ -298,7 +298,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=7), crlf=st.booleans(), which=st.integers(0, 6), text=WORDS)
 def test_whatever_a_hand_wrote_a_write_changes_its_entry_alone_or_nothing(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str], crlf: bool, which: int, text: str

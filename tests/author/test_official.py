@@ -253,7 +253,7 @@ def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
 TEXT = st.text(max_size=60).filter(lambda text: text.strip() and "\r" not in text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=TEXT, place=st.text(max_size=20), words=st.lists(st.text(max_size=8), max_size=3))
 def test_any_text_comes_back_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, text: str, place: str, words: list[str]

@@ -143,8 +143,8 @@ def test_an_event_without_predicate_or_object_finds_by_its_subject():
 
 
 @pytest.fixture(params=GOLDENS)
-def golden(request: pytest.FixtureRequest, shared: Path) -> dict:
-    return json.loads((shared / "golden" / f"{request.param}.json").read_text("utf-8"))
+def golden(request: pytest.FixtureRequest, goldens: Path) -> dict:
+    return json.loads((goldens / f"{request.param}.json").read_text("utf-8"))
 
 
 def persona_of(golden: dict) -> Persona:

@@ -124,8 +124,8 @@ def test_the_golden_filter_acts_on_what_is_shown_before_the_top_is_taken() -> No
     assert golden(1).retrieve_memories(query(), "relevance < 0.5 or score == 1.9").pointer.tolist() == [3]
 
 
-def test_the_numbers_are_those_of_the_golden_file(shared: Path) -> None:
-    told = json.loads((shared / "golden" / "seed001_worked.json").read_text(encoding="utf-8"))
+def test_the_numbers_are_those_of_the_golden_file(goldens: Path) -> None:
+    told = json.loads((goldens / "seed001_worked.json").read_text(encoding="utf-8"))
     worked = told["retrieval"]
     memories = [
         memory(m["name"], importance=m["importance"], vector=m["vector"], ago_s=m["seconds_since_access"])

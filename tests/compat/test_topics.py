@@ -78,8 +78,8 @@ def test_every_name_of_the_contract_is_there() -> None:
 # ---- goldens through the seed's own names
 
 
-def test_scores_of_the_golden(shared: Path) -> None:
-    golden = json.loads((shared / "golden" / "partner.json").read_text(encoding="utf-8"))
+def test_scores_of_the_golden(goldens: Path) -> None:
+    golden = json.loads((goldens / "partner.json").read_text(encoding="utf-8"))
     for row in golden["scores"]:
         profile = ActivationProfile(row["activation"], row["diffusion"], row["context_independence"])
         found = TopicRecallScorer().score(row["source"], row["age_hours"], profile)
@@ -87,8 +87,8 @@ def test_scores_of_the_golden(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list("ABCDEF"))
-def test_scenarios_of_the_golden(shared: Path, runtime: MemoryRuntime, name: str) -> None:
-    golden = json.loads((shared / "golden" / "partner.json").read_text(encoding="utf-8"))
+def test_scenarios_of_the_golden(goldens: Path, runtime: MemoryRuntime, name: str) -> None:
+    golden = json.loads((goldens / "partner.json").read_text(encoding="utf-8"))
     scenario = golden["scenarios"][name]
     for path, slice_, age_h, related, profile in scenario["bindings"]:
         put(runtime, slice_, path, age_h, tuple(related), profile=ActivationProfile(*profile))

@@ -36,8 +36,8 @@ def test_the_golden_the_weakest_fifth_goes_the_least_recently_used_first() -> No
     assert forgetting.over_cap(records(), 10, 0.2) == ["c", "e"]
 
 
-def test_the_golden_is_that_of_the_shared_file(shared: Path) -> None:
-    golden = json.loads((shared / "golden" / "seed004_worked.json").read_text(encoding="utf-8"))["cleanup"]
+def test_the_golden_is_that_of_the_shared_file(goldens: Path) -> None:
+    golden = json.loads((goldens / "seed004_worked.json").read_text(encoding="utf-8"))["cleanup"]
     assert [(one["id"], one["strength"], one["last_access"]) for one in golden["items"]] == RECORDS
     assert (golden["cap"], golden["frac"], golden["deleted"]) == (10, 0.2, ["c", "e"])
 

@@ -296,7 +296,7 @@ lines = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(lines, st.lists(st.integers(0, 24), max_size=6), st.sampled_from(VOCABULARY))
 def test_one_by_one_with_removals_equals_built_at_once(lines: list, removed: list[int], asked: str):
     docs = [Doc(i, hours * HOUR * 0.7, "ABC"[who], " ".join(said)) for i, (who, hours, said) in enumerate(lines)]

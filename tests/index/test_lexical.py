@@ -95,7 +95,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps)
 def test_however_it_was_filled_it_equals_one_built_at_once(tmp_path_factory: pytest.TempPathFactory, steps: list):
     folder = tmp_path_factory.mktemp("words")
@@ -173,7 +173,7 @@ def test_an_empty_index_and_an_empty_query_find_nothing():
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.text("abcdefg ", min_size=1, max_size=8)), max_size=20), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_compacted_index_answers_as_before_and_has_nothing_of_what_was_removed(
     tmp_path_factory: pytest.TempPathFactory, told: list[tuple[int, str]], data: st.DataObject
 ) -> None:

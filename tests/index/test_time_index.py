@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.index.time import SpanIndex, TimeIndex
@@ -30,8 +30,8 @@ def test_the_golden_of_seed_003(asked: tuple[int, int], found: list[int]) -> Non
     assert TimeIndex([(key, float(key)) for key in KEYS]).between(*asked).tolist() == found
 
 
-def test_the_table_is_that_of_the_shared_file(shared: Path) -> None:
-    told = json.loads((shared / "golden" / "seed003_worked.json").read_text(encoding="utf-8"))
+def test_the_table_is_that_of_the_shared_file(goldens: Path) -> None:
+    told = json.loads((goldens / "seed003_worked.json").read_text(encoding="utf-8"))
     assert [(tuple(row["range"]), row["sane"]) for row in told["range_search"]] == GOLDEN
     unsorted = told["unsorted_keys_example"]
     index = TimeIndex([(key, float(key)) for key in unsorted["keys"]])
@@ -43,7 +43,6 @@ steps = st.lists(st.tuples(st.booleans(), st.integers(0, 20), times), max_size=6
 
 
 @given(st.lists(times), steps, times, times)
-@settings(deadline=None)
 def test_grown_equals_a_scan_of_what_is_there(
     first: list[float], changes: list[tuple[bool, int, float]], start: float, end: float
 ) -> None:
@@ -71,7 +70,6 @@ def test_equal_times_keep_the_order_in_which_they_came() -> None:
 
 
 @given(st.lists(st.tuples(times, times)), times, times)
-@settings(deadline=None)
 def test_spans_that_meet_the_asked_one_equal_a_scan(told: list[tuple[float, float]], a: float, b: float) -> None:
     start, end = sorted((a, b))
     spans = [(i, min(s, e), max(s, e)) for i, (s, e) in enumerate(told)]

@@ -22,8 +22,8 @@ HOUR = 3600.0
 
 
 @pytest.fixture(scope="session")
-def partner(shared: Path) -> dict:
-    return json.loads((shared / "golden" / "partner.json").read_text(encoding="utf-8"))
+def partner(goldens: Path) -> dict:
+    return json.loads((goldens / "partner.json").read_text(encoding="utf-8"))
 
 
 def built(bindings: list) -> tuple[TopicIndex, list[str]]:
@@ -303,7 +303,7 @@ def told(steps: list[tuple]) -> tuple[TopicIndex, Plain]:
     return index, plain
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STEP, max_size=25))
 def test_rebuilt_restored_and_slow_equal_incremental(steps: list[tuple]) -> None:
     index, plain = told(steps)
@@ -323,7 +323,7 @@ def test_rebuilt_restored_and_slow_equal_incremental(steps: list[tuple]) -> None
             assert one.keys(path, below=True).tolist() == index.keys(path, below=True).tolist()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(STEP, max_size=12), st.lists(STEP, max_size=12))
 def test_a_restored_index_goes_on_like_the_one_it_was_made_from(before: list[tuple], after: list[tuple]) -> None:
     index, _ = told(before)

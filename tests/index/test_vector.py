@@ -71,7 +71,7 @@ class SlowTable:
 ROWS = st.lists(st.tuples(st.integers(0, 700), st.integers(0, 40)), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     puts=st.lists(st.tuples(st.sampled_from(["put", "erase", "reopen"]), ROWS), min_size=1, max_size=6),
     asked=st.lists(st.integers(0, 800), max_size=60),
@@ -469,7 +469,7 @@ def test_keys_tell_texts_and_kinds_apart_and_take_any_text():
     assert pack_keys([text_key("a"), text_key("b")]).shape == (2, 2)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(n=st.integers(0, 60), k=st.integers(0, 70), seed=st.integers(0, 99))
 def test_the_small_index_agrees_with_numpy(n, k, seed):
     rows, query = unit_rows(n, seed=seed), unit_rows(1, seed=100)[0]

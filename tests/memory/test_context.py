@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.errors import DataError
@@ -47,7 +47,6 @@ sides = st.lists(st.tuples(st.text("你好 ab", max_size=9), st.text("嗯ok", ma
 
 
 @given(sides, st.integers(0, 12), st.integers(0, 40))
-@settings(deadline=None)
 def test_what_is_kept_is_the_longest_end_within_both_limits(
     said: list[tuple[str, str]], length: int, tokens: int
 ) -> None:
@@ -78,7 +77,6 @@ text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30
 
 
 @given(st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), text), max_size=5))
-@settings(deadline=None)
 def test_history_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, said: list[Message]) -> None:
     folder = tmp_path_factory.mktemp("owner")
     context.save(folder, said)

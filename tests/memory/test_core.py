@@ -72,8 +72,8 @@ def test_the_golden_of_seed_003_top_five_then_the_threshold(home: Home, store: F
     assert [round(hit.score, 4) for hit in found] == RETURNED[name]
 
 
-def test_the_golden_is_that_of_the_shared_file(shared: Path) -> None:
-    golden = json.loads((shared / "golden" / "seed003_worked.json").read_text(encoding="utf-8"))["core_memory"]
+def test_the_golden_is_that_of_the_shared_file(goldens: Path) -> None:
+    golden = json.loads((goldens / "seed003_worked.json").read_text(encoding="utf-8"))["core_memory"]
     assert ({k: golden[f"scores_{k}"] for k in SCORES}, {k: golden[f"returned_{k}"] for k in SCORES}) == (
         SCORES,
         RETURNED,

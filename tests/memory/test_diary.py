@@ -166,8 +166,8 @@ class Planted:
         return rows if kind == "passage" else np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1))
 
 
-def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, shared: Path) -> None:
-    golden = json.loads((shared / "golden" / "seed003_worked.json").read_text(encoding="utf-8"))["threshold"]
+def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, goldens: Path) -> None:
+    golden = json.loads((goldens / "seed003_worked.json").read_text(encoding="utf-8"))["threshold"]
     assert (golden["vectors"], golden["threshold"]) == (VECTORS, 0.38)
     store.days.add_all(
         [Exchange(key, moment("2025-05-20T10:00:00").replace(minute=int(key) // 100), key, "") for key in VECTORS]

@@ -11,7 +11,7 @@ from threading import Event as Signal
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moechat.ai.embedding import HashEmbedder
@@ -466,7 +466,7 @@ def arrays(view: View) -> Mapping[str, tuple[float, float, float, bool, tuple[st
 
 
 @given(STEPS)
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 def test_what_grew_and_what_is_made_anew_equal_plain_python(steps: list[tuple]) -> None:
     with TemporaryDirectory() as folder:
         owner = Owner(Home.build(Path(folder)), None)

@@ -337,7 +337,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_rebuilt_and_restored_equal_incremental(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple]) -> None:
     shelf = Shelf(Home.build(tmp_path_factory.mktemp("shelf"), now="2025-05-21T15:00:00"))

@@ -23,8 +23,8 @@ MEMORIES = st.lists(
 
 
 @pytest.fixture
-def worked(shared: Path) -> dict:
-    return json.loads((shared / "golden" / "seed001_worked.json").read_text("utf-8"))["retrieval"]
+def worked(goldens: Path) -> dict:
+    return json.loads((goldens / "seed001_worked.json").read_text("utf-8"))["retrieval"]
 
 
 # --- min-max

@@ -13,7 +13,7 @@ from threading import Event as Signal
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moechat.ai.embedding import HashEmbedder
@@ -138,7 +138,7 @@ MEMORIES = st.lists(
 
 
 @given(MEMORIES, st.sampled_from(["rank", "hours", "days"]), st.sampled_from("猫狗"))
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 def test_the_ranking_equals_plain_python(
     memories: list[tuple[str, int, int | None, bool]], unit: str, asked: str
 ) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.cue import Cue
@@ -180,7 +180,6 @@ hits = st.lists(
 
 
 @given(st.lists(hits, max_size=3), st.integers(0, 200), st.sets(st.integers(0, 9)))
-@settings(deadline=None)
 def test_nothing_is_lost_without_a_reason_and_the_budget_always_holds(
     found: list[list[tuple[str, int, int, str]]], tokens: int, context: set[int]
 ) -> None:

@@ -25,8 +25,8 @@ def test_a_rating_is_read_as_it_is_meant(text: str, sane: float | None) -> None:
     assert read_rating(text) == (sane if sane is None else pytest.approx(sane))
 
 
-def test_the_table_is_that_of_the_golden_file(shared: Path) -> None:
-    told = json.loads((shared / "golden" / "seed001_worked.json").read_text(encoding="utf-8"))["importance"]
+def test_the_table_is_that_of_the_golden_file(goldens: Path) -> None:
+    told = json.loads((goldens / "seed001_worked.json").read_text(encoding="utf-8"))["importance"]
     assert {row["text"]: row["sane"] for row in told} == RATINGS
 
 

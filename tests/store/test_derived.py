@@ -158,9 +158,7 @@ steps = st.lists(
 
 @example([("retract", 9), ("correct", 95), ("restore", 25)])
 @given(steps)
-@settings(
-    max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate], report_multiple_bugs=False
-)
+@settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate], report_multiple_bugs=False)
 def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: list[tuple[str, int]]) -> None:
     home = Home.build(tmp_path_factory.mktemp("house"))
     store = home.store()

@@ -57,7 +57,7 @@ def known(store: FileStore) -> tuple[object, ...]:
 
 
 @given(steps)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_whatever_was_done_before_the_rest_stays_and_a_restart_sees_the_same(
     tmp_path_factory: pytest.TempPathFactory, work: list[tuple[str, int]]
 ) -> None:

@@ -113,7 +113,7 @@ def test_a_log_that_went_away_is_noticed(path: Path) -> None:
         st.dictionaries(st.text(max_size=5), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)), max_size=6
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_text_stays_on_one_line(entries: list[dict[str, str]]) -> None:
     assert encode(entries).count(b"\n") == len(entries)
     assert len(encode(entries).splitlines()) == len(entries)

@@ -86,7 +86,7 @@ def test_awkward_text_comes_back_as_it_went_in_block_or_plain(text: str) -> None
 
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_round_trips_in_a_file_of_several_records(pairs: list[tuple[str, str]]) -> None:
     blocks = [
         records.entry(f"k{i}", {"text": a, "msg": {"user": records.Block(a), "char": records.Block(b)}})
@@ -100,13 +100,13 @@ def test_any_text_round_trips_in_a_file_of_several_records(pairs: list[tuple[str
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_key_round_trips(key: str) -> None:
     assert read_one(records.entry(key, {"a": "b"})).key == key
 
 
 @given(texts)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_other_programs_read_the_same_text(text: str) -> None:
     """The files are plain YAML: PyYAML's own safe loader finds the words where ours does."""
     assert yaml.safe_load(records.entry("k", {"msg": {"user": records.Block(text)}}))["k"]["msg"]["user"] == (
@@ -174,7 +174,7 @@ def test_bytes_that_are_not_utf8_are_named_by_line_and_never_raise() -> None:
 
 
 @given(st.binary(max_size=80))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_parsing_never_raises_and_every_record_names_its_own_bytes(data: bytes) -> None:
     parsed = records.parse(data, "f")
     for record in parsed.records:
@@ -202,7 +202,7 @@ def test_splicing_leaves_every_other_byte_as_it_was() -> None:
     st.lists(st.sampled_from(["a: 1\n", "b:\n  x: |-\n    l\n\n    m\n", "# c\n", "\n", "'q k': z\r\n"]), unique=True),
     st.data(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_replacing_any_record_changes_only_it(pieces: list[str], draw: st.DataObject) -> None:
     data = "".join(pieces).encode()
     parsed = records.parse(data, "f")

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.store import state as state_module
@@ -185,7 +185,6 @@ entries = st.lists(entry, max_size=20)
 
 
 @given(entries, entries)
-@settings(deadline=None)
 def test_summing_up_changes_nothing_that_is_known(
     tmp_path_factory: pytest.TempPathFactory, first: list, then: list
 ) -> None:

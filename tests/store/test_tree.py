@@ -170,7 +170,7 @@ def walk(start: list[Entry], chosen: list[tuple[str, int]], *, name: str = "n") 
 
 
 @given(steps)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_context_branches_and_queue_equal_a_naive_recomputation(chosen: list[tuple[str, int]]) -> None:
     entries = walk([], chosen)
     tree = Tree()
@@ -185,7 +185,7 @@ def test_context_branches_and_queue_equal_a_naive_recomputation(chosen: list[tup
 
 
 @given(steps)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_entry_by_entry_equals_all_at_once(chosen: list[tuple[str, int]]) -> None:
     entries = walk([], chosen)
     slow = Tree()
@@ -198,7 +198,7 @@ LONG = chain(*(f"p{i}" for i in range(520)))
 
 
 @given(steps, steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_folded_log_says_what_the_long_one_said_now_and_later(
     before: list[tuple[str, int]], after: list[tuple[str, int]]
 ) -> None:

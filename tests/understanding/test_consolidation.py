@@ -316,7 +316,7 @@ def test_a_fact_that_changed_while_the_model_was_thinking_is_left_for_the_next_t
     assert texts(core) == [PARTS[1]]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(["兴趣", "习惯"]), st.sampled_from("甲乙丙丁")), max_size=8))
 def test_nothing_that_was_known_is_lost(tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, str]]) -> None:
     home = Home.build(tmp_path_factory.mktemp("house"))

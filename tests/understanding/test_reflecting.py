@@ -46,8 +46,8 @@ def test_insights_are_read_as_they_are_meant(text: str, sane: list[tuple[str, li
     assert parse_insights(text) == sane
 
 
-def test_the_table_is_that_of_the_golden_file(shared: Path) -> None:
-    told = json.loads((shared / "golden" / "seed001_worked.json").read_text(encoding="utf-8"))["parse"]
+def test_the_table_is_that_of_the_golden_file(goldens: Path) -> None:
+    told = json.loads((goldens / "seed001_worked.json").read_text(encoding="utf-8"))["parse"]
     assert [(row["text"], [tuple(one) for one in row["sane"]]) for row in told] == PARSED
 
 

@@ -190,7 +190,7 @@ def test_what_is_understood_after_a_run_counts_though_it_was_told_before(mind: M
 
 
 @given(st.lists(st.sampled_from(["understood", "later", "catch up", "again", "run", "restart"]), max_size=14))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_counter_is_that_of_a_plain_count_of_exchanges(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:
         mind = Mind(Home.build(Path(folder)), ScriptedModel(answers=thinking))

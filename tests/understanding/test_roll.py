@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.agent import Agent
@@ -56,8 +56,8 @@ def test_the_golden_of_seed_004_from_counts_alone(
     assert inside == list(ids(left))
 
 
-def test_the_golden_table_is_that_of_the_shared_file(shared: Path) -> None:
-    told = json.loads((shared / "golden" / "seed004_worked.json").read_text(encoding="utf-8"))["rolling"]
+def test_the_golden_table_is_that_of_the_shared_file(goldens: Path) -> None:
+    told = json.loads((goldens / "seed004_worked.json").read_text(encoding="utf-8"))["rolling"]
     assert [(r["rounds"], r["scene_at"], [e[2] for e in r["extracted"]], r["left"]) for r in told] == [
         list(g) and g for g in GOLDEN
     ]
@@ -89,7 +89,6 @@ def test_an_idle_hour_a_close_and_a_full_batch_understand_and_cut_nothing() -> N
 @given(
     st.integers(0, 40), st.sets(st.integers(1, 45)), st.floats(0, 30), st.booleans(), st.booleans(), st.integers(0, 3)
 )
-@settings(deadline=None)
 def test_what_leaves_was_understood_or_is_in_the_work(
     rounds: int, waiting: set[int], idle_h: float, scene: bool, closing: bool, batch: int
 ) -> None:

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.when.calendar import (
@@ -65,7 +65,6 @@ def test_lunar_years_follow_each_other_without_a_gap() -> None:
         assert set(lengths) <= {29, 30}
 
 
-@settings(deadline=None)
 @given(year=st.integers(1900, 2100), month=st.integers(1, 12), day=st.integers(1, 30))
 def test_a_lunar_day_lies_in_its_month(year: int, month: int, day: int) -> None:
     first, length = lunar_month(year, month)  # type: ignore[misc]

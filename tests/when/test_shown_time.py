@@ -45,8 +45,8 @@ def test_a_moment_is_shown_by_calendar_days(moment: str, zh: str, en: str) -> No
     assert shown(at(moment), NOW, "en") == en
 
 
-def test_the_table_is_the_golden_one(shared: Path) -> None:
-    golden = json.loads((shared / "golden/seed004_worked.json").read_text(encoding="utf-8"))
+def test_the_table_is_the_golden_one(goldens: Path) -> None:
+    golden = json.loads((goldens / "seed004_worked.json").read_text(encoding="utf-8"))
     now = at(golden["now"].replace("T", " ").split("+")[0])
     assert [shown(at(moment), now) for moment, _ in golden["time_display"]] == [
         row[1] for row in golden["time_display"]

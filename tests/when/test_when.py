@@ -17,7 +17,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from when_table import NOWS, Row, rows
 
@@ -120,7 +120,6 @@ MAYBE_TIMES = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None)
 @given(text=st.one_of(st.text(max_size=60), MAYBE_TIMES), now=st.datetimes(datetime(1950, 1, 1), datetime(2090, 1, 1)))
 def test_no_text_raises_and_no_span_is_turned_round(text: str, now: datetime) -> None:
     for use in ("recall", "writing"):
@@ -141,7 +140,6 @@ PAST = [
 ]
 
 
-@settings(deadline=None)
 @given(phrase=st.sampled_from(PAST), now=st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1)))
 def test_a_past_expression_never_ends_after_now(phrase: str, now: datetime) -> None:
     aware = now.replace(tzinfo=CHINA)
@@ -152,7 +150,6 @@ def test_a_past_expression_never_ends_after_now(phrase: str, now: datetime) -> N
 FLOATING = "周三 周末 五月 三月 15号 31号 夏天 冬天 国庆 中秋 除夕 晚上 早上 月初 年底 上半年 正月初一 2月29日".split()
 
 
-@settings(deadline=None)
 @given(phrase=st.sampled_from(FLOATING), now=st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1)))
 def test_what_could_be_past_or_future_is_past_unless_the_text_plans(phrase: str, now: datetime) -> None:
     aware = now.replace(tzinfo=CHINA)
