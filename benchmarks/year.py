@@ -34,11 +34,12 @@ import yaml
 
 from benchmarks.year_talk import Asked, Said, Talk
 from moechat.agent import Agent
-from moechat.ai.embedding import Embedder, HashEmbedder
+from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.curation import forgetting
 from moechat.house import House
 from moechat.language.words import count_tokens
+from moechat.model import Embedder
 
 ZONE = ZoneInfo("Asia/Shanghai")
 FIRST = date(2025, 1, 1)

@@ -17,7 +17,6 @@ from datetime import datetime
 from pathlib import Path
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
-from moechat.ai.embedding import Embedder
 from moechat.ai.failure import Failure
 from moechat.author.official import Official
 from moechat.clock import Clock
@@ -37,7 +36,7 @@ from moechat.memory.episodes import Episodes
 from moechat.memory.overview import overview
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Exchange, Message, Recollection, Status
+from moechat.model import Embedder, Exchange, Message, Recollection, Status
 from moechat.recall import assembly
 from moechat.recall.assembly import Background
 from moechat.recall.layers import Layers

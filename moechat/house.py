@@ -14,12 +14,13 @@ from types import SimpleNamespace
 from moechat import when
 from moechat.agent import Agent, Surroundings
 from moechat.ai.chat_model import ChatModel, OpenAIChatModel
-from moechat.ai.embedding import Embedder, make_embedder
+from moechat.ai.embedding import make_embedder
 from moechat.ai.offline.model import OfflineModel
 from moechat.clock import Clock, SetClock, SystemClock
 from moechat.curation import upkeep
 from moechat.errors import ConfigError, EmbeddingError, NotFound
 from moechat.language import words
+from moechat.model import Embedder
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
+
+import numpy as np
 
 from moechat.when import Span
 
 Layer = Literal["context", "diary", "core", "lore"]
 Role = Literal["system", "user", "assistant"]
 Status = Literal["streaming", "done", "stopped", "failed"]
+Kind = Literal["query", "passage"]
+UNDATED = 1970  # The year of what was written without a time.
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,10 @@ class Hit:
     shorter: tuple[str, ...] = ()
 
 
+Candidates = list[tuple[Hit, str]]
+"""What a recipe gives: (hit, why it is dropped, or ""), best first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """A hit that did not enter the prompt. ``why`` is ``in_context``, ``outside_span``, ``below_threshold``, ``merged``,
@@ -211,3 +219,35 @@ class Recollection:
     notices: Sequence[str] = ()
     timing_ms: Mapping[str, float] = field(default_factory=dict)
     ranked: Sequence[Hit] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The floors of one model, as cosines.
+
+    ``diary`` is for a question against what was said, ``core`` for a question against a short statement about the user,
+    ``lore`` for a clause against the keyword of an entry.
+    """
+
+    diary: float
+    core: float
+    lore: float
+
+
+class Embedder(Protocol):
+    """Anything that turns texts into vectors. Safe to call from several threads."""
+
+    @property
+    def fingerprint(self) -> str:
+        """File-name safe; changes with model, version, dims and prompts."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def thresholds(self) -> Thresholds: ...
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
+        """``(n, dim)`` float32, unit length; a zero vector for an empty text. Raises EmbeddingError."""
+        ...

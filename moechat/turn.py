@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from moechat.model import Exchange, Hit, Recollection
+from moechat.store.formats import without_notice
 from moechat.store.tree import Node
 from moechat.when import Span
 
@@ -76,3 +77,11 @@ def ground(hit: Hit) -> dict[str, object]:
         "features": {name: round(float(value), 4) for name, value in hit.features.items()},
         "span": hit.span.phrase if hit.span else "", "sources": list(hit.sources), "kind": hit.kind,
     }  # fmt: skip
+
+
+def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
+    """An exchange as a block shows it."""
+    mark = ": " if f"{user_name}{character_name}".isascii() else "："
+    char = without_notice(exchange.char)
+    lines = [f"{user_name}{mark}{exchange.user}"] if exchange.user else []
+    return "\n".join([*lines, f"{character_name}{mark}{char}"] if char else lines)

@@ -18,27 +18,12 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 
 from moechat.errors import EmbeddingError
-
-Kind = Literal["query", "passage"]
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """The floors of one model, as cosines.
-
-    ``diary`` is for a question against what was said, ``core`` for a question against a short statement about the user,
-    ``lore`` for a clause against the keyword of an entry.
-    """
-
-    diary: float
-    core: float
-    lore: float
-
+from moechat.model import Embedder, Kind, Thresholds
 
 # Keys are beginnings of fingerprints; the longest that fits counts. Rank comes first: these only cut off what is surely
 # not meant. The table gives the share that stays of what is meant / of all else: 34 + 34 made-up questions and facts
@@ -97,25 +82,6 @@ def prompts_for(model: str) -> Prompts | None:
     """The known prompts of a model by its name or path, None where nothing is known."""
     fitting = [part for part in MODEL_PROMPTS if part in model.lower()]
     return MODEL_PROMPTS[max(fitting, key=len)] if fitting else None
-
-
-class Embedder(Protocol):
-    """Anything that turns texts into vectors. Safe to call from several threads."""
-
-    @property
-    def fingerprint(self) -> str:
-        """File-name safe; changes with model, version, dims and prompts."""
-        ...
-
-    @property
-    def dim(self) -> int: ...
-
-    @property
-    def thresholds(self) -> Thresholds: ...
-
-    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
-        """``(n, dim)`` float32, unit length; a zero vector for an empty text. Raises EmbeddingError."""
-        ...
 
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff\ud800-\udfff]+")

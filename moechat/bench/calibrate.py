@@ -19,8 +19,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from moechat.agent import Agent
-from moechat.ai.embedding import Embedder, Thresholds
 from moechat.errors import DataError, EmbeddingError
+from moechat.model import Embedder, Thresholds
 from moechat.settings import config as settings
 
 LAYERS = ("diary", "core", "lore")

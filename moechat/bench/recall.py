@@ -24,7 +24,7 @@ import yaml
 
 from moechat import when
 from moechat.agent import Agent
-from moechat.ai.embedding import Embedder, Kind, Thresholds, make_embedder
+from moechat.ai.embedding import make_embedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import dataset
 from moechat.bench.dataset import Haystack, Question
@@ -32,7 +32,7 @@ from moechat.bench.rivals import rivals
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.house import EMBEDDING_KEYS, House
-from moechat.model import Recollection
+from moechat.model import Embedder, Kind, Recollection, Thresholds
 from moechat.settings.config import Config, merged
 from moechat.settings.schema import RecallSettings, Recipes
 from moechat.store import yaml_file

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from moechat.ai.embedding import Embedder
 from moechat.bench.dataset import Haystack
 from moechat.index.lexical import LexicalIndex
 from moechat.language import words
+from moechat.model import Embedder
 from moechat.recall.pipeline import RRF_K
 
 DEPTH = 100

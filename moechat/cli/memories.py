@@ -207,7 +207,7 @@ def _print(args: argparse.Namespace, memories: Sequence[Memory]) -> None:
 
 
 def _line(memory: Memory) -> str:
-    from moechat.recall.fragments import UNDATED
+    from moechat.model import UNDATED
 
     marks = "".join(mark for name, mark in MARKS.items() if getattr(memory, name)) or " "
     use = "" if memory.kind == "exchange" else f" strength {memory.strength}, recalled {memory.recalls}×"

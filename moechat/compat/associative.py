@@ -15,11 +15,11 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from moechat.ai.embedding import Embedder
 from moechat.compat import concept_nodes
 from moechat.compat.concept_nodes import EMBEDDINGS, NODES, STRENGTH, ConceptNode, NodeType, Vector
 from moechat.errors import EmbeddingError
 from moechat.memory import stream
+from moechat.model import Embedder
 
 __all__ = ["AssociativeMemory", "ConceptNode", "candidates", "new_retrieve", "ranked", "retrieve"]
 

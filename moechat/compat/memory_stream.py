@@ -23,11 +23,12 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from moechat.ai.chat_model import ChatModel
-from moechat.ai.embedding import BuiltinEmbedder, Embedder
+from moechat.ai.embedding import BuiltinEmbedder
 from moechat.clock import Clock
 from moechat.compat import comparison
 from moechat.errors import EmbeddingError, ModelError
 from moechat.memory import stream
+from moechat.model import Embedder
 from moechat.rules import importance as rating
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts

@@ -23,8 +23,8 @@ from moechat.language import association
 from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, Expansion, Found, Version
 from moechat.memory.episodes import Episodes, View
-from moechat.model import Episode
-from moechat.recall.fragments import UNDATED, event_log, fact_log
+from moechat.model import UNDATED, Episode
+from moechat.recall.fragments import event_log, fact_log
 
 T = TypeVar("T")
 DENSE_SHARE = 0.5  # w

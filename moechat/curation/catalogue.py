@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from moechat.ai.offline.model import without_notice
 from moechat.curation import forgetting
 from moechat.curation.forgetting import Forecast, Limits
 from moechat.errors import NotFound
 from moechat.memory.core import visible
 from moechat.model import Episode, Exchange, Fact
 from moechat.store.files import FileStore
-from moechat.store.formats import local
+from moechat.store.formats import local, without_notice
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")

@@ -17,7 +17,6 @@ from typing import Literal
 import numpy as np
 from filelock import FileLock, Timeout
 
-from moechat.ai.offline.model import without_notice
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning, Limits
@@ -31,7 +30,7 @@ from moechat.rules import read as rules
 from moechat.rules.activation import ARROW
 from moechat.store import erasure
 from moechat.store.files import FileStore
-from moechat.store.formats import derived_id
+from moechat.store.formats import derived_id, without_notice
 from moechat.store.records import storable
 
 LOCK_TIMEOUT_S = 60

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from moechat.ai.embedding import Embedder, Thresholds
 from moechat.errors import EmbeddingError
 from moechat.index.vector import VectorTable, embed_cached
+from moechat.model import Embedder, Thresholds
 from moechat.store.records import replace
 
 log = logging.getLogger(__name__)

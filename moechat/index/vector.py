@@ -37,8 +37,8 @@ import faiss
 import numpy as np
 from filelock import FileLock
 
-from moechat.ai.embedding import Embedder, Kind
 from moechat.index.inverted import BLOCK_ROWS, InvertedLists, filled_rows
+from moechat.model import Embedder, Kind
 
 TOLERANCE = 1e-6  # a float32 .38 is not >= .38 otherwise (golden of seed 003)
 MISSING = -1.0  # the score of a position that holds no vector

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from moechat.ai.offline.model import without_notice
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.store import records, yaml_file
 from moechat.store.files import FileStore
+from moechat.store.formats import without_notice
 
 HISTORY = "history.yaml"
 

@@ -22,7 +22,6 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from moechat import when
-from moechat.ai.offline.model import without_notice
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
 from moechat.index.hybrid import Doc, HybridIndex
@@ -30,12 +29,12 @@ from moechat.index.time import SpanIndex, TimeIndex
 from moechat.index.vector import VectorTable, meets, text_key
 from moechat.language import words
 from moechat.memory.relevance import LITERAL_SHARE, Floor
-from moechat.model import Episode, Exchange, Hit
-from moechat.recall.pipeline import Candidates, exchange_text
+from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
-from moechat.store.formats import local
+from moechat.store.formats import local, without_notice
 from moechat.store.records import Signature
+from moechat.turn import exchange_text
 from moechat.when import Span
 
 T = TypeVar("T")

@@ -31,8 +31,7 @@ from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official, View
 from moechat.memory.topic_cues import Leads, Led, likeness
-from moechat.model import ActivationProfile, Episode
-from moechat.recall.fragments import UNDATED
+from moechat.model import UNDATED, ActivationProfile, Episode
 from moechat.rules.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
 from moechat.store.files import FileStore
 from moechat.store.formats import local

@@ -22,12 +22,12 @@ from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, View
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import Recalled, Topics
-from moechat.model import Episode, Exchange, Hit
-from moechat.recall.pipeline import Candidates, exchange_text
+from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.rules import read as rules
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
 from moechat.store.files import FileStore
+from moechat.turn import exchange_text
 from moechat.when import Span
 
 DEPTH = 30  # candidates a recipe hands over; n_count of seed 000

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from moechat.model import Episode, Fact
+from moechat.model import UNDATED, Episode, Fact
 from moechat.when import shown
 
 Language = Literal["zh", "en"]
@@ -47,7 +47,6 @@ GROUPS = (
 _OPTIONAL = re.compile(r"\[(.*?)\]")
 _NAME = re.compile(r"\{(user|char|about)\}")
 WHOLE_DAY = timedelta(hours=12)  # a span as long as this names a day, not an hour of it
-UNDATED = 1970  # the year of what was written without a time
 
 
 def fragments(

@@ -13,7 +13,6 @@ from threading import Event as Signal
 import numpy as np
 
 from moechat.ai.chat_model import ChatModel
-from moechat.ai.embedding import Embedder
 from moechat.author.official import Official
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, embed_cached
@@ -27,7 +26,7 @@ from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Episode, Hit
+from moechat.model import Embedder, Episode, Hit
 from moechat.recall.episodic import Episodic
 from moechat.recall.recipes import Recipes
 from moechat.settings.character import Character

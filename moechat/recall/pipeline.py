@@ -12,17 +12,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field, replace
 
-from moechat.ai.offline.model import without_notice
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
-from moechat.model import Dropped, Exchange, Hit, Layer, Recollection
-from moechat.recall.fragments import UNDATED
+from moechat.model import UNDATED, Candidates, Dropped, Hit, Layer, Recollection
 from moechat.when import Span
 
 log = logging.getLogger(__name__)
 RRF_K = 60  # Cormack et al. 2009; the rank from which a list's weight falls to half
-
-Candidates = list[tuple[Hit, str]]
 
 
 @dataclass(frozen=True)
@@ -231,11 +227,3 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
 def _shares(hit: Hit) -> str:
     """What the hit's share of the budget is called: its layer; what was thought has one of its own beside what was said."""
     return "reflections" if hit.kind == "reflection" else hit.layer
-
-
-def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
-    """An exchange as a block shows it."""
-    mark = ": " if f"{user_name}{character_name}".isascii() else "："
-    char = without_notice(exchange.char)
-    lines = [f"{user_name}{mark}{exchange.user}"] if exchange.user else []
-    return "\n".join([*lines, f"{character_name}{mark}{char}"] if char else lines)

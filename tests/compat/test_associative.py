@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.ai.embedding import Thresholds
 from moechat.compat.associative import AssociativeMemory, candidates, new_retrieve, ranked, retrieve
 from moechat.compat.concept_nodes import ConceptNode
 from moechat.errors import DataError, EmbeddingError
+from moechat.model import Thresholds
 
 BORN = datetime(2023, 2, 13, 8)
 GOLDENS = ("ga_isabella_up_reduced", "ga_maria_en_reduced", "ga_ayesha_zh_reduced")

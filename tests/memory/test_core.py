@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moechat.ai.embedding import Thresholds
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
-from moechat.model import Fact, FactDraft, Understanding
+from moechat.model import Fact, FactDraft, Thresholds, Understanding
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from tests.houses import Home, moment, told

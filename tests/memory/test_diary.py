@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moechat.ai.embedding import Thresholds
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.anchors import Anchors
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
-from moechat.model import Event, Exchange, Understanding
+from moechat.model import Event, Exchange, Thresholds, Understanding
 from moechat.store.files import FileStore
 from moechat.when import Span
 from tests.houses import Home, edit, imported, moment, recalled, say, shown, told

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
-from moechat.model import Exchange, Hit, Recollection
-from moechat.recall.pipeline import RRF_K, Budget, Candidates, Recipe, exchange_text, fused, recall
+from moechat.model import Candidates, Exchange, Hit, Recollection
+from moechat.recall.pipeline import RRF_K, Budget, Recipe, fused, recall
+from moechat.turn import exchange_text
 from tests.houses import moment
 
 NOW = moment("2025-05-21T15:00:00")

@@ -11,10 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 ZH: Mapping[str, tuple[str, ...]] = {
-    "notice": (
-        "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接模型」里填写，"
-        "或在 config.yaml 写 chat.base_url 和 chat.model，密钥放在环境变量 MOECHAT_API_KEY。）",
-    ),
     # answers from memory
     "told_now": ("你跟我说过：{said}。", "我记得你说的：{said}。"),
     "told_then": ("{day}你跟我说过：「{said}」。", "我记得{day}你说：「{said}」。"),
@@ -74,10 +70,6 @@ ZH: Mapping[str, tuple[str, ...]] = {
 }
 
 EN: Mapping[str, tuple[str, ...]] = {
-    "notice": (
-        "(No language model is connected: I can only answer from memory. To connect one, use “Connect a model” "
-        "on the page, or set chat.base_url and chat.model in config.yaml, with the key in MOECHAT_API_KEY.)",
-    ),
     "told_now": ("You told me: {said}.", "I remember that you said: {said}."),
     "told_then": ("You told me {day}: “{said}”.", "I remember what you said {day}: “{said}”."),
     "told_that_day": ("That day ({day}) you said: “{said}”.",),
@@ -146,7 +138,16 @@ EN: Mapping[str, tuple[str, ...]] = {
 }
 
 LINES: Mapping[str, Mapping[str, tuple[str, ...]]] = {"zh": ZH, "en": EN}
-NOTICES: Mapping[str, str] = {language: lines["notice"][0] for language, lines in LINES.items()}
+NOTICES: Mapping[str, str] = {
+    "zh": (
+        "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接模型」里填写，"
+        "或在 config.yaml 写 chat.base_url 和 chat.model，密钥放在环境变量 MOECHAT_API_KEY。）"
+    ),
+    "en": (
+        "(No language model is connected: I can only answer from memory. To connect one, use “Connect a model” "
+        "on the page, or set chat.base_url and chat.model in config.yaml, with the key in MOECHAT_API_KEY.)"
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -47,15 +47,6 @@ class Memory:
     named: bool = False  # the question names an entry of the world book
 
 
-def without_notice(text: str) -> str:
-    """A reply without the note that no model is connected: that is no word of the character's, and nothing to remember."""
-    if "MOECHAT_API_KEY" not in text:
-        return text
-    for notice in NOTICES.values():
-        text = text.replace(notice.strip(), "")
-    return text.rstrip()
-
-
 class OfflineModel:
     """A chat model without a language model. ``notices`` say once per conversation, by language, how to connect one."""
 
