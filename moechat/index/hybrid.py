@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index import traits
+from moechat.index.cosine import MISSING
 from moechat.index.lexical import LexicalIndex, saturate
 from moechat.index.order import Order
-from moechat.index.vector import MISSING, VectorTable
+from moechat.index.vector import VectorTable
 from moechat.language import words
 
 Ints = NDArray[np.int64]

@@ -1,10 +1,16 @@
 """Inverted lists: which vectors may be near, without looking at all of them. Trained with k-means, searched with FAISS.
 
-They give candidates, never scores. What they keep on disk are two plain arrays (see ``moechat.index.vector``).
+They give candidates, never scores. ``ListTrainer`` is the thread that keeps those of one table. Two arrays are kept in
+the folder of the table:
+
+    centroids.npy    (lists, dim) float32: the trained centres
+    lists.npy        (1 + n, 2) uint32: a check of the centres, then of each position its list + 1 (0: none) and the
+                     first 4 bytes of the key that it was put there for
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import zlib
@@ -12,20 +18,27 @@ from pathlib import Path
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
 
-PROBED = 1 / 8  # share of the lists that a search looks at: .98 of the ten best of real sentences, .94 of 200
-PROBED_ROWS = 1 << 15  # but about so many rows at most
-BLOCK_ROWS = 4096
+from moechat.index.cosine import BLOCK_ROWS, Ints, Vectors
+from moechat.index.vector_keys import PackedKeys, filled_rows
+from moechat.index.vector_rows import VectorRows
+
+PROBED = 1 / 8  # A search looks at this share of the lists: .98 of the ten best of real sentences, .94 of 200.
+PROBED_ROWS = 1 << 15  # A search looks at about so many rows at most.
+PENDING_ROWS = 2048  # So many rows beside the lists are scanned before they are put in.
+
+log = logging.getLogger(__name__)
 
 
 class InvertedLists:
-    """Inverted lists over a FAISS index with 8-bit codes; they give candidates, never scores.
+    """Inverted lists over a FAISS index with 8-bit codes.
 
     A row whose text changed is simply added again: its old code can only bring up a candidate, which is then scored by
     what the table holds.
     """
 
-    def __init__(self, centroids: np.ndarray, sample: np.ndarray, trained_on: int) -> None:
+    def __init__(self, centroids: Vectors, sample: Vectors, trained_on: int) -> None:
         self.centroids, self.trained_on = np.ascontiguousarray(centroids, dtype=np.float32), trained_on
         self._places = np.zeros((0, 2), dtype=np.uint32)  # by position: list + 1, first bytes of the key
         self._lock = threading.Lock()
@@ -38,7 +51,7 @@ class InvertedLists:
         self._index.train(sample)
 
     @classmethod
-    def train(cls, vectors: np.ndarray, filled: np.ndarray, stop: threading.Event) -> InvertedLists | None:
+    def train(cls, vectors: Vectors, filled: Ints, stop: threading.Event) -> InvertedLists | None:
         """Spherical k-means over a seeded sample, in blocks so that it stops at once; None when stopped."""
         number = 1 << round(np.log2(2 * np.sqrt(len(filled))))
         rng = np.random.default_rng(20)
@@ -59,7 +72,7 @@ class InvertedLists:
 
     @classmethod
     def load(
-        cls, folder: Path | None, keys: np.ndarray, vectors: np.ndarray, stop: threading.Event
+        cls, folder: Path | None, keys: PackedKeys, vectors: Vectors, stop: threading.Event
     ) -> InvertedLists | None:
         """What an earlier run trained; None where it is absent, damaged or outgrown. Its rows are added again."""
         if folder is None:
@@ -73,7 +86,8 @@ class InvertedLists:
         filled = np.flatnonzero(filled_rows(keys))
         shapes = (centroids.ndim, places.ndim, centroids.shape[1:], places.shape[1:])
         sound = (
-            (centroids.dtype, places.dtype) == (np.float32, np.uint32)
+            centroids.dtype == np.float32
+            and places.dtype == np.uint32
             and shapes == (2, 2, vectors.shape[1:], (2,))
             and min(len(centroids), len(places) - 1) > 0
             and bool(np.isfinite(centroids).all())
@@ -104,14 +118,14 @@ class InvertedLists:
                 np.save(file, array, allow_pickle=False)
             fresh.replace(folder / f"{name}.npy")
 
-    def absent(self, keys: np.ndarray) -> np.ndarray:
+    def absent(self, keys: PackedKeys) -> Ints:
         """Filled positions that are not in the lists as what they are now."""
-        known = np.zeros(len(keys), dtype=bool)
+        present = np.zeros(len(keys), dtype=bool)
         rows = min(len(keys), len(self._places))
-        known[:rows] = (self._places[:rows, 0] > 0) & (self._places[:rows, 1] == _marks(keys[:rows]))
-        return np.flatnonzero(filled_rows(keys) & ~known)
+        present[:rows] = (self._places[:rows, 0] > 0) & (self._places[:rows, 1] == _marks(keys[:rows]))
+        return np.flatnonzero(filled_rows(keys) & ~present)
 
-    def absorb(self, vectors: np.ndarray, keys: np.ndarray, stop: threading.Event) -> None:
+    def absorb(self, vectors: Vectors, keys: PackedKeys, stop: threading.Event) -> None:
         """Put all that is absent into the lists."""
         absent = self.absent(keys)
         for start in range(0, len(absent), BLOCK_ROWS):
@@ -122,7 +136,7 @@ class InvertedLists:
                 return
             self._add(block, rows, nearest, keys[block])
 
-    def _add(self, positions: np.ndarray, rows: np.ndarray, lists: np.ndarray, keys: np.ndarray) -> None:
+    def _add(self, positions: Ints, rows: Vectors, lists: Ints, keys: PackedKeys) -> None:
         rows, lists = np.ascontiguousarray(rows), np.ascontiguousarray(lists, dtype=np.int64)
         with self._lock:
             self._index.add_core(
@@ -134,7 +148,7 @@ class InvertedLists:
         self._places[positions, 0] = lists + 1
         self._places[positions, 1] = _marks(keys)
 
-    def candidates(self, query: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray:
+    def candidates(self, query: Vectors, k: int, mask: NDArray[np.bool_] | None) -> Ints:
         """About ``k`` positions near ``query``, of those allowed by ``mask``; unordered, -1 among them where few."""
         faiss.omp_set_num_threads(1)
         bits = np.packbits(mask, bitorder="little") if mask is not None else None
@@ -142,24 +156,109 @@ class InvertedLists:
         share = min(PROBED, PROBED_ROWS / max(1, len(self._places)))
         probe = max(8, int(len(self.centroids) * share))
         with self._lock:
-            _, found = self._index.search(query[None], k, params=faiss.SearchParametersIVF(nprobe=probe, sel=selector))
-        return found[0]
+            _, ids = self._index.search(query[None], k, params=faiss.SearchParametersIVF(nprobe=probe, sel=selector))
+        positions: Ints = ids[0]
+        return positions
 
 
-def _marks(keys: np.ndarray) -> np.ndarray:
+def _marks(keys: PackedKeys) -> NDArray[np.uint32]:
     return (keys[:, 0] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-def _nearest(rows: np.ndarray, centroids: np.ndarray, stop: threading.Event) -> np.ndarray | None:
+def _nearest(rows: Vectors, centroids: Vectors, stop: threading.Event) -> Ints | None:
     """``(n,)`` int64: the nearest centroid of each row; None when stopped."""
     parts = []
     for start in range(0, len(rows), BLOCK_ROWS):
         if stop.is_set():
             return None
-        _, found = faiss.knn(rows[start : start + BLOCK_ROWS], centroids, 1, faiss.METRIC_INNER_PRODUCT)
-        parts.append(found[:, 0])
+        _, ids = faiss.knn(rows[start : start + BLOCK_ROWS], centroids, 1, faiss.METRIC_INNER_PRODUCT)
+        parts.append(ids[:, 0])
     return np.concatenate(parts)
 
 
-def filled_rows(keys: np.ndarray) -> np.ndarray:
-    return (keys[:, 0] | keys[:, 1]) != 0
+class ListTrainer:
+    """The inverted lists of one table, trained and filled by a background thread.
+
+    ``lock`` is the table's and guards what is kept here too.
+    """
+
+    def __init__(self, rows: VectorRows, lock: threading.RLock) -> None:
+        self._rows = rows
+        self._lock = lock
+        self._lists: InvertedLists | None = None
+        self._pending: set[int] = set()  # positions beside the lists
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    def _keys(self) -> PackedKeys:
+        return self._rows.keys[: self._rows.count]
+
+    def snapshot(self) -> tuple[InvertedLists | None, Ints]:
+        """The lists, None before they are trained, and the positions that stand beside them."""
+        if self._lists is None:
+            return None, np.zeros(0, np.int64)
+        return self._lists, np.fromiter(self._pending, dtype=np.int64)
+
+    def note(self, positions: Ints) -> None:
+        """These rows were written."""
+        if self._lists is not None:
+            self._pending.update(positions.tolist())
+
+    def compare(self) -> None:
+        """Look through all rows for those that are not in the lists as what they are now."""
+        if self._lists is not None:
+            self._pending = set(self._lists.absent(self._keys()).tolist())
+
+    def forget(self) -> None:
+        """The rows are others: the lists no longer fit."""
+        self._lists, self._pending = None, set()
+
+    def tend(self) -> None:
+        """Start the thread where there is something to train or to put in, one at a time."""
+        with self._lock:
+            lists = self._lists
+            due = lists is None or len(self._pending) >= PENDING_ROWS or self._rows.count > 4 * lists.trained_on
+            if due and self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._work, name="moechat-vectors", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the thread has done what there is to do."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def stop(self) -> None:
+        """End the thread for good and wait for it."""
+        self._stop.set()
+        self.wait()
+
+    def _work(self) -> None:
+        faiss.omp_set_num_threads(1)
+        try:
+            self._update()
+        except Exception:  # the border of the thread: recall goes on without lists, and does not try for ever
+            log.exception("vectors in %s: no index beyond the flat one", self._rows.folder or "memory")
+            self._stop.set()
+        finally:
+            with self._lock:
+                self._thread = None
+
+    def _update(self) -> None:
+        folder = self._rows.folder
+        with self._lock:
+            vectors, lists, keys = self._rows.vectors, self._lists, self._keys().copy()
+        if lists is None:
+            lists = InvertedLists.load(folder, keys, vectors, self._stop)
+        if lists is None or len(keys) > 4 * lists.trained_on:
+            lists = InvertedLists.train(vectors, np.flatnonzero(filled_rows(keys)), self._stop)
+        if lists is None:
+            return
+        lists.absorb(vectors, keys, self._stop)
+        with self._lock:
+            if self._stop.is_set():
+                return
+            self._lists = lists
+            self.compare()
+            self._rows.release_pages()
+        lists.save(folder)

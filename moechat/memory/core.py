@@ -15,8 +15,8 @@ from datetime import datetime
 import numpy as np
 
 from moechat.cue import Cue
+from moechat.index.cosine import FlatIndex, meets
 from moechat.index.dense import Dense
-from moechat.index.vector import FlatIndex, meets
 from moechat.language import words
 from moechat.memory.contradiction import keyword_class, relation
 from moechat.model import Fact, FactDraft, Hit

@@ -23,10 +23,12 @@ from filelock import FileLock, Timeout
 
 from moechat import when
 from moechat.cue import Cue
+from moechat.index.cosine import meets
 from moechat.index.dense import Dense, Space
 from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.time import SpanIndex, TimeIndex
-from moechat.index.vector import VectorTable, meets, text_key
+from moechat.index.vector import VectorTable
+from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit

@@ -20,8 +20,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from moechat.cue import Cue
+from moechat.index.cosine import TOLERANCE
 from moechat.index.substring import Substrings
-from moechat.index.vector import TOLERANCE
 from moechat.language import association, words
 from moechat.language.association import LEVELS, Association, Source, Strategy
 from moechat.memory import contradiction

@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable, embed_cached, pack_keys, text_key
+from moechat.index.vector import VectorTable, embed_cached
+from moechat.index.vector_keys import pack_keys, text_key
 from moechat.model import Episode
 from moechat.store.files import FileStore
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from moechat.index import traits
+from moechat.index.cosine import meets
 from moechat.index.hybrid import WEIGHTS, HybridIndex
-from moechat.index.vector import meets
 
 ENOUGH = 3.5
 """Sum of a hit's features, of which the words' count as far as the question's are known."""

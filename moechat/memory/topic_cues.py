@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.cue import Cue
+from moechat.index.cosine import meets
 from moechat.index.dense import Dense, Space
 from moechat.index.topic import TopicIndex
-from moechat.index.vector import embed_cached, meets, text_key
+from moechat.index.vector import embed_cached
+from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.memory.episodes import View
 from moechat.rules import topics as topic_rules

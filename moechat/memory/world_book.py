@@ -20,7 +20,7 @@ import numpy as np
 
 from moechat.author import lore
 from moechat.errors import DataError, EmbeddingError, MoeChatError
-from moechat.index.vector import FlatIndex, flat_index, meets
+from moechat.index.cosine import FlatIndex, meets
 from moechat.model import Hit, Lore
 from moechat.store import yaml_file
 
@@ -147,7 +147,7 @@ class WorldBook:
             if (folded := name.casefold())
         )
         vectors = [self._vectors[self._passage(entries[row])] for row in rows]
-        index = flat_index(np.stack(vectors)) if vectors else None
+        index = FlatIndex(np.stack(vectors)) if vectors else None
         self._now = _Snapshot(entries, names, rows, index)
 
     def _embed_new(self, entries: tuple[Lore, ...]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
-from moechat.index.vector import meets
+from moechat.index.cosine import meets
 from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.diary import asked_spans

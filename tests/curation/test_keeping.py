@@ -17,7 +17,8 @@ from moechat.curation.forgetting import Limits
 from moechat.curation.keeper import Keeper
 from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.house import House
-from moechat.index.vector import tables_under, text_key
+from moechat.index.vector import tables_under
+from moechat.index.vector_keys import text_key
 from moechat.model import Episode, Event, Fact, FactDraft, Message
 from moechat.store.formats import derived_id
 from tests.houses import Home, answer, edit, fact, imported, moment, recalled, say, shown

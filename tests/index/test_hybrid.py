@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from moechat.index.hybrid import Doc, HybridIndex, HybridSettings
 from moechat.index.traits import asked_words, side_meant, without_names
-from moechat.index.vector import VectorTable, text_key
+from moechat.index.vector import VectorTable
+from moechat.index.vector_keys import text_key
 
 HOUR, DAY = 3600.0, 86_400.0
 DIM = 16
