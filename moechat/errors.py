@@ -7,6 +7,8 @@ MoeChatError
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
 ├── FilterError      a filter that is no comparison of columns (a ValueError, too)
+├── FieldError       a field of a memory that somebody writes, by field, value and remedy
+│   └── NameTaken    another memory has that name already
 └── NotFound         a character, an exchange or a memory that is not there
 """
 
@@ -59,6 +61,22 @@ class EmbeddingError(MoeChatError):
 
 class FilterError(MoeChatError, ValueError):
     """A filter statement is not what it may be: comparisons of columns with numbers, joined by and/or."""
+
+
+class FieldError(MoeChatError):
+    """A field of a memory that somebody writes has a value that it cannot have.
+
+    ``kind`` is the sort of memory of the author's (``event``, ``fact`` or ``lore``), None where it is none of theirs.
+    """
+
+    def __init__(self, field: str, value: object, remedy: str, kind: str | None = None) -> None:
+        self.field, self.value, self.remedy, self.kind = field, value, remedy, kind
+        shown = "" if value is None else f" = {str(value)[:60]!r}"
+        super().__init__(f"{field}{shown}: {remedy}")
+
+
+class NameTaken(FieldError):
+    """Another memory has that name already."""
 
 
 class NotFound(MoeChatError):

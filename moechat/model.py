@@ -149,6 +149,37 @@ class Lore:
     enabled: bool = True
 
 
+NEW_LORE_FILE = "world_book.yaml"
+"""The file of ``data_base`` that gets entries of the world book for which none is named."""
+
+OfficialKind = Literal["event", "fact", "lore"]
+OfficialMemory = Episode | Fact | Lore
+"""What the author of a character wrote for all its users."""
+
+OFFICIAL_FIELDS: Mapping[OfficialKind, Mapping[str, str]] = {
+    "event": {
+        "text": "words", "time": "time", "happened": "span", "place": "text", "keywords": "list", "insight": "text",
+        "scene": "text", "subject": "text", "predicate": "text", "object": "text", "importance": "share",
+        "topic": "text", "related": "list", "activation": "share", "diffusion": "share", "context_independence": "share",
+    },
+    "fact": {
+        "text": "words", "time": "time", "kind": "kind", "entity": "words", "keyword": "text", "target": "text",
+        "polarity": "sign", "single": "switch", "generic": "switch",
+    },
+    "lore": {
+        "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch", "file": "file",
+    },
+}  # fmt: skip
+"""The fields of an official memory and the form of each (``author.fields`` says what a form accepts)."""
+
+
+def official_kind(memory: OfficialMemory) -> OfficialKind:
+    """The sort of an official memory."""
+    if isinstance(memory, Lore):
+        return "lore"
+    return "fact" if isinstance(memory, Fact) else "event"
+
+
 @dataclass(frozen=True, slots=True)
 class Understanding:
     """What one extraction call (or the rules) made of a batch of exchanges.

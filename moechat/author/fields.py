@@ -6,32 +6,17 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from moechat.errors import MoeChatError
+from moechat.errors import FieldError
+from moechat.model import OFFICIAL_FIELDS, OfficialKind
 from moechat.store.records import storable
 
-Kind = Literal["event", "fact", "lore"]
 Values = Mapping[str, object]
 _YES_NO = ("true", "false")
 _LONGEST_NAME = 200
 _FILE_NAME = re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""")
 
-# What a record may have, and the form of it (``_fits``). An entry of the world book has its keyword and its file beside it.
-KEYS: Mapping[Kind, Mapping[str, str]] = {
-    "event": {
-        "text": "words", "time": "time", "happened": "span", "place": "text", "keywords": "list", "insight": "text",
-        "scene": "text", "subject": "text", "predicate": "text", "object": "text", "importance": "share",
-        "topic": "text", "related": "list", "activation": "share", "diffusion": "share", "context_independence": "share",
-    },
-    "fact": {
-        "text": "words", "time": "time", "kind": "kind", "entity": "words", "keyword": "text", "target": "text",
-        "polarity": "sign", "single": "switch", "generic": "switch",
-    },
-    "lore": {
-        "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch", "file": "file",
-    },
-}  # fmt: skip
 REMEDIES: Mapping[str, str] = {
     "words": "write it in words",
     "text": "expects text",
@@ -45,29 +30,16 @@ REMEDIES: Mapping[str, str] = {
     "name": f"write it in words, in one line of at most {_LONGEST_NAME} characters",
     "file": "expects the name of a file of data_base, such as places.yaml",
 }
-_NEEDED: Mapping[Kind, Sequence[str]] = {"event": ("text",), "fact": ("text",), "lore": ("keyword", "text")}
+_NEEDED: Mapping[OfficialKind, Sequence[str]] = {"event": ("text",), "fact": ("text",), "lore": ("keyword", "text")}
 _MISSING: Mapping[str, str] = {
     "keyword": "is missing; write what the entry is about, in a word or two",
     "text": "is missing; write what is to be remembered, in words",
 }
 
 
-class FieldError(MoeChatError):
-    """A field of a memory that somebody writes has a value that it cannot have."""
-
-    def __init__(self, field: str, value: object, remedy: str, kind: Kind | None = None) -> None:
-        self.field, self.value, self.remedy, self.kind = field, value, remedy, kind
-        shown = "" if value is None else f" = {str(value)[:60]!r}"
-        super().__init__(f"{field}{shown}: {remedy}")
-
-
-class Taken(FieldError):
-    """Another record goes by that name already."""
-
-
-def check(kind: Kind, value: Values) -> None:
+def check(kind: OfficialKind, value: Values) -> None:
     """Raises FieldError for the first key that is unknown or has an impossible value."""
-    forms = KEYS[kind]
+    forms = OFFICIAL_FIELDS[kind]
     for key, given in value.items():
         if key not in forms:
             near = difflib.get_close_matches(str(key), forms, n=1)
@@ -115,7 +87,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def written(kind: Kind, values: Values) -> dict[str, Any]:
+def written(kind: OfficialKind, values: Values) -> dict[str, Any]:
     """A record's values as its file holds them, text and lists of text, without those that are None. Raises FieldError where
     it could not be read again."""
     told = {key: _text(given) for key, given in values.items() if given is not None}

@@ -25,15 +25,13 @@ from typing import Any
 
 import yaml
 
-from moechat.author.fields import FieldError, Taken, Values, written
-from moechat.errors import DataError, NotFound
-from moechat.model import Lore
+from moechat.author.fields import Values, written
+from moechat.errors import DataError, FieldError, NameTaken, NotFound
+from moechat.model import NEW_LORE_FILE, Lore
 from moechat.store import records, yaml_file
 from moechat.store.records import Signature
 
 FOLDER = "data_base"
-NEW = "world_book.yaml"
-"""The file of entries for which none is named."""
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
 _ENTRY_KEYS = ("text", "keys", "constant", "enabled")
@@ -83,9 +81,9 @@ class LoreFiles:
         return next((entry for entry in self.listed() if entry.id == id_), None)
 
     def add(self, values: Values) -> Lore:
-        """Append an entry to ``values["file"]``, ``NEW`` without one. Raises FieldError, DataError."""
+        """Append an entry to ``values["file"]``, ``NEW_LORE_FILE`` without one. Raises FieldError, DataError."""
         told = written("lore", values)
-        path, keyword = self.folder / str(told.pop("file", NEW)), str(told.pop("keyword")).strip()
+        path, keyword = self.folder / str(told.pop("file", NEW_LORE_FILE)), str(told.pop("keyword")).strip()
         value = _formed(told["text"], told)
         self._write(path, lambda data: _added(data, path, keyword, value))
         return self.get(f"{path.name}#{keyword}")
@@ -270,7 +268,9 @@ def _held(data: bytes, path: Path, keyword: str) -> tuple[dict[str, Any], str]:
 
 def _check_free(keyword: str, before: Mapping[str, object], path: Path) -> None:
     if any(key.strip() == keyword for key in before):
-        raise Taken("keyword", keyword, f"stands in {path.name} already; change that entry, or choose another", "lore")
+        raise NameTaken(
+            "keyword", keyword, f"stands in {path.name} already; change that entry, or choose another", "lore"
+        )
 
 
 def _record(data: bytes, path: Path, key: str) -> records.Record:

@@ -33,16 +33,16 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from moechat.author.fields import KEYS, FieldError, Kind, Taken, Values, check, written
+from moechat.author.fields import Values, check, written
 from moechat.author.lore import FOLDER, LoreFiles
-from moechat.errors import DataError, NotFound
+from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.language import words
-from moechat.model import Episode, Fact, Lore
+from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records
 from moechat.store.formats import derived_id, episode_value, event_from, fact_from, local
 from moechat.store.records import Record, Signature
 
-FILES: Mapping[Kind, str] = {"event": "events.yaml", "fact": "facts.yaml"}
+FILES: Mapping[OfficialKind, str] = {"event": "events.yaml", "fact": "facts.yaml"}
 LOCK = ".official.lock"
 _NAMES = re.compile(r"\{\{\s*(user|char)\s*\}\}", re.IGNORECASE)
 _ID = re.compile(r"\w[\w-]{0,63}")
@@ -54,9 +54,6 @@ class _File:
     raw: Mapping[str, Record]
     read: Mapping[str, Episode | Fact]
     problems: Sequence[DataError]
-
-
-Item = Episode | Fact | Lore
 
 
 class Official:
@@ -72,10 +69,14 @@ class Official:
         self._lock = threading.RLock()
         self._filled: Mapping[str, str] = {}
         self.lore = LoreFiles(folder / FOLDER, folder / LOCK)
-        self._files: dict[Kind, _File] = {kind: _File(Signature(), {}, {}, ()) for kind in FILES}
+        self._files: dict[OfficialKind, _File] = {kind: _File(Signature(), {}, {}, ()) for kind in FILES}
         self.generation = 0
         """Grows whenever what is read here changes."""
         self.refresh()
+
+    def unfilled(self) -> Official:
+        """The same store with the placeholders of names as the files have them, so that they outlive an edit."""
+        return Official(self.folder, zone=self._zone)
 
     # ---- reading
 
@@ -96,7 +97,7 @@ class Official:
             self.generation += changed
             return changed
 
-    def path(self, kind: Kind) -> Path:
+    def path(self, kind: OfficialKind) -> Path:
         return self.folder / FILES[kind]
 
     def episodes(self) -> list[Episode]:
@@ -110,21 +111,21 @@ class Official:
         """Records and files of events and facts that are left out, and why; ``lore`` has those of the world book."""
         return [problem for file in self._files.values() for problem in file.problems]
 
-    def listed(self, kind: Kind | None = None) -> list[Item]:
+    def listed(self, kind: OfficialKind | None = None) -> list[OfficialMemory]:
         """All of one kind, or all, in the order of the files; the world book last."""
-        held: list[Item] = [
+        held: list[OfficialMemory] = [
             one for name, file in self._files.items() if kind in (None, name) for one in file.read.values()
         ]
         return [*held, *self.lore.listed()] if kind in (None, "lore") else held
 
-    def get(self, id_: str) -> Item:
+    def get(self, id_: str) -> OfficialMemory:
         """Raises NotFound."""
         for one in (*(file.read.get(id_) for file in self._files.values()), self.lore.find(id_)):
             if one is not None:
                 return one
         raise NotFound(f"the official store of {self.folder.name} holds no {id_!r}; list it to see the ids")
 
-    def search(self, text: str, kind: Kind | None = None, limit: int = 20) -> list[Item]:
+    def search(self, text: str, kind: OfficialKind | None = None, limit: int = 20) -> list[OfficialMemory]:
         """Those that have the text as it stands, then those with most of its words, the newest first of equals."""
         wanted, asked = text.casefold().strip(), {word.casefold() for word in words.keywords(text, top_k=20)}
         scored = []
@@ -136,9 +137,28 @@ class Official:
         scored.sort(key=lambda pair: (-pair[0], -_at(pair[1])))
         return [one for _, one in scored[:limit]]
 
+    @staticmethod
+    def as_row(memory: OfficialMemory) -> dict[str, Any]:
+        """A memory as commands and HTTP give it; its further keys are those of its file."""
+        if isinstance(memory, Lore):
+            return {
+                "store": "official", "id": memory.id, "by": "author", "type": "lore", "keyword": memory.keyword,
+                "text": memory.text, "keys": list(memory.keys), "constant": memory.constant, "enabled": memory.enabled,
+                "file": memory.file,
+            }  # fmt: skip
+        row: dict[str, Any] = {"store": "official", "id": memory.id, "by": memory.by, "time": memory.at.isoformat()}
+        if isinstance(memory, Fact):
+            d = memory.draft
+            return row | {
+                "type": "fact", "text": d.text, "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
+                "polarity": d.polarity, "single": d.single, "generic": d.generic,
+            }  # fmt: skip
+        fields = {key: value for key, value in episode_value(memory).items() if key in OFFICIAL_FIELDS["event"]}
+        return row | {"type": "event"} | fields | {"importance": memory.event.importance}
+
     # ---- writing
 
-    def add(self, kind: Kind, values: Values, id_: str | None = None) -> Item:
+    def add(self, kind: OfficialKind, values: Values, id_: str | None = None) -> OfficialMemory:
         """Append a memory; ``values`` are keys of its file. Raises FieldError, DataError."""
         if kind == "lore":
             if id_ is not None:
@@ -150,11 +170,11 @@ class Official:
         if not _ID.fullmatch(id_):
             raise FieldError("id", id_, "expects 1 to 64 letters, digits, - or _")
         if any(id_ in file.raw for file in self._files.values()):
-            raise Taken("id", id_, "is taken; choose another, or change that record")
+            raise NameTaken("id", id_, "is taken; choose another, or change that record")
         self._put(kind, id_, value)
         return self.get(id_)
 
-    def update(self, id_: str, changes: Values) -> Item:
+    def update(self, id_: str, changes: Values) -> OfficialMemory:
         """Change some keys of a record; None takes one out. Raises NotFound, FieldError, DataError."""
         kind = self._kind_of(id_)
         if kind == "lore":
@@ -170,21 +190,21 @@ class Official:
         else:
             self._put(kind, id_, None)
 
-    def _kind_of(self, id_: str) -> Kind:
+    def _kind_of(self, id_: str) -> OfficialKind:
         self.refresh()
-        return kind_of(self.get(id_))
+        return official_kind(self.get(id_))
 
-    def _new_id(self, kind: Kind, text: str) -> str:
+    def _new_id(self, kind: OfficialKind, text: str) -> str:
         taken = {id_ for file in self._files.values() for id_ in file.raw}
         return next(id_ for n in range(len(taken) + 1) if (id_ := derived_id(text, (f"{kind}{n}",))) not in taken)
 
-    def _put(self, kind: Kind, id_: str, value: Values | None) -> None:
+    def _put(self, kind: OfficialKind, id_: str, value: Values | None) -> None:
         """Write one record, or take it out, under the lock; what a hand saves meanwhile is read first."""
         path = self.path(kind)
         records.rewrite(path, self.folder / LOCK, lambda data: _rewritten(data, path, id_, value))
         self.refresh()
 
-    def _read(self, kind: Kind, names: Mapping[str, str]) -> _File:
+    def _read(self, kind: OfficialKind, names: Mapping[str, str]) -> _File:
         path = self.path(kind)
         signature = Signature.of(path)
         _, parsed = records.read(path)
@@ -211,15 +231,11 @@ def _without(file: _File, taken: Mapping[str, object], path: Path) -> _File:
     return replace(file, read=kept, problems=[*file.problems, *problems]) if twice else file
 
 
-def kind_of(one: Item) -> Kind:
-    return "fact" if isinstance(one, Fact) else "event" if isinstance(one, Episode) else "lore"
-
-
-def _at(one: Item) -> float:
+def _at(one: OfficialMemory) -> float:
     return 0.0 if isinstance(one, Lore) else one.at.timestamp()
 
 
-def _told(one: Item) -> str:
+def _told(one: OfficialMemory) -> str:
     """All words of a memory, for the search."""
     if isinstance(one, Lore):
         return "\n".join((one.keyword, *one.keys, one.text))
@@ -229,24 +245,6 @@ def _told(one: Item) -> str:
     return "\n".join((event.text, event.insight, event.place, event.scene, event.topic, *event.keywords))
 
 
-def as_row(one: Item) -> dict[str, Any]:
-    """A memory as commands and HTTP give it; its further keys are those of its file."""
-    if isinstance(one, Lore):
-        return {
-            "store": "official", "id": one.id, "by": "author", "type": "lore", "keyword": one.keyword, "text": one.text,
-            "keys": list(one.keys), "constant": one.constant, "enabled": one.enabled, "file": one.file,
-        }  # fmt: skip
-    row: dict[str, Any] = {"store": "official", "id": one.id, "by": one.by, "time": one.at.isoformat()}
-    if isinstance(one, Fact):
-        d = one.draft
-        return row | {
-            "type": "fact", "text": d.text, "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
-            "polarity": d.polarity, "single": d.single, "generic": d.generic,
-        }  # fmt: skip
-    told = {key: value for key, value in episode_value(one).items() if key in KEYS["event"]}
-    return row | {"type": "event"} | told | {"importance": one.event.importance}
-
-
 # ---- one record
 
 
@@ -254,7 +252,9 @@ def _mapping(record: Record) -> Mapping[str, object]:
     return record.value if isinstance(record.value, Mapping) else {"text": record.value}
 
 
-def _made(kind: Kind, record: Record, path: Path, zone: tzinfo | None, names: Mapping[str, str]) -> Episode | Fact:
+def _made(
+    kind: OfficialKind, record: Record, path: Path, zone: tzinfo | None, names: Mapping[str, str]
+) -> Episode | Fact:
     """The memory that a record tells. Raises FieldError, DataError."""
     value = _mapping(record)
     check(kind, value)

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from moechat.errors import MoeChatError
-from moechat.model import Lore
+from moechat.model import Lore, OfficialMemory
 
 if TYPE_CHECKING:
-    from moechat.author.official import Item, Official
+    from moechat.author.official import Official
     from moechat.house import House
 
 Open = Callable[..., "House"]
@@ -29,10 +29,10 @@ def add(commands: Any, command: Command, open_house: Open) -> None:
     group = commands.add_parser("official", help=told, description=told)
     actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def one(name: str, run: Callable[[argparse.Namespace, Official], Iterable[Item]], words: str) -> Any:
+    def one(name: str, run: Callable[[argparse.Namespace, Official], Iterable[OfficialMemory]], words: str) -> Any:
         def opened(args: argparse.Namespace) -> int:
             with _official(args, open_house) as official:
-                _print(args, run(args, official))
+                _print(args, official, run(args, official))
             return 0
 
         made = command(actions, name, opened, words)
@@ -82,22 +82,22 @@ def _official(args: argparse.Namespace, open_house: Open) -> Iterator[Official]:
             print(f"moechat: {problem}", file=sys.stderr)
 
 
-def _list(args: argparse.Namespace, official: Official) -> Iterable[Item]:
+def _list(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
     found = official.search(args.search, args.type, sys.maxsize) if args.search else official.listed(args.type)
     return found[: args.limit or None]
 
 
-def _add(args: argparse.Namespace, official: Official) -> Iterable[Item]:
+def _add(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
     return [official.add(args.type, {"text": args.text, **values_of(args.set)}, args.id)]
 
 
-def _edit(args: argparse.Namespace, official: Official) -> Iterable[Item]:
+def _edit(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
     if not args.set:
         raise MoeChatError("there is nothing to change: say what with --set KEY=VALUE")
     return [official.update(args.id, values_of(args.set))]
 
 
-def _delete(args: argparse.Namespace, official: Official) -> Iterable[Item]:
+def _delete(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
     gone = [official.get(id_) for id_ in args.ids]
     for id_ in args.ids:
         official.delete(id_)
@@ -116,11 +116,9 @@ def values_of(pairs: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _print(args: argparse.Namespace, memories: Iterable[Item]) -> None:
-    from moechat.author.official import as_row
-
+def _print(args: argparse.Namespace, official: Official, memories: Iterable[OfficialMemory]) -> None:
     for memory in memories:
-        row = as_row(memory)
+        row = official.as_row(memory)
         if args.json:
             print(json.dumps(row, ensure_ascii=False))
         else:
@@ -136,7 +134,7 @@ def _print(args: argparse.Namespace, memories: Iterable[Item]) -> None:
             print(f"{row['id']} [{row['type']}{_mark(memory)}] {text}{f'  ({about})' if about else ''}")
 
 
-def _mark(memory: Item) -> str:
+def _mark(memory: OfficialMemory) -> str:
     """The day of a memory; of an entry of the world book whether it is switched off."""
     if isinstance(memory, Lore):
         return "" if memory.enabled else " off"

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from moechat import when
 from moechat.author import fields
-from moechat.author.fields import FieldError, Values
+from moechat.author.fields import Values
+from moechat.errors import FieldError
 from moechat.language import words
-from moechat.model import Event
+from moechat.model import OFFICIAL_FIELDS, Event
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
 from moechat.store.formats import local
@@ -51,7 +52,7 @@ def told(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
 
 
 def _refusal(kind: Kind, key: str) -> str:
-    if key == "id" or key in fields.KEYS[kind]:
+    if key == "id" or key in OFFICIAL_FIELDS[kind]:
         return "is for the official store alone; leave it out"
     near = difflib.get_close_matches(key, KEYS[kind], n=1)
     return "unknown key; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS[kind])}")

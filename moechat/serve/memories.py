@@ -8,7 +8,7 @@ author's may have is what ``events.yaml``, ``facts.yaml`` and the world book (``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
@@ -16,10 +16,10 @@ from fastapi import Query as Asked
 from pydantic import Field
 
 from moechat.agent import Agent
-from moechat.author.fields import FieldError, Values
-from moechat.author.official import Item, as_row
 from moechat.curation import by_hand
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
+from moechat.errors import FieldError
+from moechat.model import OfficialMemory
 from moechat.serve.agents import Agents
 from moechat.serve.queries import MAX_TEXT, Whose
 
@@ -63,7 +63,7 @@ def router(agents: Agents) -> APIRouter:
         own = {} if store == "official" else by_hand.told(kind, values, agents.now())  # before a user's folder is made
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":
-                return as_row(agent.official.add(kind, values, id_))
+                return agent.official.as_row(agent.official.add(kind, values, id_))
             add = agent.keeping.add_event if kind == "event" else agent.keeping.add_fact
             return _of_user(as_json(add(**own)))
 
@@ -77,7 +77,7 @@ def router(agents: Agents) -> APIRouter:
         with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
                 return {"gone": [_of_user(as_json(one)) for one in agent.keeping.forget([id_])]}
-            row = as_row(agent.official.get(id_))
+            row = agent.official.as_row(agent.official.get(id_))
             agent.official.delete(id_)
             return {"gone": [row]}
 
@@ -89,11 +89,11 @@ def router(agents: Agents) -> APIRouter:
 
 def _listed(agent: Agent, asked: Listing) -> Row:
     """A page of both stores, the author's before the owner's."""
-    authored: Sequence[Item] = ()
+    authored: Sequence[OfficialMemory] = ()
     kind = asked.type
     if asked.store != "user" and not asked.archived and kind != "reflection" and kind != "exchange":
         authored = agent.official.search(asked.q, kind, MOST) if asked.q.strip() else agent.official.listed(kind)
-    rows = [as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
+    rows = [agent.official.as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
     total = len(authored)
     if asked.store != "official" and kind != "lore":
         page = agent.keeping.listed(
@@ -108,7 +108,7 @@ def _listed(agent: Agent, asked: Listing) -> Row:
 def _told(agent: Agent, store: Store, id_: str) -> Row:
     if store == "user":
         return _of_user(details_as_json(agent.keeping.get(id_)))
-    return as_row(agent.official.get(id_))
+    return agent.official.as_row(agent.official.get(id_))
 
 
 def _of_user(row: Row) -> Row:
@@ -142,7 +142,7 @@ def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
         raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
     _bounded(values)
     if store == "official":
-        return as_row(agent.official.update(id_, values))
+        return agent.official.as_row(agent.official.update(id_, values))
     keeping = agent.keeping
     for key, value in values.items():
         if key not in ("text", *MARKS):
@@ -161,7 +161,7 @@ def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
     return _told(agent, "user", id_)
 
 
-def _bounded(values: Values) -> None:
+def _bounded(values: Mapping[str, object]) -> None:
     """Raises FieldError for a value that is too large to be one memory."""
     for key, value in values.items():
         parts = value if isinstance(value, list) else [value]

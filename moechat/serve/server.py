@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moechat.access.guard import Guard, error_body, is_loopback
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
-from moechat.author.fields import FieldError
-from moechat.errors import ConfigError, MoeChatError, NotFound, PathError
+from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
 from moechat.serve.agents import Agents, Busy
 
 if TYPE_CHECKING:

@@ -11,11 +11,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from moechat.agent import Agent
-from moechat.author.fields import KEYS, FieldError, Kind, Taken
-from moechat.author.lore import NEW
-from moechat.author.official import Item, Official, kind_of
 from moechat.curation.catalogue import Memory
-from moechat.model import ActivationProfile, Event, Fact, Lore
+from moechat.errors import FieldError, NameTaken
+from moechat.model import (
+    NEW_LORE_FILE,
+    OFFICIAL_FIELDS,
+    ActivationProfile,
+    Event,
+    Fact,
+    Lore,
+    OfficialKind,
+    OfficialMemory,
+    official_kind,
+)
 from moechat.web import memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import DATED_FROM, Names, Row, button, choice, definitions, field, field_told, form
@@ -23,13 +31,13 @@ from moechat.web.words import TEXTS, Words
 
 MOST = 10_000
 NEVER = datetime.fromtimestamp(0, UTC)
-PLAIN: Mapping[Kind, Sequence[str]] = {  # the fields that stand first; the others unfold
+PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # the fields that stand first; the others unfold
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
     "lore": ("keyword", "text", "keys"),
 }
-FIRST: Mapping[Kind, str] = {"event": "text", "fact": "text", "lore": "keyword"}  # where writing begins
-HEAD: Mapping[Kind, Sequence[str]] = {  # what an opened record shows in its head
+FIRST: Mapping[OfficialKind, str] = {"event": "text", "fact": "text", "lore": "keyword"}  # where writing begins
+HEAD: Mapping[OfficialKind, Sequence[str]] = {  # what an opened record shows in its head
     "event": ("text", "time"),
     "fact": ("text", "time"),
     "lore": ("keyword", "text", "file"),
@@ -37,7 +45,7 @@ HEAD: Mapping[Kind, Sequence[str]] = {  # what an opened record shows in its hea
 USUAL = frozenset(
     {("polarity", "1"), ("single", "false"), ("generic", "false"), ("constant", "false"), ("enabled", "true")}
 )
-LONG: Mapping[Kind, Mapping[str, int]] = {  # lines of a field
+LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # lines of a field
     "event": {"text": 2, "insight": 2},
     "fact": {"text": 2},
     "lore": {"text": 6},
@@ -48,23 +56,18 @@ CHOICES: Mapping[str, Sequence[str]] = {
 _BETWEEN = re.compile(r"\s*[,，、;；\n]\s*")
 
 
-def store_of(agent: Agent) -> Official:
-    """The author's store with the placeholders of the names as they stand in the files, so that they outlive an edit."""
-    return Official(agent.character.folder, zone=agent.config.time.tzinfo)
-
-
-def listed(agent: Agent, kind: str, search: str) -> list[Item]:
+def listed(agent: Agent, kind: str, search: str) -> list[OfficialMemory]:
     """What the author wrote of a kind ("": all), or what the search finds of it."""
-    store = store_of(agent)
+    store = agent.official.unfilled()
     wanted = kind_named(kind)
     return store.search(search, wanted, MOST) if search.strip() else store.listed(wanted)
 
 
-def kind_named(name: str) -> Kind | None:
-    return next((kind for kind in KEYS if kind == name), None)
+def kind_named(name: str) -> OfficialKind | None:
+    return next((kind for kind in OFFICIAL_FIELDS if kind == name), None)
 
 
-def _row(one: Item, words: Words) -> Row:
+def _row(one: OfficialMemory, words: Words) -> Row:
     if isinstance(one, Lore):
         text = f"{one.keyword}：{one.text}"
         file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
@@ -77,7 +80,7 @@ def _row(one: Item, words: Words) -> Row:
 # ---- a record's values, as its file writes them
 
 
-def values_of(one: Item) -> dict[str, str]:
+def values_of(one: OfficialMemory) -> dict[str, str]:
     """Every key of a record as text; what is as it is by default is left empty."""
     if isinstance(one, Lore):
         return {
@@ -108,10 +111,10 @@ def values_of(one: Item) -> dict[str, str]:
     }  # fmt: skip
 
 
-def changed(kind: Kind, told: Mapping[str, str], before: Mapping[str, str]) -> dict[str, object]:
+def changed(kind: OfficialKind, told: Mapping[str, str], before: Mapping[str, str]) -> dict[str, object]:
     """What a form changes, in the file's keys: None for a field that was emptied."""
     found: dict[str, object] = {}
-    for key, style in KEYS[kind].items():
+    for key, style in OFFICIAL_FIELDS[kind].items():
         text = told.get(key, "").strip()
         if key in told and text != before.get(key, "").strip():
             found[key] = several(text) if style == "list" and text else text or None
@@ -125,16 +128,16 @@ def several(text: str) -> list[str]:
 
 def wrong(error: FieldError, words: Words) -> str:
     """What a field expects, in the page's language."""
-    kind, field = error.kind, error.field
-    if isinstance(error, Taken) and kind == "lore":
+    kind = kind_named(error.kind or "")
+    if isinstance(error, NameTaken) and kind == "lore":
         return words("keyword_taken", keyword=error.value)
-    style = KEYS[kind].get(field, "") if kind else ""
+    style = OFFICIAL_FIELDS[kind].get(error.field, "") if kind else ""
     if kind is None or f"form_{style}" not in TEXTS:
         return str(error)
-    return words("field_wrong", field=_label(kind, field, words), remedy=words(f"form_{style}"))
+    return words("field_wrong", field=_label(kind, error.field, words), remedy=words(f"form_{style}"))
 
 
-def _label(kind: Kind, key: str, words: Words) -> str:
+def _label(kind: OfficialKind, key: str, words: Words) -> str:
     own = f"field_{kind}_{key}"
     return words(own if own in TEXTS else f"field_{key}")
 
@@ -142,10 +145,10 @@ def _label(kind: Kind, key: str, words: Words) -> str:
 # ---- drawing
 
 
-def entry(one: Item, names: Names, words: Words, *, opened: bool, doing: str = "") -> str:
+def entry(one: OfficialMemory, names: Names, words: Words, *, opened: bool, doing: str = "") -> str:
     inside = ""
     if opened and doing == "edit":
-        inside = record_form(kind_of(one), values_of(one), words, one.id)
+        inside = record_form(official_kind(one), values_of(one), words, one.id)
     elif opened and doing in ("forget", "surely"):
         inside = _ask(one.id, words, sure=doing == "surely")
     elif opened:
@@ -153,8 +156,8 @@ def entry(one: Item, names: Names, words: Words, *, opened: bool, doing: str = "
     return memory_page.entry(_row(one, words), words, inside)
 
 
-def _fields(one: Item, names: Names, words: Words) -> str:
-    kind = kind_of(one)
+def _fields(one: OfficialMemory, names: Names, words: Words) -> str:
+    kind = official_kind(one)
     told = [
         (_label(kind, name, words), field_told(name, value, names, words))
         for name, value in values_of(one).items()
@@ -180,17 +183,19 @@ def _ask(id_: str, words: Words, *, sure: bool) -> str:
     )
 
 
-def record_form(kind: Kind, values: Mapping[str, str], words: Words, id_: str = "") -> str:
+def record_form(kind: OfficialKind, values: Mapping[str, str], words: Words, id_: str = "") -> str:
     """The form of a record; without an id it makes a new one."""
     plain = "".join(_field(kind, key, values, words) for key in PLAIN[kind])
     fixed = ("file",) if id_ else ()
-    further = "".join(_field(kind, key, values, words) for key in KEYS[kind] if key not in (*PLAIN[kind], *fixed))
+    further = "".join(
+        _field(kind, key, values, words) for key in OFFICIAL_FIELDS[kind] if key not in (*PLAIN[kind], *fixed)
+    )
     inside = f'{plain}<details class="further"><summary>{escape(words("further"))}</summary>{further}</details>'
     return form("save" if id_ else "add", f"{id_ or 'new'} {kind}", inside, words, id=id_, sort=kind)
 
 
-def _field(kind: Kind, key: str, values: Mapping[str, str], words: Words) -> str:
-    style, label, value = KEYS[kind][key], _label(kind, key, words), values.get(key, "")
+def _field(kind: OfficialKind, key: str, values: Mapping[str, str], words: Words) -> str:
+    style, label, value = OFFICIAL_FIELDS[kind][key], _label(kind, key, words), values.get(key, "")
     if style in CHOICES:
         options = [(one, words(f"value_{one}", name="")) for one in CHOICES[style]]
         return choice(key, label, options, value or CHOICES[style][0])
@@ -198,11 +203,11 @@ def _field(kind: Kind, key: str, values: Mapping[str, str], words: Words) -> str
     return field(key, label, value, rows=LONG[kind].get(key, 0), hint=hint, first=key == FIRST[kind])
 
 
-def defaults(kind: Kind) -> dict[str, str]:
+def defaults(kind: OfficialKind) -> dict[str, str]:
     """What the form of a new record begins with; what stays like this is not written."""
-    usual: Mapping[Kind, dict[str, str]] = {
+    usual: Mapping[OfficialKind, dict[str, str]] = {
         "event": {},
         "fact": {"kind": "attribute", "entity": "user", "polarity": "1", "single": "false", "generic": "false"},
-        "lore": {"constant": "false", "enabled": "true", "file": NEW},
+        "lore": {"constant": "false", "enabled": "true", "file": NEW_LORE_FILE},
     }
     return usual[kind]

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from moechat.agent import Agent
-from moechat.author import official
-from moechat.author.fields import FieldError
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
-from moechat.errors import NotFound
+from moechat.errors import FieldError, NotFound
+from moechat.model import official_kind
 from moechat.web import author_room, draw, memory_page
 from moechat.web.draw import escape
 from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row
@@ -179,16 +178,16 @@ def _forgotten(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done
 
 
 def _record_saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    store = author_room.store_of(agent)
+    store = agent.official.unfilled()
     one = store.get(told["id"])
-    changes = author_room.changed(official.kind_of(one), told, author_room.values_of(one))
+    changes = author_room.changed(official_kind(one), told, author_room.values_of(one))
     if changes:
         one = store.update(one.id, changes)
     return replace(look, opened=one.id, doing=""), Note(words("done_edit"))
 
 
 def _record_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    store = author_room.store_of(agent)
+    store = agent.official.unfilled()
     kind = author_room.kind_named(look.doing) or "fact"
     made = store.add(kind, author_room.changed(kind, told, author_room.defaults(kind)))
     return replace(look, opened=made.id, doing=""), Note(words("done_add"))
@@ -197,7 +196,7 @@ def _record_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> D
 def _record_deleted(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     if (look.opened, look.doing) != (told["id"], "surely"):
         return replace(look, opened=told["id"], doing="forget"), Note()
-    author_room.store_of(agent).delete(told["id"])
+    agent.official.unfilled().delete(told["id"])
     return replace(look, opened="", doing=""), Note(words("done_forget", n=1))
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from moechat.agent import Agent
-from moechat.author.fields import FieldError
-from moechat.errors import MoeChatError, NotFound
+from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.web import author_room, memory_room, topic_room
 from moechat.web.draw import escape
 from moechat.web.memory_page import MINE

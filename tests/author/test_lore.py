@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.author.fields import FieldError, Taken
-from moechat.author.lore import NEW, LoreFiles
+from moechat.author.lore import LoreFiles
 from moechat.author.official import Official
-from moechat.errors import DataError, NotFound
+from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.memory.world_book import WorldBook
-from moechat.model import Lore
+from moechat.model import NEW_LORE_FILE, Lore
 from tests.houses import Home, silent
 
 PLACES = """\
@@ -55,8 +54,8 @@ def test_the_first_entry_makes_the_file(tmp_path: Path) -> None:
     files = LoreFiles(tmp_path / "data_base", tmp_path / ".lock")
     assert files.listed() == [] and files.problems == []
     made = files.add({"keyword": "茶馆", "text": "半舟是河边的茶馆"})
-    assert made.id == f"{NEW}#茶馆"
-    assert text_of(files, NEW) == "茶馆: 半舟是河边的茶馆\n"
+    assert made.id == f"{NEW_LORE_FILE}#茶馆"
+    assert text_of(files, NEW_LORE_FILE) == "茶馆: 半舟是河边的茶馆\n"
     files.add({"keyword": "河", "text": "水清", "file": "水.yaml", "keys": "河流，水", "constant": True})
     assert text_of(files, "水.yaml") == '河:\n  text: 水清\n  keys: ["河流", "水"]\n  constant: true\n'
     assert files.get("水.yaml#河").keys == ("河流", "水")
@@ -92,7 +91,7 @@ def test_a_new_keyword_gives_a_new_id_in_the_same_place(tmp_path: Path) -> None:
     assert text_of(files).startswith('# 我们的地方\n"yes": 新的\n\nGrey Lady')
     with pytest.raises(NotFound):
         files.get("places.yaml#渡口")
-    with pytest.raises(Taken, match="already"):
+    with pytest.raises(NameTaken, match="already"):
         files.update("places.yaml#yes", {"keyword": "山"})
 
 
@@ -266,7 +265,7 @@ def test_an_agent_that_runs_knows_an_entry_from_the_next_message(tmp_path: Path)
         Official(agent.character.folder).add("lore", {"keyword": "半舟", "text": "河边的茶馆"})
         hits = agent.recall("半舟在哪里？").hits
         assert [one.keyword for one in agent.book.entries] == ["半舟"]
-        assert [hit.id for hit in hits if hit.layer == "lore"] == [f"{NEW}#半舟"]
+        assert [hit.id for hit in hits if hit.layer == "lore"] == [f"{NEW_LORE_FILE}#半舟"]
 
 
 WORDS = st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\r" not in text)

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.author.fields import FieldError
 from moechat.author.official import Official
-from moechat.errors import DataError, NotFound
+from moechat.errors import DataError, FieldError, NotFound
 from moechat.model import Episode, Fact
 from moechat.store import records
 

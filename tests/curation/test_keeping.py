@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from moechat.ai.scripted import ScriptedModel
-from moechat.author.fields import FieldError
 from moechat.curation import upkeep
 from moechat.curation.catalogue import KINDS, as_json, details_as_json
 from moechat.curation.forgetting import Limits
 from moechat.curation.keeper import Keeper
-from moechat.errors import DataError, MoeChatError, NotFound
+from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.index.vector import tables_under
 from moechat.index.vector_keys import text_key

@@ -425,7 +425,7 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
     event = Event(EVIL, sources, topic=EVIL.replace(">", "")[:40], place=EVIL, keywords=(EVIL,), insight=EVIL)
     with agent.store.writing():
         agent.store.derived.put_episodes([Episode("evil", agent.now(), event)])
-    store = author_room.store_of(agent)
+    store = agent.official.unfilled()
     store.add("fact", {"text": EVIL, "entity": EVIL, "keyword": EVIL}, "evil-too")
     entry = store.add("lore", {"text": EVIL, "keyword": EVIL, "keys": [EVIL]})
     author = do(agent, MEMORY_ROOM, "store", value="author")
