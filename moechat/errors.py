@@ -60,7 +60,7 @@ class EmbeddingError(MoeChatError):
 
 
 class FilterError(MoeChatError, ValueError):
-    """A filter statement is not what it may be: comparisons of columns with numbers, joined by and/or."""
+    """A filter statement is not what it may be: comparisons of columns with numbers, joined by and, or, not and brackets."""
 
 
 class FieldError(MoeChatError):

@@ -1,20 +1,23 @@
-"""Filters that callers write: comparisons of columns and numbers, joined by ``and`` and ``or``. Parsed, never evaluated.
+"""Filters that callers write: comparisons of columns and numbers, joined as in Python. Parsed, never evaluated.
 
-    filter     = all { "or" all }
-    all        = comparison { "and" comparison }
+    filter     = all { ( "or" | "|" ) all }
+    all        = part { ( "and" | "&" ) part }
+    part       = { "not" } ( "(" filter ")" | comparison )
     comparison = operand ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) operand
     operand    = column | number
 
-One side of a comparison, at least, is a column. ``and`` binds tighter than ``or``; there are no brackets, calls,
-attributes, strings or arithmetic. Values within 1e-6 of each other count as equal, so that a float32 .5 is ``>= 0.5``.
+At least one side of a comparison is a column. ``&`` and ``|`` bind like ``and`` and ``or``, as in ``DataFrame.query``.
+There are no calls, attributes, strings or arithmetic. Values within 1e-6 of each other count as equal, so that a float32
+.5 is ``>= 0.5``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,10 +28,14 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-6
-LONGEST = 1000  # characters of a statement
+LONGEST = 1000  # A longer statement (in characters) is refused.
+DEEPEST = 50  # More brackets inside one another are refused.
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.])"
-_TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER})|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign><=|>=|==|!=|<|>))")
-_JOINS = ("and", "or")
+_TOKEN = re.compile(
+    rf"\s*(?:(?P<number>{_NUMBER})|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign><=|>=|==|!=|<|>)|(?P<mark>[()&|]))"
+)
+_OR, _AND, _NOT = ("or", "|"), ("and", "&"), ("not",)
+_RESERVED = (*_OR, *_AND, *_NOT)
 
 
 def _near(left: Floats, right: Floats) -> Mask:
@@ -59,14 +66,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Holds where all comparisons of any one of ``alternatives`` hold."""
+    """Holds where any or all of its ``parts`` hold, or, ``negated``, where that is not so."""
 
-    alternatives: tuple[tuple[Comparison, ...], ...]
+    parts: tuple[Comparison | Filter, ...]
+    join: Literal["and", "or"]
+    negated: bool = False
 
     def holds(self, columns: Mapping[str, ArrayLike]) -> Mask:
         """(n,) bool for columns of n numbers each; those that were named when it was parsed must be there."""
-        every = [np.logical_and.reduce([one.holds(columns) for one in group]) for group in self.alternatives]
-        return np.logical_or.reduce(every)
+        masks = [part.holds(columns) for part in self.parts]
+        joined: Mask = np.logical_or.reduce(masks) if self.join == "or" else np.logical_and.reduce(masks)
+        return ~joined if self.negated else joined
 
 
 def parse(statement: str, columns: Collection[str]) -> Filter:
@@ -80,32 +90,55 @@ def parse(statement: str, columns: Collection[str]) -> Filter:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    kind: str  # number, word, sign or end
+    kind: str  # number, word, sign, mark or end
     text: str
     at: int
 
 
 class _Reader:
-    """Reads the tokens of one statement from left to right; no rule calls itself, so depth is bounded."""
+    """Reads the tokens of one statement from left to right; brackets nest ``DEEPEST`` deep."""
 
     def __init__(self, statement: str, columns: Collection[str]) -> None:
         self._statement, self._columns = statement, columns
         self._tokens = _tokens(statement)
         self._next = 0
+        self._depth = 0
 
     def filter(self) -> Filter:
-        alternatives = [self._all()]
-        while self._joined("or"):
-            alternatives.append(self._all())
+        whole = self._any()
         if self._peek().kind != "end":
             raise self._wrong(self._peek(), "expected 'and', 'or' or the end")
-        return Filter(tuple(alternatives))
+        return whole
 
-    def _all(self) -> tuple[Comparison, ...]:
-        comparisons = [self._comparison()]
-        while self._joined("and"):
-            comparisons.append(self._comparison())
-        return tuple(comparisons)
+    def _any(self) -> Filter:
+        parts = [self._all()]
+        while self._skip(_OR):
+            parts.append(self._all())
+        return Filter(tuple(parts), "or")
+
+    def _all(self) -> Filter:
+        parts = [self._part()]
+        while self._skip(_AND):
+            parts.append(self._part())
+        return Filter(tuple(parts), "and")
+
+    def _part(self) -> Comparison | Filter:
+        negated = False
+        while self._skip(_NOT):
+            negated = not negated
+        part = self._bracketed() if self._peek().text == "(" else self._comparison()
+        return Filter((part,), "and", negated=True) if negated else part
+
+    def _bracketed(self) -> Filter:
+        opening = self._take()
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._wrong(opening, f"more than {DEEPEST} brackets inside one another")
+        inner = self._any()
+        if not self._skip((")",)):
+            raise self._wrong(self._peek(), "expected 'and', 'or' or ')'")
+        self._depth -= 1
+        return inner
 
     def _comparison(self) -> Comparison:
         first = self._peek()
@@ -125,15 +158,15 @@ class _Reader:
             if not math.isfinite(number):
                 raise self._wrong(token, "a number that large is none")
             return number
-        if token.kind != "word" or token.text.lower() in _JOINS:
+        if token.kind != "word" or token.text.lower() in _RESERVED:
             raise self._wrong(token, "expected a column or a number")
         if token.text not in self._columns:
             raise self._wrong(token, f"there is no such column; there are {', '.join(self._columns)}")
         return token.text
 
-    def _joined(self, word: str) -> bool:
-        token = self._peek()
-        if token.kind != "word" or token.text.lower() != word:
+    def _skip(self, texts: Sequence[str]) -> bool:
+        """Pass over the next token where it is one of these, in any case."""
+        if self._peek().text.lower() not in texts:
             return False
         self._next += 1
         return True
@@ -152,15 +185,16 @@ class _Reader:
 
 
 def _tokens(statement: str) -> list[_Token]:
-    found, at, end = [], 0, len(statement.rstrip())
+    tokens: list[_Token] = []
+    at, end = 0, len(statement.rstrip())
     while at < end:
         match = _TOKEN.match(statement, at)
         if match is None or match.lastgroup is None:
             rest = statement[at:].lstrip()
             raise FilterError(f"filter {statement!r}: {rest[:12]!r} is no column, number or comparison")
-        found.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         at = match.end()
-    return [*found, _Token("end", "", end)]
+    return [*tokens, _Token("end", "", end)]
 
 
 def _values(operand: str | float, columns: Mapping[str, ArrayLike]) -> Floats:

@@ -1,15 +1,17 @@
-"""The filter grammar: comparisons of columns, joined by and/or, and nothing else."""
+"""The filter grammar: comparisons of columns, joined by and, or, not and brackets, and nothing else."""
 
 from __future__ import annotations
 
 import operator
+import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moechat.compat.comparison import LONGEST, parse
+from moechat.compat.comparison import DEEPEST, LONGEST, parse
 from moechat.errors import FilterError, MoeChatError
 
 COLUMNS = ("importance", "recency", "relevance", "pointer", "score")
@@ -43,6 +45,17 @@ def kept(statement: str) -> list[int]:
         ("relevance > 0.55 or importance == 0.5", [1, 2]),
         ("relevance > 0.55 OR importance == 0.5 AND pointer == 0", [1]),
         ("pointer == 0 and pointer == 1 or pointer == 2", [2]),
+        ("relevance > 0.5 & score > 1", [1]),
+        ("pointer == 0 & pointer == 1 | pointer == 2", [2]),
+        ("(relevance > 0.5)", [1]),
+        ("(relevance > 0.55) | (importance == 0.5)", [1, 2]),
+        ("(pointer == 0 or pointer == 1) and relevance > 0.5", [1]),
+        ("not relevance > 0.5", [0, 2]),
+        ("NOT pointer == 0 and pointer == 1", [1]),
+        ("not (pointer == 0 or pointer == 1)", [2]),
+        ("not not(pointer==0)", [0]),
+        ("((pointer == 0)) or not (pointer != 2 | score > 9)", [0, 2]),
+        ("(" * DEEPEST + "pointer == 0" + ")" * DEEPEST, [0]),
     ],
 )
 def test_comparisons_keep_the_rows_that_meet_them(statement: str, rows: list[int]) -> None:
@@ -56,8 +69,11 @@ def test_comparisons_keep_the_rows_that_meet_them(statement: str, rows: list[int
         "relevance > 0.5 relevance > 0.1", "relevance > 0.5 or or score > 1", "relevance = 0.5", "relevance => 0.5",
         "relevance <> 0.5", "0.1 < relevance < 0.9", "1 < 2", "relevance > 1e999", "relevance > nan", "relevance > inf",
         "relevance > 0x10", "relevance > 1_000", "relevance > 1.2.3", "relevance > 0.5abc", "relevance > ٣",
-        "description == 'x'", "unknown > 1", "Relevance > 0.5", "not relevance > 0.5", "relevance > 0.5 & score > 1",
-        "(relevance > 0.5)", "relevance + 1 > 1", "relevance > 0.5; score > 1", "relevance > 0.5 # comment",
+        "description == 'x'", "unknown > 1", "Relevance > 0.5", "relevance not > 0.5", "relevance > not 0.5", "not",
+        "(relevance > 0.5", "relevance > 0.5)", "()", "(relevance) > 0.5", "relevance > (0.5)", "(relevance > 0.5) score > 1",
+        "relevance > 0.5 && score > 1", "relevance > 0.5 || score > 1", "& score > 1", "~ relevance > 0.5",
+        "(" * (DEEPEST + 1) + "score > 1" + ")" * (DEEPEST + 1), "relevance + 1 > 1", "relevance > 0.5; score > 1",
+        "relevance > 0.5 # comment",
         "relevance > 0.5 if True else score > 1", "lambda: 1", "score.__class__ > 1", "score[0] > 1", "@score > 1",
         "__import__('os').system('true') > 1", "open('x') > 1", "relevance > score()", "relevance > `score`",
         "relevance > 0.5 and exec('1')", "relevance > 0.5\x00", "relevance > ‘0.5’", "ｒelevance > 0.5", "and > or",
@@ -90,24 +106,64 @@ def test_columns_of_no_rows_keep_none() -> None:
 
 
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+Row = tuple[int, ...]
+Meaning = Callable[[Row], bool]
+
+
+def compared(parts: tuple[str, str, int]) -> tuple[str, Meaning]:
+    column, sign, number = parts
+    return f"{column} {sign} {number}", lambda row: SIGNS[sign](row[COLUMNS.index(column)], number)
+
+
+def joined(parts: tuple[tuple[str, Meaning], str, tuple[str, Meaning]]) -> tuple[str, Meaning]:
+    (left, holds), word, (right, holds_too) = parts
+    if word in ("and", "&"):
+        return f"({left}) {word} ({right})", lambda row: holds(row) and holds_too(row)
+    return f"({left}) {word} ({right})", lambda row: holds(row) or holds_too(row)
+
+
+def denied(part: tuple[str, Meaning]) -> tuple[str, Meaning]:
+    text, holds = part
+    return f"not ({text})", lambda row: not holds(row)
+
+
 comparisons = st.tuples(st.sampled_from(COLUMNS), st.sampled_from(sorted(SIGNS)), st.integers(-3, 3))
 alternatives = st.lists(st.lists(comparisons, min_size=1, max_size=3), min_size=1, max_size=3)
+bracketed = st.recursive(
+    comparisons.map(compared),
+    lambda inner: inner.map(denied) | st.tuples(inner, st.sampled_from(["and", "&", "or", "|"]), inner).map(joined),
+    max_leaves=6,
+)
+tables = st.lists(st.tuples(*[st.integers(-3, 3)] * len(COLUMNS)), max_size=8)
 
 
-@given(alternatives, st.lists(st.tuples(*[st.integers(-3, 3)] * len(COLUMNS)), max_size=8))
+def filtered(statement: str, rows: list[Row]) -> list[bool]:
+    return (
+        parse(statement, COLUMNS).holds({column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)}).tolist()
+    )
+
+
+@given(alternatives, st.sampled_from([("and", "or"), ("&", "|"), ("AND", "|")]), tables)
 def test_what_is_parsed_means_what_python_means(
-    groups: list[list[tuple[str, str, int]]], rows: list[tuple[int, ...]]
+    groups: list[list[tuple[str, str, int]]], words: tuple[str, str], rows: list[Row]
 ) -> None:
-    statement = " or ".join(" and ".join(f"{c} {s} {n}" for c, s, n in group) for group in groups)
-    table = {column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)}
+    both, either = words
+    statement = f" {either} ".join(f" {both} ".join(f"{c} {s} {n}" for c, s, n in group) for group in groups)
     meant = [any(all(SIGNS[s](row[COLUMNS.index(c)], n) for c, s, n in group) for group in groups) for row in rows]
-    assert parse(statement, COLUMNS).holds(table).tolist() == meant
+    assert filtered(statement, rows) == meant
+
+
+@given(bracketed, tables)
+def test_brackets_and_not_mean_what_python_means(part: tuple[str, Meaning], rows: list[Row]) -> None:
+    statement, holds = part
+    assert filtered(statement, rows) == [holds(row) for row in rows]
 
 
 HOSTILE = st.sampled_from(
     ["__", "(", ")", ".", "[", "]", "'", '"', "@", "`", ";", ":", "=", "lambda", "import", "eval", "os", "\\", "\n", "{", "}",
      "not", "in", "is", "if", "*", "/", "+", "-", "%", "&", "|", "~", "^", "!", "$", "#", "\x00", "，", "True", "None"]
 )  # fmt: skip
+PIECE = r"[()&|]|[<>=!]+|[^\s()&|<>=!]+"
 pieces = st.one_of(HOSTILE, st.sampled_from([*COLUMNS, *SIGNS, "and", "or", "0.5", "1", " "]), st.text(max_size=4))
 
 
@@ -119,16 +175,13 @@ def test_hostile_text_is_refused_or_is_a_plain_comparison(statement: str) -> Non
         read = parse(statement, COLUMNS)
     except FilterError:
         return
-    for group in read.alternatives:
-        for one in group:
-            assert one.sign in SIGNS
-            assert all(
-                side in COLUMNS if isinstance(side, str) else isinstance(side, float) for side in (one.left, one.right)
-            )
+    plain = {"(", ")", "&", "|", "not", "and", "or", *SIGNS, *COLUMNS}
+    numbers = [piece for piece in re.findall(PIECE, statement) if piece.casefold() not in plain]
+    assert all(np.isfinite(float(number)) for number in numbers)
     assert read.holds(TABLE).shape == (3,)
 
 
-@given(alternatives, HOSTILE.filter(lambda piece: piece.strip() not in ("", "+", "-")), st.integers(0, 200))
+@given(alternatives, HOSTILE.filter(lambda piece: piece.strip() not in ("", "+", "-", "not")), st.integers(0, 200))
 def test_one_foreign_piece_spoils_a_filter(groups: list[list[tuple[str, str, int]]], piece: str, at: int) -> None:
     tokens = " or ".join(" and ".join(f"{c} {s} {n}" for c, s, n in group) for group in groups).split(" ")
     place = at % (len(tokens) + 1)
