@@ -3,15 +3,17 @@
 ``retrieve`` asks by keyword what an event brings to mind, ``new_retrieve`` asks by recency, relevance and importance what
 belongs to a topic. Both do the right thing by default; where the original has a fault, a named option repeats it.
 
-This module knows no chat and no store: a persona's time is naive or aware, as its files have it, and is its own.
+This module knows no chat and no store. A persona's times are its own, naive or aware as its files have them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,9 +23,22 @@ from moechat.errors import EmbeddingError
 from moechat.memory import stream
 from moechat.model import Embedder
 
-__all__ = ["AssociativeMemory", "ConceptNode", "candidates", "new_retrieve", "ranked", "retrieve"]
+__all__ = [
+    "AssociativeMemory",
+    "ConceptNode",
+    "Persona",
+    "Scratch",
+    "candidates",
+    "extract_importance",
+    "extract_recency",
+    "extract_relevance",
+    "new_retrieve",
+    "ranked",
+    "retrieve",
+]
 
-IDLE = "idle"  # in an embedding key: nothing happens there, so it is no candidate
+IDLE = "idle"  # A node with this in its embedding key is no candidate: nothing happens there.
+Recency = Literal["newest_first", "rank_oldest_first"]
 _OTHER_MODEL = (
     "the vector of {!r} has {} numbers where {} are expected, so it is of another model; "
     "AssociativeMemory.embed(embedder, anew=True) makes all of one"
@@ -33,11 +48,11 @@ _OTHER_MODEL = (
 class AssociativeMemory:
     """A persona's nodes: ``seq_*`` newest first, ``kw_to_*`` by lower-cased keyword (newest first), ``embeddings`` by key.
 
-    ``folder`` holds a saved memory (``nodes.json``, ``kw_strength.json``, ``embeddings.json``; the last two may be
-    missing). Raises DataError naming file, key, value and what to do.
+    ``f_saved`` is the folder of a saved memory (``nodes.json``, ``kw_strength.json``, ``embeddings.json``; the last two may
+    be missing). Raises DataError naming file, key, value and what to do.
     """
 
-    def __init__(self, folder: Path | str | None = None) -> None:
+    def __init__(self, f_saved: Path | str | None = None) -> None:
         self.id_to_node: dict[str, ConceptNode] = {}
         self.seq_event: list[ConceptNode] = []
         self.seq_thought: list[ConceptNode] = []
@@ -50,8 +65,8 @@ class AssociativeMemory:
         self.embeddings: dict[str, Vector] = {}
         self._tails: dict[NodeType, dict[str, list[ConceptNode]]] = {"event": {}, "thought": {}, "chat": {}}
         self._last = 0
-        if folder is not None:
-            self._load(Path(folder))
+        if f_saved is not None:
+            self._load(Path(f_saved))
 
     # ---- adding
 
@@ -59,9 +74,11 @@ class AssociativeMemory:
         self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
         keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
     ) -> ConceptNode:  # fmt: skip
-        """Something that happened. ``embedding_pair`` is (embedding key, vector); None is embedded later (``embed``)."""
-        node = self._node("event", 0, created, expiration, (s, p, o), description, keywords, poignancy, filling)
-        return self._add(node, embedding_pair)
+        """Something that happened. ``embedding_pair`` is (embedding key, vector); for None, ``embed`` makes the vector."""
+        spo = (s, p, o)
+        return self._add(
+            "event", 0, created, expiration, spo, description, keywords, poignancy, embedding_pair, filling
+        )
 
     def add_thought(
         self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
@@ -70,38 +87,40 @@ class AssociativeMemory:
         """Something thought; ``filling`` is the evidence it rests on (node ids; an unknown one adds no depth)."""
         evidence = filling if isinstance(filling, list | tuple | set) else ()
         depth = 1 + max((self.id_to_node[id_].depth for id_ in evidence if id_ in self.id_to_node), default=0)
-        node = self._node("thought", depth, created, expiration, (s, p, o), description, keywords, poignancy, filling)
-        return self._add(node, embedding_pair)
+        spo = (s, p, o)
+        return self._add(
+            "thought", depth, created, expiration, spo, description, keywords, poignancy, embedding_pair, filling
+        )
 
     def add_chat(
         self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
         keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
     ) -> ConceptNode:  # fmt: skip
         """A conversation; ``filling`` is its lines as (speaker, line) pairs, or a bare text."""
-        node = self._node("chat", 0, created, expiration, (s, p, o), description, keywords, poignancy, filling)
-        return self._add(node, embedding_pair)
+        spo = (s, p, o)
+        return self._add("chat", 0, created, expiration, spo, description, keywords, poignancy, embedding_pair, filling)
 
-    def _node(
+    def _add(
         self, type_: NodeType, depth: int, created: datetime, expiration: datetime | None, spo: tuple[str, str, str],
-        description: str, keywords: Iterable[str], poignancy: float, filling: Any,
+        description: str, keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None],
+        filling: Any,
     ) -> ConceptNode:  # fmt: skip
-        count, type_count = self._last + 1, len(self._of(type_)[0]) + 1
+        key, vector = embedding_pair
+        other = next(iter(self.embeddings.values()), vector)
+        if vector is not None and other is not None and len(vector) != len(other):
+            raise EmbeddingError(_OTHER_MODEL.format(key, len(vector), len(other)))
+        sequence, _, _ = self._of(type_)
+        count = self._last + 1
         words = sorted(keywords) if isinstance(keywords, set | frozenset) else list(keywords)
-        return ConceptNode(
-            f"node_{count}", count, type_count, type_, depth, created, expiration, *spo,
-            description, description, poignancy, words, filling,
+        node = ConceptNode(
+            f"node_{count}", count, len(sequence) + 1, type_, depth, created, expiration, *spo,
+            description, key, poignancy, words, filling,
         )  # fmt: skip
-
-    def _add(self, node: ConceptNode, embedding_pair: tuple[str, Vector | None]) -> ConceptNode:
-        node.embedding_key, vector = embedding_pair
-        known = next(iter(self.embeddings.values()), vector)
-        if vector is not None and known is not None and len(vector) != len(known):
-            raise EmbeddingError(_OTHER_MODEL.format(node.embedding_key, len(vector), len(known)))
         self._enter(node)
-        self._of(node.type)[0].insert(0, node)
+        sequence.insert(0, node)
         self._count_strength(node)
         if vector is not None:
-            self.embeddings[node.embedding_key] = vector
+            self.embeddings[key] = vector
         return node
 
     def _enter(self, node: ConceptNode) -> None:
@@ -162,21 +181,18 @@ class AssociativeMemory:
             self.embeddings[key] = [float(number) for number in vector]
         return len(keys)
 
-    def relevance(self, nodes: Sequence[ConceptNode], vector: Vector) -> np.ndarray:
-        """(n,) float64: the cosine of each node with ``vector``; 0 for a node that has no vector.
+    def relevance(self, nodes: Sequence[ConceptNode], vector: Vector) -> list[float]:
+        """The cosine of each node with ``vector``; 0 for a node that has no vector.
 
         Raises EmbeddingError where ``vector`` is of another size than theirs.
         """
-        place = {key: i for i, key in enumerate(dict.fromkeys(node.embedding_key for node in nodes))}
-        having = [key for key in place if key in self.embeddings]
-        found = np.zeros(len(place))
-        if having:
-            one = np.asarray(vector, dtype=np.float64)
-            if odd := next((key for key in having if len(self.embeddings[key]) != len(one)), None):
-                raise EmbeddingError(_OTHER_MODEL.format(odd, len(self.embeddings[odd]), len(one)))
-            matrix = np.asarray([self.embeddings[key] for key in having], dtype=np.float64)
-            found[[place[key] for key in having]] = stream.cosine(matrix, one)
-        return found[[place[node.embedding_key] for node in nodes]] if nodes else np.zeros(0)
+        keys = [key for key in {node.embedding_key: None for node in nodes} if key in self.embeddings]
+        for key in keys:
+            if len(self.embeddings[key]) != len(vector):
+                raise EmbeddingError(_OTHER_MODEL.format(key, len(self.embeddings[key]), len(vector)))
+        matrix = np.array([self.embeddings[key] for key in keys], dtype=np.float64)
+        cosines = dict(zip(keys, stream.cosine(matrix, np.array(vector, dtype=np.float64)).tolist(), strict=True))
+        return [cosines.get(node.embedding_key, 0.0) for node in nodes]
 
     # ---- files
 
@@ -184,8 +200,8 @@ class AssociativeMemory:
         """Write the three files, each whole or not at all. What was loaded and not changed is written as it was."""
         target = Path(folder)
         concept_nodes.write_nodes(target / NODES, self.id_to_node.values())
-        told = {"kw_strength_event": self.kw_strength_event, "kw_strength_thought": self.kw_strength_thought}
-        concept_nodes.write_object(target / STRENGTH, told)
+        strength = {"kw_strength_event": self.kw_strength_event, "kw_strength_thought": self.kw_strength_thought}
+        concept_nodes.write_object(target / STRENGTH, strength)
         if self.embeddings or not self.id_to_node:
             vectors = {key: list(vector) for key, vector in self.embeddings.items()}
             concept_nodes.write_object(target / EMBEDDINGS, vectors)
@@ -214,29 +230,33 @@ class AssociativeMemory:
 # --- retrieving ------------------------------------------------------------------------------------------------------
 
 
-class Scratch(Protocol):
-    """What ``new_retrieve`` reads of a persona's short-term memory. ``curr_time`` is of the same kind (naive or aware) as
-    the nodes' times."""
+@dataclass
+class Scratch:
+    """What is read of a persona's short-term memory; the defaults are the original's.
 
-    @property
-    def curr_time(self) -> datetime | None: ...
-    @property
-    def recency_decay(self) -> float: ...
-    @property
-    def recency_w(self) -> float: ...
-    @property
-    def relevance_w(self) -> float: ...
-    @property
-    def importance_w(self) -> float: ...
+    ``curr_time`` is naive or aware as the nodes' times are; ``new_retrieve`` needs it.
+    """
+
+    name: str = ""
+    age: int | None = None
+    innate: str = ""
+    learned: str = ""
+    currently: str = ""
+    lifestyle: str = ""
+    curr_time: datetime | None = None
+    recency_decay: float = 0.99
+    recency_w: float = 1.0
+    relevance_w: float = 1.0
+    importance_w: float = 1.0
 
 
-class Persona(Protocol):
-    """Who retrieves; ``retrieve`` reads ``a_mem`` alone."""
+@dataclass
+class Persona:
+    """Who retrieves. Any object with an ``a_mem`` and a ``scratch`` will do; ``retrieve`` reads ``a_mem`` alone."""
 
-    @property
-    def a_mem(self) -> AssociativeMemory: ...
-    @property
-    def scratch(self) -> Scratch: ...
+    name: str
+    a_mem: AssociativeMemory
+    scratch: Scratch = field(default_factory=Scratch)
 
 
 def retrieve(persona: Persona, perceived: Iterable[ConceptNode], *, casefold: bool = True) -> dict[str, dict[str, Any]]:
@@ -244,7 +264,7 @@ def retrieve(persona: Persona, perceived: Iterable[ConceptNode], *, casefold: bo
 
     An event is not its own result. ``casefold`` False is the original (compat), which finds the event itself as well.
     """
-    found: dict[str, dict[str, Any]] = {}
+    retrieved: dict[str, dict[str, Any]] = {}
     memory = persona.a_mem
     for event in perceived:
         words = (event.subject, event.predicate, event.object)
@@ -253,10 +273,10 @@ def retrieve(persona: Persona, perceived: Iterable[ConceptNode], *, casefold: bo
         if casefold:
             events.discard(event)
             thoughts.discard(event)
-        found[event.description] = {
+        retrieved[event.description] = {
             "curr_event": event, "events": _newest_first(events), "thoughts": _newest_first(thoughts),
         }  # fmt: skip
-    return found
+    return retrieved
 
 
 def new_retrieve(
@@ -265,29 +285,27 @@ def new_retrieve(
     n_count: int = 30,
     *,
     embedder: Embedder | None = None,
-    recency: Literal["newest_first", "rank_oldest_first"] = "newest_first",
+    recency: Recency = "newest_first",
     sequential_touch: bool = False,
 ) -> dict[str, list[ConceptNode]]:
     """The ``n_count`` best nodes for each focal point (seed 000, 3): {focal point: [nodes]}, best first.
 
     Every node that is returned counts as accessed now (``persona.scratch.curr_time``, which must be set). A focal point
-    that is itself an embedding key takes the stored vector; for any other ``embedder`` is needed (EmbeddingError without).
+    that is itself an embedding key takes the stored vector; any other needs ``embedder`` (else EmbeddingError).
     ``recency`` and ``sequential_touch`` repeat the original (compat): the node that was used longest ago counts as the most
     recent, and each focal point moves the access times that the next one sees.
     """
     now = persona.scratch.curr_time
     if now is None:
         raise ValueError("persona.scratch.curr_time is None: set it to the persona's present")
-    found: dict[str, list[ConceptNode]] = {}
-    touched: list[ConceptNode] = []
+    retrieved: dict[str, list[ConceptNode]] = {}
     for focal_point in focal_points:
         best = [node for node, _ in ranked(persona, focal_point, n_count, embedder=embedder, recency=recency)]
-        found[focal_point] = best
+        retrieved[focal_point] = best
         if sequential_touch:
             _touch(best, now)
-        touched += best
-    _touch(touched, now)
-    return found
+    _touch(chain.from_iterable(retrieved.values()), now)
+    return retrieved
 
 
 def ranked(
@@ -296,27 +314,46 @@ def ranked(
     n_count: int = 30,
     *,
     embedder: Embedder | None = None,
-    recency: Literal["newest_first", "rank_oldest_first"] = "newest_first",
+    recency: Recency = "newest_first",
 ) -> list[tuple[ConceptNode, float]]:
     """``new_retrieve`` for one focal point, with scores, touching nothing."""
-    memory, scratch = persona.a_mem, persona.scratch
-    nodes = candidates(memory, scratch.curr_time)
+    scratch = persona.scratch
+    nodes = candidates(persona.a_mem, scratch.curr_time)
     if not nodes:
         return []
-    oldest_first = recency == "rank_oldest_first"
-    accessed, created, counts = (
-        np.array([_seconds(node.last_accessed) for node in nodes]),
-        np.array([_seconds(node.created) for node in nodes]),
-        np.array([node.node_count for node in nodes]),
-    )
-    order = stream.access_order(accessed, created, counts, oldest_first=oldest_first)
+    accessed = [_seconds(node.last_accessed) for node in nodes]
+    created = [_seconds(node.created) for node in nodes]
+    counts = [node.node_count for node in nodes]
+    order = stream.access_order(accessed, created, counts, oldest_first=recency == "rank_oldest_first")
     nodes = [nodes[i] for i in order]
-    decayed = float(scratch.recency_decay) ** np.arange(1, len(nodes) + 1)
-    relevance = memory.relevance(nodes, _focal_vector(memory, focal_point, embedder))
-    own = stream.Weights(scratch.recency_w, scratch.relevance_w, scratch.importance_w)
-    importance = [float(node.poignancy) for node in nodes]
-    scored = stream.scores(decayed, relevance, importance, own * stream.GENERATIVE_AGENTS)
+    weights = stream.Weights(scratch.recency_w, scratch.relevance_w, scratch.importance_w) * stream.GENERATIVE_AGENTS
+    scored = stream.scores(
+        list(extract_recency(persona, nodes).values()),
+        list(extract_relevance(persona, nodes, focal_point, embedder=embedder).values()),
+        list(extract_importance(persona, nodes).values()),
+        weights,
+    )
     return [(nodes[i], float(scored.score[i])) for i in stream.order(scored.score, n_count)]
+
+
+def extract_recency(persona: Persona, nodes: Sequence[ConceptNode]) -> dict[str, float]:
+    """decay^i for the i-th of the nodes, i from 1, by node id (seed 000, 3.3). ``new_retrieve`` orders them by last use."""
+    decayed = float(persona.scratch.recency_decay) ** np.arange(1, len(nodes) + 1)
+    return dict(zip([node.node_id for node in nodes], decayed.tolist(), strict=True))
+
+
+def extract_importance(persona: Persona, nodes: Sequence[ConceptNode]) -> dict[str, float]:
+    """The poignancy of each node, by node id (seed 000, 3.3)."""
+    return {node.node_id: node.poignancy for node in nodes}
+
+
+def extract_relevance(
+    persona: Persona, nodes: Sequence[ConceptNode], focal_pt: str, *, embedder: Embedder | None = None
+) -> dict[str, float]:
+    """The cosine of each node with the focal point, by node id (seed 000, 3.3). ``embedder`` as in ``new_retrieve``."""
+    memory = persona.a_mem
+    cosines = memory.relevance(nodes, _focal_vector(memory, focal_pt, embedder))
+    return dict(zip([node.node_id for node in nodes], cosines, strict=True))
 
 
 def candidates(memory: AssociativeMemory, now: datetime | None) -> list[ConceptNode]:
@@ -336,7 +373,8 @@ def _focal_vector(memory: AssociativeMemory, focal_point: str, embedder: Embedde
         raise EmbeddingError(
             f"{focal_point!r} has no stored vector; pass new_retrieve the embedder that made the memory's vectors"
         )
-    return embedder.embed([focal_point], "query")[0]
+    vector: list[float] = embedder.embed([focal_point], "query")[0].tolist()
+    return vector
 
 
 def _touch(nodes: Iterable[ConceptNode], now: datetime) -> None:
@@ -349,7 +387,7 @@ def _newest_first(nodes: Iterable[ConceptNode]) -> list[ConceptNode]:
 
 
 def _seconds(moment: datetime) -> float:
-    """Naive times are a persona's own and know no summer time, so they are not the machine's local ones."""
+    """Epoch seconds; a naive time counts as UTC, since a persona's world has no summer time."""
     return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
 
 

@@ -1,4 +1,4 @@
-"""The memory stream of seed 001 under its own names: an adapter over the house's stream, reflection and embedding.
+"""The memory stream of seed 001 under its own names, over MoeChat's scores, reflection and embedding.
 
     from moechat import memory_stream
     memory_stream.configure(embedder=…, chat_model=…, clock=…)   # once; each may be left out
@@ -17,6 +17,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from types import EllipsisType
 
 import numpy as np
@@ -33,7 +34,7 @@ from moechat.rules import importance as rating
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.understanding import reflecting
-from moechat.understanding.reflecting import Consultation, Insight, Statement, parse_insights
+from moechat.understanding.reflecting import Consultation, Insight, Statement
 
 __all__ = [
     "Memory",
@@ -48,7 +49,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-UNRATED = 0.5  # where a model's rating holds no number
+UNRATED = 0.5  # A memory has this importance where the model's rating holds no number.
 RELEVANT = "relevance > 0.5"
 RETRIEVED = ("description", "importance", "recency", "relevance", "pointer", "score")
 COMPARABLE = RETRIEVED[1:]
@@ -62,8 +63,8 @@ KINDS: Mapping[str, str] = {
 
 
 @dataclass
-class _Given:
-    """What ``configure`` was given."""
+class Configuration:
+    """What every stream uses; ``configure`` sets it."""
 
     embedder: Embedder | None = None
     chat_model: ChatModel | None = None
@@ -72,7 +73,7 @@ class _Given:
     timeout_s: float = 60.0
 
 
-_given = _Given()
+_configuration = Configuration()
 
 
 def configure(
@@ -83,24 +84,20 @@ def configure(
     language: str | EllipsisType = ...,
     timeout_s: float | EllipsisType = ...,
 ) -> None:
-    """Set what every stream uses from now on. What is left out stays; None is the default, as the module tells it.
+    """Set what every stream uses from now on. What is left out stays; None restores the default (see the module).
 
     ``language`` chooses the prompts (``en``, the default: the seed's own; ``zh``), ``timeout_s`` (60) is per call.
     """
-    given = {
-        "embedder": embedder,
-        "chat_model": chat_model,
-        "clock": clock,
-        "language": language,
-        "timeout_s": timeout_s,
-    }
-    for name, value in given.items():
+    values = {
+        "embedder": embedder, "chat_model": chat_model, "clock": clock, "language": language, "timeout_s": timeout_s,
+    }  # fmt: skip
+    for name, value in values.items():
         if value is not ...:
-            setattr(_given, name, value)
+            setattr(_configuration, name, value)
 
 
 class Memory:
-    """One observation, reflection or plan; ``memory_type`` is kept as given, ``kind`` is what it means."""
+    """One observation, reflection or plan; ``memory_type`` is kept as it was written, ``kind`` is what it means."""
 
     def __init__(
         self,
@@ -148,11 +145,12 @@ class Memory:
 
     def generate_embedding_vector(self, input_text: str) -> np.ndarray:
         """(dim,) float32, unit length. Raises EmbeddingError."""
-        return _embedder().embed([input_text])[0]
+        vector: np.ndarray = _embedder().embed([input_text])[0]
+        return vector
 
     def generate_importance_score(self, input_text: str) -> float:
         """0.1 … 1 by the chat model, or by rules without one. Raises ModelError as the model does."""
-        if _given.chat_model is None:
+        if _configuration.chat_model is None:
             return rating.rate(input_text)
         score = _consultation().rating(input_text)
         if score is None:
@@ -200,24 +198,24 @@ class MemoryStream:
         """The best memories for a query, best first, ``context_window_size`` at most; those returned count as accessed now.
 
         Recency and relevance are shown normalised, and ``filter_statement`` compares what is shown; ``pointer`` is the
-        place in ``memories``. Raises FilterError for anything but comparisons of columns joined by and/or.
+        place in ``memories``. Raises FilterError for a statement that ``compat.comparison`` cannot read.
         """
-        wanted = comparison.parse(filter_statement, COMPARABLE) if filter_statement is not None else None
+        condition = comparison.parse(filter_statement, COMPARABLE) if filter_statement is not None else None
         now = _now()
         columns = self._scored(query_memory, now)
         places = np.arange(len(self.memories))
-        if wanted is not None:
-            places = places[wanted.holds(columns)]
+        if condition is not None:
+            places = places[condition.holds(columns)]
         best = places[stream.order(columns["score"][places], self.context_window_size)]
-        for place in best.tolist():
-            memory = self.memories[place]
+        memories = [self.memories[place] for place in best.tolist()]
+        for memory in memories:
             memory.most_recent_access_timestamp = _like(memory.most_recent_access_timestamp, now)
-        described = pd.Series([self.memories[place].description for place in best.tolist()], dtype=object)
+        described = pd.Series([memory.description for memory in memories], dtype=object)
         numbers = {name: values[best] for name, values in columns.items()}
         return pd.DataFrame({"description": described, **numbers}, columns=list(RETRIEVED))
 
     def get_memory_df(self) -> pd.DataFrame:
-        """Every memory, in order; rates and embeds what was not yet."""
+        """Every memory, in order; those that have no importance or vector yet get theirs."""
         self._embed_missing()
         rows = [[getattr(memory, name) for name in KEPT] for memory in self.memories]
         return pd.DataFrame(rows, columns=list(KEPT))
@@ -251,6 +249,11 @@ class MemoryStream:
                 memory.embedding_vector = vector
 
 
+def parse_insights(insight_responses: str) -> list[Insight]:
+    """(insight, numbers it cites) from a model's list: see :func:`moechat.understanding.reflecting.parse_insights`."""
+    return reflecting.parse_insights(insight_responses)
+
+
 def condense_insights(insight_list: str) -> str:
     """Insights as text, brought down to five at most by the model. Raises ModelError."""
     return _consultation().condensed(insight_list)
@@ -262,22 +265,22 @@ def generate_insight(
     """Three questions about the last ``context_window`` memories, and for each the insights that the stream holds.
 
     ``([], [])`` where the importance of those memories sums to less than ``threshold``. An insight is (text, places in
-    ``memories`` that it cites); a question for which nothing relevant was found has none. Raises ModelError.
+    ``memories`` that it cites); a question without relevant memories has none. Raises ModelError.
     """
     first = max(len(memory_stream.memories) - max(context_window, 0), 0)
     recent = [(place, memory_stream.memories[place]) for place in range(first, len(memory_stream.memories))]
     if not recent or sum(memory.importance for _, memory in recent) < threshold - comparison.TOLERANCE:
         return [], []
-    asking = _consultation()
-    questions = asking.questions([(place, memory.description) for place, memory in recent])
-    return questions, [_insights(asking, memory_stream, question) for question in questions]
+    consultation = _consultation()
+    questions = consultation.questions([(place, memory.description) for place, memory in recent])
+    return questions, [_insights(consultation, memory_stream, question) for question in questions]
 
 
 def generate_reflection(memory_stream: MemoryStream, insights_list: Iterable[Iterable[Insight]]) -> MemoryStream:
-    """The same stream with a Reflection for every insight; evidence that is not there is dropped, and what rests on
-    nothing else with it."""
+    """The same stream with a Reflection for every insight. Evidence that is not in the stream is dropped; an insight that
+    has no other evidence is left out."""
     existing = range(len(memory_stream.memories))
-    for text, evidence in [insight for insights in insights_list for insight in insights]:
+    for text, evidence in chain.from_iterable(insights_list):
         pointers = [place for place in dict.fromkeys(evidence) if place in existing]
         if not pointers:
             log.warning("an insight was left out: none of its evidence %s is there: %r", list(evidence), text[:80])
@@ -287,38 +290,37 @@ def generate_reflection(memory_stream: MemoryStream, insights_list: Iterable[Ite
     return memory_stream
 
 
-def _insights(asking: Consultation, memories: MemoryStream, question: str) -> list[Insight]:
-    """What is relevant to the question is found, and what it says condensed; a condensation that cannot be read is not
-    taken for one."""
+def _insights(consultation: Consultation, memories: MemoryStream, question: str) -> list[Insight]:
+    """The insights of the memories that are relevant to a question, condensed unless the condensation cannot be read."""
     now = _now()
-    found = memories.retrieve_memories(Memory(question, now, now, "observation"), RELEVANT)
-    statements: list[Statement] = list(zip(found["pointer"].tolist(), found["description"].tolist(), strict=True))
+    relevant = memories.retrieve_memories(Memory(question, now, now, "observation"), RELEVANT)
+    statements: list[Statement] = list(zip(relevant["pointer"].tolist(), relevant["description"].tolist(), strict=True))
     if not statements:
         return []
-    said = asking.insights(statements, question)
-    condensed = parse_insights(asking.condensed(said)) if said.strip() else []
-    return (condensed or parse_insights(said))[: reflecting.INSIGHTS]
+    answer = consultation.insights(statements, question)
+    condensed = parse_insights(consultation.condensed(answer)) if answer.strip() else []
+    return (condensed or parse_insights(answer))[: reflecting.INSIGHTS]
 
 
 def _embedder() -> Embedder:
-    if _given.embedder is None:
+    if _configuration.embedder is None:
         try:
-            _given.embedder = BuiltinEmbedder()
+            _configuration.embedder = BuiltinEmbedder()
         except EmbeddingError as error:
             raise EmbeddingError(f"{error}, or give another with moechat.memory_stream.configure(embedder=…)") from None
-    return _given.embedder
+    return _configuration.embedder
 
 
 def _consultation() -> Consultation:
-    if _given.chat_model is None:
+    if _configuration.chat_model is None:
         raise ModelError("other", "reflection needs a chat model: moechat.memory_stream.configure(chat_model=…)")
-    prompts = Prompts([defaults_folder() / "prompts"], _given.language)
-    return Consultation(_given.chat_model, prompts, _given.timeout_s)
+    prompts = Prompts([defaults_folder() / "prompts"], _configuration.language)
+    return Consultation(_configuration.chat_model, prompts, _configuration.timeout_s)
 
 
 def _now() -> datetime:
     """The present, aware."""
-    return _given.clock.now() if _given.clock is not None else datetime.now().astimezone()
+    return _configuration.clock.now() if _configuration.clock is not None else datetime.now().astimezone()
 
 
 def _like(moment: datetime, now: datetime) -> datetime:

@@ -10,13 +10,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Literal
 
 from moechat.clock import SetClock
-from moechat.compat.associative import AssociativeMemory
+from moechat.compat.associative import AssociativeMemory, Persona, Scratch
 from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, read_object
 from moechat.errors import DataError
 from moechat.memory.stream import GENERATIVE_AGENTS
@@ -28,9 +28,9 @@ from moechat.store.files import FileStore
 Language = Literal["zh", "en"]
 
 SCRATCH = "scratch.json"
-BLANK = "this is blank"  # what the original stores where it could not read the model's insights
+BLANK = "this is blank"  # The original stores this where it could not read the model's insights.
 PRESENT = "%B %d, %Y, %H:%M:%S"  # February 14, 2023, 00:02:20
-# Where the three files lie, seen from the folder that was named.
+# The three files lie in one of these, seen from the named folder.
 PLACES = ("associative_memory", "bootstrap_memory/associative_memory", ".")
 # (what scratch.json calls it, how the persona text begins its line)
 TRAITS: Mapping[Language, tuple[tuple[str, str], ...]] = {
@@ -46,40 +46,8 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _ADDRESS = re.compile(r":(?! )")  # the Ville:cafe:counter, but not "plan: get up"
 
 
-@dataclass
-class Scratch:
-    """The part of a persona's short-term memory that we read; usual values as in the original."""
-
-    name: str = ""
-    age: int | None = None
-    innate: str = ""
-    learned: str = ""
-    currently: str = ""
-    lifestyle: str = ""
-    curr_time: datetime | None = None
-    recency_decay: float = 0.99
-    recency_w: float = 1.0
-    relevance_w: float = 1.0
-    importance_w: float = 1.0
-
-
-@dataclass
-class Persona:
-    """A saved persona; ``moechat.associative.retrieve`` and ``new_retrieve`` work on it as it is."""
-
-    name: str
-    a_mem: AssociativeMemory
-    scratch: Scratch = field(default_factory=Scratch)
-
-    @property
-    def language(self) -> Language:
-        told = "".join((self.scratch.innate, self.scratch.learned, self.scratch.currently, self.scratch.lifestyle))
-        told = told or "".join(node.description for node in self.a_mem.id_to_node.values())
-        return "zh" if _HAN.search(told) else "en"
-
-
 @dataclass(frozen=True)
-class Report:
+class ImportReport:
     """What an import made, and what it left out: {node id: why}."""
 
     name: str
@@ -100,36 +68,36 @@ def read_persona(folder: Path | str) -> Persona:
     Without a ``scratch.json`` it has the folder's name and the usual weights. Raises DataError naming file, key, value and
     what to do.
     """
-    given = Path(folder)
-    memory = next((given / place for place in PLACES if (given / place / NODES).is_file()), None)
+    named = Path(folder)
+    memory = next((named / place for place in PLACES if (named / place / NODES).is_file()), None)
     if memory is None:
-        where = "name the folder of a saved persona, such as storage/<simulation>/personas/<name>"
-        raise DataError(given, f"holds no associative_memory/{NODES}; {where}")
+        remedy = "name the folder of a saved persona, such as storage/<simulation>/personas/<name>"
+        raise DataError(named, f"holds no associative_memory/{NODES}; {remedy}")
     memory = memory.resolve()
     home = memory.parent if memory.name == "associative_memory" else memory
-    beside = next((place / SCRATCH for place in (home, given) if (place / SCRATCH).is_file()), None)
-    scratch = _scratch(beside) if beside else Scratch()
-    usual = home.parent if home.name == "bootstrap_memory" else home
-    return Persona(scratch.name or usual.name, AssociativeMemory(memory), scratch)
+    scratch_file = next((place / SCRATCH for place in (home, named) if (place / SCRATCH).is_file()), None)
+    scratch = _scratch(scratch_file) if scratch_file else Scratch()
+    own_folder = home.parent if home.name == "bootstrap_memory" else home
+    return Persona(scratch.name or own_folder.name, AssociativeMemory(memory), scratch)
 
 
 def _scratch(path: Path) -> Scratch:
-    told, known = read_object(path), Scratch()
-    for one in fields(Scratch):
-        value = told.get(one.name)
+    saved = read_object(path)
+    scratch = Scratch()
+    for name in (field.name for field in fields(Scratch)):
+        value = saved.get(name)
+        is_text = isinstance(getattr(scratch, name), str)
         if value is None:
             continue
-        usual = getattr(known, one.name)
-        if one.name == "curr_time":
-            setattr(known, one.name, _present(value, path))
-        elif isinstance(usual, str) and isinstance(value, str):
-            setattr(known, one.name, value.strip())
-        elif not isinstance(usual, str) and isinstance(value, int | float) and not isinstance(value, bool):
-            setattr(known, one.name, value)
+        if name == "curr_time":
+            scratch.curr_time = _present(value, path)
+        elif is_text and isinstance(value, str):
+            setattr(scratch, name, value.strip())
+        elif not is_text and isinstance(value, int | float) and not isinstance(value, bool):
+            setattr(scratch, name, value)
         else:
-            expected = "text" if isinstance(usual, str) else "a number"
-            raise DataError(path, f"{one.name} = {value!r}: expects {expected}")
-    return known
+            raise DataError(path, f"{name} = {value!r}: expects {'text' if is_text else 'a number'}")
+    return scratch
 
 
 def _present(text: Any, path: Path) -> datetime:
@@ -139,6 +107,14 @@ def _present(text: Any, path: Path) -> datetime:
         except (TypeError, ValueError):
             continue
     raise DataError(path, f"curr_time = {text!r}: expects a time such as February 14, 2023, 00:02:20")
+
+
+def language_of(persona: Persona) -> Language:
+    """The language that its short-term memory, or else its nodes, are written in."""
+    scratch = persona.scratch
+    text = "".join((scratch.innate, scratch.learned, scratch.currently, scratch.lifestyle))
+    text = text or "".join(node.description for node in persona.a_mem.id_to_node.values())
+    return "zh" if _HAN.search(text) else "en"
 
 
 # --- importing -------------------------------------------------------------------------------------------------------
@@ -151,7 +127,7 @@ def import_persona(
     *,
     language: Language | None = None,
     expires: bool = True,
-) -> Report:
+) -> ImportReport:
     """Make a character of the persona saved in ``folder``; ``character_folder`` must not be there yet.
 
     ``zone`` is that of the persona's times (None: the system's). ``expires`` False keeps thoughts for good: the original
@@ -163,13 +139,13 @@ def import_persona(
     character_folder.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=".import-", dir=character_folder.parent))
     try:
-        report = _write(persona, making, zone, language or persona.language, expires)
+        report = _write(persona, making, zone, language or language_of(persona), expires)
         making.chmod(0o755)  # a temporary folder is its owner's alone
         making.rename(character_folder)
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)
         raise
-    return Report(persona.name, character_folder, *report)
+    return ImportReport(persona.name, character_folder, *report)
 
 
 def _write(
@@ -212,8 +188,8 @@ class _Imported:
     def __init__(self, persona: Persona, zone: tzinfo | None, expires: bool) -> None:
         self._name, self._zone, self._expires = persona.name, zone, expires
         self._of_node: dict[str, Episode] = {}
-        self._heard: set[str] = set()  # ids of exchanges
-        self._lost: dict[str, list[str]] = {}  # node id → evidence that is not there
+        self._exchange_ids: set[str] = set()
+        self._lost: dict[str, list[str]] = {}  # Node id → evidence that is missing.
         self.exchanges: list[Exchange] = []
         self.left_out: dict[str, str] = {}
         for node in sorted(persona.a_mem.id_to_node.values(), key=lambda node: node.node_count):
@@ -228,14 +204,14 @@ class _Imported:
 
     def _episode(self, node: ConceptNode) -> Episode:
         at = formats.local(node.created, self._zone)
-        said = list(_exchanges(node, at, _lines(node), self._name))
-        self.exchanges += said
-        self._heard |= {exchange.id for exchange in said}
+        exchanges = list(_exchanges(node, at, _lines(node), self._name))
+        self.exchanges += exchanges
+        self._exchange_ids |= {exchange.id for exchange in exchanges}
         cited = [id_ for id_ in node.filling or () if isinstance(id_, str)] if isinstance(node.filling, list) else []
         if lost := [id_ for id_ in cited if id_ not in self._of_node]:
             self._lost[node.node_id] = lost
         evidence = [id_ for id_ in cited if id_ in self._of_node]
-        event = self._event(node, at, tuple(exchange.id for exchange in said), evidence)
+        event = self._event(node, at, tuple(exchange.id for exchange in exchanges), evidence)
         id_ = formats.derived_id(event.text, event.sources)
         if node.type != "thought":
             return Episode(id_, at, event)
@@ -244,9 +220,9 @@ class _Imported:
         return Episode(id_, at, event, "reflection", evidence=rests_on, depth=node.depth, expires=end)
 
     def _event(self, node: ConceptNode, at: datetime, own: tuple[str, ...], evidence: list[str]) -> Event:
-        """``own``: what was said in it. Anything but a conversation rests on itself, and on the conversations it cites."""
-        further = (source for id_ in evidence for source in self._of_node[id_].event.sources)
-        sources = own or (node.node_id, *dict.fromkeys(source for source in further if source in self._heard))
+        """``own`` are the exchanges of a conversation. Any other node rests on itself and on the conversations it cites."""
+        cited = (source for id_ in evidence for source in self._of_node[id_].event.sources)
+        sources = own or (node.node_id, *dict.fromkeys(id_ for id_ in cited if id_ in self._exchange_ids))
         parts = _ADDRESS.split(node.subject or "")
         text = node.description.strip()
         if isinstance(node.filling, str) and node.filling.strip() not in text:
@@ -259,7 +235,7 @@ class _Imported:
         )  # fmt: skip
 
     def notices(self) -> Iterator[str]:
-        """What the reader of the import should know."""
+        """What whoever imports should know."""
         for id_, lost in self._lost.items():
             yield f"{id_} rests on {', '.join(lost)} as well, which is not there or was left out"
         ends = [episode.expires for episode in self.episodes if episode.expires]
@@ -271,22 +247,22 @@ class _Imported:
 
 
 def _lines(node: ConceptNode) -> list[tuple[str, str]]:
-    """The lines of a chat as (speaker, line); none where it has none of that form."""
+    """The lines of a chat as (speaker, line); [] where it has none of that form."""
     if node.type != "chat" or not isinstance(node.filling, list):
         return []
     pairs = [line for line in node.filling if isinstance(line, list | tuple) and len(line) == 2]
-    return [(str(who), str(said)) for who, said in pairs]
+    return [(str(who), str(line)) for who, line in pairs]
 
 
 def _exchanges(node: ConceptNode, at: datetime, lines: list[tuple[str, str]], name: str) -> Iterator[Exchange]:
     """What others said, by name, and the persona's answer; a second apart, so that they keep their order."""
-    own = {name, name.split()[0]}
-    turns: list[tuple[list[str], list[str]]] = []
-    for who, said in lines:
-        answers = who in own
-        if not turns or (turns[-1][1] and not answers):
+    own_names = {name, name.split()[0]}
+    turns: list[tuple[list[str], list[str]]] = []  # (lines of others, own lines)
+    for who, line in lines:
+        is_own = who in own_names
+        if not turns or (turns[-1][1] and not is_own):
             turns.append(([], []))
-        turns[-1][answers].append(said if answers else f"{who}: {said}")
-    for i, (heard, answered) in enumerate(turns):
-        id_, moment = f"{node.node_id}-{i + 1}", at + timedelta(seconds=i)
-        yield Exchange(id_, moment, "\n".join(heard), "\n".join(answered))
+        turns[-1][is_own].append(line if is_own else f"{who}: {line}")
+    for number, (others, own) in enumerate(turns, 1):
+        moment = at + timedelta(seconds=number - 1)
+        yield Exchange(f"{node.node_id}-{number}", moment, "\n".join(others), "\n".join(own))

@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.compat.associative import AssociativeMemory, candidates, new_retrieve, ranked, retrieve
+from moechat.compat import associative
+from moechat.compat.associative import (
+    AssociativeMemory,
+    candidates,
+    extract_importance,
+    extract_recency,
+    extract_relevance,
+    new_retrieve,
+    ranked,
+    retrieve,
+)
 from moechat.compat.concept_nodes import ConceptNode
 from moechat.errors import DataError, EmbeddingError
 from moechat.model import Thresholds
@@ -258,6 +268,24 @@ def test_a_node_without_a_vector_is_merely_not_relevant():
 def test_a_persona_without_a_present_is_told_to_set_one():
     with pytest.raises(ValueError, match="curr_time"):
         new_retrieve(Persona(scratch=Scratch(curr_time=None)), ["a"])
+
+
+def test_the_three_parts_are_raw_and_by_node_id():
+    persona = Persona()
+    nodes = [event(persona.a_mem, "a", poignancy=3), event(persona.a_mem, "b", vector=[0.0, 1.0])]
+    assert extract_recency(persona, nodes) == pytest.approx({"node_1": 0.99, "node_2": 0.9801})
+    assert extract_importance(persona, nodes) == {"node_1": 3, "node_2": 5}
+    assert extract_relevance(persona, nodes, "b") == {"node_1": 0.0, "node_2": 1.0}
+    assert extract_relevance(persona, nodes, "aa", embedder=TwoNumbers()) == {"node_1": 1.0, "node_2": 0.0}
+    assert extract_relevance(persona, [], "b") == {}
+
+
+def test_a_scratch_with_the_defaults_of_the_seed_serves():
+    scratch = associative.Scratch(curr_time=BORN + timedelta(days=1))
+    assert (scratch.recency_w, scratch.relevance_w, scratch.importance_w, scratch.recency_decay) == (1, 1, 1, 0.99)
+    persona = associative.Persona("Ann", AssociativeMemory(), scratch)
+    seen = event(persona.a_mem)
+    assert associative.new_retrieve(persona, ["a"]) == {"a": [seen]}
 
 
 STREAMS = st.lists(

@@ -11,7 +11,7 @@ import pytest
 
 from moechat.clock import SetClock
 from moechat.compat.associative import AssociativeMemory, new_retrieve
-from moechat.compat.persona import import_persona, read_persona
+from moechat.compat.persona import import_persona, language_of, read_persona
 from moechat.errors import DataError
 from moechat.model import Episode
 from moechat.settings.character import load_character
@@ -72,7 +72,7 @@ def episodes(store: FileStore) -> dict[str, Episode]:
 
 def test_a_persona_is_read_with_its_scratch_and_can_retrieve(ann):
     persona = read_persona(ann)
-    assert (persona.name, persona.language) == ("Ann Lee", "en")
+    assert (persona.name, language_of(persona)) == ("Ann Lee", "en")
     assert (persona.scratch.recency_decay, persona.scratch.relevance_w, persona.scratch.age) == (0.995, 2, 30)
     assert persona.scratch.curr_time == datetime(2023, 2, 14, 0, 2, 20)
     persona.a_mem.embeddings["Bo"] = [1.0, 0.0]
