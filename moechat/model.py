@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 import numpy as np
@@ -18,7 +18,8 @@ Layer = Literal["context", "diary", "core", "lore"]
 Role = Literal["system", "user", "assistant"]
 Status = Literal["streaming", "done", "stopped", "failed"]
 Kind = Literal["query", "passage"]
-UNDATED = 1970  # The year of what was written without a time.
+LONG_AGO = datetime.fromtimestamp(0, UTC)
+"""A memory whose time nobody knows counts from here, in order and in age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +78,25 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """An event or a reflection in the diary; ``at`` is when it was told, or thought.
+    """An event or a reflection in the diary; ``at`` is when it was told, or thought (None: nobody knows).
 
     A reflection rests on ``evidence`` (ids of episodes; its ``event.sources`` are the exchanges of all of them), is one
     deeper than the deepest of them, and is no longer recalled from ``expires`` on.
     """
 
     id: str
-    at: datetime
+    at: datetime | None
     event: Event
     kind: Literal["event", "reflection"] = "event"
     by: Literal["rules", "model", "owner", "author"] = "model"
     evidence: tuple[str, ...] = ()
     depth: int = 0
     expires: datetime | None = None
+
+    @property
+    def since(self) -> datetime:
+        """The moment from which it counts, in order and in age."""
+        return self.at or LONG_AGO
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +123,24 @@ class FactDraft:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact in core memory; ``supersedes`` names the facts that it replaces (resolved when read).
+    """A fact in core memory. ``at`` is when it was told (None: nobody knows), ``supersedes`` names the facts that it
+    replaces (resolved when read).
 
     ``consolidated``: it sums up the facts that it supersedes; its ``at`` is that of the newest of them. Official facts are
     ``by`` the character's author.
     """
 
     id: str
-    at: datetime
+    at: datetime | None
     draft: FactDraft
     supersedes: tuple[str, ...] = ()
     by: Literal["rules", "model", "owner", "author"] = "model"
     consolidated: bool = False
+
+    @property
+    def since(self) -> datetime:
+        """The moment from which it counts, in order and in age."""
+        return self.at or LONG_AGO
 
     @property
     def text(self) -> str:

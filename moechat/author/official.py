@@ -29,7 +29,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records
-from moechat.store.formats import derived_id, episode_value, event_from, fact_from, local
+from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known, local
 from moechat.store.records import Record, Signature
 
 FILES: Mapping[OfficialKind, str] = {"event": "events.yaml", "fact": "facts.yaml"}
@@ -146,7 +146,7 @@ class Official:
                 "text": memory.text, "keys": list(memory.keys), "constant": memory.constant, "enabled": memory.enabled,
                 "file": memory.file,
             }  # fmt: skip
-        row: dict[str, Any] = {"store": "official", "id": memory.id, "by": memory.by, "time": memory.at.isoformat()}
+        row: dict[str, Any] = {"store": "official", "id": memory.id, "by": memory.by, "time": memory.since.isoformat()}
         if isinstance(memory, Fact):
             d = memory.draft
             return row | {
@@ -232,7 +232,7 @@ def _without(file: _File, taken: Mapping[str, object], path: Path) -> _File:
 
 
 def _at(one: OfficialMemory) -> float:
-    return 0.0 if isinstance(one, Lore) else one.at.timestamp()
+    return 0.0 if isinstance(one, Lore) else one.since.timestamp()
 
 
 def _told(one: OfficialMemory) -> str:
@@ -262,9 +262,7 @@ def _made(
     assert isinstance(told.value, Mapping)
     if kind == "fact":
         return replace(fact_from(told, path, zone), by="author")
-    at = (
-        local(datetime.fromisoformat(str(value["time"])), zone) if value.get("time") else datetime.fromtimestamp(0, UTC)
-    )
+    at = known(local(datetime.fromisoformat(str(value["time"])), zone)) if value.get("time") else None
     return Episode(record.key, at, event_from(told.value, (), told, path, zone), by="author")
 
 

@@ -207,11 +207,9 @@ def _print(args: argparse.Namespace, memories: Sequence[Memory]) -> None:
 
 
 def _line(memory: Memory) -> str:
-    from moechat.model import UNDATED
-
     marks = "".join(mark for name, mark in MARKS.items() if getattr(memory, name)) or " "
     use = "" if memory.kind == "exchange" else f" strength {memory.strength}, recalled {memory.recalls}×"
-    time = f" {memory.at:%Y-%m-%d %H:%M}" if memory.at.year > UNDATED else ""
+    time = f" {memory.at:%Y-%m-%d %H:%M}" if memory.at else ""
     return f"{marks} {memory.id} [{memory.kind}{time}{use}] {' '.join(memory.text.split())}"
 
 

@@ -138,4 +138,4 @@ def _mark(memory: OfficialMemory) -> str:
     """The day of a memory; of an entry of the world book whether it is switched off."""
     if isinstance(memory, Lore):
         return "" if memory.enabled else " off"
-    return f" {memory.at:%Y-%m-%d}" if memory.at.year > 1970 else ""
+    return f" {memory.at:%Y-%m-%d}" if memory.at else ""

@@ -23,7 +23,7 @@ from moechat.language import association
 from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, Expansion, Found, Version
 from moechat.memory.episodes import Episodes, View
-from moechat.model import UNDATED, Episode
+from moechat.model import Episode
 from moechat.recall.fragments import event_log, fact_log
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ def _best(view: View, scores: np.ndarray, floor: float, limit: int) -> list[tupl
 def _event(place: int, score: float, episode: Episode, zone: Any) -> dict[str, Any]:
     event = episode.event
     happened = event.happened[0] if event.happened else episode.at
-    moment = f"{happened.astimezone(zone):%Y-%m-%d %H:%M:%S}" if happened.year > UNDATED else ""
+    moment = f"{happened.astimezone(zone):%Y-%m-%d %H:%M:%S}" if happened else ""
     return {
         "id": place,
         "score": round(score, 4),
@@ -178,7 +178,7 @@ def _event(place: int, score: float, episode: Episode, zone: Any) -> dict[str, A
 
 def _entity(place: int, found: Found, zone: Any) -> dict[str, Any]:
     fact, index, matched = found.fact, {"index": _number(found.fact.id)}, list(found.matched)
-    told = fact.at.astimezone(zone).replace(tzinfo=None, microsecond=0).isoformat() if fact.at.year > UNDATED else ""
+    told = fact.at.astimezone(zone).replace(tzinfo=None, microsecond=0).isoformat() if fact.at else ""
     return {
         "id": place,
         "kind": found.label,

@@ -14,7 +14,7 @@ from moechat.curation import forgetting
 from moechat.curation.forgetting import Forecast, Limits
 from moechat.errors import NotFound
 from moechat.memory.core import visible
-from moechat.model import Episode, Exchange, Fact
+from moechat.model import LONG_AGO, Episode, Exchange, Fact
 from moechat.store.files import FileStore
 from moechat.store.formats import local, without_notice
 
@@ -30,7 +30,7 @@ class Memory:
 
     id: str
     kind: Kind
-    at: datetime
+    at: datetime | None
     text: str
     by: str = ""
     strength: int = 1
@@ -113,7 +113,7 @@ class Catalogue:
         found: list[Place] = []
         if "fact" in kinds:
             held = [f for f in self._facts() if not words or _has(_words_of(f), words)]
-            found += [(f.at.timestamp(), "fact", f.id, 0) for f in held]
+            found += [(f.since.timestamp(), "fact", f.id, 0) for f in held]
         found += self._episode_rows([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
             found += self._exchange_rows(words)
@@ -155,10 +155,12 @@ class Catalogue:
                 )
         return found
 
-    def _memory(self, id_: str, kind: Kind, at: datetime, text: str, by: str = "", current: bool = True) -> Memory:
+    def _memory(
+        self, id_: str, kind: Kind, at: datetime | None, text: str, by: str = "", current: bool = True
+    ) -> Memory:
         state = self._store.state
         return Memory(
-            id_, kind, local(at, self._store.zone), text, by, state.strength(id_), state.recalls(id_),
+            id_, kind, at and local(at, self._store.zone), text, by, state.strength(id_), state.recalls(id_),
             state.recalled(id_), id_ in state.pinned, id_ in state.archived, current,
         )  # fmt: skip
 
@@ -245,7 +247,7 @@ class Catalogue:
     def _detailed(
         self,
         id_: str,
-        at: datetime,
+        at: datetime | None,
         by: str,
         *,
         fields: Mapping[str, object],
@@ -266,8 +268,8 @@ class Catalogue:
         stand = self._stand()
         return {one.id: self._forecast(one.id, one.at, one.by, stand) for one in memories if one.kind != "exchange"}
 
-    def _forecast(self, id_: str, at: datetime, by: str, stand: Standing) -> Forecast:
-        trace = forgetting.trace(self._store, id_, at.timestamp(), by)
+    def _forecast(self, id_: str, at: datetime | None, by: str, stand: Standing) -> Forecast:
+        trace = forgetting.trace(self._store, id_, (at or LONG_AGO).timestamp(), by)
         return forgetting.forecast(trace, self.now(), first=id_ in stand.first, fullness=stand.fullness)
 
     def _stand(self) -> Standing:
@@ -296,7 +298,7 @@ def _words_of(fact: Fact) -> str:
 def as_json(memory: Memory) -> dict[str, object]:
     """A memory as commands and HTTP give it."""
     told: dict[str, object] = {
-        "id": memory.id, "kind": memory.kind, "time": memory.at.isoformat(), "text": memory.text, "by": memory.by,
+        "id": memory.id, "kind": memory.kind, "time": (memory.at or LONG_AGO).isoformat(), "text": memory.text, "by": memory.by,
         "strength": memory.strength, "recalls": memory.recalls,
         "recalled": memory.recalled.isoformat() if memory.recalled else None, "pinned": memory.pinned,
         "archived": memory.archived, "current": memory.current,

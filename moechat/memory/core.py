@@ -177,9 +177,9 @@ class CoreMemory:
             if told is None:
                 continue
             id_ = derived_id(draft.text, draft.sources)
-            facts[id_] = Fact(id_, told, draft, tuple(f.id for f in old if f.at <= told), by)  # type: ignore[arg-type]
+            facts[id_] = Fact(id_, told, draft, tuple(f.id for f in old if f.since <= told), by)  # type: ignore[arg-type]
             for newer in old:  # an older exchange that is understood late (corrected, say): what was told since stands
-                if newer.at > told and newer.by not in ("owner", "author"):
+                if newer.since > told and newer.by not in ("owner", "author"):
                     facts[newer.id] = replace(newer, supersedes=(*newer.supersedes, id_))
         return Learned(list(facts.values()), restated)
 

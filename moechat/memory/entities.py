@@ -169,7 +169,7 @@ class _Filed:
         return cls(
             fact,
             group(draft, user_name, character_name),
-            fact.at.timestamp(),
+            fact.since.timestamp(),
             {
                 "keyword": draft.keyword,
                 "entity_name": draft.entity if others else "",
@@ -190,7 +190,7 @@ class EntityIndex:
         self._names = NEVER_SEARCHED | frozenset(map(words.fold, names))
         pattern = names_pattern(names)
         same: Mapping[str, _Filed] = before._filed if before and before._names == self._names else {}
-        self.facts = sorted(facts, key=lambda fact: (fact.at, fact.id))
+        self.facts = sorted(facts, key=lambda fact: (fact.since, fact.id))
         filed = []
         for fact in self.facts:
             known = same.get(fact.id)

@@ -158,7 +158,7 @@ class Episodes:
         at = self._store.state.recalled(id_)
         self._used.append(at.timestamp() if at else -np.inf)
         expires = datetime.fromisoformat(told["expires"]).timestamp() if told["expires"] else np.inf
-        born = datetime.fromisoformat(told["at"]).timestamp()
+        born = datetime.fromisoformat(told["at"]).timestamp() if told["at"] else 0.0
         self._ids.append(id_)
         self._rows.append(row)
         self._sources.append(told["sources"])
@@ -342,7 +342,7 @@ def _told(episode: Episode) -> dict:
     """An episode of the author's as the cache would give it."""
     event = episode.event
     return {
-        "at": episode.at.isoformat(), "expires": episode.expires.isoformat() if episode.expires else None,
+        "at": episode.at and episode.at.isoformat(), "expires": episode.expires.isoformat() if episode.expires else None,
         "text": event.text, "importance": event.importance, "kind": episode.kind, "keywords": event.keywords,
         "sources": event.sources, "spo": (event.subject, event.predicate, event.object),
     }  # fmt: skip

@@ -31,7 +31,7 @@ from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official, View
 from moechat.memory.topic_cues import Leads, Led, likeness
-from moechat.model import UNDATED, ActivationProfile, Episode
+from moechat.model import LONG_AGO, ActivationProfile, Episode
 from moechat.rules.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
 from moechat.store.files import FileStore
 from moechat.store.formats import local
@@ -195,10 +195,12 @@ class Topics:
                 self._add(row, id_, told["at"], told["topic"], told["related"], ActivationProfile(*told["profile"]))
         self._unsaved += len(changed)
 
-    def _add(self, key: int, id_: str, at: str, path: str, related: Sequence[str], profile: ActivationProfile) -> None:
-        told = datetime.fromisoformat(at)
+    def _add(
+        self, key: int, id_: str, at: str | None, path: str, related: Sequence[str], profile: ActivationProfile
+    ) -> None:
+        told = datetime.fromisoformat(at) if at else LONG_AGO
         self._ids[key], self._keys[id_] = id_, key
-        if told.year > UNDATED:
+        if at:
             self._dates.record(key, local(told, self._store.zone).date())
         related = [moved(topic_path(one), self._moves) for one in related]
         self._tree.record(key, moved(topic_path(path), self._moves), told.timestamp(), related, profile)
@@ -219,7 +221,9 @@ class Topics:
         if authored_at != self._authored_at:
             self._forget([key for key in self._ids if key < 0])
             for i, e in enumerate(episodes):
-                self._add(-1 - i, e.id, e.at.isoformat(), e.event.topic, e.event.related, e.event.profile)
+                self._add(
+                    -1 - i, e.id, e.at.isoformat() if e.at else None, e.event.topic, e.event.related, e.event.profile
+                )
             self._authored_at = authored_at
 
     def _seen(self, now: datetime) -> Mask:
@@ -276,7 +280,7 @@ class Topics:
             ranked = sorted(best, key=lambda key: best[key].rank(), reverse=True)[:limit]
             alone = [self._ids[key] for key in sorted(inside - set(ranked))][: max(0, DEPTH - len(ranked))]
             for episode in self._episodes.get(alone).values():
-                told = episode.at.timestamp()
+                told = episode.since.timestamp()
                 features = parts(PRIMARY, (moment - told) / 3600, episode.event.profile)
                 best[self._keys[episode.id]] = _Met(True, sum(features.values()), told, features)
             shown = {*ranked, *(self._keys[id_] for id_ in alone)} & best.keys()
@@ -313,7 +317,7 @@ class Topics:
         """An option that stands before the reply: those that help to answer, by one call for all, in their order; all of them
         where it fails."""
         told = self._episodes.get([one.id for one in found])
-        texts = [f"{e.at:%Y-%m-%d} {e.event.text}" if (e := told.get(one.id)) else "" for one in found]
+        texts = [f"{e.since:%Y-%m-%d} {e.event.text}" if (e := told.get(one.id)) else "" for one in found]
         if not texts:
             return []
         try:
@@ -385,9 +389,8 @@ class Topics:
                 node["newest"] = max(filter(None, (node["newest"], child["newest"])), default=None)
         for node in nodes.values():
             node["children"] = [child for child in node["children"] if child["total"]]
-            if node["newest"] is not None:
-                told = datetime.fromtimestamp(node["newest"], UTC)
-                node["newest"] = local(told, self._store.zone).isoformat() if told.year > UNDATED else None
+            told = node["newest"] and datetime.fromtimestamp(node["newest"], UTC)
+            node["newest"] = local(told, self._store.zone).isoformat() if told else None
         roots = [node for node in roots if node["total"]]
         days = {day: count for day, count in days.items() if count}
         return {"topics": roots, "days": days, "untold": seen - sum(node["total"] for node in roots)}
@@ -398,7 +401,7 @@ class Topics:
             mask = self._seen(now)
             keys = self._dates.keys(where) if isinstance(where, date) else self._tree.keys(where, below=below)
             ids = [self._ids[key] for key in keys[mask(keys)].tolist()]
-        return sorted(self._episodes.get(ids).values(), key=lambda e: (e.at, e.id), reverse=True)
+        return sorted(self._episodes.get(ids).values(), key=lambda e: (e.since, e.id), reverse=True)
 
     # ---- the owner's order
 

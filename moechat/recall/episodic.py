@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, View
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import Recalled, Topics
-from moechat.model import Candidates, Episode, Exchange, Hit
+from moechat.model import LONG_AGO, Candidates, Episode, Exchange, Hit
 from moechat.rules import read as rules
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
@@ -34,7 +34,6 @@ DEPTH = 30  # candidates a recipe hands over; n_count of seed 000
 COMMON = 100  # a word that more episodes than this have tells none of them from the others
 MOST_PERCEIVED = 12  # words of a message that associate
 SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
-NEVER = datetime.fromtimestamp(0, UTC)
 UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}
 
 
@@ -145,7 +144,7 @@ class Episodic:
 
     def _perceived(self, text: str) -> list[str]:
         """Subject, predicate and object of what the message tells, and its keywords; without those who talk."""
-        told = rules.find(Exchange("", NEVER, text, "")).events
+        told = rules.find(Exchange("", LONG_AGO, text, "")).events
         parts = [part for event in told for part in (event.subject, event.predicate, event.object)]
         found = dict.fromkeys(part.casefold() for part in [*parts, *words.keywords(text)] if part)
         names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}
@@ -183,10 +182,10 @@ def _met(view: View, word: str) -> dict[int, list[str]]:
 
 def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
     """The asked span that an episode was told or happened in; what is far wider answers no single day."""
-    start, end = episode.event.happened or (episode.at, episode.at)
+    start, end = episode.event.happened or (episode.since, episode.since)
     for span in spans:
         widest = 2 * max(timedelta(days=1), span.end - span.start)
-        if span.covers(episode.at) or (start <= span.end and end >= span.start and end - start <= widest):
+        if span.covers(episode.since) or (start <= span.end and end >= span.start and end - start <= widest):
             return span
     return None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from moechat.model import UNDATED, Episode, Fact
+from moechat.model import Episode, Fact
 from moechat.when import shown
 
 Language = Literal["zh", "en"]
@@ -76,7 +76,7 @@ def remembered(episodes: Iterable[Episode], now: datetime, language: Language = 
 def dated(episode: Episode, now: datetime, language: Language = "zh") -> str:
     """When an event happened, as precisely as it is known: the span it names, else when it was told; "" where unknown."""
     if episode.event.happened is None:
-        return shown(episode.at, now, language) if episode.at.year > UNDATED else ""
+        return shown(episode.at, now, language) if episode.at else ""
     start, end = (moment.astimezone(now.tzinfo) for moment in episode.event.happened)
     if end - start < WHOLE_DAY:
         return shown(start, now, language)
@@ -101,7 +101,7 @@ def _heading(group: Group, about: str, language: Language, user_name: str, chara
 
 
 def _fact_line(fact: Fact, kind: str, language: Language) -> str:
-    if kind != "relation" or fact.at.year <= UNDATED:
+    if kind != "relation" or fact.at is None:
         return f"- {fact.text}"
     return f"- {fact.at:%Y-%m-%d}{'：' if language == 'zh' else ': '}{fact.text}"
 

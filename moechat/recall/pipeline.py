@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
-from moechat.model import UNDATED, Candidates, Dropped, Hit, Layer, Recollection
+from moechat.model import Candidates, Dropped, Hit, Layer, Recollection
 from moechat.when import Span
 
 log = logging.getLogger(__name__)
@@ -111,14 +111,9 @@ def _run(
             log.error("recipe %s failed", recipe.name, exc_info=error)
             notices.append(f"{recipe.name}: failed ({error}), left out")
         else:
-            lists[recipe.name] = [(_dated(hit), why) for hit, why in future.result()]
+            lists[recipe.name] = future.result()
     clock.lap("recipes")
     return lists, notices
-
-
-def _dated(hit: Hit) -> Hit:
-    """A hit on what was written without a time has none."""
-    return replace(hit, time=None) if hit.time is not None and hit.time.year <= UNDATED else hit
 
 
 def _key(hit: Hit) -> tuple[str, str, str]:

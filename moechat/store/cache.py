@@ -19,6 +19,7 @@ from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
+from moechat.store.formats import known
 from moechat.store.records import Signature
 
 SCHEMA_VERSION = 2
@@ -312,7 +313,7 @@ class Cache:
             (
                 episode.id,
                 file,
-                episode.at.timestamp(),
+                episode.since.timestamp(),
                 start and start.timestamp(),
                 end and end.timestamp(),
                 episode.kind,
@@ -449,7 +450,7 @@ def _parts(values: Sequence) -> Iterator[Sequence]:
 
 
 def _in_order(facts: Iterable[Fact]) -> list[Fact]:
-    return sorted(facts, key=lambda fact: (fact.at, fact.id))
+    return sorted(facts, key=lambda fact: (fact.since, fact.id))
 
 
 def _row(r: tuple) -> Row:
@@ -459,7 +460,7 @@ def _row(r: tuple) -> Row:
 def episode_data(episode: Episode) -> dict[str, object]:
     event = episode.event
     return {
-        "at": episode.at.isoformat(), "kind": episode.kind, "by": episode.by, "text": event.text,
+        "at": episode.at and episode.at.isoformat(), "kind": episode.kind, "by": episode.by, "text": event.text,
         "spo": [event.subject, event.predicate, event.object], "importance": event.importance,
         "keywords": list(event.keywords), "place": event.place, "topic": event.topic, "sources": list(event.sources),
         "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
@@ -470,7 +471,7 @@ def episode_data(episode: Episode) -> dict[str, object]:
 
 
 def episode_from(id_: str, data: dict) -> Episode:
-    happened, expires = data["happened"], data["expires"]
+    happened = data["happened"]
     subject, predicate, object_ = data["spo"]
     event = Event(
         data["text"], tuple(data["sources"]), subject, predicate, object_, importance=data["importance"],
@@ -480,15 +481,19 @@ def episode_from(id_: str, data: dict) -> Episode:
         profile=ActivationProfile(*data["profile"]),
     )  # fmt: skip
     return Episode(
-        id_, datetime.fromisoformat(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]),
-        data["depth"], datetime.fromisoformat(expires) if expires else None,
+        id_, _moment(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]),
+        data["depth"], _moment(data["expires"]),
     )  # fmt: skip
+
+
+def _moment(text: str | None) -> datetime | None:
+    return known(datetime.fromisoformat(text)) if text else None
 
 
 def fact_data(fact: Fact) -> dict[str, object]:
     d = fact.draft
     return {
-        "at": fact.at.isoformat(), "by": fact.by, "supersedes": list(fact.supersedes), "text": d.text,
+        "at": fact.at and fact.at.isoformat(), "by": fact.by, "supersedes": list(fact.supersedes), "text": d.text,
         "sources": list(d.sources), "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
         "polarity": d.polarity, "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
     }  # fmt: skip
@@ -499,5 +504,4 @@ def fact_from(id_: str, data: dict) -> Fact:
         data["text"], tuple(data["sources"]), data["kind"], data["entity"], data["keyword"], data["target"],
         data["polarity"], data["single"], data["generic"],
     )  # fmt: skip
-    at, supersedes = datetime.fromisoformat(data["at"]), tuple(data["supersedes"])
-    return Fact(id_, at, draft, supersedes, data["by"], data["consolidated"])
+    return Fact(id_, _moment(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"])

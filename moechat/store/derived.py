@@ -166,7 +166,7 @@ class Derived:
             if more := [s for s in restated.get(fact.id, ()) if s not in fact.draft.sources]:
                 draft = replace(fact.draft, sources=(*fact.draft.sources, *more))
                 changes[fact.id] = formats.fact_entry(replace(fact, draft=draft))
-                told_again[fact.id] = fact.at
+                told_again[fact.id] = fact.since
         self._write(formats.CORE, changes)
         self._store.state.restate(told_again, at)
 
@@ -186,7 +186,7 @@ class Derived:
             added: dict[str, dict[str, list[Episode]]] = {}
             for episode in episodes:
                 first = episode.event.sources[0]
-                day = holders[first].file if first in holders else formats.day_file(episode.at, self._store.zone)
+                day = holders[first].file if first in holders else formats.day_file(episode.since, self._store.zone)
                 added.setdefault(noted.get(first) or notes_file(day), {}).setdefault(first, []).append(episode)
             for file, told in added.items():
                 self._rewrite(file, told, {e.id for more in told.values() for e in more})

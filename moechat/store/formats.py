@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
+from moechat.model import LONG_AGO, ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
 from moechat.store.records import Block, Record, entry
 
 NOTES = ".notes.yaml"
@@ -36,6 +36,11 @@ def local(moment: datetime, zone: tzinfo | None) -> datetime:
     if moment.tzinfo is None and zone is not None:
         return moment.replace(tzinfo=zone)
     return moment.astimezone(zone)
+
+
+def known(moment: datetime) -> datetime | None:
+    """None for the first second of 1970: it stands for no time at all where JSON, or a file of an older version, needs one."""
+    return None if moment == LONG_AGO else moment
 
 
 def text_hash(user: str, char: str) -> str:
@@ -127,7 +132,9 @@ def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: 
 def episode_value(episode: Episode) -> dict[str, object]:
     """An episode as people read it; what is empty, or as it is by default, is left out."""
     event = episode.event
-    value: dict[str, object] = {"id": episode.id, "text": event.text, "told": episode.at.isoformat()}
+    value: dict[str, object] = {"id": episode.id, "text": event.text}
+    if episode.at:
+        value["told"] = episode.at.isoformat()
     if event.happened:
         value["happened"] = "/".join(moment.isoformat() for moment in event.happened)
     optional = {
@@ -193,7 +200,10 @@ def event_from(
 
 def fact_entry(fact: Fact) -> bytes:
     d = fact.draft
-    value: dict[str, object] = {"text": d.text, "time": fact.at.isoformat(), "kind": d.kind, "entity": d.entity}
+    value: dict[str, object] = {"text": d.text}
+    if fact.at:
+        value["time"] = fact.at.isoformat()
+    value |= {"kind": d.kind, "entity": d.entity}
     optional = {
         "keyword": d.keyword,
         "target": d.target,
@@ -221,7 +231,7 @@ def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
         str(value.get("entity", "user")), str(value.get("keyword", "")), str(value.get("target", "")),
         -1 if value.get("polarity") == "-1" else 1, value.get("single") == "true", value.get("generic") == "true",
     )  # fmt: skip
-    at = _moment(value["time"], record, file, zone) if value.get("time") else datetime.fromtimestamp(0, UTC)
+    at = known(_moment(value["time"], record, file, zone)) if value.get("time") else None
     by = str(value.get("by", "owner")) if record.key == derived_id(text, sources) else "owner"
     consolidated = value.get("consolidated") == "true"
     return Fact(record.key, at, draft, _texts(value.get("supersedes")), by, consolidated)  # type: ignore[arg-type]

@@ -221,7 +221,7 @@ def consolidate(
 def _strengthened(store: FileStore, whole: str, parts: Group) -> list[Entry]:
     """A sum has the strength of its parts, and what it gains by each that was told after the first."""
     carried = [entry for part in parts for entry in store.state.carried(part.id, whole)]
-    first, *later = sorted(part.at for part in parts)
+    first, *later = sorted(part.since for part in parts)
     return carried + [restated({whole: first}, at) for at in later]
 
 
@@ -236,7 +236,7 @@ def _sum(group: Group, text: str, by: str) -> Fact:
     same = next((fact for fact in group if fact.text == text), None)
     order = [same, *(fact for fact in group if fact is not same)] if same else list(group)
     sources = tuple(dict.fromkeys(source for fact in order for source in fact.draft.sources))
-    newest = max(group, key=lambda fact: fact.at)
+    newest = max(group, key=lambda fact: fact.since)
     one = newest.draft
     draft = FactDraft(
         text, sources, one.kind, one.entity, one.keyword, one.target, one.polarity, one.single, one.generic

@@ -123,7 +123,7 @@ class Reflector:
         if mark.open:
             visible = set(view.ids)
             citing = (episode for _, episode in self.store.cache.episodes_citing(mark.open))
-            found += [e for e in citing if e.id in visible and e.at.timestamp() <= mark.until]
+            found += [e for e in citing if e.id in visible and e.since.timestamp() <= mark.until]
         return [episode for episode in self.understood(found) if episode.kind == "event"]
 
     def _told(self, view: View) -> np.ndarray:
@@ -249,7 +249,7 @@ class Reflector:
         mark = self._record.value
         if not self._enough(counted):
             return replace(mark, again=())
-        until = max(mark.until, max(episode.at.timestamp() for episode in counted))
+        until = max(mark.until, max(episode.since.timestamp() for episode in counted))
         waiting = self.store.exchanges(self.store.tree.pending())  # of an old one the log knows no time
         earlier = tuple(id_ for id_, exchange in waiting.items() if exchange.at.timestamp() <= until)
         return replace(mark, until=until, open=earlier, again=())
@@ -320,7 +320,7 @@ class _Thinking:
 
     def anew(self, remaining: Sequence[Episode]) -> None:
         """Insights from what a lost reflection leaves behind."""
-        self._infer(sorted(remaining, key=lambda episode: episode.at)[-self._reflector.settings().retrieved :], "")
+        self._infer(sorted(remaining, key=lambda episode: episode.since)[-self._reflector.settings().retrieved :], "")
 
     def _infer(self, episodes: Sequence[Episode], question: str) -> None:
         if not episodes or self.stopping.is_set():
@@ -370,7 +370,7 @@ def reflection(thought: Thought, now: datetime, expires_days: float) -> Episode:
 
 def _statements(episodes: Sequence[Episode]) -> list[Statement]:
     """Numbered from 1, each with the day on which it was told."""
-    return [(number, f"{e.at:%Y-%m-%d} {e.event.text}") for number, e in enumerate(episodes, 1)]
+    return [(number, f"{e.since:%Y-%m-%d} {e.event.text}") for number, e in enumerate(episodes, 1)]
 
 
 def _poignancy(events: Collection[Episode]) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
@@ -26,11 +25,10 @@ from moechat.model import (
 )
 from moechat.web import memory_page
 from moechat.web.draw import escape
-from moechat.web.memory_page import DATED_FROM, Names, Row, button, choice, definitions, field, field_told, form
+from moechat.web.memory_page import Names, Row, button, choice, definitions, field, field_told, form
 from moechat.web.words import TEXTS, Words
 
 MOST = 10_000
-NEVER = datetime.fromtimestamp(0, UTC)
 PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # the fields that stand first; the others unfold
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
@@ -71,7 +69,7 @@ def _row(one: OfficialMemory, words: Words) -> Row:
     if isinstance(one, Lore):
         text = f"{one.keyword}：{one.text}"
         file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
-        return Row(Memory(one.id, "lore", NEVER, text, "author"), file=file)  # type: ignore[arg-type]
+        return Row(Memory(one.id, "lore", None, text, "author"), file=file)  # type: ignore[arg-type]
     if isinstance(one, Fact):
         return Row(Memory(one.id, "fact", one.at, one.text, "author"))
     return Row(Memory(one.id, "event", one.at, one.event.text, "author"))
@@ -87,7 +85,7 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
             "keyword": one.keyword, "text": one.text, "keys": "、".join(one.keys), "constant": str(one.constant).lower(),
             "enabled": str(one.enabled).lower(), "file": one.file,
         }  # fmt: skip
-    at = one.at.strftime("%Y-%m-%dT%H:%M") if one.at.year >= DATED_FROM else ""
+    at = one.at.strftime("%Y-%m-%dT%H:%M") if one.at else ""
     if isinstance(one, Fact):
         d = one.draft
         return {

@@ -23,7 +23,6 @@ KINDS: Mapping[str, Sequence[str]] = {
 UNSHOWN = ("by", "keywords")  # of an exchange, the understanding's own
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
 PREVIEW = 400  # characters of a memory that is not opened
-DATED_FROM = 1971  # before that there is no date
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ def tag(kind: str, words: Words) -> str:
     return f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>'
 
 
-def dated(moment: datetime, words: Words) -> str:
-    if moment.year < DATED_FROM:
+def dated(moment: datetime | None, words: Words) -> str:
+    if moment is None:
         return f"<span>{escape(words('undated'))}</span>"
     return f'<time datetime="{moment.isoformat()}">{escape(words.moment(moment))}</time>'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -65,7 +65,7 @@ def test_the_english_headings_name_who_it_is() -> None:
 
 
 def test_a_relation_whose_date_nobody_knows_shows_none() -> None:
-    undated = Fact("f", datetime.fromtimestamp(0, UTC), FactDraft("小棠想去看海", (), "relation", target="海"))
+    undated = Fact("f", None, FactDraft("小棠想去看海", (), "relation", target="海"))
     assert fragments([undated]) == "用户-关系-海\n- 小棠想去看海"
 
 
@@ -99,7 +99,7 @@ def test_events_are_time_place_and_what_happened() -> None:
     rows = [
         event("小棠还了书", datetime(2021, 1, 5, 18, 45, 33, tzinfo=ZONE), place="图书馆"),
         event("小棠回家了"),
-        event("旧事", datetime.fromtimestamp(0, UTC)),
+        event("旧事", None),
     ]
     assert remembered(rows, NOW).splitlines() == [
         "2021-01-05 18点图书馆:小棠还了书", "2021-01-08 20:00:小棠回家了", "旧事",
