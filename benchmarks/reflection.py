@@ -34,7 +34,7 @@ from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes
 from moechat.model import Event, Message, Understanding
 from moechat.rules import importance
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
@@ -113,7 +113,7 @@ class Mind:
     def understand(self, ids: Sequence[str]) -> None:
         """One event an exchange, as a model would give it."""
         for id_, exchange in self.store.exchanges(ids).items():
-            tag = rules.find(exchange).tags[id_]
+            tag = rules.understand(exchange).tags[id_]
             event = Event(tag, (id_,), importance=importance.rate(exchange.user))
             self.store.derived.put([id_], Understanding({id_: tag}, {}, (), (event,)), [], {})
         self.episodes.sync()

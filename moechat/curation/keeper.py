@@ -27,7 +27,7 @@ from moechat.memory import context
 from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft, Message
 from moechat.recall.layers import Layers
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.rules.activation import ARROW
 from moechat.store import erasure
 from moechat.store.files import FileStore
@@ -81,7 +81,7 @@ class Keeper(Catalogue):
         """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
         if draft.entity == "user":
             spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
-            found = rules.find(Exchange("", self.now(), spoken, "")).facts
+            found = rules.understand(Exchange("", self.now(), spoken, "")).facts
             if len(found) == 1:
                 read = found[0]
                 return replace(

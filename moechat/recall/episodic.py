@@ -23,7 +23,7 @@ from moechat.memory.episodes import Episodes, View
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import Recalled, Topics
 from moechat.model import LONG_AGO, Candidates, Episode, Exchange, Hit
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
 from moechat.store.files import FileStore
@@ -144,7 +144,7 @@ class Episodic:
 
     def _perceived(self, text: str) -> list[str]:
         """Subject, predicate and object of what the message tells, and its keywords; without those who talk."""
-        told = rules.find(Exchange("", LONG_AGO, text, "")).events
+        told = rules.understand(Exchange("", LONG_AGO, text, "")).events
         parts = [part for event in told for part in (event.subject, event.predicate, event.object)]
         found = dict.fromkeys(part.casefold() for part in [*parts, *words.keywords(text)] if part)
         names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}

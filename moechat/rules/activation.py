@@ -1,8 +1,8 @@
-"""What brings a slice to mind (seed 002): topic paths as they are written, profiles, and the score of a slice in a topic.
+"""How readily a slice comes to mind (seed 002): how topic paths are written, profiles, and the score of a slice in a topic.
 
     score = source + recency + .50·activation + .30·independence + .20·relation·diffusion
 
-Knows no tree and no memory: numbers and strings only.
+This module knows no tree and no memory; it works on numbers and strings alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ARROW = "->"
 DEEPEST = 12
 LONGEST_SEGMENT = 60
 
-# Models and people write -> in many ways; a bare > counts, a slash does not (TCP/IP, 24/7).
+# Models and people write the arrow -> in many ways. A bare > counts as one, a slash does not (TCP/IP, 24/7).
 _SHAFTS = " -－−–—=＝"
 _ARROWS = re.compile(r"[-－−–—=＝]*[>＞]+|[→⟶➔➜⇒]")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a candidate comes from: its base score, and how much of its diffusion counts."""
+    """How a candidate relates to the topic: ``base`` is its base score, ``relation`` the share of its diffusion that counts."""
 
     name: str
     base: float
@@ -53,10 +53,10 @@ SHORT_ACTIVATION = 0.05
 
 @lru_cache(maxsize=16_384)
 def topic_path(text: str) -> str:
-    """The one way in which a topic path is written: ``a->b->c``, every segment trimmed, empty ones dropped.
+    """``text`` as a normalised topic path: ``a->b->c``, every segment trimmed, empty ones dropped.
 
-    ``→``, ``>`` and full-width forms count as the arrow. Blanks inside a segment become one. At most ``DEEPEST`` segments of
-    ``LONGEST_SEGMENT`` characters are kept. "" for a text that names no topic.
+    ``→``, ``>`` and full-width forms count as the arrow. A run of blanks inside a segment becomes one blank. At most
+    ``DEEPEST`` segments of ``LONGEST_SEGMENT`` characters are kept. The path is "" for a text that names no topic.
     """
     segments = (" ".join(part.split())[:LONGEST_SEGMENT].rstrip(_SHAFTS) for part in _ARROWS.split(text))
     return ARROW.join([segment for segment in segments if segment][:DEEPEST])
@@ -81,18 +81,14 @@ def moved(path: str, moves: Iterable[tuple[str, str]]) -> str:
 
 
 def profile_of(values: ActivationProfile | Sequence[float | None] | None) -> ActivationProfile:
-    """A profile as it counts: null (in all or in part) is the default, everything is held to 0..1."""
+    """The profile with defaults in place of None and NaN, and every value held to 0..1."""
     if values is None:
         return DEFAULT
-    given: Sequence[float | None] = (
-        (values.activation, values.diffusion, values.context_independence)
-        if isinstance(values, ActivationProfile)
-        else values
-    )
+    shares: Sequence[float | None] = astuple(values) if isinstance(values, ActivationProfile) else values
     return ActivationProfile(
         *(
-            usual if value is None or math.isnan(value) else min(1.0, max(0.0, float(value)))
-            for value, usual in zip(given, USUAL, strict=True)
+            usual if share is None or math.isnan(share) else min(1.0, max(0.0, float(share)))
+            for share, usual in zip(shares, USUAL, strict=True)
         )
     )
 
@@ -100,8 +96,11 @@ def profile_of(values: ActivationProfile | Sequence[float | None] | None) -> Act
 def corrected(
     values: ActivationProfile | Sequence[float | None] | None, related: Sequence[str], messages: int
 ) -> ActivationProfile:
-    """The profile of a new slice (contract D): without related paths it diffuses by .45 at most; one that rests on one
-    message or fewer is activated by .05 less, not below 0."""
+    """The profile of a new slice (contract D).
+
+    Without related paths its diffusion is .45 at most. If it rests on one message or fewer, its activation is .05 less, but
+    not below 0.
+    """
     profile = profile_of(values)
     return ActivationProfile(
         max(0.0, round(profile.activation - SHORT_ACTIVATION, 9)) if messages <= 1 else profile.activation,
@@ -111,7 +110,7 @@ def corrected(
 
 
 def recency(age_hours: ArrayLike) -> NDArray[np.float64]:
-    """What newness adds, by whole days: so .30 lasts just under 48 hours. A slice from the future is new."""
+    """What newness adds to the score, by whole days: .30 lasts just under 48 hours. A slice from the future counts as new."""
     days = np.floor(np.asarray(age_hours, np.float64) / 24)
     return RECENCY[np.searchsorted(RECENCY_DAYS, days, side="left")]
 
@@ -129,5 +128,5 @@ def parts(source: Source, age_hours: float, profile: ActivationProfile | None) -
 
 
 def score(source: Source | str, age_hours: float, profile: ActivationProfile | None) -> float:
-    """The score of one slice, met as PRIMARY, RELATED or PARENT (golden ``partner.json``)."""
+    """The score of one slice that is PRIMARY, RELATED or PARENT to the topic (golden ``partner.json``)."""
     return sum(parts(SOURCES[source] if isinstance(source, str) else source, age_hours, profile).values())

@@ -1,15 +1,17 @@
 """A clause of what the user said: whose it is, and how it is meant.
 
-Rules take facts from clauses that are said in earnest (``mood`` "said") and events also from plans and from the past.
+The rules take facts from clauses that are said in earnest (``mood`` "said"). They take events also from plans and from
+the past.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+Language = Literal["zh", "en"]
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
 USER, OTHER, UNKNOWN = "user", "", "?"
@@ -17,9 +19,12 @@ USER, OTHER, UNKNOWN = "user", "", "?"
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause. ``body`` is what follows the subject and the adverbs that do not change a fact; ``whose`` is ``user``,
-    the noun of a person of the user's (妈妈, friend), OTHER for anyone else and UNKNOWN where the rules cannot tell; ``at``
-    is its offset in the message, ``lead`` what stands before the subject."""
+    """One clause.
+
+    ``body`` is what follows the subject and the adverbs that do not change a fact. ``whose`` is USER, the noun of a person of
+    the user's (妈妈, friend), OTHER for anyone else or UNKNOWN where the rules cannot tell. ``at`` is the clause's offset in
+    the message, ``lead`` is what stands before its subject.
+    """
 
     text: str
     body: str
@@ -28,17 +33,10 @@ class Clause:
     at: int = 0
     lead: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A fact as a pattern found it, before it has an owner and a source. ``text`` lacks the subject (住在杭州)."""
-
-    text: str
-    keyword: str
-    target: str
-    polarity: int = 1
-    single: bool = False
-    relation: bool = False
+    @property
+    def states_facts(self) -> bool:
+        """Whether it is said in earnest, of the user or of a person of the user's."""
+        return self.mood == "said" and self.whose not in (OTHER, UNKNOWN)
 
 
 def meant(clause: Clause, mood: Mood) -> Clause:
@@ -46,8 +44,21 @@ def meant(clause: Clause, mood: Mood) -> Clause:
     return replace(clause, mood=mood)
 
 
+def without_speech(is_speech: Callable[[str], bool]) -> Callable[[re.Match[str]], str]:
+    """A replacement for quotations: quoted speech is somebody's words and becomes ``○``, a quoted name is only a name."""
+
+    def unquoted(match: re.Match[str]) -> str:
+        text = next(group for group in match.groups() if group is not None)
+        return " ○ " if is_speech(text) else text
+
+    return unquoted
+
+
 def jokes_taken_back(clauses: Sequence[Clause], announced: re.Pattern[str]) -> list[Clause]:
-    """A joke takes back what was said before it; one that is announced (开个玩笑, yeah right) covers what follows."""
+    """The clauses, with those that a joke takes back meant as jokes.
+
+    A joke takes back what was said before it. One that is announced (开个玩笑, yeah right) covers what follows, too.
+    """
     result: list[Clause] = []
     opening = False
     for number, clause in enumerate(clauses):

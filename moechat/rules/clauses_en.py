@@ -1,14 +1,14 @@
 """English messages read clause by clause: whose a clause is, and whether it is said in earnest.
 
 A body is brought to the first person present ("likes" → "like"), so that one set of patterns reads "I like" and "my mother
-likes". What is in doubt is not said.
+likes". A clause in doubt does not count as said in earnest.
 """
 
 from __future__ import annotations
 
 import re
 
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant, without_speech
 
 FAMILY = (
     "mother|father|mom|mum|mama|dad|papa|parents|sister|brother|twin sister|twin brother|twin|son|daughter|kid|kids|"
@@ -186,7 +186,7 @@ def read(message: str) -> list[Clause]:
     """The clauses of ``message``, in order."""
     text = message.strip()
     role = bool(_ROLE.search(text))
-    text = _QUOTE.sub(_unquoted, text.replace("’", "'"))
+    text = _QUOTE.sub(without_speech(_is_speech), text.replace("’", "'"))
     text = plain(_ASIDE.sub(" ", text))
     clauses: list[Clause] = []
     for sentence in _SENTENCE.finditer(text):
@@ -194,10 +194,8 @@ def read(message: str) -> list[Clause]:
     return [meant(clause, "role") for clause in clauses] if role else jokes_taken_back(clauses, _ANNOUNCED)
 
 
-def _unquoted(match: re.Match[str]) -> str:
-    """Quoted speech is somebody's words; a quoted name is only a name."""
-    inner = next(group for group in match.groups() if group is not None)
-    return " ○ " if re.search(r"\b(?:I|I'm|my|me|your?)\b", inner) or len(inner.split()) > 4 else inner
+def _is_speech(quoted: str) -> bool:
+    return len(quoted.split()) > 4 or re.search(r"\b(?:I|I'm|my|me|your?)\b", quoted) is not None
 
 
 def _sentence(sentence: str, start: int) -> list[Clause]:
@@ -211,16 +209,7 @@ def _sentence(sentence: str, start: int) -> list[Clause]:
         last = number == len(parts) - 1
         clause, explicit = _clause(part, whose)
         own: Mood = "hearsay" if scripted else _mood(part, clause, asked and last)
-        if own == "said" and mood in (
-            "hypothetical",
-            "role",
-            "wish",
-            "plan",
-            "past",
-            "question",
-            "hearsay",
-            "uncertain",
-        ):
+        if own == "said" and mood not in ("said", "joke"):
             carried = mood in ("hypothetical", "role") or (not explicit and not _NOW.search(part))
             own = mood if carried else own
         if _TAG.match(part) and asked and clauses:
@@ -232,16 +221,16 @@ def _sentence(sentence: str, start: int) -> list[Clause]:
 
 def _parts(sentence: str) -> list[tuple[int, str]]:
     """Clauses of a sentence; a list (tea, coffee and cake) stays in one."""
-    found: list[tuple[int, str]] = []
+    parts: list[tuple[int, str]] = []
     start = 0
     for cut in [*_CUT.finditer(sentence), None]:
         end = cut.start() if cut else len(sentence)
         part = sentence[start:end].strip(" .!?;,:\n")
-        if part and found and _is_list_item(part, sentence[:start]):
-            at, earlier = found[-1]
-            found[-1] = (at, f"{earlier}, {part}")
+        if part and parts and _is_list_item(part, sentence[:start]):
+            at, earlier = parts[-1]
+            parts[-1] = (at, f"{earlier}, {part}")
         elif part:
-            found.append((start, part))
+            parts.append((start, part))
         start = cut.end() if cut else end
         if (
             cut
@@ -250,21 +239,14 @@ def _parts(sentence: str) -> list[tuple[int, str]]:
             and sentence[start:].lower().startswith("like ")
         ):
             break  # ", like my bowl" is an example, not a verb
-    return found
+    return parts
 
 
 def _is_list_item(part: str, before: str) -> bool:
-    if not before.rstrip().endswith((",", ", and")) or re.search(
-        r"\b(?:I|my|he|she|they|we|you|it|is|am|are|kidding|right|jk)\b", part
-    ):
+    if not before.rstrip().endswith((",", ", and")) or len(part.split()) > 5 or part[0].isdigit():
         return False
-    return (
-        len(part.split()) <= 5
-        and not _BARE.match(part)
-        and not _TAG.match(part)
-        and not _LEAD.match(part)
-        and not part[0].isdigit()
-    )
+    has_subject = re.search(r"\b(?:I|my|he|she|they|we|you|it|is|am|are|kidding|right|jk)\b", part)
+    return not (has_subject or _BARE.match(part) or _TAG.match(part) or _LEAD.match(part))
 
 
 def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
@@ -279,13 +261,8 @@ def _clause(part: str, inherited: str) -> tuple[Clause, bool]:
     if mine := _MINE.match(text):
         rest = text[mine.end() :]
         if not re.match(r"(?:is|are|am) (?:called|named)\b|name\b", rest):
-            return Clause(
-                part,
-                _bare(_first_person(rest)),
-                (mine[2] or mine[1]).lower() if not mine[2] else mine[2],
-                "said",
-                lead=prefix,
-            ), True
+            whose = mine[2] or mine[1].lower()
+            return Clause(part, _bare(_first_person(rest)), whose, "said", lead=prefix), True
         return Clause(part, text, "user", "said", lead=prefix), True
     if re.match(rf"my (?:\w+ )?(?:{PERSON})'s (?!name)", text, re.I):
         return Clause(part, text, OTHER, "said", lead=prefix), True

@@ -1,13 +1,14 @@
 """Chinese messages read clause by clause: whose a clause is, and whether it is said in earnest.
 
-Word lists are our own. What is in doubt is not said: a missed fact is told again, a wrong one is believed.
+Word lists are our own. A clause in doubt does not count as said in earnest: the user will repeat a fact that was missed,
+while a wrong one would be believed.
 """
 
 from __future__ import annotations
 
 import re
 
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant, without_speech
 
 HAN = "\u3400-\u9fff"
 
@@ -165,7 +166,7 @@ def read(message: str) -> list[Clause]:
     """The clauses of ``message``, in order."""
     text = message.strip()
     role = bool(_ROLE.search(text))
-    text = _QUOTE.sub(_unquoted, text)
+    text = _QUOTE.sub(without_speech(_is_speech), text)
     joked_aside = bool(re.search(r"[(（][^)）]*(?:反话|玩笑|骗你|逗你|不是真的|讽刺)[^)）]*[)）]", text))
     text = _ASIDE.sub("，", text)
     clauses: list[Clause] = []
@@ -177,10 +178,8 @@ def read(message: str) -> list[Clause]:
     return jokes_taken_back(clauses, _ANNOUNCED)
 
 
-def _unquoted(match: re.Match[str]) -> str:
-    """Quoted speech is somebody's words; a quoted name is only a name."""
-    inner = next(group for group in match.groups() if group is not None)
-    return " ○ " if "我" in inner or len(inner) > 12 else inner
+def _is_speech(quoted: str) -> bool:
+    return "我" in quoted or len(quoted) > 12
 
 
 def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
@@ -198,22 +197,22 @@ def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
                 own = mood
         if own == "said" and last and asked:
             own = "question"
-        if (
-            not explicit
-            and re.match(r"名?叫", clause.body)
-            and (before or clauses)
-            and not all(_GREETING.fullmatch(one.text) for one in [*before, *clauses])
-        ):
+        if not explicit and re.match(r"名?叫", clause.body) and not _only_greetings([*before, *clauses]):
             clause = Clause(part, clause.body, UNKNOWN, own, lead=clause.lead)  # 学了一道菜，叫做清蒸鲈鱼
-        mood, whose = own, OTHER if own == "hearsay" else _introduced(part, clause) or clause.whose
+        mood = own
+        whose = OTHER if own == "hearsay" else _introduced(part, clause) or clause.whose
         if _TAG_QUESTION.match(part) and clauses and (asked or part.endswith(("吗", "吧"))):
             clauses[-1] = meant(clauses[-1], "question")
         clauses.append(Clause(part, clause.body, clause.whose, own, start + at, clause.lead))
     return clauses
 
 
+def _only_greetings(clauses: list[Clause]) -> bool:
+    return all(_GREETING.fullmatch(clause.text) for clause in clauses)
+
+
 def _introduced(part: str, clause: Clause) -> str:
-    """The person that a clause brings in (我有个弟弟, 我女儿叫朵朵): what follows without a subject is said of them."""
+    """The person that a clause introduces (我有个弟弟, 我女儿叫朵朵); the next clause without a subject is about them."""
     if named := _MINE.match(part):
         return named[1]
     brought = _BROUGHT_IN.match(clause.body) if clause.whose == USER else None
@@ -221,12 +220,13 @@ def _introduced(part: str, clause: Clause) -> str:
 
 
 def _parts(sentence: str) -> list[tuple[int, str]]:
-    found, start = [], 0
+    parts: list[tuple[int, str]] = []
+    start = 0
     for cut in _CUT.finditer(sentence):
-        found.append((start, sentence[start : cut.start()]))
+        parts.append((start, sentence[start : cut.start()]))
         start = cut.end()
-    found.append((start, sentence[start:]))
-    return [(at + len(part) - len(part.lstrip()), part.strip(" \t:：~～")) for at, part in found]
+    parts.append((start, sentence[start:]))
+    return [(at + len(part) - len(part.lstrip()), part.strip(" \t:：~～")) for at, part in parts]
 
 
 def _clause(part: str, inherited: str) -> tuple[Clause, bool]:

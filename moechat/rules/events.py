@@ -1,32 +1,16 @@
-"""What happened, as the user told it: events with their day, by rules.
-
-Importance (0..1) is fixed at birth, by this table: a plain remark of something that happened is .4, and each row that its
-words meet adds or takes once; the sum is held to .1 … 1.
-
-    marker                                              adds
-    a turn of life (death, wedding, birth, job, exam)   +.4
-    loss (lost, broken, stolen, quarrel)                +.2
-    a promise (答应, 约定, promise)                     +.2
-    a first time, an end long awaited                   +.2
-    strong feeling                                      +.2
-    a plan with a day                                   +.1
-    everyday (meals, sleep, commuting, weather)         −.1
-"""
+"""What happened to the user, by their own account: events with their day, read by rules. ``importance`` rates them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
+from moechat import when
 from moechat.language import words
 from moechat.model import Event, Exchange
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Language
 from moechat.rules.importance import rate
 from moechat.when import Span
-
-Language = Literal["zh", "en"]
-
 
 _DONE_ZH = re.compile(
     r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|"
@@ -74,25 +58,24 @@ _SUBJECT_EN = re.compile(
 
 
 def events(
-    clauses: Sequence[Clause], told: Sequence[Clause], exchange: Exchange, language: Language
+    clauses: Sequence[Clause], stating: Sequence[Clause], exchange: Exchange, language: Language
 ) -> tuple[Event, ...]:
-    """What the user told of happening to them, each with the absolute days that its words meant.
+    """The events that the user's clauses tell of, each with the absolute days that its words meant.
 
-    A clause that states a fact is an event too where it names a day or tells of something done (搬到北京了).
+    ``stating`` are the clauses that state facts. Such a clause is an event too if it names a day or tells of something done
+    (搬到北京了).
     """
-    from moechat import when
-
     spans: list[Span] = when.resolve(exchange.user, exchange.at, use="writing") if clauses else []
-    found: list[Event] = []
+    events: list[Event] = []
     for clause in clauses:
         if clause.mood not in ("said", "plan", "past"):
             continue
         span = next((span for span in spans if span.phrase and span.phrase in clause.text), None)
-        if not _happens(clause, span, clause in told, language):
+        if not _happens(clause, span, clause in stating, language):
             continue
         subject, predicate, thing = _triple(clause, language)
         text = dated(_sentence(clause, language), span, language)
-        found.append(
+        events.append(
             Event(
                 text=text,
                 sources=(exchange.id,),
@@ -103,7 +86,7 @@ def events(
                 happened=(span.start, span.end) if span else None,
             )
         )
-    return tuple(found)
+    return tuple(events)
 
 
 def days(start: str, end: str, language: Language) -> str:
@@ -112,69 +95,71 @@ def days(start: str, end: str, language: Language) -> str:
 
 
 def _happens(clause: Clause, span: Span | None, states_fact: bool, language: Language) -> bool:
-    if language == "zh":
-        text = clause.text
-        mine = clause.whose not in (OTHER, UNKNOWN) or (
-            clause.whose == UNKNOWN and re.match(r"我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟|去", text) is not None
-        )
-        if not mine or len(text) < 4 or _NO_EVENT_ZH.search(clause.body) or "＠" in clause.body:
-            return False
-        done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
-        if states_fact:
-            return (span is not None and done) or bool(
-                re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text)
-            )
-        return done or (span is not None and clause.mood in ("said", "plan") and bool(_verb_zh(clause.body)))
-    mine = clause.whose not in (OTHER, UNKNOWN)
-    if not mine and not _SUBJECT_EN.match(clause.text):
+    """Whether the clause tells of something that happened to the user, or that is planned for a day."""
+    return (_happens_zh if language == "zh" else _happens_en)(clause, span, states_fact)
+
+
+def _happens_zh(clause: Clause, span: Span | None, states_fact: bool) -> bool:
+    text = clause.text
+    mine = clause.whose not in (OTHER, UNKNOWN) or (
+        clause.whose == UNKNOWN and re.match(r"我|昨|今|明|前天|上|下|刚|周|早上|晚上|和|跟|去", text) is not None
+    )
+    if not mine or len(text) < 4 or _NO_EVENT_ZH.search(clause.body) or "＠" in clause.body:
+        return False
+    done = bool(_DONE_ZH.search(text)) and not _NOT_ZH.search(text)
+    if states_fact:
+        return (span is not None and done) or bool(re.search(r"搬|入职|跳槽|结婚|离婚|分手|戒|辞职|考上|去世", text))
+    return done or (span is not None and clause.mood in ("said", "plan") and bool(_verb_zh(clause.body)))
+
+
+def _happens_en(clause: Clause, span: Span | None, states_fact: bool) -> bool:
+    has_subject = bool(_SUBJECT_EN.match(clause.text))
+    if clause.whose in (OTHER, UNKNOWN) and not has_subject:
         return False
     if clause.mood == "plan":
         return span is not None and len(clause.body.split()) > 2
     if _NO_EVENT_EN.match(clause.body):
         return False
-    done = bool(_DONE_EN.match(clause.body)) or bool(_SUBJECT_EN.match(clause.text))
-    return done and (
-        not states_fact
-        or span is not None
-        or bool(re.match(r"(?:have )?(?:just )?(?:moved|got|adopted|quit|started)", clause.body))
-    )
+    if not has_subject and not _DONE_EN.match(clause.body):
+        return False
+    changes = re.match(r"(?:have )?(?:just )?(?:moved|got|adopted|quit|started)", clause.body)
+    return not states_fact or span is not None or bool(changes)
+
+
+_OPENINGS_ZH = re.compile(r"^(?:对了|其实|话说|另外|然后|而且|所以|因为|但是?|嗯+|啊+|哎呀?|唉)[，, ]*")
+_OF_MINE_ZH = re.compile(r"我(?=的|家|妈|爸|们)")
+_THIRD_PERSON_EN = (
+    (r"^We\b", "the user and others"), (r"^I\b", "the user"), (r"\bI am\b", "the user is"), (r"\bI\b", "the user"),
+    (r"^[Mm]y\b", "the user's"), (r"\bmy\b", "their"), (r"\bme\b", "them"), (r"\bmyself\b", "themselves"),
+    (r"\bthe user (?:am|have)\b", "the user has"),
+)  # fmt: skip
 
 
 def _sentence(clause: Clause, language: Language) -> str:
+    """The clause as a sentence in the third person."""
     if language == "zh":
-        text = re.sub(r"^(?:对了|其实|话说|另外|然后|而且|所以|因为|但是?|嗯+|啊+|哎呀?|唉)[，, ]*", "", clause.text)
-        text = (
-            re.sub(r"我(?=的|家|妈|爸|们)", "用户", text, count=1)
-            if re.match(r".{0,6}?我(?:的|家|妈|爸|们)", text)
-            else re.sub(r"我", "", text, count=1)
-        )
-        text = text.replace("用户们", "和别人一起").replace("我", "自己")
-        return (
-            text
-            if text.startswith("用户")
-            else f"用户{text}"
-            if clause.whose in (USER, OTHER, UNKNOWN)
-            else f"用户的{text}"
-        )
+        return _sentence_zh(clause)
     text = clause.text
-    for pattern, instead in (
-        (r"^We\b", "the user and others"),
-        (r"^I\b", "the user"),
-        (r"\bI am\b", "the user is"),
-        (r"\bI\b", "the user"),
-        (r"^[Mm]y\b", "the user's"),
-        (r"\bmy\b", "their"),
-        (r"\bme\b", "them"),
-        (r"\bmyself\b", "themselves"),
-        (r"\bthe user (?:am|have)\b", "the user has"),
-    ):
+    for pattern, instead in _THIRD_PERSON_EN:
         text = re.sub(pattern, instead, text)
     text = text if re.search(r"\bthe user\b", text) else f"the user {text}"
     return text[0].upper() + text[1:]
 
 
+def _sentence_zh(clause: Clause) -> str:
+    text = _OPENINGS_ZH.sub("", clause.text)
+    if re.match(rf".{{0,6}}?{_OF_MINE_ZH.pattern}", text):
+        text = _OF_MINE_ZH.sub("用户", text, count=1)
+    else:
+        text = text.replace("我", "", 1)
+    text = text.replace("用户们", "和别人一起").replace("我", "自己")
+    if text.startswith("用户"):
+        return text
+    return f"用户{text}" if clause.whose in (USER, OTHER, UNKNOWN) else f"用户的{text}"
+
+
 def dated(text: str, span: Span | None, language: Language) -> str:
-    """``text`` with the day that its time words meant after them: 昨天（2025-05-20）."""
+    """``text`` with the day added after the time words that meant it: 昨天（2025-05-20）."""
     vague = span is None or (
         span.granularity == "range" and not re.search(r"[\d一二三四五六七八九十到至]|week|month|year", span.phrase)
     )
@@ -186,11 +171,19 @@ def dated(text: str, span: Span | None, language: Language) -> str:
 
 
 def _verb_zh(body: str) -> str:
-    """The first word of ``body`` that is a verb of doing, as it is cut from its neighbours (吃 in 吃了, none in 感到)."""
-    for word in words.words(body):
-        if match := _VERBS_ZH.match(word):
-            return match[1]
-    return ""
+    """The first word of ``body`` that is a verb of doing, without what clings to it: 吃 for 吃了; "" where there is none."""
+    matches = map(_VERBS_ZH.match, words.words(body))
+    return next((match[1] for match in matches if match), "")
+
+
+_COMPANY_ZH = re.compile(
+    r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|"
+    r"分手|结婚|约|搬|做|买|学)"
+)
+_VERB_EN = re.compile(
+    r"(?:am going to |will |have (?!an? |the |some |to )|just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |"
+    r"in |on )?(.*)"
+)
 
 
 def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
@@ -198,20 +191,11 @@ def _triple(clause: Clause, language: Language) -> tuple[str, str, str]:
     user = "用户" if language == "zh" else "user"
     subject = user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose
     if language == "zh":
-        body = re.sub(
-            r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|"
-            r"分手|结婚|约|搬|做|买|学)",
-            "",
-            clause.body,
-        )
+        body = _COMPANY_ZH.sub("", clause.body)
         verb = _verb_zh(body)
         thing = body.partition(verb)[2] if verb else ""
         return subject, verb or body, re.sub(r"^[了过完到]+|[了过的]+$", "", thing).strip()
-    match = re.match(
-        r"(?:am going to |will |have (?!an? |the |some |to )|just |finally |already |am )*([A-Za-z']+)\s*(?:to |with |at |"
-        r"in |on )?(.*)",
-        clause.body,
-    )
+    match = _VERB_EN.match(clause.body)
     if not match:
         return subject, clause.body, ""
     rest = re.split(r"\s+(?:with|yesterday|last|this|today|tomorrow|next|on|at|in|for)\b", match[2])[0]

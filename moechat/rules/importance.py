@@ -1,9 +1,9 @@
 """How much something matters, 0.1 … 1: read from a model's words, or rated by rules where no model is asked.
 
-The rules add up what a text tells, each row once, from .3 for a plain remark; the sum is held to .1 … 1. The scale is the
-one that a model is asked for (seed 001, first prompt), divided by ten: brushing one's teeth .1, a break-up .9.
+A plain remark has .3. Each row of this table that the text meets adds its value once, and the sum is held to .1 … 1. The
+scale is the one of the prompt for a model (seed 001, first prompt), divided by ten: brushing one's teeth .1, a break-up .9.
 
-    row          adds   what it tells
+    row          adds   the text tells of
     farewell     +.6    a death, a break-up, a grave illness
     turn         +.5    wedding, birth, graduation, a job won or lost, an operation
     first        +.3    a first time, a beginning
@@ -13,10 +13,10 @@ one that a model is asked for (seed 001, first prompt), divided by ten: brushing
     feeling      +.2    a strong feeling, good or bad
     secret       +.2    told to nobody else, asked to be remembered
     planned      +.1    a plan with a day (the caller says so)
-    everyday     −.2    meals, sleep, chores, commuting, weather: only where no row above is met
-    novelty      ±.1    what it is about is all new to this memory, or all known (only with ``known``)
+    everyday     −.2    meals, sleep, chores, commuting, weather: only if no row above is met
+    novelty      ±.1    matters that are all new to this memory, or all known (only with ``known``)
 
-A word behind a negation counts for nothing (没分手, "never cried"). Chinese and English are read alike, in one text too.
+A word after a negation counts for nothing (没分手, "never cried"). A text may mix Chinese and English.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RATING = re.compile(r"(\d+(?:\.\d+)?)(?:\s*(?:/|out\s+of)\s*(\d+(?:\.\d+)?))?",
 
 
 def read_rating(text: str) -> float | None:
-    """The importance (.1 … 1) that a model's answer states, None where it states no number.
+    """The importance (.1 … 1) that a model's answer states, None if it states no number.
 
     The first number counts, of ten: ``8``, ``Rating: 8``, ``8/10``, ``4 out of 5``, full-width digits; held to 1 … 10, a
     sign ignored (golden ``seed001_worked.json``, column ``sane``).
@@ -54,7 +54,7 @@ def read_rating(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a row adds where one of its words is met: Chinese as written, English as whole words in lower case."""
+    """A row of the table: what it adds, and its words (Chinese as written, English as whole words in lower case)."""
 
     name: str
     adds: float
@@ -151,44 +151,44 @@ _EITHER_WAY = frozenset({"first", "secret"})  # never before, 没告诉过: the 
 _SELF = frozenset({"", "user", "用户", "我", "i", "me", "the user", "character", "角色"})
 
 
-def rate(told: Event | str, *, known: Container[str] | None = None, planned: bool = False) -> float:
-    """The importance (.1 … 1) of what is told, by the table above; some microseconds, the same every time.
+def rate(what: Event | str, *, known: Container[str] | None = None, planned: bool = False) -> float:
+    """The importance (.1 … 1) of an event or a text, by the table above. Deterministic; it takes some microseconds.
 
-    ``known`` holds what this memory has told of before, as ``matters`` gives it; None leaves novelty out. It needs an Event.
+    ``known`` holds the matters that this memory knows already (see ``matters``). None leaves novelty out, as a mere text does.
     """
-    text = told if isinstance(told, str) else told.text
+    text = what if isinstance(what, str) else what.text
     chinese, english = _readings(text)
     adds = [mark.adds for mark in MARKS if _meets(mark, chinese, english)]
     if not adds and _meets(ROUTINE, chinese, english):
         adds = [EVERYDAY]
     total = BASE + sum(adds) + (PLANNED if planned else 0)
-    if known is not None and not isinstance(told, str):
-        total += novelty(told, known)
+    if known is not None and not isinstance(what, str):
+        total += novelty(what, known)
     return round(min(HIGHEST, max(LOWEST, total)), 2)
 
 
 def marks(text: str) -> tuple[str, ...]:
-    """The names of the rows that the text meets, strongest first."""
+    """The names of the rows that the text meets, in the order of the table."""
     chinese, english = _readings(text)
     return tuple(mark.name for mark in (*MARKS, ROUTINE) if _meets(mark, chinese, english))
 
 
 def matters(event: Event) -> frozenset[str]:
-    """What the event is about, case-folded: its keywords, and subject and object where they are not the talkers."""
-    named = (*event.keywords, event.subject, event.object)
-    return frozenset(word for one in named if (word := one.strip().casefold()) not in _SELF)
+    """What the event is about, case-folded: its keywords, its subject and its object, without user and character."""
+    names = (*event.keywords, event.subject, event.object)
+    return frozenset(name.strip().casefold() for name in names) - _SELF
 
 
 def novelty(event: Event, known: Container[str]) -> float:
-    """What being new (+.1) or wholly known (−.1) adds to the importance of an event; 0 where it names nothing."""
-    seen = [matter in known for matter in matters(event)]
-    if not seen:
-        return 0
-    return -NOVELTY if all(seen) else 0 if any(seen) else NOVELTY
+    """+.1 if all matters of the event are new, −.1 if all are known, else 0 (also for an event without any)."""
+    are_known = {matter in known for matter in matters(event)}
+    if are_known == {True}:
+        return -NOVELTY
+    return NOVELTY if are_known == {False} else 0
 
 
 def _readings(text: str) -> tuple[str, str]:
-    """The text for Chinese words, and its Latin words and stops, in lower case between single blanks."""
+    """The text to look for Chinese words in, and its Latin words and stops in lower case between single blanks."""
     chinese = text if _HAN.search(text) else ""
     words = _WORDS.findall(text.lower().replace("’", "'"))
     return chinese, f" {' '.join(words)} " if words else ""

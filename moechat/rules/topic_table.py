@@ -1,8 +1,8 @@
-"""Everyday domains and the words that give them away: data of ``topic_rules``.
+"""Everyday domains and the words that they are recognised by: the table of ``topics``.
 
-domain | cues of the domain | leaf: cues of the leaf | ... A domain's name and a leaf's are cues of their own. A leading ! is no
-cue but hides those in it (吃 in 吃惊). What stands indented goes on the line before. A cue that stands twice belongs to the
-first.
+domain | cues of the domain | leaf: cues of the leaf | ... The names of domains and leaves are cues, too. A word with a leading !
+is no cue; it hides the cues inside it (吃 in 吃惊). An indented line continues the line before. A cue that stands twice belongs
+to the first place.
 """
 
 ZH = """

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from moechat.language import words
 from moechat.model import Exchange, FactDraft
-from moechat.rules import findings_en, findings_zh
-from moechat.rules import read as rules
+from moechat.rules import facts_en, facts_zh
+from moechat.rules import reading as rules
 from moechat.rules.clause import UNKNOWN, USER, Clause
 
 _NEVER = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
@@ -48,9 +48,9 @@ def read(exchanges: Sequence[Exchange]) -> Said:
     facts: dict[str, list[FactDraft]] = {}
     for exchange in exchanges:
         tongue = rules.language_of(exchange.user)
-        parts = rules.read(exchange.user, tongue)
+        parts = rules.clauses(exchange.user, tongue)
         clauses[exchange.id] = [(part, _words(part.text)) for part in parts]
-        facts[exchange.id] = [fact for _, drafts in rules.stated(parts, exchange, tongue) for fact in drafts]
+        facts[exchange.id] = [fact for _, drafts in rules.stated_facts(parts, exchange, tongue) for fact in drafts]
     return Said(clauses, facts)
 
 
@@ -123,7 +123,7 @@ def _words(text: str) -> frozenset[str]:
     numbers = {
         str(value)
         for found in _NUMERAL.findall(plain)
-        if (value := findings_zh.number(found) or findings_en.number(found))
+        if (value := facts_zh.number(found) or facts_en.number(found))
     }
     spoken = {token for token in words.tokens(plain) if not words.is_stop_word(token)}
     return frozenset(spoken | numbers)

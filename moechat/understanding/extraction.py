@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from moechat.errors import ModelError
 from moechat.model import Event, Exchange, Fact, FactDraft, Message, Understanding
 from moechat.rules import events as happening
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.rules.activation import corrected, topic_path
 from moechat.understanding import answer, evidence
 
@@ -125,7 +125,7 @@ def _understanding(
             tags[id_], keywords[id_] = one.tag, tuple(dict.fromkeys(one.keywords))
     for exchange in exchanges:
         if exchange.id not in tags:  # left out twice by the model: the rules' tag, never small talk for ever
-            by_rules = rules.find(exchange, user_name=user_name, character_name=character_name)
+            by_rules = rules.understand(exchange, user_name=user_name, character_name=character_name)
             tags[exchange.id], keywords[exchange.id] = by_rules.tags[exchange.id], by_rules.keywords[exchange.id]
     facts: list[FactDraft] = []
     for stated in said.facts:

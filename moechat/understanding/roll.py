@@ -18,7 +18,7 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import Event, Exchange, FactDraft, Understanding
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
 from moechat.settings.character import Character
@@ -117,7 +117,7 @@ class Roller:
 
     def _rules(self, exchange: Exchange) -> Understanding:
         character = self.character()
-        found = rules.find(exchange, language=None, user_name=character.user_name, character_name=character.name)
+        found = rules.understand(exchange, language=None, user_name=character.user_name, character_name=character.name)
         return replace(found, events=tuple(map(self._placed, found.events)))
 
     def _placed(self, event: Event) -> Event:

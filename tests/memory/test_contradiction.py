@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moechat.memory import contradiction
 from moechat.memory.contradiction import relation
 from moechat.model import Exchange, FactDraft
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
 
@@ -95,7 +95,7 @@ def remember(texts: tuple[str, ...]) -> tuple[list[Key], list[Key]]:
     current: list[FactDraft] = []
     superseded: list[FactDraft] = []
     for number, text in enumerate(texts):
-        for new in rules.find(Exchange(str(number), NOW, text, "")).facts:
+        for new in rules.understand(Exchange(str(number), NOW, text, "")).facts:
             if new.entity != "user" or any(relation(new, old, None) == "same" for old in current):
                 continue
             replaced = [old for old in current if relation(new, old, None) == "supersedes"]

@@ -11,14 +11,14 @@ from fact_table import CASES, Case
 
 from moechat.memory import contradiction
 from moechat.model import Exchange, FactDraft, Understanding
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.rules.importance import rate
 
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
 
 
 def understood(text: str, **options: object) -> Understanding:
-    return rules.find(Exchange("x1", NOW, text, "角色说：我住在月亮上，我讨厌苦瓜"), **options)  # type: ignore[arg-type]
+    return rules.understand(Exchange("x1", NOW, text, "角色说：我住在月亮上，我讨厌苦瓜"), **options)  # type: ignore[arg-type]
 
 
 def key(fact: FactDraft) -> tuple[str, str, int]:
@@ -179,11 +179,11 @@ def test_a_later_message_is_not_needed_for_the_language() -> None:
 def test_a_message_takes_less_than_two_milliseconds_and_hardly_more_when_long() -> None:
     texts = [case.text for case in CASES]
     for text in texts:
-        rules.read(text, rules.language_of(text))
+        rules.clauses(text, rules.language_of(text))
     start = time.perf_counter()
     for text in texts:
         tongue = rules.language_of(text)
-        rules.stated(rules.read(text, tongue), Exchange("x", NOW, text, ""), tongue)
+        rules.stated_facts(rules.clauses(text, tongue), Exchange("x", NOW, text, ""), tongue)
     assert (time.perf_counter() - start) / len(texts) < 0.002
 
 

@@ -12,7 +12,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.compat.topics.runtime import MemoryRuntime, MemorySlice, MemoryUnit
 from moechat.errors import DataError, ModelError
 from moechat.model import ActivationProfile, Event, Exchange, Message
-from moechat.rules import read as rules
+from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
 from moechat.rules.activation import corrected, topic_path
 from moechat.settings.prompts import Prompts
@@ -114,7 +114,7 @@ def unit_of(id_: str, exchanges: Sequence[Exchange]) -> MemoryUnit:
     for _, group in groupby(range(len(exchanges)), key=lambda i: topics[i].partition("->")[0]):
         places = list(group)
         told = [exchanges[i] for i in places]
-        summary = "；".join(rules.find(e).tags[e.id] for e in told)[:SUMMARY_CHARS]
+        summary = "；".join(rules.understand(e).tags[e.id] for e in told)[:SUMMARY_CHARS]
         slices.append(MemorySlice(f"{id_}.{len(slices) + 1}", summary, told[0].at, 2 * places[0], 2 * places[-1] + 2))
     return MemoryUnit(id_, tuple(messages), tuple(slices))
 
