@@ -121,9 +121,7 @@ def _is_relation(clause: Clause, draft: FactDraft) -> bool:
 def _words(text: str) -> frozenset[str]:
     plain = _BOILERPLATE.sub(" ", text)
     numbers = {
-        str(value)
-        for found in _NUMERAL.findall(plain)
-        if (value := facts_zh.number(found) or facts_en.number(found))
+        str(value) for found in _NUMERAL.findall(plain) if (value := facts_zh.number(found) or facts_en.number(found))
     }
     spoken = {token for token in words.tokens(plain) if not words.is_stop_word(token)}
     return frozenset(spoken | numbers)
