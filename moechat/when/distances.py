@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from moechat.when.periods import (
     DAY,
+    SECOND,
     UNIT_DAYS,
     Context,
     Period,
@@ -104,7 +105,7 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
 def trailing(ctx: Context, unit: str, count: float, *, ahead: bool = False) -> Period:
     """The last N units up to now; from days on they begin at midnight. ``ahead`` gives the next N units."""
     if unit in ("second", "minute", "hour"):
-        delta = timedelta(days=UNIT_DAYS[unit] * count)
+        delta = max(timedelta(days=UNIT_DAYS[unit] * count), SECOND)
         return (
             Period(ctx.now, _moved(ctx, delta), "range") if ahead else Period(_moved(ctx, -delta), ctx.present, "range")
         )
@@ -183,12 +184,23 @@ def weekends_beside(sign: int, count: int = 1) -> Shift:
     return shift
 
 
-def month_beside(sign: int) -> Shift:
-    return lambda period, ctx: months(*month_after(period.start.year, period.start.month, sign))
+def month_beside(ahead: int) -> Shift:
+    return lambda period, ctx: months(*month_after(period.start.year, period.start.month, ahead))
 
 
-def year_beside(sign: int) -> Shift:
-    return lambda period, ctx: year(period.start.year + sign)
+def year_beside(ahead: int) -> Shift:
+    return lambda period, ctx: year(period.start.year + ahead)
+
+
+def stretch_beside(sign: int, unit: str, count: int) -> Shift:
+    """The ``count`` units that end before (-1) or begin after (1) the date."""
+
+    def shift(period: Period, ctx: Context) -> Period:
+        if sign < 0:
+            return Period(shifted(period.start, unit, -count), period.start, "range")
+        return Period(period.stop, shifted(period.stop, unit, count), "range")
+
+    return shift
 
 
 SHIFTS: dict[str, Shift] = {

@@ -9,7 +9,7 @@ from functools import lru_cache
 from moechat.when import en_counts as counts
 from moechat.when import periods as p
 from moechat.when.calendar import holiday
-from moechat.when.en_times import FESTIVAL_NAMES, MONTHS, PARTS, PATTERNS, SEASONS
+from moechat.when.en_times import FESTIVAL_NAMES, MONTHS, PARTS, PATTERNS, PLAIN, SEASONS
 from moechat.when.expression import Grammar
 from moechat.when.periods import Context, Maker, Match, Period, Piece, compiled, read
 from moechat.when.tense import PAST_EN, forward_en
@@ -227,7 +227,7 @@ def _clock(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _festival(found: Match, ctx: Context) -> list[Piece]:
-    name = FESTIVAL_NAMES[found["fname"].lower().replace("’", "'")]
+    name = FESTIVAL_NAMES[found["fname"].lower()]
     days = p.festival(name)
     if not found["fwhole"]:
         return p.piece(found, 4, within=days, cycle="year")
@@ -316,5 +316,5 @@ def grammar() -> Grammar:
 
 
 def pieces(text: str, ctx: Context) -> list[Piece]:
-    """The time words of a text in order."""
-    return read(text, _master(), MAKERS, ctx)
+    """The time words of a text in order; offsets are those of the text as given."""
+    return read(text.translate(PLAIN), _master(), MAKERS, ctx)

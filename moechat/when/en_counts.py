@@ -64,19 +64,24 @@ def nth(found: Match, ctx: Context) -> list[Piece]:
 def beside(found: Match, ctx: Context) -> list[Piece]:
     """the Monday before, the week after, two days before: a change to the date that follows."""
     sign = -1 if found["side"].lower() in ("before", "prior to", "preceding") else 1
-    unit = found["bwhat"].lower().rstrip(".")
+    unit = found["bwhat"].lower()
     count = int(number(found["bcount"])) if found["bcount"] else 1
+    several = unit.endswith("s") and not found["bcount"]
     if unit in WEEKDAYS:
         shift = d.weekday_beside(WEEKDAYS[unit], sign)
     elif unit.startswith("weekend"):
         shift = d.weekday_beside(5, sign, 2, "weekend")
     elif unit.startswith("night") or unit.startswith("evening"):
         shift = d.SHIFTS["evening before" if sign < 0 else "evening after"]
-    elif unit.startswith(("month", "year")) and count == 1:
-        shift = d.SHIFTS[f"{unit} {'before' if sign < 0 else 'after'}"]
+    elif several:  # months before the wedding: some of them, up to it
+        shift = d.stretch_beside(sign, unit[:-1], 7 if unit == "days" else 6)
+    elif unit.startswith("month"):
+        shift = d.month_beside(sign * count)
+    elif unit.startswith("year"):
+        shift = d.year_beside(sign * count)
     else:
         days = count * (7 if unit.startswith("week") else 1)
-        # the week before is seven days, two days before is that one day, the few days before are all of them
+        # The week before is seven days, two days before is that one day.
         length = days if unit.startswith("week") and count == 1 else 1
         shift = d.beside(sign * days if sign < 0 else days - length + 1, length, "week" if length == 7 else "day")
     return p.piece(found, 0, shift=shift, leads=True)

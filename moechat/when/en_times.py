@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Letters that a pattern takes for others, whatever their case, are read as these, and a curly apostrophe as a straight one.
+PLAIN = str.maketrans("ſKıİ’", "skii'")
+
 
 def _table(lines: str) -> dict[str, str]:
     """Words by meaning, from lines of ``meaning: word | other words``."""
@@ -158,7 +161,7 @@ _QUANTITY = (
     rf"some)(?: and a half)?"
 )
 _VAGUE_WORDS = "|".join(sorted([*VAGUE_TILL_NOW, *VAGUE_PAST], key=len, reverse=True)).replace(" ", r"\s+")
-_FESTIVAL_WORDS = "|".join(sorted(FESTIVAL_NAMES, key=len, reverse=True)).replace("'", "['’]")
+_FESTIVAL_WORDS = "|".join(sorted(FESTIVAL_NAMES, key=len, reverse=True))
 
 # By name, in the order in which they are tried; the first that fits wins.
 PATTERNS = {
@@ -238,7 +241,7 @@ PATTERNS = {
         rf"birthday|grade|option|quarter|person|book|chapter|episode|anniversary|street|avenue))\b|"
         rf"(?<=[-–—~])\s*(?P<rday>{_DAYNUM})(?:st|nd|rd|th)?(?![\d-])"
     ),
-    "decade": r"(?:(?:the )?(?P<decade>(?:19|20)\d0)|(?:the |(?<=early )|(?<=late ))(?P<decade2>[2-9]0))['’]?s\b",
+    "decade": r"(?:(?:the )?(?P<decade>(?:19|20)\d0)|(?:the |(?<=early )|(?<=late ))(?P<decade2>[2-9]0))'?s\b",
     "year": (
         r"(?:\b(?:in|of|since|during|before|after|until|from|to|late|early|mid|between|and|back in|year)[ -]|"
         r"(?<=, )|(?<=,)|(?<=\d )|(?<=[a-z] ))(?P<year>(?:19|20)\d\d)\b(?![-/:.]\d|\s*(?:people|dollars|words|"
@@ -261,7 +264,7 @@ PATTERNS = {
     "clock": (
         r"(?:at |around |by )?\b(?P<hour>1[0-2]|0?\d)(?::(?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?)|"
         r"(?:at |around |by )?(?<![\d:.])(?P<chour>[01]?\d|2[0-3]):(?P<cminute>[0-5]\d)(?![\d:])|(?:at |"
-        r"around |by )?\b(?P<ohour>1[0-2]|0?[1-9])(?: o['’]?clock|(?= (?:in the (?:morning|afternoon|evening)|"
+        r"around |by )?\b(?P<ohour>1[0-2]|0?[1-9])(?: o'?clock|(?= (?:in the (?:morning|afternoon|evening)|"
         r"at night)\b))"
     ),
 }

@@ -133,7 +133,7 @@ def _month(found: Match, ctx: Context) -> list[Piece]:
 
 
 def _month_part(found: Match, ctx: Context) -> list[Piece]:
-    first, last = MONTH_PARTS[found.group().strip("月")]
+    first, last = MONTH_PARTS[found.group().strip("的月")]
     return p.piece(found, 5.5, within=p.part_of_month(first, last), cycle="month")
 
 
