@@ -30,7 +30,7 @@ from moechat.bench.speed import _rss_mb
 from moechat.clock import SetClock
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.index.topic import load
+from moechat.index.topic_file import load
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import ActivationProfile, Episode, Event

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,12 +59,12 @@ class Dense:
         self._lock = threading.RLock()
         self._warned = ""
         self.notice = ""
-        wanted = self._space(embedder) if embedder else None
+        configured = self._space(embedder) if embedder else None
         old = self._old(embedder, load)
-        self.spaces: list[Space] = [space for space in (old, wanted) if space]
+        self.spaces: list[Space] = [space for space in (old, configured) if space]
         self._serves = self.spaces[0] if self.spaces and not self.notice else None
-        if wanted and self._serves is wanted:
-            self._write_manifest(wanted)
+        if configured and self._serves is configured:
+            self._write_manifest(configured)
 
     def _space(self, embedder: Embedder) -> Space | None:
         """None, and a notice, where the model cannot be loaded. Its dimension is kept: a slow model need not load for it."""
@@ -93,18 +94,18 @@ class Dense:
         self.notice = f"{changed}; until its vectors are made, words and time serve"
         return None
 
-    def _manifest(self) -> dict:
+    def _manifest(self) -> dict[str, Any]:
         try:
-            found = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))
-            return found if isinstance(found, dict) else {}
+            manifest = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))
+            return manifest if isinstance(manifest, dict) else {}
         except (FileNotFoundError, ValueError):
             return {}
 
     def _write_manifest(self, space: Space) -> None:
         name = space.embedder.fingerprint
-        told = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
-        if self._manifest() != told:
-            replace(self._folder / "manifest.json", json.dumps(told, ensure_ascii=False).encode())
+        manifest = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
+        if self._manifest() != manifest:
+            replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
 
     @property
     def serving(self) -> Embedder | None:
@@ -147,7 +148,7 @@ class Dense:
         if space is None:
             return None
         try:
-            made = make(space)
+            vectors = make(space)
         except EmbeddingError as error:
             if self._warned != str(error):
                 self._warned = str(error)
@@ -156,7 +157,7 @@ class Dense:
             return None
         if self.changing() is None:  # else the notice may tell of the model that is to serve next
             self._warned = self.notice = ""
-        return made
+        return vectors
 
     def close(self) -> None:
         for space in self.spaces:

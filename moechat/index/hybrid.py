@@ -167,8 +167,8 @@ class HybridIndex:
                     self.remove([doc.doc])
                 self.lexical.add(doc.doc, words.tokens(doc.text))
                 start, end = doc.happened or (np.nan, np.nan)
-                told, asking = traits.of(doc.text), traits.asking(doc.text)
-                values = (True, doc.time, self._speaker(doc.speaker), told, asking, start, end)
+                bits, asking = traits.of(doc.text), traits.asking(doc.text)
+                values = (True, doc.time, self._speaker(doc.speaker), bits, asking, start, end)
                 for name, value in zip(COLUMNS, values, strict=True):
                     self._columns[name][doc.doc] = value
                 if self._order is not None and not self._order.append(doc.doc, doc.time):
@@ -253,9 +253,9 @@ class HybridIndex:
             self.lexical.clear()
             self.stale = True
             return
-        alive, found = columns["alive"], self.lexical.documents()
-        known = found[found < len(alive)]
-        self.lexical.remove(found[(found >= len(alive)) | ~np.isin(found, known[alive[known]])].tolist())
+        alive, docs = columns["alive"], self.lexical.documents()
+        inside = docs[docs < len(alive)]
+        self.lexical.remove(docs[~np.isin(docs, inside[alive[inside]])].tolist())
         columns["alive"] = np.zeros(len(alive), np.bool_)
         columns["alive"][self.lexical.documents()] = True
         self._columns, self._speakers = columns, speakers
@@ -291,10 +291,10 @@ class _Search:
         self.restrict = restrict and bool(spans)
         self.order = index.order()
         self.meant = {i for i, name in enumerate(index.speakers) if name in speakers or traits.names(text, name)}
-        asked = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
-        worth = index.lexical.idf(asked)
+        tokens = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        worth = index.lexical.idf(tokens)
         rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
-        self.names, self.worth = [asked[i] for i in rarest], worth[rarest]
+        self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
         self.visible = index.column("alive").copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
@@ -322,7 +322,8 @@ class _Search:
             inside[self.order.docs[low:high]] = True
             widest = 2 * max(last - first, DAY_S)
             inside[dated[(start <= last) & (end >= first) & (end - start <= widest)]] = True
-        return inside & self.visible
+        visible: NDArray[np.bool_] = inside & self.visible
+        return visible
 
     def _candidates(self, k: int) -> Ints:
         """Ascending: all that may be found where they are few, else the best by words and meaning, and neighbours."""
@@ -363,7 +364,7 @@ class _Search:
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
         lexical, window, answers, present = self._word_features(self.order.docs[reached], at)
         dense, around = self._dense_features(self.order.docs[reached], at)
-        told = self.index.column("traits")[docs]
+        bits = self.index.column("traits")[docs]
         values = {
             "dense": dense,
             "around": around,
@@ -371,8 +372,8 @@ class _Search:
             "window": window,
             "answers": answers,
             "speaker": self._said_by_meant(docs),
-            "tells": (told & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
-            "name": told & traits.NAMES > 0,
+            "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
+            "name": bits & traits.NAMES > 0,
             "asks": self.index.column("asking")[docs],
             "hint": self.hinted[docs],
         }
@@ -393,8 +394,8 @@ class _Search:
         usual = lexical.average_length * sum(FADING.values())
         window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
         shares = (table > 0) @ share
-        asked = np.append(self.index.column("traits")[docs] & traits.ASKS > 0, False)
-        return shares[at[0]], window, (shares * asked)[at[-1]], table[at[0]] > 0
+        questions = np.append(self.index.column("traits")[docs] & traits.ASKS > 0, False)
+        return shares[at[0]], window, (shares * questions)[at[-1]], table[at[0]] > 0
 
     def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
         if self.vector is None:

@@ -1,8 +1,8 @@
-"""Words → documents: BM25 over integer documents, disposable, exact however it was filled.
+"""The lexical index: from words to documents (integers) by BM25. Disposable, and exact however it was filled.
 
-A query reads the postings of its rare words only and scores what they found exactly, common words included (see
-``segment`` for how documents are kept). Statistics (documents, lengths, document frequencies) are of the living
-documents: adding one by one, removing, and building at once agree.
+A query reads the postings of its rare words only, and scores the documents in them exactly, common words included.
+``segment`` keeps the documents. Statistics (number of documents, lengths, document frequencies) are those of the living
+documents, so that adding one by one, removing, and building at once agree.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from moechat.index.segment import Segment, Tail, frozen_from
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Query = Sequence[str] | Mapping[str, float]
+WeightedTerm = tuple[int, float]
+"""A term's number and its idf times its weight in the query."""
 
 FORMAT = 1
 K1 = 1.2
@@ -33,7 +35,9 @@ POSTINGS_READ = 40_000
 """Postings that one query may read before its remaining, more common words only score what the rarer ones found."""
 
 
-def saturate(counts: NDArray, lengths: NDArray, average_length: float, *, k1: float = K1, b: float = B) -> Floats:
+def saturate(
+    counts: NDArray[Any], lengths: NDArray[Any], average_length: float, *, k1: float = K1, b: float = B
+) -> Floats:
     """BM25's term weight without the idf: (n,) counts with (n,) lengths, or (n, terms) with (n,)."""
     tf = counts.astype(np.float32)
     norm = np.float32(k1 * (1 - b)) + np.float32(k1 * b / max(average_length, 1e-9)) * lengths
@@ -108,8 +112,8 @@ class LexicalIndex:
     def idf(self, tokens: Sequence[str]) -> Floats:
         """How rare each token is, 0 for one that no document has."""
         count = self.count
-        found = np.array([self._terms.get(token, -1) for token in tokens], np.int64)
-        df = np.where(found >= 0, self._df[found], 0).astype(np.float64)
+        terms = np.array([self._terms.get(token, -1) for token in tokens], np.int64)
+        df = np.where(terms >= 0, self._df[terms], 0).astype(np.float64)
         return np.where(df > 0, np.log1p((count - df + 0.5) / (df + 0.5)), 0).astype(np.float32)
 
     @property
@@ -126,32 +130,28 @@ class LexicalIndex:
         """
         names, weights = _weighted(query)
         idf = self.idf(names) * weights
-        known = [(self._terms[names[i]], float(idf[i])) for i in np.argsort(-idf, kind="stable") if idf[i] > 0]
-        read, rest = self._within_budget(known)
-        docs, scores = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-        for segment in self._segments():
-            found, score = self._score_segment(segment, read, rest, limit, allowed)
-            docs.append(found)
-            scores.append(score)
-        found, score = np.concatenate(docs), np.concatenate(scores)
-        order = np.lexsort((-found, -score))[:limit]
-        return found[order], score[order]
+        terms = [(self._terms[names[i]], float(idf[i])) for i in np.argsort(-idf, kind="stable") if idf[i] > 0]
+        read, rest = self._within_budget(terms)
+        hits = [self._score_segment(segment, read, rest, limit, allowed) for segment in self._segments()]
+        docs = np.concatenate([np.zeros(0, np.int64), *(docs for docs, _ in hits)])
+        scores = np.concatenate([np.zeros(0, np.float32), *(scores for _, scores in hits)])
+        order = np.lexsort((-docs, -scores))[:limit]
+        return docs[order], scores[order]
 
     def counts(self, docs: Ints, tokens: Sequence[str]) -> tuple[Floats, Floats]:
         """How often each token stands in each document, (documents, tokens), and the lengths; zeros if unknown."""
-        known = [self._terms.get(token, -1) for token in tokens]
         table = np.zeros((len(docs), len(tokens)), np.float32)
         lengths = np.zeros(len(docs), np.float32)
         column = np.full(len(self._names) + 1, -1, np.int16)
-        for place, term in enumerate(known):
-            if term >= 0:
-                column[term] = place
+        for place, token in enumerate(tokens):
+            if token in self._terms:
+                column[self._terms[token]] = place
         for segment in self._segments():
             places = segment.places(docs)
             rows = np.flatnonzero(places >= 0)
             at, terms, tallies = segment.flat(places[rows])
-            wanted = np.flatnonzero(column[terms] >= 0)
-            table[rows[at[wanted]], column[terms[wanted]]] = tallies[wanted]
+            counted = np.flatnonzero(column[terms] >= 0)
+            table[rows[at[counted]], column[terms[counted]]] = tallies[counted]
             lengths[rows] = segment.lengths[places[rows]]
         return table, lengths
 
@@ -209,8 +209,8 @@ class LexicalIndex:
         self._tail = Tail()
         if self.folder is not None:  # another process may have files of a later generation open
             with suppress(OSError, ValueError, KeyError, TypeError):
-                told = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
-                self._generation = max(self._generation, int(told["generation"]))
+                manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+                self._generation = max(self._generation, int(manifest["generation"]))
 
     def refresh(self) -> None:
         """Read what another process has written since; what was added here and not flushed is given up."""
@@ -251,37 +251,43 @@ class LexicalIndex:
                 self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
         return term
 
-    def _within_budget(self, known: list[tuple[int, float]]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    def _within_budget(self, terms: list[WeightedTerm]) -> tuple[list[WeightedTerm], list[WeightedTerm]]:
+        """The terms whose postings are read, and the rest, which only score what those found."""
         spent = 0
-        for place, (term, _) in enumerate(known):
+        for place, (term, _) in enumerate(terms):
             spent += int(self._df[term])
             if spent > self.postings_read and place:
-                return known[:place], known[place:]
-        return known, []
+                return terms[:place], terms[place:]
+        return terms, []
 
     def _score_segment(
-        self, segment: Segment | Tail, read: list, rest: list, limit: int, allowed: NDArray[np.bool_] | None
+        self,
+        segment: Segment | Tail,
+        read: list[WeightedTerm],
+        rest: list[WeightedTerm],
+        limit: int,
+        allowed: NDArray[np.bool_] | None,
     ) -> tuple[Ints, Floats]:
         score, all_lengths = np.zeros(segment.size, np.float32), segment.lengths
         for term, idf in read:
             places, counts = segment.postings(term)
             score[places] += idf * saturate(counts, all_lengths[places], self.average_length)
-        found = np.flatnonzero((score > 0) & ~segment.dead)
+        hits = np.flatnonzero((score > 0) & ~segment.dead)
         if allowed is not None:
-            docs = segment.docs[found]
-            found = found[(docs < len(allowed)) & allowed[np.minimum(docs, len(allowed) - 1)]]
-        if len(found) > 3 * limit:
-            found = found[np.argpartition(-score[found], 3 * limit)[: 3 * limit]]
-        if rest and len(found):
-            docs = segment.docs[found]
+            docs = segment.docs[hits]
+            hits = hits[(docs < len(allowed)) & allowed[np.minimum(docs, len(allowed) - 1)]]
+        if len(hits) > 3 * limit:
+            hits = hits[np.argpartition(-score[hits], 3 * limit)[: 3 * limit]]
+        if rest and len(hits):
+            docs = segment.docs[hits]
             table, lengths = self.counts(docs, [self._names[term] for term, _ in rest])
             extra = saturate(table, lengths, self.average_length) @ np.array([idf for _, idf in rest], np.float32)
-            score[found] += extra
-        if len(found) > limit:
-            found = found[np.argpartition(-score[found], limit)[:limit]] if limit else found[:0]
-        return segment.docs[found], score[found]
+            score[hits] += extra
+        if len(hits) > limit:
+            hits = hits[np.argpartition(-score[hits], limit)[:limit]] if limit else hits[:0]
+        return segment.docs[hits], score[hits]
 
-    def _load(self, manifest: dict) -> None:
+    def _load(self, manifest: dict[str, Any]) -> None:
         assert self.folder is not None
         generation, count = int(manifest["generation"]), int(manifest["terms"])
         names = (self.folder / f"terms-{generation}.txt").read_text(encoding="utf-8").split("\n")[:-1][:count]
@@ -298,7 +304,7 @@ class LexicalIndex:
         self._length, self._frozen = int(manifest["length"]), segments
         self._generation, self.stale = generation, False
 
-    def _sweep(self, manifest: dict) -> None:
+    def _sweep(self, manifest: dict[str, Any]) -> None:
         """Delete what the manifest no longer names (another process may hold it mapped, which is harmless)."""
         assert self.folder is not None
         number = self._generation

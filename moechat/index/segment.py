@@ -1,8 +1,8 @@
-"""Documents of the words' index: frozen ones as memory-mapped arrays, and those that came since in memory.
+"""Segments of the lexical index: frozen documents as memory-mapped arrays, and a tail of newer ones in memory.
 
-Each keeps its documents twice, as postings (term → places) to find them and as forward lists (place → terms) to score
-them. A place is where a document stands in its segment. A removed document is marked dead and leaves with the next
-merge; its number may be used again in another segment.
+A segment keeps its documents twice: as postings (term → places) to find them, and as forward lists (place → terms) to
+score them. A place is where a document stands in its segment. A removed document is marked dead and leaves with the next
+merge. Its number may be used again in another segment.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
+TermCounts = tuple[NDArray[np.int32], NDArray[np.uint8]]
+"""Terms (or places) and how often each counts, as parallel arrays."""
 
 
 class Segment:
@@ -24,13 +26,20 @@ class Segment:
 
     PARTS = ("docs", "lengths", "terms", "starts", "places", "place_counts", "doc_starts", "doc_terms", "doc_counts")
 
-    def __init__(self, arrays: Mapping[str, NDArray], dead: NDArray[np.bool_], name: str = "") -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], dead: NDArray[np.bool_], name: str = "") -> None:
+        self.arrays = arrays
         self.docs, self.lengths, self.terms = arrays["docs"], arrays["lengths"], arrays["terms"]
         self.starts, self._places, self._place_counts = arrays["starts"], arrays["places"], arrays["place_counts"]
-        self.doc_starts, self.doc_terms = arrays["doc_starts"], arrays["doc_terms"]
-        self.doc_counts = arrays["doc_counts"]
-        self.dead, self.living, self.name = dead, int(len(dead) - dead.sum()), name
-        self.arrays, self.dead_file, self._dead_changed = arrays, "", True
+        self.doc_starts, self.doc_terms, self.doc_counts = (
+            arrays["doc_starts"],
+            arrays["doc_terms"],
+            arrays["doc_counts"],
+        )
+        self.name = name
+        self.dead = dead
+        self.living = int(len(dead) - dead.sum())
+        self.dead_file = ""
+        self._dead_changed = True
         if not len(self.docs) == len(self.lengths) == len(dead) == len(self.doc_starts) - 1:
             raise ValueError(f"segment {name}: its parts do not fit together")
         if len(self.starts) != len(self.terms) + 1 or len(self.doc_terms) != len(self.doc_counts):
@@ -71,11 +80,11 @@ class Segment:
         missing = (self.docs[places] != docs) | self.dead[places] if len(self.docs) else np.ones(len(docs), bool)
         return np.where(missing, -1, places)
 
-    def document(self, place: int) -> tuple[NDArray, NDArray]:
+    def document(self, place: int) -> TermCounts:
         start, end = int(self.doc_starts[place]), int(self.doc_starts[place + 1])
         return self.doc_terms[start:end], self.doc_counts[start:end]
 
-    def postings(self, term: int) -> tuple[NDArray, NDArray]:
+    def postings(self, term: int) -> TermCounts:
         at = int(np.searchsorted(self.terms, np.int32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return self._places[:0], self._place_counts[:0]
@@ -83,11 +92,12 @@ class Segment:
         return self._places[start:end], self._place_counts[start:end]
 
     def kill(self, place: int) -> None:
-        self.dead[place], self._dead_changed = True, True
+        self.dead[place] = True
+        self._dead_changed = True
         self.living -= 1
 
-    def flat(self, places: Ints) -> tuple[Ints, NDArray, NDArray]:
-        """The forward lists of documents, laid end to end: (index into places, term, count)."""
+    def flat(self, places: Ints) -> tuple[Ints, NDArray[np.int32], NDArray[np.uint8]]:
+        """The forward lists of documents, end to end, as three arrays: index into ``places``, term, count."""
         starts = np.asarray(self.doc_starts[places], np.int64)
         sizes = np.asarray(self.doc_starts[places + 1], np.int64) - starts
         rows = np.repeat(np.arange(len(places)), sizes)
@@ -99,13 +109,15 @@ class Tail:
     """Documents not frozen yet, in the order they came."""
 
     def __init__(self) -> None:
-        self._docs, self._lengths, self._dead = array("q"), array("f"), bytearray()
+        self._docs = array("q")
+        self._lengths = array("f")
+        self._dead = bytearray()
         self._at: dict[int, int] = {}
-        self._forward: list[tuple[NDArray, NDArray]] = []
-        self._postings: dict[int, tuple[array, array]] = {}
+        self._forward: list[TermCounts] = []
+        self._postings: dict[int, tuple[array[int], array[int]]] = {}
         self.living = 0
 
-    def append(self, doc: int, terms: NDArray, counts: NDArray) -> None:
+    def append(self, doc: int, terms: NDArray[np.int32], counts: NDArray[np.uint8]) -> None:
         place = self._at[doc] = len(self._docs)
         self._docs.append(doc)
         self._lengths.append(float(counts.sum(dtype=np.int64)))
@@ -139,10 +151,10 @@ class Tail:
     def places(self, docs: Ints) -> Ints:
         return np.array([self._at.get(doc, -1) for doc in docs.tolist()], np.int64)
 
-    def document(self, place: int) -> tuple[NDArray, NDArray]:
+    def document(self, place: int) -> TermCounts:
         return self._forward[place]
 
-    def postings(self, term: int) -> tuple[NDArray, NDArray]:
+    def postings(self, term: int) -> TermCounts:
         places, counts = self._postings.get(term, ((), ()))
         return np.array(places, np.int32), np.array(counts, np.uint8)
 
@@ -151,7 +163,7 @@ class Tail:
         del self._at[self._docs[place]]
         self.living -= 1
 
-    def flat(self, places: Ints) -> tuple[Ints, NDArray, NDArray]:
+    def flat(self, places: Ints) -> tuple[Ints, NDArray[np.int32], NDArray[np.uint8]]:
         lists = [self._forward[place] for place in places.tolist()]
         rows = np.repeat(np.arange(len(lists)), [len(terms) for terms, _ in lists])
         terms = np.concatenate([np.zeros(0, np.int32), *(terms for terms, _ in lists)])

@@ -1,10 +1,12 @@
-"""The time index: sorted times and bisect. Knows numbers only; a key is whatever the owner of the index counts by."""
+"""Indexes from times to keys: by moment, by span, by local date. A key is whatever the owner of the index counts by."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from datetime import date
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +37,8 @@ class TimeIndex:
 
     def between(self, start: float, end: float) -> NDArray[np.int64]:
         """Keys with start ≤ moment ≤ end, in order of time (seed 003, golden ``range_search``)."""
-        found = self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
-        return np.frombuffer(found, dtype=np.int64)
+        keys = self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
+        return np.frombuffer(keys, dtype=np.int64)
 
     def keys(self) -> list[int]:
         """All keys, in order of time."""
@@ -61,3 +63,49 @@ class SpanIndex:
         low = bisect_left(self._starts, start - min(self._longest, widest))
         high = bisect_right(self._starts, end)
         return [key for s, e, key in self._items[low:high] if e >= start and e - s <= widest]
+
+
+class DateIndex:
+    """Keys by local date (the calendar of seed 002), each once a day, in the order of recording. Not locked."""
+
+    def __init__(self) -> None:
+        self._days: dict[date, array[int]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._days.values()))
+
+    def record(self, key: int, day: date) -> None:
+        keys = self._days.setdefault(day, array("q"))
+        if key not in keys:
+            keys.append(key)
+
+    def remove(self, keys: Collection[int]) -> None:
+        """Take keys out of every day."""
+        gone = set(keys)
+        for day, of_day in list(self._days.items()):
+            if not gone.isdisjoint(of_day):
+                self._days[day] = array("q", (key for key in of_day if key not in gone))
+                if not self._days[day]:
+                    del self._days[day]
+
+    def find(self, day: date) -> list[int]:
+        return list(self._days.get(day, ()))
+
+    def keys(self, day: date) -> NDArray[np.int64]:
+        """The same as an array."""
+        return np.array(self._days.get(day, ()), np.int64)
+
+    def days(self) -> list[date]:
+        return sorted(self._days)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The index as one array of (key, proleptic ordinal of the day), for ``np.savez``."""
+        pairs = [(key, day.toordinal()) for day, keys in self._days.items() for key in keys]
+        return {"days": np.array(pairs, np.int64).reshape(-1, 2)}
+
+    @classmethod
+    def of_columns(cls, columns: dict[str, NDArray[Any]]) -> DateIndex:
+        index = cls()
+        for key, ordinal in columns["days"].tolist():
+            index._days.setdefault(date.fromordinal(ordinal), array("q")).append(key)
+        return index

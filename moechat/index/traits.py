@@ -1,4 +1,4 @@
-"""What a text asks for and what it tells, by its form alone: names, questions, times; and what to search by.
+"""What a text asks for and what it tells, read from its form alone: names, questions, times.
 
 Patterns are Chinese and English. A wrong guess costs little: each is one small part of a score.
 """
@@ -47,16 +47,16 @@ _PERSON = re.compile(
 
 def without_names(text: str, names: Iterable[str]) -> str:
     """``text`` without ``names``: English keeps its grammar by "they", Chinese does without."""
-    known = sorted(filter(_is_name, names), key=len, reverse=True)
-    if not known:
+    longest_first = sorted(filter(_is_name, names), key=len, reverse=True)
+    if not longest_first:
         return text
     instead = "" if re.search(r"[\u4e00-\u9fff]", text) else "they"
-    rest = re.sub("|".join(_name_pattern(name) for name in known), instead, text, flags=re.IGNORECASE).strip()
+    rest = re.sub("|".join(_name_pattern(name) for name in longest_first), instead, text, flags=re.IGNORECASE).strip()
     return rest if re.sub(r"\W", "", rest) not in ("", instead) else text
 
 
 def names(text: str, name: str) -> bool:
-    """Whether ``text`` names the one who is called so."""
+    """Whether ``text`` calls somebody by this name."""
     return _is_name(name) and re.search(_name_pattern(name.casefold()), text.casefold()) is not None
 
 
@@ -101,7 +101,7 @@ def of(text: str) -> int:
 
 def asking(text: str) -> float:
     """How far a text is a question, 0..1: two thirds for the share of it that asks, one third for ending so."""
-    said = _CAPTION.sub("", text)
-    sentences = _SENTENCE.findall(said)
-    share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(said), 1)
-    return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(said)) / 3
+    body = _CAPTION.sub("", text)
+    sentences = _SENTENCE.findall(body)
+    share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(body), 1)
+    return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(body)) / 3

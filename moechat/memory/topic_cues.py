@@ -64,15 +64,15 @@ class Names:
         for name, hit in found.items():
             covered = sum(map(len, hit)) / sum(map(len, self._cut[name]))
             if covered >= COVERED:
-                led += [Led(path, covered, tuple(sorted(hit))) for path in tree.named(name)[:MOST_CUES]]
+                led += [Led(path, covered, tuple(sorted(hit))) for path in tree.topics.named(name)[:MOST_CUES]]
         return led
 
     def follow(self, tree: TopicIndex) -> None:
         """Cut names that are new into words."""
-        if self._version == tree.version:
+        if self._version == tree.topics.version:
             return
-        self._version = tree.version
-        self._cut = {name: self._cut.get(name) or _cut(name) for name in tree.names()}
+        self._version = tree.topics.version
+        self._cut = {name: self._cut.get(name) or _cut(name) for name in tree.topics.names()}
         self._by_word = {}
         for name, cut in self._cut.items():
             for word in cut:
@@ -102,9 +102,9 @@ class Leads:
         vector, floors, table = cue.vector, self._dense.thresholds, self._dense.table(TABLE)
         if vector is None or floors is None or table is None:
             return []
-        key = (tree.version, table)
+        key = (tree.topics.version, table)
         if self._placed is None or self._placed[0] != key:
-            paths = list(tree)
+            paths = list(tree.topics)
             places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
             having = np.flatnonzero(places >= 0)
             self._placed = (key, [paths[i] for i in having], places[having])
@@ -162,7 +162,7 @@ def surest(ways: Sequence[Led]) -> list[Led]:
 
 def by_table(tree: TopicIndex, cue: Cue, moves: Moves = ()) -> list[Led]:
     """Topics that the table of everyday domains would choose for the message, as far as they are there."""
-    paths = (tree.nearest(moved(path, moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
+    paths = (tree.topics.nearest(moved(path, moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
     return [Led(path, BY_TABLE) for path in paths if path]
 
 

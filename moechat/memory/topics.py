@@ -23,9 +23,9 @@ from moechat.ai import topic_model
 from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError, NotFound
-from moechat.index import topic
-from moechat.index.date import DateIndex
+from moechat.index import topic, topic_file
 from moechat.index.dense import Dense, Space
+from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
@@ -144,7 +144,7 @@ class Topics:
 
     def _restore(self) -> None:
         """Begin with the indexes as they were last written, if they belong to this cache and this zone."""
-        kept = topic.load(self._file)
+        kept = topic_file.load(self._file)
         if kept is None or (kept[2].get("identity"), kept[2].get("zone")) != (self._identity, str(self._store.zone)):
             return
         self._tree, self._dates, about = kept
@@ -171,7 +171,7 @@ class Topics:
                 "identity": self._identity, "generation": str(self._generation), "zone": str(self._store.zone),
                 "moves": json.dumps(self._moves),
             }  # fmt: skip
-            topic.save(self._file, self._tree, self._dates, about)
+            topic_file.save(self._file, self._tree, self._dates, about)
             self._unsaved = 0
             self._follow_author()
 
@@ -295,7 +295,7 @@ class Topics:
             return self._leads.of(self._tree, self._moves, cue, self._seen(now).view)
 
     def _given(self, given: Cues) -> list[Led]:
-        paths = (self._tree.nearest(moved(path, self._moves)) for path in given.topics)
+        paths = (self._tree.topics.nearest(moved(path, self._moves)) for path in given.topics)
         return [Led(path, 1.0) for path in dict.fromkeys(paths) if path]
 
     def _of_days(self, days: Collection[date], mask: Mask) -> set[int]:
@@ -340,14 +340,14 @@ class Topics:
 
     def _every(self) -> list[str]:
         with self._lock:
-            return list(self._tree)
+            return list(self._tree.topics)
 
     # ---- looking
 
     def named(self, word: str) -> Sequence[str]:
         """The topics whose last segment is this word, the most used first (for ``topic_rules.path_for``)."""
         with self._lock:
-            return self._tree.named(word)
+            return self._tree.topics.named(word)
 
     def tree_text(self, limit: int) -> str:
         """The topics for an extraction prompt, one path a line, within ``limit`` tokens: the most and most lately used, each
@@ -413,7 +413,7 @@ class Topics:
     def merge(self, path: str, into: str) -> str:
         """Put all slices and topics of one topic into another that is there. Errors as ``move``."""
         self.sync()
-        if self._tree.nearest(into, exact=True) is None:
+        if self._tree.topics.nearest(into, exact=True) is None:
             raise NotFound(f"there is no topic {topic_path(into)!r}")
         return self.move(path, into)
 

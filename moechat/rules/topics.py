@@ -20,7 +20,7 @@ from moechat.rules.topic_table import EN, ZH
 
 
 class Named(Protocol):
-    """The topics there are; an ``index.topic.TopicIndex`` is one."""
+    """The topics there are; an ``index.topic_tree.TopicTree`` is one."""
 
     def named(self, word: str) -> Sequence[str]:
         """The paths whose last segment is this word, the most used first; case does not count."""

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moechat.errors import NotFound
-from moechat.index.date import DateIndex
-from moechat.index.topic import TopicIndex, load, save
+from moechat.index.time import DateIndex
+from moechat.index.topic import TopicIndex
+from moechat.index.topic_file import columns_of, index_of, load, save
 from moechat.model import ActivationProfile
 from moechat.rules.activation import corrected, is_within, moved, parts, profile_of, recency, score, topic_path
 
@@ -108,7 +109,7 @@ def test_scenarios(partner: dict, name: str) -> None:
     index, names = built(scenario["bindings"])
     for path, expected in scenario["queries"].items():
         if expected is None:
-            assert index.nearest(path) is None
+            assert index.topics.nearest(path) is None
         assert [names[found.key] for found in index.collect(path, NOW)] == (expected or [])
     if "tree" in scenario:
         assert index.tree() == scenario["tree"]
@@ -130,7 +131,7 @@ def test_a_slice_bound_again_keeps_one_binding(partner: dict) -> None:
 def test_an_unknown_path_is_answered_by_its_nearest_ancestor() -> None:
     index = TopicIndex()
     index.record(1, "food->hotpot", NOW)
-    assert index.nearest("food->hotpot->tripe->spicy") == "food->hotpot"
+    assert index.topics.nearest("food->hotpot->tripe->spicy") == "food->hotpot"
     assert [found.key for found in index.collect("food->hotpot->tripe", NOW)] == [1]
     assert index.collect("food->hotpot->tripe", NOW, exact=True) == []
     assert index.collect("sports", NOW) == []
@@ -185,7 +186,7 @@ def test_a_topic_that_only_its_own_slice_named_takes_that_slice() -> None:
     index.record(2, "c", NOW - HOUR, ["a"])
     index.move("c", "a")
     assert index.tree() == ["a [root] {slices: 2}"]
-    assert TopicIndex.of_columns(index.columns()).bindings() == index.bindings()
+    assert index_of(columns_of(index)).bindings() == index.bindings()
 
 
 def test_a_topic_cannot_move_below_itself_or_from_nowhere() -> None:
@@ -310,7 +311,7 @@ def test_rebuilt_restored_and_slow_equal_incremental(steps: list[tuple]) -> None
     rebuilt = TopicIndex()
     for binding in index.bindings():
         rebuilt.record(binding.key, binding.path, binding.t, binding.related, binding.profile)
-    restored = TopicIndex.of_columns(index.columns())
+    restored = index_of(columns_of(index))
     assert set(index.paths()) == plain.paths()
     assert len(index) == len(plain.bound)
     for other in (rebuilt, restored):
@@ -327,7 +328,7 @@ def test_rebuilt_restored_and_slow_equal_incremental(steps: list[tuple]) -> None
 @given(st.lists(STEP, max_size=12), st.lists(STEP, max_size=12))
 def test_a_restored_index_goes_on_like_the_one_it_was_made_from(before: list[tuple], after: list[tuple]) -> None:
     index, _ = told(before)
-    restored = TopicIndex.of_columns(index.columns())
+    restored = index_of(columns_of(index))
     for op, *values in after:
         for one in (index, restored):
             if op == "record":

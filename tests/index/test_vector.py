@@ -189,7 +189,8 @@ def test_a_row_caught_between_key_and_vector_is_missing(tmp_path):
 WRITER = """
 import sys, numpy as np
 from pathlib import Path
-from moechat.index.vector import VectorTable, text_key
+from moechat.index.vector import VectorTable
+from moechat.index.vector_keys import text_key
 table = VectorTable(Path(sys.argv[1]), 256)
 for turn in range(10**9):
     rows = (np.arange(40) * 7 + turn) % 3000

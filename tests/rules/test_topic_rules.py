@@ -7,6 +7,7 @@ import time
 import pytest
 
 from moechat.index.topic import TopicIndex
+from moechat.index.topic_tree import TopicTree
 from moechat.model import Event
 from moechat.rules.activation import topic_path
 from moechat.rules.topics import EVERYDAY, path_for, paths_in
@@ -16,11 +17,11 @@ def event(text: str, object_: str = "", *keywords: str) -> Event:
     return Event(text, ("e1",), object=object_, keywords=keywords)
 
 
-def tree(*paths: str) -> TopicIndex:
+def tree(*paths: str) -> TopicTree:
     index = TopicIndex()
     for key, path in enumerate(paths):
         index.record(key, path, 0.0)
-    return index
+    return index.topics
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def tree(*paths: str) -> TopicIndex:
     ],
 )
 def test_an_everyday_event_gets_a_shallow_path(text: str, path: str) -> None:
-    assert path_for(event(text), TopicIndex()) == path
+    assert path_for(event(text), TopicTree()) == path
     assert path_for(event(text)) == path
     assert topic_path(path) == path
 
@@ -67,10 +68,8 @@ def test_an_existing_topic_is_reused() -> None:
 
 
 def test_the_tables_own_place_is_kept_where_it_is_there_already() -> None:
-    topics = tree("饮食->火锅", "朋友->火锅", "朋友->火锅")
-    topics.record(9, "朋友->火锅", 0.0)
-    topics.record(10, "饮食->火锅", 0.0)
-    topics.record(11, "饮食->火锅", 0.0)
+    friends, meals = "朋友->火锅", "饮食->火锅"
+    topics = tree(meals, friends, friends, friends, meals, meals)
     assert path_for(event("用户吃了火锅", "火锅"), topics) == "饮食->火锅"
 
 

@@ -167,7 +167,7 @@ class MemoryRecallProfileExtractor:
     def _by_rules(self, slice_: MemorySlice, messages: Sequence[Message]) -> Event:
         said = " ".join(message.content for message in messages if message.role == "user") or slice_.summary
         event = Event(said, (slice_.id,))
-        path = topic_rules.path_for(event, self._runtime.topics.tree)
+        path = topic_rules.path_for(event, self._runtime.topics.tree.topics)
         others = [one for one in topic_rules.paths_in(said) if one.partition("->")[0] != path.partition("->")[0]]
         return Event(said, (slice_.id,), topic=path, related=tuple(others[:MOST_RELATED]))
 

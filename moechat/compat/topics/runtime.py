@@ -13,7 +13,7 @@ from typing import Any, Literal
 from moechat.ai import topic_model
 from moechat.clock import Clock, SystemClock
 from moechat.errors import DataError
-from moechat.index.date import DateIndex
+from moechat.index.time import DateIndex
 from moechat.index.topic import LIMIT, TopicIndex
 from moechat.model import ActivationProfile, Message
 from moechat.rules import activation
