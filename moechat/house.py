@@ -24,6 +24,7 @@ from moechat.model import Embedder
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
+from moechat.settings.home import read_only
 from moechat.store.formats import local
 
 WARM_S = 20.0
@@ -34,7 +35,7 @@ class House:
     """``data`` and ``config`` are made from the packaged defaults where they are not there.
 
     ``model`` and ``embedder`` stand in for those of the configuration (tests, demos). ``now`` holds the clock (``--now``).
-    ``looks``: nothing settles, is understood or leaves the context by itself.
+    ``looks``: nothing settles, is understood or leaves the context by itself, and neither folder nor settings are made.
     """
 
     def __init__(
@@ -48,9 +49,14 @@ class House:
         embedder: Embedder | None = None,
         looks: bool = False,
     ) -> None:
-        ensure(data, config_path)
+        self._open_until_closed = contextlib.ExitStack()
+        settings_path = config_path
+        if looks:
+            data, settings_path = self._open_until_closed.enter_context(read_only(data, config_path))
+        else:
+            ensure(data, config_path)
         self.data, self.config_path = data.resolve(), config_path
-        self.config = settings.load(config_path)
+        self.config = settings.load(settings_path)
         zone = self.config.time.tzinfo
         if now is not None:
             try:
@@ -198,6 +204,7 @@ class House:
         with self._lock:
             agents, self._agents = list(self._agents.values()), {}
         with contextlib.ExitStack() as last:  # one that fails keeps no other open
+            last.callback(self._open_until_closed.close)
             last.callback(self._pool.shutdown, cancel_futures=True)
             for agent in agents:
                 last.callback(agent.close)

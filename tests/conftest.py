@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,15 @@ ROOT = Path(__file__).resolve().parents[1]
 # A busy machine is no fault: an example may take as long as it takes.
 properties.register_profile("moechat", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 properties.load_profile("moechat")
+_numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own data folder, which is not there yet: no test writes into the developer's."""
+    folder = tmp_path_factory.getbasetemp() / f"own{next(_numbers)}"
+    monkeypatch.setenv("MOECHAT_DATA", str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from moechat.cli import importing as cli_import
 from moechat.cli import memories as cli_memories
 from moechat.cli import official as cli_official
 from moechat.errors import MoeChatError
+from moechat.settings.home import find_home
 
 if TYPE_CHECKING:
     from moechat.house import House
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the terminal
             stream.reconfigure(encoding="utf-8", errors="replace")
     args = parser().parse_args(argv)
+    home = find_home(args.data, args.config)
+    args.data, args.config, args.home_notice = home.data, home.config, home.notice
     level = (
         logging.WARNING if args.command in ("web", "serve") else logging.ERROR
     )  # the others tell their problems themselves
@@ -122,11 +125,9 @@ def _command(
 ) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=told, description=told)
     command.set_defaults(run=run)
+    command.add_argument("--data", type=Path, metavar="DIR", help="the data folder (default: data, or your own folder)")
     command.add_argument(
-        "--data", type=Path, default=Path("data"), metavar="DIR", help="the data folder (default: data)"
-    )
-    command.add_argument(
-        "--config", type=Path, default=Path("config.yaml"), metavar="FILE", help="the settings (default: config.yaml)"
+        "--config", type=Path, metavar="FILE", help="the settings (default: config.yaml, or that of your own folder)"
     )
     if talk:
         command.add_argument("-c", "--character", help="whose memory (default: the configured character)")
@@ -148,7 +149,7 @@ def _house(args: argparse.Namespace, *, looks: bool = False) -> House:
     from moechat.house import House
 
     house = House(args.data, args.config, now=getattr(args, "now", None), looks=looks)
-    _warn(house.config.notices)
+    _warn([*([args.home_notice] if args.home_notice else []), *house.config.notices])
     return house
 
 

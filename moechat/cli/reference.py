@@ -17,10 +17,13 @@ HEAD = """\
 Written by `make docs` from `moechat/cli.py`; do not edit.
 
 `moechat` 与 `python -m moechat` 相同；`python app.py` 就是 `moechat web`。
-当前文件夹里没有 `data` 和 `config.yaml` 时，会从自带的默认内容复制一份。
+当前文件夹里有 `data` 或 `config.yaml` 时使用当前文件夹，否则使用你自己的数据文件夹（`MOECHAT_DATA` 可另指一个），
+并说明用的是哪个。
+写入的命令会把自带的默认内容复制到缺少的地方；只读的命令什么也不创建。
 
-`moechat` is the same as `python -m moechat`, and `python app.py` is `moechat web`. Where the current folder has no `data`
-and no `config.yaml`, the defaults that ship with MoeChat are copied there on first use.
+`moechat` is the same as `python -m moechat`, and `python app.py` is `moechat web`. Where the current folder has
+`data` or `config.yaml`, it is used; elsewhere your own data folder is (`MOECHAT_DATA` names another), and the command says
+which. A command that writes copies the defaults that ship with MoeChat where there are none; one that reads creates nothing.
 
 Exit status 0: done; 1: what was asked for failed; 2: wrong use. Problems are told on standard error, one line each.
 """

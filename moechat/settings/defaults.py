@@ -32,14 +32,19 @@ def ensure(data: Path, config: Path) -> list[Path]:
 
     Nothing that exists is touched: a user who deleted a sample does not get it back.
     """
-    source, made = defaults_folder(), []
+    made = []
     if not config.exists():
         config.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / "config.yaml", config)
+        shutil.copyfile(defaults_folder() / "config.yaml", config)
         made.append(config)
-    agents = data / "agents"
-    if not agents.exists():
-        for name in SAMPLES:
-            shutil.copytree(source / "data" / "agents" / name, agents / name, ignore=_GROWN)
-        made.append(agents)
+    if not (data / "agents").exists():
+        copy_samples(data)
+        made.append(data / "agents")
     return made
+
+
+def copy_samples(data: Path) -> None:
+    """The sample characters as they ship, into ``data``/agents."""
+    for name in SAMPLES:
+        source = defaults_folder() / "data" / "agents" / name
+        shutil.copytree(source, data / "agents" / name, ignore=_GROWN)

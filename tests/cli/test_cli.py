@@ -280,10 +280,10 @@ def test_a_closed_pipe_ends_the_program(home: Home, root: Path) -> None:
 
 def test_the_first_run_brings_its_own_data_and_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, config = tmp_path / "d", tmp_path / "c.yaml"
-    assert main(["log", "list", "--data", str(data), "--config", str(config)]) == 0
+    assert main(["say", "你好", "--data", str(data), "--config", str(config)]) == 0
     assert config.exists()
     assert len(list((data / "agents").iterdir())) == 3
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
 
 
 def test_a_character_is_chosen_by_name(moechat: Shell) -> None:
