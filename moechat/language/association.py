@@ -1,8 +1,8 @@
 """Word association (seed 004, section 十一): a few words of a talk become the many under which a memory may be filed.
 
 A source is any object with ``associations(word)``; it may have a ``generation``, which changes when its answers do. Ours
-are tables (the character's own, the shipped one), words told together (``memory.association``), neighbours of the
-memory's keywords, and an installed lexicon (``language.wordnet``). A resource of one's own takes three lines:
+are tables (the character's own, the shipped one) and words told together (``memory.association``). A resource of one's
+own takes three lines:
 
     class Thesaurus:
         def associations(self, word):
@@ -15,12 +15,10 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
-
-import numpy as np
 
 from moechat.errors import DataError
 from moechat.language import words
@@ -28,7 +26,6 @@ from moechat.store import yaml_file
 
 Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12 (at once)
 Strategy = Literal["first", "second"]
-Embed = Callable[[Sequence[str]], "np.ndarray | None"]
 
 LEVELS = 12
 COUNT = 100  # expanded words, unless asked otherwise; the seed: 100–500
@@ -37,10 +34,6 @@ PIECES = 4  # that a known word may have been cut into
 AGAIN = 2  # levels that a word gains each time it comes up again (strategy ``second``)
 BACK = 2  # levels that an association is weaker from its end
 CACHED = 4096  # words whose associations are kept
-FAR = 2.5  # standard deviations above the mean cosine from which a keyword is a neighbour: level 1
-NEAR = 8.0  # at which it is level 12
-NEIGHBOURS = 12  # per word
-NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
 class Source(Protocol):
@@ -251,72 +244,3 @@ def _backwards(entries: Mapping[str, Sequence[Association]]) -> Mapping[str, Seq
 def shipped() -> Table:
     """MoeChat's own small table, in both languages."""
     return Table(Path(__file__).with_name("associations.tsv"), both_ways=True)
-
-
-class Neighbours:
-    """The memory's own keywords nearest to a word, by the embedding model.
-
-    ``embed`` gives (n, dim) unit vectors of keywords, None where no model serves; ``ask`` those of words that are asked for
-    and are no keywords (``embed`` unless given). How near is told by how far the cosine stands out among all the keywords, in
-    standard deviations: bare cosines mean something else in every model.
-    """
-
-    generation = 0
-
-    def __init__(self, embed: Embed, ask: Embed | None = None, *, limit: int = 5_000) -> None:
-        self._embed, self._ask, self._limit = embed, ask or embed, limit
-        self._space: object = None
-        self._known: tuple[Mapping[str, int], np.ndarray] = {}, NO_VECTORS
-        self._asked: OrderedDict[str, np.ndarray] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def follow(self, keywords: Iterable[str], space: object = None) -> None:
-        """Take over the keywords, the newest ``limit`` of them; only new ones are embedded. ``space`` is what the vectors belong
-        to (the model's fingerprint): in another one all are."""
-        wanted = list(dict.fromkeys(map(words.fold, keywords)))[-self._limit :]
-        rows, vectors = self._known if space == self._space else ({}, NO_VECTORS)
-        if wanted == list(rows):
-            return
-        new = [word for word in wanted if word not in rows]
-        made: Sequence[np.ndarray] | np.ndarray | None = self._embed(new) if new else []
-        if made is None:
-            return
-        by_word = {word: vectors[row] for word, row in rows.items()} | dict(zip(new, made, strict=True))
-        kept = np.array([by_word[word] for word in wanted], dtype=np.float32) if wanted else NO_VECTORS
-        with self._lock:
-            if space != self._space:
-                self._asked.clear()
-            self._space, self._known = space, ({word: row for row, word in enumerate(wanted)}, kept)
-            self.generation += 1
-
-    def associations(self, word: str) -> Sequence[Association]:
-        word = words.fold(word)
-        rows, vectors = self._known
-        if len(rows) < NEIGHBOURS:
-            return []
-        row = rows.get(word)
-        asked = vectors[row] if row is not None else self._vector(word)
-        if asked is None or len(asked) != vectors.shape[1]:
-            return []
-        near = np.einsum("ij,j->i", vectors, asked)  # in this thread: a second one waits on a busy machine
-        standing = (near - near.mean()) / max(float(near.std()), 1e-6)
-        order = [int(i) for i in np.argsort(-standing, kind="stable")[: NEIGHBOURS + 1] if i != row][:NEIGHBOURS]
-        levels = np.rint(1 + (standing[order] - FAR) * (LEVELS - 1) / (NEAR - FAR)).clip(1, LEVELS)
-        keywords = list(rows)
-        return [(keywords[i], int(level)) for i, level in zip(order, levels, strict=True) if standing[i] >= FAR]
-
-    def _vector(self, word: str) -> np.ndarray | None:
-        with self._lock:
-            if word in self._asked:
-                self._asked.move_to_end(word)
-                return self._asked[word]
-            space = self._space
-        made = self._ask([word])
-        if made is None:
-            return None
-        with self._lock:
-            if space == self._space:
-                self._asked[word] = made[0]
-                if len(self._asked) > CACHED:
-                    self._asked.popitem(last=False)
-        return made[0]

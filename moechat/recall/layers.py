@@ -16,8 +16,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, embed_cached
-from moechat.language.association import Associations, Source, Table, shipped
-from moechat.language.wordnet import WordNet
+from moechat.language.association import Associations, Table, shipped
 from moechat.memory import association
 from moechat.memory.association import Cooccurrence
 from moechat.memory.core import CoreMemory
@@ -66,7 +65,8 @@ class Layers:
         self.core = CoreMemory(store, dense, self.official.facts)
         self.together = Cooccurrence(names=names)
         self._table = Table(who.folder / ASSOCIATIONS)
-        self.associations = Associations(self._sources())
+        # What goes with a word: the author's table, ours, and what this owner told together.
+        self.associations = Associations([self._table, shipped(), self.together])
         self.entities = Entities(self.core.current, self.associations, user_name=who.user_name, character_name=who.name)
         self._episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
@@ -74,12 +74,6 @@ class Layers:
 
     def _authored(self) -> tuple[int, Sequence[Episode]]:
         return self.official.generation, self.official.episodes()
-
-    def _sources(self) -> list[Source]:
-        """What goes with a word: the author's table, ours, what this owner told together, and a lexicon where one is named."""
-        lexicons = self._config().association.wordnet
-        own: list[Source] = [self._table, shipped(), self.together]
-        return [*own, WordNet(lexicons)] if lexicons else own
 
     @property
     def book(self) -> WorldBook:

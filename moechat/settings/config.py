@@ -61,6 +61,8 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "roll": None,
     "time": None,
 }
+# Settings that MoeChat no longer has: a file that still names one is read without it.
+REMOVED: Mapping[str, frozenset[str]] = {"association": frozenset({"wordnet"})}
 # What each recipe searches, and the threshold under Agent that its `auto` stands for.
 LAYERS: Mapping[str, Layer] = {
     "by_time": "diary",
@@ -155,6 +157,8 @@ def load(path: Path) -> Config:
 
 def _validated(given: dict[str, Any], file: Path | str, notices: tuple[str, ...], *, under: str = "") -> Config:
     _check_environment()
+    given, removed = _without_removed(given, file, under)
+    notices += removed
     try:
         config = Config(**given)
     except SettingsError as error:
@@ -166,6 +170,21 @@ def _validated(given: dict[str, Any], file: Path | str, notices: tuple[str, ...]
         raise _explained(error, file, under) from error
     config._given, config._notices = given, notices
     return config
+
+
+def _without_removed(given: dict[str, Any], file: Path | str, under: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Settings without those that are gone, and a notice for each that had a value."""
+    kept: dict[str, Any] = {}
+    notices: list[str] = []
+    for name, values in given.items():
+        removed = REMOVED.get(name, frozenset()) & set(values)
+        kept[name] = {key: value for key, value in values.items() if key not in removed} if removed else values
+        notices += [
+            f"{file}: {under}{name}.{key} is no longer a setting and is not used"
+            for key in sorted(removed)
+            if values[key]
+        ]
+    return kept, tuple(notices)
 
 
 def _sections() -> list[str]:

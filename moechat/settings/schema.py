@@ -354,11 +354,6 @@ class AssociationSettings(Section):
     filter_values: list[Whole] = setting(
         [], "不要这些等级（1 到 12）的联想", "Levels of association (1 to 12) that are left out"
     )
-    wordnet: str = setting(
-        "",
-        "已安装的 WordNet 词库，例如 omw-cmn:1.4；需安装 moechat[wordnet]；留空不用",
-        "Installed wordnets, e.g. oewn:2025 omw-cmn:1.4 (needs moechat[wordnet]); empty: none",
-    )
 
 
 class RollSettings(Section):

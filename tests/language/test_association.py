@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from moechat.language.association import (
     LEVELS,
     Association,
     Associations,
-    Neighbours,
     Strategy,
     Table,
     base_words,
@@ -221,104 +219,3 @@ def test_many_threads_get_the_same_answers() -> None:
     for thread in threads:
         thread.join()
     assert len(answers) == 600 and all(answers)
-
-
-# ---- neighbours
-
-
-FILLERS = "".join(chr(0x3042 + i) for i in range(40))
-STARTS = "猫狗山海书" + FILLERS
-KEYWORDS = [a + b for a in "猫狗山海书" for b in "甲乙丙"] + [filler + "丁" for filler in FILLERS]
-
-
-def _corner(word: str) -> np.ndarray:
-    """Words that begin alike point nearly the same way, all others are at right angles."""
-    vector = np.zeros(64)
-    vector[STARTS.index(word[0])] = 1.0
-    vector[len(STARTS) + "甲乙丙丁戊".index(word[-1])] = 0.2
-    return vector / np.linalg.norm(vector)
-
-
-def test_neighbours_are_the_keywords_nearest_to_a_word() -> None:
-    source = Neighbours(lambda texts: np.array([_corner(text) for text in texts]))
-    source.follow(KEYWORDS)
-    assert {word for word, _ in source.associations("猫戊")} == {"猫甲", "猫乙", "猫丙"}
-    assert {word for word, _ in source.associations("猫甲")} == {"猫乙", "猫丙"}  # not itself
-    assert all(1 <= level <= LEVELS for _, level in source.associations("猫甲"))
-
-
-def test_only_new_keywords_are_embedded() -> None:
-    asked: list[str] = []
-
-    def embed(texts: Sequence[str]) -> np.ndarray:
-        asked.extend(texts)
-        return np.array([_corner(text) for text in texts])
-
-    source = Neighbours(embed)
-    source.follow(KEYWORDS)
-    before = source.generation
-    source.follow(KEYWORDS)
-    assert (asked, source.generation) == (KEYWORDS, before)
-    source.follow([*KEYWORDS[1:], "猫戊"])
-    assert asked[len(KEYWORDS) :] == ["猫戊"]
-    assert "猫甲" not in {word for word, _ in source.associations("猫乙")}
-
-
-def test_a_word_that_is_no_keyword_is_embedded_once() -> None:
-    asked: list[str] = []
-
-    def ask(texts: Sequence[str]) -> np.ndarray:
-        asked.extend(texts)
-        return np.array([_corner(text) for text in texts])
-
-    source = Neighbours(lambda texts: np.array([_corner(text) for text in texts]), ask)
-    source.follow(KEYWORDS)
-    assert source.associations("猫戊") == source.associations("猫戊") != []
-    assert asked == ["猫戊"]
-
-
-def test_another_embedding_model_begins_anew() -> None:
-    size = [64]
-    source = Neighbours(lambda texts: np.array([np.resize(_corner(text), size[0]) for text in texts]))
-    source.follow(KEYWORDS, "small")
-    source.associations("猫戊")
-    size[0] = 128
-    source.follow(KEYWORDS, "large")
-    assert {word for word, _ in source.associations("猫戊")} == {"猫甲", "猫乙", "猫丙"}
-
-
-def test_without_an_embedding_model_there_are_no_neighbours() -> None:
-    source = Neighbours(lambda _: None)
-    source.follow(KEYWORDS)
-    assert source.associations("猫甲") == []
-
-
-# ---- an installed lexicon
-
-LMF = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE LexicalResource SYSTEM "http://globalwordnet.github.io/schemas/WN-LMF-1.0.dtd">
-<LexicalResource xmlns:dc="http://purl.org/dc/elements/1.1/">
-  <Lexicon id="tiny" label="Tiny" language="en" email="a@b.c" license="https://opensource.org/license/mit" version="1">
-    <LexicalEntry id="e1"><Lemma writtenForm="cat" partOfSpeech="n"/><Sense id="s1" synset="tiny-1"/></LexicalEntry>
-    <LexicalEntry id="e2"><Lemma writtenForm="kitty" partOfSpeech="n"/><Sense id="s2" synset="tiny-1"/></LexicalEntry>
-    <LexicalEntry id="e3"><Lemma writtenForm="animal" partOfSpeech="n"/><Sense id="s3" synset="tiny-2"/></LexicalEntry>
-    <Synset id="tiny-1" ili="" partOfSpeech="n"><SynsetRelation relType="hypernym" target="tiny-2"/></Synset>
-    <Synset id="tiny-2" ili="" partOfSpeech="n"><SynsetRelation relType="hyponym" target="tiny-1"/></Synset>
-  </Lexicon>
-</LexicalResource>
-"""
-
-
-def test_an_installed_wordnet_gives_synonyms_before_broader_words(tmp_path: Path) -> None:
-    wn = pytest.importorskip("wn", reason="the extra `wordnet` is not installed")
-    from moechat.errors import ConfigError
-    from moechat.language.wordnet import WordNet
-
-    wn.config.data_directory = tmp_path / "wn"
-    (tmp_path / "tiny.xml").write_text(LMF, encoding="utf-8")
-    with pytest.raises(ConfigError, match="wn download tiny:1"):
-        WordNet("tiny:1")
-    wn.add(tmp_path / "tiny.xml", progress_handler=None)
-    source = WordNet("tiny:1")
-    assert source.associations("cats") == [("kitty", 10), ("animal", 5)]
-    assert source.associations("unknown") == []

@@ -266,3 +266,12 @@ def test_every_meaning_is_told_in_both_languages() -> None:
         *_, zh, en, _ = (part.strip() for part in line.replace("\\|", "/").split("|"))
         assert zh, line
         assert en.isascii() or "最近" in en, line
+
+
+def test_a_setting_that_is_gone_is_read_over_and_told_where_it_had_a_value(file: Path) -> None:
+    assert load(written(file, 'association: {wordnet: "", count: 7}')).notices == ()
+    config = load(written(file, "association: {wordnet: 'oewn:2025', count: 7}"))
+    assert config.association.count == 7
+    assert config.notices == (f"{file}: association.wordnet is no longer a setting and is not used",)
+    (_, notice) = config.for_character({"association": {"wordnet": "omw-cmn:1.4"}}, "character.yaml").notices
+    assert notice == "character.yaml: overrides.association.wordnet is no longer a setting and is not used"
