@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,16 +15,16 @@ from moechat.agent import Agent, Surroundings
 from moechat.ai.chat_model import ChatModel, OpenAIChatModel
 from moechat.ai.embedding import make_embedder
 from moechat.ai.offline.model import OfflineModel
-from moechat.clock import Clock, SetClock, SystemClock
+from moechat.clock import Clock, SystemClock, clock_at
+from moechat.compat import persona
 from moechat.curation import upkeep
-from moechat.errors import ConfigError, EmbeddingError, NotFound
+from moechat.errors import EmbeddingError, NotFound
 from moechat.language import words
 from moechat.model import Embedder
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
-from moechat.store.formats import local
 
 WARM_S = 20.0
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
@@ -58,12 +57,7 @@ class House:
         self.data, self.config_path = data.resolve(), config_path
         self.config = settings.load(settings_path)
         zone = self.config.time.tzinfo
-        if now is not None:
-            try:
-                clock = SetClock(local(datetime.fromisoformat(now), zone))
-            except ValueError:
-                raise ConfigError("command line", "--now", now, "write a time as 2025-05-21T15:00") from None
-        self.clock = clock or SystemClock(zone)
+        self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
         self.key: str | None = None
         self._looks = looks
         self._given_model, self._lock = model, threading.RLock()
@@ -131,6 +125,14 @@ class House:
         agent = self.agent(name, user)
         embedded = upkeep.fill(agent.layers, progress)
         return agent.verify() | {"embedded": embedded}
+
+    def import_persona(
+        self, folder: Path, name: str, *, language: persona.Language | None = None, expires: bool = False
+    ) -> persona.ImportReport:
+        """Make the character ``name`` of a saved persona of generative agents. Raises DataError, PathError."""
+        return persona.import_persona(
+            folder, safe_folder(self.data, name), self.config.time.tzinfo, language=language, expires=expires
+        )
 
     def _around(self) -> Surroundings:
         return Surroundings(

@@ -35,11 +35,12 @@ from typing import Any
 
 from moechat.author.fields import Values, check, written
 from moechat.author.lore import FOLDER, LoreFiles
+from moechat.clock import local
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records
-from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known, local
+from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
 from moechat.store.records import Record, Signature
 
 FILES: Mapping[OfficialKind, str] = {"event": "events.yaml", "fact": "facts.yaml"}

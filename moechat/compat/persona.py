@@ -15,7 +15,7 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Literal
 
-from moechat.clock import SetClock
+from moechat.clock import SetClock, local
 from moechat.compat.associative import AssociativeMemory, Persona, Scratch
 from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, read_object
 from moechat.errors import DataError
@@ -153,7 +153,7 @@ def _write(
 ) -> tuple[int, int, int, Mapping[str, str], tuple[str, ...]]:
     imported = _Imported(persona, zone, expires)
     present = max((node.created for node in persona.a_mem.id_to_node.values()), default=datetime(2023, 2, 13))
-    store = FileStore(folder, clock=SetClock(formats.local(present, zone)), zone=zone)
+    store = FileStore(folder, clock=SetClock(local(present, zone)), zone=zone)
     try:
         store.days.add_all(imported.exchanges)
         if imported.episodes:
@@ -203,7 +203,7 @@ class _Imported:
         return list(self._of_node.values())
 
     def _episode(self, node: ConceptNode) -> Episode:
-        at = formats.local(node.created, self._zone)
+        at = local(node.created, self._zone)
         exchanges = list(_exchanges(node, at, _lines(node), self._name))
         self.exchanges += exchanges
         self._exchange_ids |= {exchange.id for exchange in exchanges}
@@ -216,7 +216,7 @@ class _Imported:
         if node.type != "thought":
             return Episode(id_, at, event)
         rests_on = tuple(self._of_node[id_].id for id_ in evidence)
-        end = formats.local(node.expiration, self._zone) if node.expiration and self._expires else None
+        end = local(node.expiration, self._zone) if node.expiration and self._expires else None
         return Episode(id_, at, event, "reflection", evidence=rests_on, depth=node.depth, expires=end)
 
     def _event(self, node: ConceptNode, at: datetime, own: tuple[str, ...], evidence: list[str]) -> Event:

@@ -11,12 +11,12 @@ from typing import Any, Literal
 from moechat import when
 from moechat.author import fields
 from moechat.author.fields import Values
+from moechat.clock import local
 from moechat.errors import FieldError
 from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Event
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
-from moechat.store.formats import local
 
 Kind = Literal["fact", "event"]
 KEYS: Mapping[Kind, tuple[str, ...]] = {

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
+from moechat.clock import local
 from moechat.curation import forgetting
 from moechat.curation.forgetting import Forecast, Limits
 from moechat.errors import NotFound
 from moechat.memory.core import visible
 from moechat.model import LONG_AGO, Episode, Exchange, Fact
 from moechat.store.files import FileStore
-from moechat.store.formats import local, without_notice
+from moechat.store.formats import without_notice
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")

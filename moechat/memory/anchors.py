@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from moechat import when
-from moechat.clock import Clock
+from moechat.clock import Clock, local
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact
 from moechat.store.files import FileStore
-from moechat.store.formats import local
 
 Moments = tuple[datetime, datetime]
 

@@ -22,6 +22,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from moechat import when
+from moechat.clock import local
 from moechat.cue import Cue
 from moechat.index.cosine import meets
 from moechat.index.dense import Dense, Space
@@ -34,7 +35,7 @@ from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.store.cache import Side
 from moechat.store.files import FileStore
-from moechat.store.formats import local, without_notice
+from moechat.store.formats import without_notice
 from moechat.store.records import Signature
 from moechat.turn import exchange_text
 from moechat.when import Span

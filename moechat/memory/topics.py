@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from moechat.ai import topic_model
 from moechat.ai.topic_model import Cues
+from moechat.clock import local
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError, NotFound
 from moechat.index import topic, topic_file
@@ -34,7 +35,6 @@ from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.model import LONG_AGO, ActivationProfile, Episode
 from moechat.rules.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
 from moechat.store.files import FileStore
-from moechat.store.formats import local
 
 if TYPE_CHECKING:
     from moechat.ai.chat_model import ChatModel

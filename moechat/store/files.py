@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from moechat.clock import Clock
+from moechat.clock import Clock, local
 from moechat.errors import DataError, MoeChatError, NotFound
 from moechat.model import Exchange, Status
 from moechat.store import formats
@@ -336,7 +336,7 @@ class FileStore:
             raise NotFound(f"exchange {id_!r} stands in a day file without a log entry; edit the day file instead")
 
     def _new_id(self, at: datetime) -> str:
-        base = formats.local(at, self.zone).strftime("%Y%m%d-%H%M%S")
+        base = local(at, self.zone).strftime("%Y%m%d-%H%M%S")
         id_, n = base, 1
         while id_ in self.tree or self.cache.by_ids([id_]):
             n += 1

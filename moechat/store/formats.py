@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from pathlib import Path
 
+from moechat.clock import local
 from moechat.errors import DataError
 from moechat.model import LONG_AGO, ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
 from moechat.store.records import Block, Record, entry
@@ -29,13 +30,6 @@ _MOECHAT_MSG = re.compile(
     r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
 )
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-
-
-def local(moment: datetime, zone: tzinfo | None) -> datetime:
-    """An aware datetime in ``zone`` (None: the system's); a naive one is taken as being in it."""
-    if moment.tzinfo is None and zone is not None:
-        return moment.replace(tzinfo=zone)
-    return moment.astimezone(zone)
 
 
 def known(moment: datetime) -> datetime | None:
