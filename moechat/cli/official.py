@@ -1,107 +1,66 @@
 """``moechat official …``: what the author of a character wrote for all its users, looked after by command."""
-# ruff: noqa: T201  (commands print)
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+from moechat.agent import Agent
+from moechat.cli.session import open_house, print_json, warn
 from moechat.errors import MoeChatError
 from moechat.model import Lore, OfficialMemory
 
-if TYPE_CHECKING:
-    from moechat.author.official import Official
-    from moechat.house import House
-
-Open = Callable[..., "House"]
-Command = Callable[..., argparse.ArgumentParser]
-KINDS = ("event", "fact", "lore")
-LISTS = ("keywords", "related", "keys")  # keys whose value is a list, written with commas
+LISTS = ("keywords", "related", "keys")  # These fields hold lists, written with commas.
+HEAD = ("store", "by", "id", "type", "text", "time")  # A line shows these, or leaves them to `--json`.
 
 
-def add(commands: Any, command: Command, open_house: Open) -> None:
-    """The group's commands; ``command`` makes one with the usual options, ``open_house`` opens what they name."""
-    told = "look after the memories that the author of a character wrote for all its users"
-    group = commands.add_parser("official", help=told, description=told)
-    actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
-
-    def one(name: str, run: Callable[[argparse.Namespace, Official], Iterable[OfficialMemory]], words: str) -> Any:
-        def opened(args: argparse.Namespace) -> int:
-            with _official(args, open_house) as official:
-                _print(args, official, run(args, official))
-            return 0
-
-        made = command(actions, name, opened, words)
-        made.add_argument("-c", "--character", help="whose memory (default: the configured character)")
-        return made
-
-    listed = one("list", _list, "the author's memories, in the order of their files")
-    listed.add_argument("--type", choices=KINDS, help="one sort of them")
-    listed.add_argument("--search", default="", metavar="TEXT", help="what has these words, best first")
-    listed.add_argument("--limit", type=count, default=50, metavar="N", help="how many (default: 50; 0: all)")
-    show = one("show", lambda args, official: [official.get(id_) for id_ in args.ids], "every key of a memory")
-    show.add_argument("ids", nargs="+", metavar="ID", help="ids, as `official list` shows them")
-    made = one("add", _add, "write a memory")
-    made.add_argument("type", choices=KINDS, help="what happened, what is known, or an entry of the world book")
-    made.add_argument("text", metavar="TEXT", help="in words; {{user}} and {{char}} stand for the names")
-    made.add_argument(
-        "--id", metavar="ID", help="the record's key (default: one is made; an entry's is its file and keyword)"
-    )
-    _keys(
-        made,
-        "further keys of the file, e.g. place=海边 keywords=风筝,海; an entry of the world book needs keyword=渡口",
-    )
-    edit = one("edit", _edit, "change keys of a memory")
-    edit.add_argument("id", metavar="ID", help="an id, as `official list` shows it")
-    _keys(edit, "what changes, e.g. text=… place=…; KEY= takes one out")
-    delete = one("delete", _delete, "take memories out of their file")
-    delete.add_argument("ids", nargs="+", metavar="ID", help="ids, as `official list` shows them")
+def run(args: argparse.Namespace) -> int:
+    """The action that the command names, on the official store of one character."""
+    with open_house(args, looks=args.action in ("list", "show")) as house:
+        agent = house.agent(args.character)
+        for memory in ACTIONS[args.action](args, agent):
+            row = agent.official.as_row(memory)
+            print_json(row) if args.json else print(_line(memory, row, in_full=args.action == "show"))
+        warn((*agent.official.problems, *agent.official.lore.problems))
+    return 0
 
 
-def _keys(command: argparse.ArgumentParser, told: str) -> None:
-    command.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help=told)
+def _list(args: argparse.Namespace, agent: Agent) -> Iterable[OfficialMemory]:
+    official = agent.official
+    memories = official.search(args.search, args.type, sys.maxsize) if args.search else official.listed(args.type)
+    return memories[: args.limit or None]
 
 
-def count(told: str) -> int:
-    """An argument that says how many."""
-    if not told.isdecimal():
-        raise argparse.ArgumentTypeError(f"{told!r}: expects a whole number, 0 or more")
-    return int(told)
+def _show(args: argparse.Namespace, agent: Agent) -> Iterable[OfficialMemory]:
+    return [agent.official.get(id_) for id_ in args.ids]
 
 
-@contextmanager
-def _official(args: argparse.Namespace, open_house: Open) -> Iterator[Official]:
-    with open_house(args, looks=True) as house:
-        official = house.agent(args.character).official
-        yield official
-        for problem in (*official.problems, *official.lore.problems):
-            print(f"moechat: {problem}", file=sys.stderr)
+def _add(args: argparse.Namespace, agent: Agent) -> Iterable[OfficialMemory]:
+    return [agent.official.add(args.type, {"text": args.text, **values_of(args.set)}, args.id)]
 
 
-def _list(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
-    found = official.search(args.search, args.type, sys.maxsize) if args.search else official.listed(args.type)
-    return found[: args.limit or None]
-
-
-def _add(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
-    return [official.add(args.type, {"text": args.text, **values_of(args.set)}, args.id)]
-
-
-def _edit(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
+def _edit(args: argparse.Namespace, agent: Agent) -> Iterable[OfficialMemory]:
     if not args.set:
         raise MoeChatError("there is nothing to change: say what with --set KEY=VALUE")
-    return [official.update(args.id, values_of(args.set))]
+    return [agent.official.update(args.id, values_of(args.set))]
 
 
-def _delete(args: argparse.Namespace, official: Official) -> Iterable[OfficialMemory]:
-    gone = [official.get(id_) for id_ in args.ids]
+def _delete(args: argparse.Namespace, agent: Agent) -> Iterable[OfficialMemory]:
+    gone = [agent.official.get(id_) for id_ in args.ids]
     for id_ in args.ids:
-        official.delete(id_)
+        agent.official.delete(id_)
     return gone
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace, Agent], Iterable[OfficialMemory]]] = {
+    "list": _list,
+    "show": _show,
+    "add": _add,
+    "edit": _edit,
+    "delete": _delete,
+}
 
 
 def values_of(pairs: Iterable[str]) -> dict[str, Any]:
@@ -116,22 +75,11 @@ def values_of(pairs: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def _print(args: argparse.Namespace, official: Official, memories: Iterable[OfficialMemory]) -> None:
-    for memory in memories:
-        row = official.as_row(memory)
-        if args.json:
-            print(json.dumps(row, ensure_ascii=False))
-        else:
-            rest = {
-                key: value for key, value in row.items() if key not in ("store", "by", "id", "type", "text", "time")
-            }
-            about = " ".join(
-                f"{key}={','.join(value) if isinstance(value, list) else value}"
-                for key, value in rest.items()
-                if args.action == "show" and value not in ("", False, [])
-            )
-            text = " ".join(row["text"].split())
-            print(f"{row['id']} [{row['type']}{_mark(memory)}] {text}{f'  ({about})' if about else ''}")
+def _line(memory: OfficialMemory, row: Mapping[str, Any], *, in_full: bool) -> str:
+    further = {key: value for key, value in row.items() if in_full and key not in HEAD and value not in ("", False, [])}
+    about = " ".join(f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in further.items())
+    text = " ".join(row["text"].split())
+    return f"{row['id']} [{row['type']}{_mark(memory)}] {text}{f'  ({about})' if about else ''}"
 
 
 def _mark(memory: OfficialMemory) -> str:

@@ -1,4 +1,4 @@
-"""``docs/commands.md``, written from the parser of the commands: ``python -m moechat.cli_reference``.
+"""``docs/commands.md``, written from the parser of the commands: ``python -m moechat.cli.reference``.
 
 It reads the parser's own description of itself, not its help text, which differs between versions of Python.
 """
@@ -14,7 +14,7 @@ from moechat.cli.main import parser
 HEAD = """\
 # 命令 · Commands
 
-Written by `make docs` from `moechat/cli.py`; do not edit.
+Written by `make docs` from `moechat/cli/main.py`; do not edit.
 
 `moechat` 与 `python -m moechat` 相同；`python app.py` 就是 `moechat web`。
 当前文件夹里有 `data` 或 `config.yaml` 时使用当前文件夹，否则使用你自己的数据文件夹（`MOECHAT_DATA` 可另指一个），
@@ -28,15 +28,15 @@ which. A command that writes copies the defaults that ship with MoeChat where th
 Exit status 0: done; 1: what was asked for failed; 2: wrong use. Problems are told on standard error, one line each.
 """
 
-# Taken by most commands, told once.
+# Most commands take these; the document describes them once.
 SHARED = ("--data", "--config", "--character", "--user", "--now", "--json")
 
 
 def reference() -> str:
     """The document, as it is committed."""
-    found = commands()
-    parts = [HEAD, _shared(found.values())]
-    for name, command in found.items():
+    all_commands = commands()
+    parts = [HEAD, _shared(all_commands.values())]
+    for name, command in all_commands.items():
         parts += [f"## `moechat {name}`\n", f"{_sentence(command.description or '')}\n", _usage(name, command)]
         if rows := [_row(action) for action in _own(command)]:
             parts.append(_table(rows))
@@ -49,7 +49,7 @@ def commands(below: argparse.ArgumentParser | None = None, name: str = "") -> di
     for action in parser_._actions:
         if isinstance(action, argparse._SubParsersAction):
             deeper = (commands(chosen, f"{name} {word}".strip()) for word, chosen in action.choices.items())
-            return {full: command for found in deeper for full, command in found.items()}
+            return {full: command for group in deeper for full, command in group.items()}
     return {name: parser_}
 
 
@@ -65,8 +65,8 @@ def _is_shared(action: argparse.Action) -> bool:
 
 def _shared(commands: Iterable[argparse.ArgumentParser]) -> str:
     """The options that most commands take, in the order of SHARED."""
-    found = {option: action for c in commands for action in c._actions for option in action.option_strings}
-    return "Options of most commands:\n\n" + _table(_row(found[option]) for option in SHARED if option in found)
+    actions = {option: action for c in commands for action in c._actions for option in action.option_strings}
+    return "Options of most commands:\n\n" + _table(_row(actions[option]) for option in SHARED if option in actions)
 
 
 def _usage(name: str, command: argparse.ArgumentParser) -> str:
@@ -97,7 +97,7 @@ def _row(action: argparse.Action) -> tuple[str, str]:
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:
-    lines = ["| | |", "|---|---|", *(f"| {name} | {told} |" for name, told in rows)]
+    lines = ["| | |", "|---|---|", *(f"| {name} | {meaning} |" for name, meaning in rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from moechat.cli import main as cli
 from moechat.cli.main import main
+from moechat.cli.reference import commands
+from moechat.cli.run import announce_page
 from tests.houses import CHARACTER, START, Home, day_files, edit
 
 
@@ -292,7 +294,13 @@ def test_a_character_is_chosen_by_name(moechat: Shell) -> None:
 
 @pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
 def test_a_page_that_others_reach_is_warned_of(capsys: pytest.CaptureFixture[str], host: str, warned: bool) -> None:
-    cli._tell_page(host, "http://127.0.0.1:7860")
+    announce_page(host, "http://127.0.0.1:7860")
     out, err = capsys.readouterr()
     assert out == "MoeChat: http://127.0.0.1:7860 (Ctrl+C ends it)\n"
     assert ("no password" in err) == warned
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_of_the_table_has_its_function(name: str) -> None:
+    module, _, function = commands()[name].get_default("run").partition(".")
+    assert callable(getattr(importlib.import_module(f"moechat.cli.{module}"), function))

@@ -1,0 +1,50 @@
+"""What users measure with: ``calibrate``, ``bench speed`` and ``bench recall``."""
+
+from __future__ import annotations
+
+import argparse
+
+from moechat.cli.session import open_house, print_json, warn
+
+
+def calibrate(args: argparse.Namespace) -> int:
+    from moechat.bench import calibrate
+
+    with open_house(args) as house:
+        agent = house.agent(args.character, args.user)
+        pairs = calibrate.read(args.pairs) if args.pairs else calibrate.own_pairs(agent)
+        calibration = calibrate.calibrate(agent, pairs)
+        if args.write:
+            calibrate.write(args.config, agent, calibration)
+    print_json(calibrate.as_json(calibration)) if args.json else print(calibrate.report(calibration))
+    if not calibration.fits:
+        warn(["no threshold was fitted; talk more, or give labelled pairs with --pairs"])
+    return 0 if calibration.fits else 1
+
+
+def speed(args: argparse.Namespace) -> int:
+    from moechat.bench import speed
+
+    figures = speed.speed(args.entries)
+    if args.json:
+        print_json(figures)
+        return 0
+    for name, value in figures.items():
+        print(f"{name:>16}  {value}")
+    return 0
+
+
+def recall(args: argparse.Namespace) -> int:
+    from moechat.bench import recall
+
+    config = args.config if args.config.exists() else None
+    if args.ablate:
+        for row in recall.ablate(args.files, config=config, provider=args.embedding):
+            print_json(row) if args.json else print(recall.line(row))
+        return 0
+    each = print_json if args.json else lambda row: None
+    rows = recall.measure(args.files, config=config, provider=args.embedding, each=each)
+    if not args.json:
+        for row in rows:
+            print(recall.told(row))
+    return 0

@@ -1,0 +1,27 @@
+"""What every command shares: the house that it opens, the lines that it prints, the problems that it tells."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+
+from moechat.house import House
+
+
+def open_house(args: argparse.Namespace, *, looks: bool = False) -> House:
+    """The house that the options name. ``looks``: the command only shows, and nothing happens by itself meanwhile."""
+    house = House(args.data, args.config, now=getattr(args, "now", None), looks=looks)
+    warn([*([args.home_notice] if args.home_notice else []), *house.config.notices])
+    return house
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def warn(problems: Iterable[object]) -> None:
+    """Problems on standard error, a line each."""
+    for problem in problems:
+        print(f"moechat: {problem}", file=sys.stderr)
