@@ -190,7 +190,7 @@ class Room:
         with self._agent(changed) as agent:
             if not agent.store.cache.facts():
                 agent.store.derived.put_facts(self.probe.facts)
-                upkeep.fill(agent, lambda done, of: None)
+                upkeep.fill(agent.layers, lambda done, of: None)
             came = []
             for said in self.probe.messages:
                 if said.of(split):

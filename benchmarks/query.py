@@ -98,16 +98,16 @@ def _stages(house: House, texts: list[str]) -> list[dict[str, Any]]:
     by_stage: dict[str, list[float]] = {stage: [] for stage in (*STAGES, "whole query", "embedding (stand-in)")}
     with Agents(house).lent(CHARACTER, None) as agent:
         begun = time.perf_counter()
-        answer = query(agent, texts[0], score_threshold=0)
+        answer = query(agent.layers, texts[0], score_threshold=0)
         first_ms = (time.perf_counter() - begun) * 1000
-        found = {"events": len(agent.episodes.view(NOW)), "facts": len(agent.entities.index().facts)}
+        found = {"events": len(agent.layers.episodes.view(NOW)), "facts": len(agent.layers.entities.index().facts)}
         for text in texts:
             reply, said = text[:40], text[40:]
             begun = time.perf_counter()
             agent.store.follow()
             agent.layers.refresh()
             agent.layers.sync()
-            answer = query(agent, said, previous_reply=reply, score_threshold=0)
+            answer = query(agent.layers, said, previous_reply=reply, score_threshold=0)
             by_stage["whole query"].append((time.perf_counter() - begun) * 1000)
             for stage, told in answer["additional_info"]["检索耗时"].items():
                 by_stage[stage].append(float(told.split()[0]))

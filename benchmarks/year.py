@@ -147,7 +147,7 @@ def _turn(agent: Agent, clock: SetClock, asked: Asked, said: Said) -> Turn:
 def _pause(agent: Agent, asked: Asked, turn: Turn) -> None:
     """The background looks: what was said settles, and after an idle hour it is understood."""
     begun = time.perf_counter()
-    agent.tick()
+    agent.jobs.tick()
     agent.settle_indexes()
     turn.after_ms += 1000 * (time.perf_counter() - begun)
     _counted(asked, turn)

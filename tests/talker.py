@@ -182,7 +182,7 @@ class Talker:
 
     def tick(self) -> None:
         self.clock.advance(minutes=self.random.choice([1, 5, 70]))
-        self.agent.tick()
+        self.agent.jobs.tick()
 
     def rebuild(self) -> None:
         self.tell(will="rebuild")

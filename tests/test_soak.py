@@ -345,7 +345,7 @@ def test_words_taken_back_when_the_process_was_killed_leave_nothing_behind(tmp_p
     with open(home.folder / "log.jsonl", "a", encoding="utf-8") as log:  # what stands there if it dies just after
         log.write(json.dumps({"op": "retract", "id": id_}) + "\n")
     with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
-        assert house.agent().core.history() == [] and facts_of(home) == []
+        assert house.agent().layers.core.history() == [] and facts_of(home) == []
 
 
 def test_nothing_is_lost_when_the_process_is_killed(zoo: Zoo, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def own_pairs(agent: Agent, seed: int = 7) -> list[Pair]:
 
 
 def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
-    newest = [e for e in agent.diary.unlogged(None, NEWEST) if e.user.strip() and e.char.strip()]
+    newest = [e for e in agent.layers.diary.unlogged(None, NEWEST) if e.user.strip() and e.char.strip()]
     logged = [
         shown.exchange for shown in agent.recent(NEWEST) if shown.exchange.user.strip() and shown.exchange.char.strip()
     ]
@@ -130,7 +130,7 @@ def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
 
 
 def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
-    facts = agent.core.current()
+    facts = agent.layers.core.current()
     sources = agent.store.cache.by_ids([source for fact in facts for source in fact.draft.sources[:1]])
     for fact in facts:
         if (row := sources.get(fact.draft.sources[0] if fact.draft.sources else "")) is None:
@@ -141,7 +141,7 @@ def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
 
 
 def _lore_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
-    entries = agent.book.entries
+    entries = agent.layers.book.entries
     for entry in entries:
         query = entry.text.split("\n")[0][:80].replace(entry.keyword, "")
         yield Pair(query, entry.keyword, True, "lore")

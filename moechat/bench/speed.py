@@ -166,14 +166,14 @@ def _stages(agent: Agent) -> dict[str, float]:
 def _by_time(agent: Agent) -> float:
     """What a named day costs beyond understanding the words: the index, and the words of its exchanges."""
     span = when.resolve("昨天", NOW)[0]
-    return _median(lambda _: agent.diary.day(span), 200)
+    return _median(lambda _: agent.layers.diary.day(span), 200)
 
 
 def _filter_year(agent: Agent) -> float:
     """A year, filtered by meaning (``is_check_memorys``): every exchange of it is compared."""
     span = when.resolve("去年6月到今年5月", NOW)[0]
     vector = HashEmbedder(DIM).embed([QUESTIONS[0]], "query")[0]
-    return _median(lambda _: agent.diary.filtered(span, vector, 0.3), 40)
+    return _median(lambda _: agent.layers.diary.filtered(span, vector, 0.3), 40)
 
 
 def _append(agent: Agent) -> float:
@@ -184,7 +184,7 @@ def _append(agent: Agent) -> float:
         id_ = agent.store.begin(f"今天第{i}件事", NOW + timedelta(minutes=i))
         agent.store.finish(id_, "好的。", "done")
         taken.append(time.perf_counter() - begun)
-    agent.diary.sync()
+    agent.layers.diary.sync()
     return round(statistics.median(taken) * 1000, 3)
 
 

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     looks = args.action in LOOKS or getattr(args, "dry_run", False)
     with open_house(args, looks=looks) as house:
         agent = house.agent(args.character, args.user)
-        ACTIONS[args.action](args, agent.keeping)
+        ACTIONS[args.action](args, agent.memories)
         warn(agent.problems())
     return 0
 

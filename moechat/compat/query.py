@@ -33,7 +33,7 @@ STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法
 
 
 class Memory(Protocol):
-    """What a query asks of an agent."""
+    """What a query asks of a memory (``recall.layers.Layers`` has it)."""
 
     @property
     def dense(self) -> Dense: ...

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
+from moechat.settings.config import Config
 from moechat.store import records, yaml_file
 from moechat.store.files import FileStore
 from moechat.store.formats import without_notice
@@ -71,3 +74,81 @@ def save(folder: Path, said: Sequence[Message]) -> None:
         return
     told = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in said)
     records.replace(path, (told or "[]\n").encode("utf-8"))
+
+
+@dataclass
+class Context:
+    """The context of one owner. ``config`` is asked anew each time.
+
+    The talk that an older program left in history.yaml begins the first context; the settled talk is written there.
+    ``problem`` says what is wrong with that file.
+    """
+
+    store: FileStore
+    config: Callable[[], Config]
+    problem: str = ""
+    _before: list[Message] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.store.tree.parents:
+            self._history(lambda: self._before.extend(saved(self.store.folder)))
+
+    def path(self) -> list[Exchange]:
+        return path(self.store)
+
+    def exchanges(self, now: datetime) -> list[Exchange]:
+        """The talk in the context at ``now``: none after the idle hours, whether or not that cut is written already."""
+        exchanges = self.path()
+        return [] if self._is_over(exchanges, now) else exchanges
+
+    def cut_if_idle(self, now: datetime) -> None:
+        """After the idle hours what was answered stands, and the context begins anew."""
+        exchanges = self.path()
+        if self._is_over(exchanges, now):
+            self.store.settle()
+            self.store.cut(exchanges[-1].id, now)
+
+    def _is_over(self, exchanges: Sequence[Exchange], now: datetime) -> bool:
+        return bool(exchanges) and idle_h(exchanges, now) >= self.config().roll.idle_cut_h
+
+    def kept(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
+        """The newest exchanges that the model is shown."""
+        config = self.config()
+        return newest(exchanges, length=config.Agent.context_length, tokens=config.chat.context_tokens)
+
+    def talk(self, kept: Sequence[Exchange], greeting: str = "") -> list[Message]:
+        """The talk as messages. One that is seen from its start begins with what history.yaml held, which
+        ``context_length`` counts, else with the character's greeting."""
+        said = messages(kept)
+        if not self._from_the_start(kept):
+            return said
+        if not self._before:
+            return [Message("assistant", greeting), *said] if greeting else said
+        length = self.config().Agent.context_length
+        whole = [*self._before, *said]
+        return whole[-max(length, len(said)) :] if length else whole
+
+    def _from_the_start(self, kept: Sequence[Exchange]) -> bool:
+        tree = self.store.tree
+        if not kept:
+            return tree.leaf is None or tree.parents.get(tree.leaf) is None
+        return kept[0].id in tree and tree.parents[kept[0].id] is None
+
+    def save(self) -> None:
+        """The settled talk of the context, in history.yaml."""
+        if self.store.tree.parents:
+            open_ids = {node.id for node in self.store.tree.open()}
+            settled = [exchange for exchange in self.path() if exchange.id not in open_ids]
+            self._history(lambda: save(self.store.folder, self.talk(settled)))
+
+    def _history(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self.problem = ""
+        except DataError as problem:
+            self.problem = str(problem)
+
+
+def idle_h(exchanges: Sequence[Exchange], now: datetime) -> float:
+    """Hours since the last of the exchanges."""
+    return (now - exchanges[-1].at).total_seconds() / 3600 if exchanges else 0.0

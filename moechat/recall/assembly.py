@@ -5,14 +5,17 @@ A provider's prompt cache keeps the long prefix that way. Recalled text is only 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from moechat.memory import context
+from moechat.ai.chat_model import ChatRequest
+from moechat.memory.context import Context
+from moechat.memory.overview import overview
 from moechat.model import Episode, Exchange, Fact, Hit, Message, Recollection
 from moechat.recall import fragments
+from moechat.recall.layers import Layers
 from moechat.settings.character import Character
 from moechat.settings.prompts import Prompts
 
@@ -33,6 +36,44 @@ class Background:
 
 
 NOTHING = Background()
+
+
+def request(
+    layers: Layers,
+    context: Context,
+    exchanges: Sequence[Exchange],
+    recollection: Recollection,
+    text: str,
+    now: datetime,
+    *,
+    own: str,
+) -> ChatRequest:
+    """What a reply to ``text`` is asked from. ``exchanges`` is the talk before it, ``own`` the id of its exchange."""
+    character, config = layers.character(), layers.config()
+    kept = context.kept(exchanges)
+    in_context = {own, *(exchange.id for exchange in kept)}
+    messages = assemble(
+        character, layers.prompts, context.talk(kept, character.greeting), recollection, text, now,
+        background=_background(layers, recollection, in_context, now),
+        recalled_position=config.chat.recalled_position,
+    )  # fmt: skip
+    # What the user said in the context may answer as well; it is there anyway.
+    in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
+    hits = [*recollection.hits, *in_view]
+    return ChatRequest(messages, character, text, now, recollection.spans, recollection.empty_spans, hits, kept)
+
+
+def _background(layers: Layers, recollection: Recollection, in_context: Collection[str], now: datetime) -> Background:
+    """What the hits stand for, and the overview: without what the context or the recalled exchanges tell in full."""
+    facts = {fact.id: fact for fact in layers.core.current()}
+    hits = [hit for hit in recollection.hits if hit.layer == "diary"]
+    episodes = layers.episodes.get([hit.id for hit in hits if hit.kind])
+    recalled = {hit.id for hit in hits}
+    for hit in hits:
+        if hit.kind == "event" and hit.id in episodes and hit.text != episodes[hit.id].event.text:
+            recalled.update(hit.sources)  # word for word, below the event
+    capacity = layers.config().roll.overview
+    return Background(facts, episodes, overview(layers.episodes, now, in_context, capacity, recalled))
 
 
 def assemble(
@@ -132,9 +173,3 @@ def _event(hit: Hit, episode: Episode | None, now: datetime, language: Literal["
 
 def _minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
-
-
-def history(exchanges: Sequence[Exchange], greeting: str, *, from_the_start: bool) -> list[Message]:
-    """The talk as messages; a conversation that is seen from its start begins with the character's greeting."""
-    said = context.messages(exchanges)
-    return [Message("assistant", greeting), *said] if greeting and from_the_start else said

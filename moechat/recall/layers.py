@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor
 from datetime import datetime
 from threading import Event as Signal
 
@@ -14,10 +15,12 @@ import numpy as np
 
 from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
+from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, embed_cached
 from moechat.language.association import Associations, Table, shipped
 from moechat.memory import association
+from moechat.memory.anchors import Anchors
 from moechat.memory.association import Cooccurrence
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
@@ -25,19 +28,22 @@ from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Embedder, Episode, Hit
+from moechat.model import Embedder, Episode, Hit, Recollection
 from moechat.recall.episodic import Episodic
+from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import Recipes
 from moechat.settings.character import Character
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
+from moechat.when import Span
 
 ASSOCIATIONS = "associations.tsv"  # in the character's folder, for its author to edit
 
 
 class Layers:
-    """``character`` and ``config`` are asked anew each time: both may change while this is open."""
+    """``character`` and ``config`` are asked anew each time: both may change while this is open. ``pool`` gives the threads
+    that recipes run in, once recall can be quick."""
 
     def __init__(
         self,
@@ -48,8 +54,12 @@ class Layers:
         *,
         model: Callable[[], ChatModel],
         prompts: Prompts,
+        pool: Callable[[], Executor],
     ) -> None:
-        self.store, self.dense, self._character, self._config = store, dense, character, config
+        self.store, self.dense, self.prompts = store, dense, prompts
+        self.character, self.config = character, config
+        self.now = store.clock.now
+        self._pool = pool
         self._lock = threading.RLock()
         self._lore_tables: dict[str, VectorTable] = {}
         self._book: tuple[str, WorldBook] | None = None
@@ -68,6 +78,7 @@ class Layers:
         # What goes with a word: the author's table, ours, and what this owner told together.
         self.associations = Associations([self._table, shipped(), self.together])
         self.entities = Entities(self.core.current, self.associations, user_name=who.user_name, character_name=who.name)
+        self._anchors = Anchors(self.core, store, store.clock)
         self._episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
         self.recipes = Recipes(config, dense, *parts, model, prompts)
@@ -83,17 +94,36 @@ class Layers:
         with self._lock:
             if self._book is None or self._book[0] != name:
                 embed = self._lore_embedder(serving) if serving else None
-                self._book = (name, WorldBook(self._character().folder / "data_base", embed))
+                self._book = (name, WorldBook(self.character().folder / "data_base", embed))
             return self._book[1]
 
     def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
         table = self._lore_tables.get(embedder.fingerprint)
         if table is None:
-            folder = self._character().folder / ".index" / f"vectors-{embedder.fingerprint}" / "lore"
+            folder = self.character().folder / ".index" / f"vectors-{embedder.fingerprint}" / "lore"
             table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
         return lambda texts, _kind: embed_cached(embedder, table, texts)
 
-    def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
+    # ---- recall
+
+    def cue(self, text: str, now: datetime, previous_reply: str) -> Cue:
+        embed = self.dense.query if self.dense.serving else None
+        return Cue(text, now, previous_reply, embed, self.config().time.widths, self._anchors.resolve)
+
+    def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
+        """What comes to mind for a message; the exchanges ``in_context`` stand in the prompt anyway."""
+        config = self.config()
+        return recall(
+            cue, self.recipes.active(), pool=self._pool(),
+            deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s,
+            budget=Budget(config.recall.token_budget, dict(config.recall.min_share.model_dump())),
+            widen=lambda hits: self._widen(hits, in_context), in_context=in_context, empty_spans=self._empty_spans,
+        )  # fmt: skip
+
+    def _empty_spans(self, cue: Cue) -> Sequence[Span]:
+        return self.diary.empty_spans(cue) if self.config().Agent.long_memory else []
+
+    def _widen(self, hits: Sequence[Hit], in_context: Collection[str]) -> list[Hit]:
         """Hits with the words of the exchanges that they stand for, but for those that are in the context."""
         return self._episodic.widen(self.diary.widen(hits), in_context)
 

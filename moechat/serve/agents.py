@@ -65,7 +65,7 @@ class Agents:
         agent.layers.sync()
         if self._embedded.get(key) != agent.official.generation:
             with self._embedding, contextlib.suppress(EmbeddingError):  # told by agent.problems()
-                agent.episodes.embed_missing(threading.Event(), SOON)
+                agent.layers.episodes.embed_missing(threading.Event(), SOON)
             self._embedded[key] = agent.official.generation
 
     def _known(self, character: str | None) -> str:

@@ -64,7 +64,7 @@ def router(agents: Agents) -> APIRouter:
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":
                 return agent.official.as_row(agent.official.add(kind, values, id_))
-            add = agent.keeping.add_event if kind == "event" else agent.keeping.add_fact
+            add = agent.memories.add_event if kind == "event" else agent.memories.add_fact
             return _of_user(as_json(add(**own)))
 
     @routes.patch("/{store}/{id_:path}")
@@ -76,7 +76,7 @@ def router(agents: Agents) -> APIRouter:
     def gone(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
         with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
-                return {"gone": [_of_user(as_json(one)) for one in agent.keeping.forget([id_])]}
+                return {"gone": [_of_user(as_json(one)) for one in agent.memories.forget([id_])]}
             row = agent.official.as_row(agent.official.get(id_))
             agent.official.delete(id_)
             return {"gone": [row]}
@@ -96,7 +96,7 @@ def _listed(agent: Agent, asked: Listing) -> Row:
     rows = [agent.official.as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
     total = len(authored)
     if asked.store != "official" and kind != "lore":
-        page = agent.keeping.listed(
+        page = agent.memories.listed(
             [kind] if kind else UNDERSTOOD, search=asked.q, archived=asked.archived,
             limit=max(asked.limit - len(rows), 1), offset=max(asked.offset - len(authored), 0),
         )  # fmt: skip
@@ -107,7 +107,7 @@ def _listed(agent: Agent, asked: Listing) -> Row:
 
 def _told(agent: Agent, store: Store, id_: str) -> Row:
     if store == "user":
-        return _of_user(details_as_json(agent.keeping.get(id_)))
+        return _of_user(details_as_json(agent.memories.get(id_)))
     return agent.official.as_row(agent.official.get(id_))
 
 
@@ -143,7 +143,7 @@ def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
     _bounded(values)
     if store == "official":
         return agent.official.as_row(agent.official.update(id_, values))
-    keeping = agent.keeping
+    keeping = agent.memories
     for key, value in values.items():
         if key not in ("text", *MARKS):
             raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")

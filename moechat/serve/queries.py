@@ -72,7 +72,7 @@ def router(agents: Agents) -> APIRouter:
     def expand_words(asked: Expand) -> dict[str, Any]:
         with agents.lent(asked.character, asked.user) as agent:
             return answers.expand_words(
-                agent.entities, asked.sentence, count=asked.chinese_rd_count, strategy=asked.logic_type,
+                agent.layers.entities, asked.sentence, count=asked.chinese_rd_count, strategy=asked.logic_type,
                 filter_values=asked.filter_values,
             )  # fmt: skip
 
@@ -83,6 +83,6 @@ def _answer(agents: Agents, asked: Query) -> dict[str, Any]:
     with agents.lent(asked.character, asked.user) as agent:
         previous = last_reply(agent) if asked.previous_reply is None else asked.previous_reply
         return answers.query(
-            agent, asked.query, limit=asked.limit, score_threshold=asked.score_threshold, version=asked.version,
+            agent.layers, asked.query, limit=asked.limit, score_threshold=asked.score_threshold, version=asked.version,
             previous_reply=previous,
         )  # fmt: skip

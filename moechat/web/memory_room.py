@@ -111,7 +111,7 @@ LOOKS: Mapping[str, Callable[[MemoryLook, Told], MemoryLook]] = {
 def _saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     if not told.get("text", "").strip():
         return look, Note(words("needs_words"), bad=True)
-    memory = agent.keeping.edit(told["id"], told["text"])
+    memory = agent.memories.edit(told["id"], told["text"])
     return replace(look, opened=memory.id, doing=""), Note(words("done_edit"))
 
 
@@ -120,7 +120,7 @@ def _added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
         return look, Note(words("needs_words"), bad=True)
     if look.doing == "event":
         return _event_added(agent, look, told, words)
-    memory = agent.keeping.add_fact(
+    memory = agent.memories.add_fact(
         told["text"], entity=_whose(agent, told.get("entity", "")), keyword=told.get("keyword", ""),
         target=told.get("target", ""),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def _event_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Do
         if wrong.field != "happened":
             raise
         return look, Note(words("field_wrong", field=words("field_happened"), remedy=words("form_when")), bad=True)
-    return replace(look, opened=agent.keeping.add_event(**own).id, doing=""), Note(words("done_add"))
+    return replace(look, opened=agent.memories.add_event(**own).id, doing=""), Note(words("done_add"))
 
 
 def _whose(agent: Agent, name: str) -> str:
@@ -148,12 +148,12 @@ def _whose(agent: Agent, name: str) -> str:
 
 
 def _pinned(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    agent.keeping.pin([told["id"]], told["do"] == "pin")
+    agent.memories.pin([told["id"]], told["do"] == "pin")
     return look, Note(words(f"done_{told['do']}"))
 
 
 def _archived(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    keeping = agent.keeping
+    keeping = agent.memories
     moved = (keeping.archive if told["do"] == "archive" else keeping.restore)([told["id"]])
     return replace(look, opened="", doing=""), Note(words(f"done_{told['do']}", n=len(moved)))
 
@@ -170,7 +170,7 @@ def _thought(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
 def _forgotten(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     if (look.opened, look.doing) != (told["id"], "surely"):  # asked twice, whatever the page sends
         return replace(look, opened=told["id"], doing="forget"), Note()
-    gone = agent.keeping.forget([told["id"]])
+    gone = agent.memories.forget([told["id"]])
     return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)))
 
 
@@ -226,7 +226,7 @@ def names_of(agent: Agent, words: Words) -> Names:
 
 def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
     kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
-    page = agent.keeping.listed(kinds, search=look.search, limit=look.count, archived=look.archived)
+    page = agent.memories.listed(kinds, search=look.search, limit=look.count, archived=look.archived)
     forms = {"fact": memory_page.fact_form, "event": memory_page.event_form}
     new = forms[look.doing](words) if look.doing in forms and not look.opened else ""
     opened = _details(agent, look.opened)
@@ -280,7 +280,7 @@ def _more(look: MemoryLook, page: Page, words: Words) -> str:
 
 def _details(agent: Agent, id_: str) -> Details | None:
     try:
-        return agent.keeping.get(id_) if id_ else None
+        return agent.memories.get(id_) if id_ else None
     except NotFound:
         return None
 
@@ -289,7 +289,7 @@ def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> s
     names = names_of(agent, words)
     goes: Sequence[Memory] = ()
     if look.doing in ("forget", "surely"):
-        goes = agent.keeping.forgets([details.memory.id])
+        goes = agent.memories.forgets([details.memory.id])
     return memory_page.opened(_opened(agent, details), names, words, look.doing, goes)
 
 
@@ -304,7 +304,7 @@ def _opened(agent: Agent, details: Details, depth: int = 0) -> Opened:
 
 def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Row]:
     """Memories with what will become of them."""
-    now, told = agent.now(), agent.keeping.forecasts(memories)
+    now, told = agent.now(), agent.memories.forecasts(memories)
     rows = []
     for one in memories:
         forecast = told.get(one.id)

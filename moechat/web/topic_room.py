@@ -168,7 +168,7 @@ def _slices(agent: Agent, look: TopicLook, words: Words, nodes: Sequence[Node]) 
     where: str | date = look.topic or date.fromisoformat(look.day)
     found = agent.topics.slices(where, agent.now())
     shown = found[: look.count]
-    said = {one.id: one for one in agent.keeping.memories(id_ for e in shown for id_ in e.event.sources)}
+    said = {one.id: one for one in agent.memories.memories(id_ for e in shown for id_ in e.event.sources)}
     names = names_of(agent, words)
     listed = "".join(_slice(e, [said[id_] for id_ in e.event.sources if id_ in said], names, words) for e in shown)
     left = len(found) - len(shown)

@@ -515,7 +515,7 @@ def test_a_broken_file_is_named_never_overwritten_and_stops_no_talk(home: Home, 
     assert not agent.problems()
     assert agent.verify()["problems"] == []
     assert agent.store.tree.pending() == []
-    assert {"用户喜欢猫", "用户住在杭州"} <= {fact.text for fact in agent.core.current()}
+    assert {"用户喜欢猫", "用户住在杭州"} <= {fact.text for fact in agent.layers.core.current()}
 
 
 def test_rebuilt_indexes_equal_the_grown_ones(home: Home, house: House, agent: Agent) -> None:
@@ -582,8 +582,8 @@ def test_a_model_understands_and_supersedes_what_the_rules_found(home: Home) -> 
         agent = house.agent()
         say(agent, "我住在杭州西湖区")
         agent.finish()
-        assert [f.by for f in agent.core.current()] == ["model"]
-        assert "杭州西湖区" in agent.core.current()[0].text
+        assert [f.by for f in agent.layers.core.current()] == ["model"]
+        assert "杭州西湖区" in agent.layers.core.current()[0].text
         known = model.asked[0][0][-1].content
         assert "- 用户住在杭州" not in known, "what the rules found in these very words is not shown as known"
 
@@ -605,7 +605,7 @@ def test_a_known_fact_that_the_model_does_not_repeat_stays_known(home: Home) -> 
         agent.finish()
         say(agent, "说过了，我讨厌香菜")
         agent.finish()
-        assert [f.draft.target for f in agent.core.current()] == ["香菜"]
+        assert [f.draft.target for f in agent.layers.core.current()] == ["香菜"]
 
 
 def test_a_setting_of_the_character_holds_for_it_alone(home: Home) -> None:

@@ -34,7 +34,7 @@ def thinker() -> ScriptedModel:
 
 
 def reflections(agent: Agent) -> list[Episode]:
-    view = agent.episodes.view(agent.now())
+    view = agent.layers.episodes.view(agent.now())
     return [episode for episode in view.episodes(range(len(view))) if episode.kind == "reflection"]
 
 
@@ -56,8 +56,8 @@ def test_what_adds_up_is_thought_about_recalled_and_thought_about_anew(tmp_path:
         agent.settle_indexes()
         assert all(ids[1] not in one.event.sources for one in reflections(agent))
         home.clock.advance(hours=2)
-        agent.tick()
-        agent.tick()
+        agent.jobs.tick()
+        agent.jobs.tick()
         assert reflections(agent)
 
 

@@ -21,11 +21,12 @@ import numpy as np
 import pytest
 from houses import Home, moment, recalled, say, shown, silent
 
-from moechat.agent import SLICE, Agent, Surroundings
+from moechat.agent import Agent, Surroundings
 from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError
+from moechat.jobs import SLICE
 from moechat.memory.diary import BATCH
 from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
@@ -115,7 +116,7 @@ def home_with(folder: Path, count: int) -> Home:
     old = CountingEmbedder(OLD)
     with opened(home, old) as agent:
         agent.settle_indexes()
-        assert agent.diary.missing(agent.dense.spaces[-1]) == 0
+        assert agent.layers.diary.missing(agent.dense.spaces[-1]) == 0
         assert old.passages.total() == 2 * count
     return home
 

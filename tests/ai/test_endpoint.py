@@ -204,8 +204,8 @@ def test_understanding_takes_the_best_form_that_the_endpoint_knows(home: Home, f
     with ModelServer(script([], lambda _: fenced), formats=formats) as server, opened(home, server.url) as agent:
         say(agent, "我住在杭州")
         agent.finish()
-        assert [f.draft.text for f in agent.core.current()] == ["用户住在杭州"]
-        assert agent.store.tree.pending() == [] and agent.core.current()[0].by == "model"
+        assert [f.draft.text for f in agent.layers.core.current()] == ["用户住在杭州"]
+        assert agent.store.tree.pending() == [] and agent.layers.core.current()[0].by == "model"
         refused = len([body for body in server.chats if is_extraction(body)]) - 1
         assert refused == 2 - len(formats)
         say(agent, "你好呀")
@@ -233,7 +233,7 @@ def test_understanding_that_failed_stays_queued_and_is_done_later(home: Home, na
         agent.finish()
         assert agent.store.tree.pending() == [said.exchange.id]
         assert agent.problems() != []
-        assert [f.draft.text for f in agent.core.current()] == ["用户住在杭州"]  # by the rules, at once
+        assert [f.draft.text for f in agent.layers.core.current()] == ["用户住在杭州"]  # by the rules, at once
         asked = len(server.chats)
         agent.finish()
         assert len(server.chats) == asked, "not tried again before its time"
@@ -243,7 +243,7 @@ def test_understanding_that_failed_stays_queued_and_is_done_later(home: Home, na
         agent.finish()
         assert agent.problems() == [] and agent.store.tree.pending() == []
         assert agent.store.tree.node(said.exchange.id).understood == "model"
-        assert [f.draft.text for f in agent.core.current()] == ["用户住在杭州"]
+        assert [f.draft.text for f in agent.layers.core.current()] == ["用户住在杭州"]
     assert time.monotonic() - begun < PATIENCE_S
 
 
@@ -256,7 +256,7 @@ def test_work_that_was_left_is_done_after_a_restart(home: Home) -> None:
     with ModelServer(script([], lambda _: LIVES_IN_HANGZHOU)) as server, opened(home, server.url) as agent:
         agent.settle_indexes()
         assert agent.store.tree.pending() == []
-        assert [(f.draft.text, f.by) for f in agent.core.current()] == [("用户住在杭州", "model")]
+        assert [(f.draft.text, f.by) for f in agent.layers.core.current()] == [("用户住在杭州", "model")]
 
 
 def test_a_server_of_its_own_understands_while_the_chat_is_down(home: Home) -> None:
@@ -266,4 +266,4 @@ def test_a_server_of_its_own_understands_while_the_chat_is_down(home: Home) -> N
             failed = say(agent, "我住在杭州")
             agent.finish()
             assert failed.exchange.status == "failed" and agent.store.tree.pending() == []
-            assert [f.draft.text for f in agent.core.current()] == ["用户住在杭州"]
+            assert [f.draft.text for f in agent.layers.core.current()] == ["用户住在杭州"]

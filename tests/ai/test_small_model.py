@@ -75,7 +75,7 @@ def test_a_small_real_model_talks_and_what_was_said_is_kept(home: Home) -> None:
         agent.finish()
         waiting = agent.store.tree.pending()
         assert agent.problems() or not waiting  # understood, or queued and told why
-        facts = "\n".join(fact.text for fact in agent.core.current())
+        facts = "\n".join(fact.text for fact in agent.layers.core.current())
         assert waiting == [] or "Bristol" in facts  # by the rules at least
 
     home.clock.advance(days=1)

@@ -261,10 +261,10 @@ def test_the_authors_store_holds_events_facts_and_the_world_book(tmp_path: Path)
 def test_an_agent_that_runs_knows_an_entry_from_the_next_message(tmp_path: Path) -> None:
     with Home.build(tmp_path).open(silent()) as house:
         agent = house.agent()
-        assert agent.book.entries == ()
+        assert agent.layers.book.entries == ()
         Official(agent.character.folder).add("lore", {"keyword": "半舟", "text": "河边的茶馆"})
         hits = agent.recall("半舟在哪里？").hits
-        assert [one.keyword for one in agent.book.entries] == ["半舟"]
+        assert [one.keyword for one in agent.layers.book.entries] == ["半舟"]
         assert [hit.id for hit in hits if hit.layer == "lore"] == [f"{NEW_LORE_FILE}#半舟"]
 
 

@@ -114,7 +114,7 @@ def test_vectors_belong_to_texts_not_to_positions(home: Home) -> None:
             ("清晨下雨", "清晨下雨了"),
         ):
             agent.recall(asked)
-            agent._embed_some()
+            agent.jobs.embed_some()
             vector = home.embedder.embed([expected])[0]
             row = next(
                 r for r in agent.store.cache.of_file("memorys/2025-05-20.yaml").values() if r.exchange.user == expected
@@ -198,11 +198,11 @@ def test_facts_are_not_lost_while_the_model_is_down(home: Home) -> None:
         agent = house.agent()
         say(agent, "我讨厌香菜")
         agent.finish()
-        assert [f.draft.target for f in agent.core.current()] == ["香菜"], "the rules found it at once"
+        assert [f.draft.target for f in agent.layers.core.current()] == ["香菜"], "the rules found it at once"
         down.clear()
         home.clock.advance(hours=1)
         agent.finish()
-        assert [(f.draft.target, f.by) for f in agent.core.current()] == [("香菜", "model")]
+        assert [(f.draft.target, f.by) for f in agent.layers.core.current()] == [("香菜", "model")]
 
 
 def test_pickles_in_a_shared_folder_are_never_loaded(home: Home, tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_spaces_stay_in_facts(home: Home) -> None:
         agent = house.agent()
         say(agent, "I like New York")
         agent.finish()
-        assert any("New York" in f.text for f in agent.core.current())
+        assert any("New York" in f.text for f in agent.layers.core.current())
     assert "New York" in (home.folder / "core_mem.yml").read_text(encoding="utf-8")
 
 
@@ -295,8 +295,8 @@ def test_a_correction_replaces_the_fact_that_it_contradicts(home: Home) -> None:
             say(agent, text)
             agent.finish()
             home.clock.advance(days=1)
-        assert [f.draft.target for f in agent.core.current() if f.draft.keyword == "住址"] == ["苏州"]
-        assert [f.draft.target for f in agent.core.history() if f.draft.keyword == "住址"] == ["杭州", "苏州"]
+        assert [f.draft.target for f in agent.layers.core.current() if f.draft.keyword == "住址"] == ["苏州"]
+        assert [f.draft.target for f in agent.layers.core.history() if f.draft.keyword == "住址"] == ["杭州", "苏州"]
 
 
 def test_a_record_that_is_read_keeps_every_other_record_of_its_day_while_one_is_edited(home: Home) -> None:

@@ -50,13 +50,18 @@ def talked(house: House, *texts: str) -> Keeper:
         say(agent, text)
         agent.finish()
     agent.settle_indexes()  # what goes on behind a turn is done: it sums facts up as well
-    return agent.keeping
+    return agent.memories
 
 
 def limited(house: House, limits: Limits) -> Keeper:
     agent = house.agent()
     return Keeper(
-        agent.store, agent.layers, change=agent.change, now=agent.now, language=lambda: "zh", limits=lambda: limits
+        agent.store,
+        agent.layers,
+        change=agent.conversation.change,
+        now=agent.now,
+        language=lambda: "zh",
+        limits=lambda: limits,
     )
 
 
@@ -162,7 +167,7 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
 
 
 def test_a_fact_in_other_words_says_what_they_say(house: House) -> None:
-    keeping = house.agent().keeping
+    keeping = house.agent().memories
     known = keeping.add_fact("用户讨厌香菜", keyword="喜好", target="香菜", polarity=-1)
     keeping.edit(known.id, "用户爱吃香菜")
     fields = keeping.get(known.id).fields
@@ -267,9 +272,9 @@ def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Hom
     agent = house.agent()
     ids = [say(agent, text).exchange.id for text in ("一", "二", "三", "四")]
     agent.finish()
-    agent.keeping.forget(ids[1:3])
+    agent.memories.forget(ids[1:3])
     assert [shown.exchange.id for shown in agent.recent(10)] == [ids[0], ids[3]]
-    agent.keeping.forget([ids[3]])
+    agent.memories.forget([ids[3]])
     assert [shown.exchange.id for shown in agent.recent(10)] == [ids[0]]
     say(agent, "五")
     assert [shown.exchange.user for shown in agent.recent(10)] == ["一", "五"]
@@ -284,7 +289,7 @@ def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(home: Ho
     agent.select(second)
     fourth = say(agent, "四").exchange.id
     agent.finish()
-    agent.keeping.forget([second])
+    agent.memories.forget([second])
     tree = agent.store.tree
     assert (tree.parents, tree.leaf) == ({first: None, third: first, fourth: first}, fourth)
     assert list(tree.context()) == [fourth]
@@ -309,7 +314,7 @@ def test_an_imported_exchange_is_forgotten_and_its_neighbours_stay_as_they_are(h
     path = home.folder / "memorys" / "2025-05-01.yaml"
     edit(path, "20250501-110000:", "# my note\n20250501-110000:")
     with home.open() as house:
-        keeping = house.agent().keeping
+        keeping = house.agent().memories
         keeping.forget([only(keeping, "exchange", search="铜钥匙").id])
         assert only(keeping, "exchange").text == "找到了"
     assert "铜钥匙" not in path.read_text(encoding="utf-8")
@@ -325,7 +330,7 @@ def test_moechats_own_day_files_are_not_written_and_nothing_is_half_done(home: H
     )
     before = path.read_bytes()
     with home.open() as house:
-        keeping = house.agent().keeping
+        keeping = house.agent().memories
         with pytest.raises(DataError, match="by hand"):
             keeping.forget(["1746064800"])
         assert only(keeping, "exchange").text == "丢了铜钥匙"
@@ -405,9 +410,9 @@ def test_an_exchange_that_is_being_answered_is_not_forgotten(home: Home) -> None
         agent = house.agent()
         id_ = agent.store.begin("还在说", home.clock.now())
         with pytest.raises(MoeChatError, match="being answered"):
-            agent.keeping.forget([id_])
+            agent.memories.forget([id_])
         agent.store.finish(id_, "好", "done")
-        agent.keeping.forget([id_])
+        agent.memories.forget([id_])
     assert holding(home.folder, "还在说") == []
 
 
@@ -417,7 +422,7 @@ def test_another_process_that_is_open_follows(home: Home) -> None:
         house.agent().finish()
         other.agent().recall("铜钥匙")
         assert len(other.agent().log()) == 1
-        house.agent().keeping.forget([row["id"] for row in house.agent().log()])  # type: ignore[misc]
+        house.agent().memories.forget([row["id"] for row in house.agent().log()])  # type: ignore[misc]
         assert "铜钥匙" not in shown(other.agent().recall("铜钥匙在哪里"))
         assert other.agent().log() == []
         say(other.agent(), "你好")
@@ -431,7 +436,7 @@ def test_what_a_kill_left_is_erased_when_it_is_forgotten_again(home: Home) -> No
         agent.finish()
         agent.store.retract(lost)  # the first step of forgetting
         (home.folder / ".core_mem.yml.ab12cd34").write_text("half a copy: 铜钥匙", encoding="utf-8")
-        agent.keeping.forget([lost])
+        agent.memories.forget([lost])
         assert [row["id"] for row in agent.log()] == [kept]
     assert holding(home.folder, "铜钥匙") == []
 
@@ -443,7 +448,7 @@ def test_damaged_lines_of_the_log_stay_unless_they_hold_its_words(home: Home) ->
     with open(home.folder / "log.jsonl", "ab") as log:
         log.write(f'{{"op":"variant","id":"{id_}","char":"铜钥匙…\n{{"half":\n{{"user":"我丢了铜钥匙\n'.encode())
     with home.open() as house:
-        house.agent().keeping.forget([id_])
+        house.agent().memories.forget([id_])
     text = (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert '{"half":' in text
     assert "铜钥匙" not in text
@@ -548,7 +553,7 @@ def test_it_is_edited_pinned_and_outlives_another_start(home: Home, house: House
     house.close()
     upkeep.drop_indexes(home.folder, vectors=True)
     with home.open() as again:
-        (one,) = again.agent().keeping.listed(["event"]).memories
+        (one,) = again.agent().memories.listed(["event"]).memories
         assert (one.id, one.text, one.pinned, one.at) == (made.id, "在山上放风筝", True, made.at)
         assert again.agent().verify()["problems"] == []
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.memory import context
+from moechat.memory.context import Context
 from moechat.model import Exchange, Message
+from moechat.settings.config import Config
 from tests.houses import Home, moment, told
 
 
@@ -96,3 +98,14 @@ def test_a_broken_history_is_named_and_not_written_over(tmp_path: Path, broken: 
     with pytest.raises(DataError, match=r"history\.yaml"):
         context.save(tmp_path, [Message("user", "新")])
     assert path.read_text(encoding="utf-8") == broken
+
+
+def test_a_conversation_seen_from_its_start_begins_with_the_greeting(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    store = home.store()
+    ids = [told(store, home.clock, text, settle=True) for text in ("在吗", "天冷了")]
+    kept = Context(store, Config)
+    first, then = (store.get(id_) for id_ in ids)
+    assert [m.content for m in kept.talk([first, then], "你来啦")][:2] == ["你来啦", "在吗"]
+    assert [m.content for m in kept.talk([then], "你来啦")][:1] == ["天冷了"]
+    store.close()

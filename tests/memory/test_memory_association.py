@@ -231,7 +231,7 @@ def test_words_that_were_taken_back_go_with_nothing_from_that_moment(tmp_path: P
         first, second = agent.store.tree.parents
         assert agent.layers.together.associations("玄武湖")
         agent.settle_indexes()
-        agent._worker.submit(lambda: busy.wait(10))  # a model is being asked, say
+        agent.jobs.worker.submit(lambda: busy.wait(10))  # a model is being asked, say
         try:
             agent.retract(second) if change == "retract" else agent.select(first)
             assert not agent.layers.together.associations("玄武湖")

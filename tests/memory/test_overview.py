@@ -122,7 +122,7 @@ def talked(home: Home, agent: Agent, *texts: str) -> None:
         say(agent, text)
         home.clock.advance(minutes=5)
         agent.settle()
-        agent.tick()
+        agent.jobs.tick()
 
 
 def test_the_prompt_tells_what_left_the_context_in_order_of_time(home: Home) -> None:
@@ -160,7 +160,7 @@ def test_an_answer_that_is_given_again_does_not_find_its_own_question_in_the_ove
     with home.open(model) as house:
         agent = house.agent()
         talked(home, agent, *STORIES[:2])
-        assert len(agent.episodes.view(NOW)) == 2, "it is understood already"
+        assert len(agent.layers.episodes.view(NOW)) == 2, "it is understood already"
         again(agent)
     prompt = "".join(message.content for message in model.requests[-1].messages)
     assert prompt.count(STORIES[1]) == 1

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from moechat.model import Episode, Event, Exchange, Fact, FactDraft, Hit, Message, Recollection
-from moechat.recall.assembly import Background, assemble, history
+from moechat.model import Episode, Event, Fact, FactDraft, Hit, Message, Recollection
+from moechat.recall.assembly import Background, assemble
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
@@ -109,9 +109,3 @@ def test_what_was_said_is_placed_and_never_rendered() -> None:
     messages = assembled(who, found)
     assert messages[1].content.count(tricky) == 1
     assert messages[2].content.count(tricky) == 3
-
-
-def test_a_conversation_seen_from_its_start_begins_with_the_greeting() -> None:
-    said = [Exchange("a", NOW, "在吗", "在")]
-    assert [m.content for m in history(said, "你来啦", from_the_start=True)] == ["你来啦", "在吗", "在"]
-    assert [m.content for m in history(said, "你来啦", from_the_start=False)] == ["在吗", "在"]

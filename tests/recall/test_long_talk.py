@@ -69,7 +69,9 @@ class Prompts:
                 self.overlaps.append(f"{asked.content}: {one.text} stands there {times} times")
         overview = system.partition("【前情提要】")[2].partition("【")[0]
         self.overviews.append(max(0, len(overview.splitlines()) - 3))
-        for episode in agent.episodes.get(row[0] for row in agent.store.cache.all("SELECT id FROM episodes")).values():
+        for episode in agent.layers.episodes.get(
+            row[0] for row in agent.store.cache.all("SELECT id FROM episodes")
+        ).values():
             text, sources = episode.event.text, agent.store.exchanges(episode.event.sources)
             inside, elsewhere = text in overview, system.count(text) - overview.count(text)
             self.of_several += elsewhere > 0 and len(sources) > 1
@@ -101,7 +103,7 @@ def test_context_overview_and_details_never_overlap(
             said.append(one)
             if one.ends:
                 home.clock.advance(minutes=70)
-                agent.tick()
+                agent.jobs.tick()
                 agent.settle_indexes()
     assert len(said) == 20 * days
     assert found.overlaps == []
@@ -119,7 +121,7 @@ def talk(home: Home, agent: Agent, numbers: Sequence[int]) -> None:
         home.clock.advance(seconds=30)
         agent.settle()
         agent.settle_indexes()
-        agent.tick()
+        agent.jobs.tick()
 
 
 def left(agent: Agent) -> list[int]:
@@ -142,7 +144,7 @@ def test_a_scene_that_the_model_sees_ending_after_a_pause_sends_all(home: Home) 
         talk(home, agent, range(1, 16))
         assert (together(model), left(agent)) == ([], list(range(1, 16)))
         home.clock.advance(hours=1)
-        agent.tick()
+        agent.jobs.tick()
         assert (together(model), left(agent)) == ([list(range(1, 16))], [])
         talk(home, agent, [16])
         assert left(agent) == [16]
@@ -181,12 +183,12 @@ def test_a_scene_that_ends_while_the_model_is_away_stays_until_it_is_understood(
         talk(home, agent, range(1, 15))
         say(agent, "第15句话，晚安")
         agent.settle()
-        agent.tick()
+        agent.jobs.tick()
         assert left(agent) == list(range(1, 16)), "nothing leaves before it is understood"
-        assert not len(agent.episodes.view(home.clock.now()))
+        assert not len(agent.layers.episodes.view(home.clock.now()))
         away.clear()
         home.clock.advance(minutes=5)
-        agent.tick()
+        agent.jobs.tick()
         assert left(agent) == []
         assert agent.store.tree.pending() == []
 
@@ -208,7 +210,7 @@ def test_what_a_talk_recalls_grows_stronger_with_the_events_that_tell_of_it(home
         exchange = say(agent, "今天和小林在码头送走了一个纸风筝").exchange.id
         say(agent, "今天和老周在钟楼修好了一个木头拼图")
         agent.finish()
-        state, ids = agent.store.state, agent.episodes.view(home.clock.now()).ids
+        state, ids = agent.store.state, agent.layers.episodes.view(home.clock.now()).ids
         home.clock.advance(days=1)
         say(agent, "还记得纸风筝吗")
         assert state.recalls(exchange) == 0, "not before the answer stands"

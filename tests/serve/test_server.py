@@ -173,7 +173,7 @@ def test_the_world_book_is_created_read_changed_searched_and_deleted(client: Tes
     }  # fmt: skip
     assert (folder / "雾港.yaml").read_bytes().startswith(before)
     found = client.get("/memories", params={**path, "type": "lore", "q": "鱼市"}).json()
-    book = client.app.state.house.agent(SAMPLE).book  # type: ignore[attr-defined]
+    book = client.app.state.house.agent(SAMPLE).layers.book  # type: ignore[attr-defined]
     assert "鱼市/码头" in [one.keyword for one in book.entries], "the agent that runs has it"
     assert [row["id"] for row in found["memories"]] == ["雾港.yaml#鱼市/码头"]
     assert client.get("/memories", params={**path, "store": "user", "type": "lore"}).json()["total"] == 0

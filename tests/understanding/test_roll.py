@@ -132,7 +132,7 @@ def numbers(batch: list[str]) -> list[int]:
 
 def roll(agent: Agent) -> None:
     """The background work that a pause brings."""
-    agent.tick()
+    agent.jobs.tick()
 
 
 @pytest.mark.parametrize(("rounds", "scene_at", "understood", "remaining"), GOLDEN)
@@ -228,7 +228,7 @@ def test_facts_are_found_by_rules_while_the_model_is_down_and_never_lost(home: H
         agent = house.agent()
         say(agent, "我讨厌香菜")
         agent.finish()
-        assert [f.draft.target for f in agent.core.current()] == ["香菜"]
+        assert [f.draft.target for f in agent.layers.core.current()] == ["香菜"]
         assert agent.store.tree.pending()
 
 
@@ -259,8 +259,8 @@ def test_what_is_corrected_while_the_model_thinks_stays_queued_and_nothing_cites
         corrected: list[bool] = []
         house._given_model = understanding(make)
         agent.settle()
-        agent._roll(closing=True)
-        assert {f.text for f in agent.core.current()} == {"用户住在苏州", "用户喜欢猫"}
+        agent.jobs.roll(closing=True)
+        assert {f.text for f in agent.layers.core.current()} == {"用户住在苏州", "用户喜欢猫"}
         assert agent.store.tree.pending() == []
         everything = (home.folder / "core_mem.yml").read_text(encoding="utf-8")
         assert "杭州" not in everything
@@ -368,9 +368,9 @@ def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(tmp_
             say(agent, text)
             agent.settle()
         first, second = agent.store.tree.parents
-        assert [fact.draft.sources for fact in agent.core.current()] == [(first, second)]
+        assert [fact.draft.sources for fact in agent.layers.core.current()] == [(first, second)]
         agent.retract(first)
-        assert [fact.draft.sources for fact in agent.core.current()] == [(second,)]
+        assert [fact.draft.sources for fact in agent.layers.core.current()] == [(second,)]
 
 
 def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path
         (notes,) = (agent.store.folder / "memorys").glob("*.notes.yaml")
         edit(notes, event, "我在西湖上划了一下午的船")
         agent.correct(id_, user="我住在杭州，昨天去了西湖划船")
-        assert len(agent.core.current()) == 1
+        assert len(agent.layers.core.current()) == 1
         agent.finish()
         assert agent.store.tree.pending() == []
         told = [episode.event.text for _, episode in agent.store.cache.episodes_citing([id_])]
@@ -429,5 +429,5 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
     with home.open(silent()) as house:
         agent = house.agent()
         agent.finish()
-        assert [fact.draft.sources for fact in agent.core.current()] == [(second,)]
+        assert [fact.draft.sources for fact in agent.layers.core.current()] == [(second,)]
         assert not any("划船" in episode.event.text for _, episode in agent.store.cache.episodes_citing([first]))

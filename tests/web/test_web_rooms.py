@@ -61,7 +61,7 @@ def entries(agent: Agent, look: Look) -> list[str]:
 
 
 def id_of(agent: Agent, text: str) -> str:
-    (found,) = [one.id for one in agent.keeping.listed(search=text, limit=0).memories if text in one.text]
+    (found,) = [one.id for one in agent.memories.listed(search=text, limit=0).memories if text in one.text]
     return found
 
 
@@ -100,7 +100,7 @@ def test_every_memory_says_how_well_it_is_kept_and_when_it_fades(agent: Agent) -
 
 def test_a_long_list_comes_in_parts(agent: Agent) -> None:
     for n in range(35):
-        agent.keeping.add_fact(f"第{n}件小事")
+        agent.memories.add_fact(f"第{n}件小事")
     assert len(entries(agent, MEMORY_ROOM)) == 30
     assert "还有 5 条" in seen(agent, MEMORY_ROOM)
     assert len(entries(agent, do(agent, MEMORY_ROOM, "more"))) == 35
@@ -116,7 +116,7 @@ def test_an_edited_memory_is_the_owners(agent: Agent) -> None:
     assert refused.memories.doing == "edit"
     edited = do(agent, editing, "save", id=id_, text="毛肚涮得正好")
     assert "来源 你写的" in seen(agent, edited)
-    assert agent.keeping.get(id_).memory.text == "毛肚涮得正好"
+    assert agent.memories.get(id_).memory.text == "毛肚涮得正好"
 
 
 def test_archive_hides_and_restore_brings_back(agent: Agent) -> None:
@@ -134,7 +134,7 @@ def test_archive_hides_and_restore_brings_back(agent: Agent) -> None:
 
 def test_forgetting_is_asked_twice_and_says_what_would_go(agent: Agent) -> None:
     lived(agent)
-    exchange = agent.keeping.listed(["exchange"], search="火锅").memories[0].id
+    exchange = agent.memories.listed(["exchange"], search="火锅").memories[0].id
     look = do(agent, do(agent, MEMORY_ROOM, "kind", value="exchange"), "forget", id=exchange)
     first = seen(agent, look)
     assert ZH("forget_ask") in first
@@ -147,7 +147,7 @@ def test_forgetting_is_asked_twice_and_says_what_would_go(agent: Agent) -> None:
     done = do(agent, sure, "forget-now", id=exchange)
     assert done.note.text.startswith("已彻底忘掉")
     assert "香菜" not in seen(agent, done)
-    assert "火锅" not in "".join(one.text for one in agent.keeping.listed(["exchange"]).memories)
+    assert "火锅" not in "".join(one.text for one in agent.memories.listed(["exchange"]).memories)
 
 
 def test_a_memory_opens_to_what_was_said_and_a_reflection_to_what_it_rests_on(agent: Agent) -> None:
@@ -160,7 +160,7 @@ def test_a_memory_opens_to_what_was_said_and_a_reflection_to_what_it_rests_on(ag
     assert "嗯，我记住了。" in evidence
     again = do(agent, do(agent, MEMORY_ROOM, "open", id=id_of(agent, INSIGHT)), "open", id=id_of(agent, INSIGHT))
     assert ZH("evidence") not in seen(agent, again)
-    exchange = agent.keeping.listed(["exchange"], search="火锅").memories[0].id
+    exchange = agent.memories.listed(["exchange"], search="火锅").memories[0].id
     derived = seen(agent, do(agent, MEMORY_ROOM, "show", id=exchange))
     assert "由这段话记下的" in derived
     assert "香菜" in derived
@@ -170,7 +170,7 @@ def test_a_fact_that_was_replaced_is_its_history(agent: Agent) -> None:
     say(agent, "我住在杭州")
     say(agent, "我搬家了，现在住在苏州")
     agent.finish()
-    (fact,) = agent.keeping.listed(["fact"], search="苏州").memories
+    (fact,) = agent.memories.listed(["fact"], search="苏州").memories
     told = seen(agent, do(agent, MEMORY_ROOM, "open", id=fact.id))
     assert "杭州" in told[told.index(ZH("history")) :]
 
@@ -199,8 +199,8 @@ def test_the_owner_writes_an_event(agent: Agent) -> None:
     assert not done.note.bad and done.note.text == ZH("done_add")
     text = seen(agent, done)
     assert "地点 青岛" in text and "2019-07-15" in text and "你亲手写下的" in text and "来源 你写的" in text
-    (made,) = agent.keeping.listed(["event"]).memories
-    assert agent.keeping.get(made.id).fields["keywords"] == ["风筝", "海"]
+    (made,) = agent.memories.listed(["event"]).memories
+    assert agent.memories.get(made.id).fields["keywords"] == ["风筝", "海"]
 
 
 def test_while_a_reply_is_on_its_way_changes_wait(agent: Agent) -> None:
@@ -274,7 +274,7 @@ def test_the_authors_store_is_written_found_changed_and_deleted(agent: Agent) ->
     assert do(agent, asked, "forget-now", id=id_).memories.doing == "forget"
     deleted = do(agent, do(agent, asked, "surely", id=id_), "forget-now", id=id_)
     assert entries(agent, deleted) == ["{{char}}会修小提琴"]
-    assert agent.keeping.listed().total == 0  # none of it is the owner's
+    assert agent.memories.listed().total == 0  # none of it is the owner's
 
 
 def test_a_form_changes_what_was_changed_in_it() -> None:
@@ -315,14 +315,14 @@ def test_the_world_book_is_written_found_changed_and_deleted(agent: Agent) -> No
     assert again.note.bad and "已经有「半舟」" in again.note.text
     assert entries(agent, do(agent, room, "search", q="茶楼")) == ["半舟：河边的茶馆"]
     rooms.drawn(agent, room, ZH)
-    assert [one.keyword for one in agent.book.entries] == ["半舟"]
+    assert [one.keyword for one in agent.layers.book.entries] == ["半舟"]
 
     form = do(agent, made, "edit", id="places.yaml#半舟")
     assert "写进文件" not in seen(agent, form)
     told = {"keyword": "半舟茶馆", "text": "河边的茶馆", "keys": "茶馆、茶楼", "constant": "false", "enabled": "false"}
     changed = do(agent, form, "save", id="places.yaml#半舟", **told)
     assert changed.memories.opened == "places.yaml#半舟茶馆" and "已停用" in seen(agent, changed)
-    assert agent.book.entries == ()
+    assert agent.layers.book.entries == ()
 
     id_ = changed.memories.opened
     deleted = do(agent, do(agent, do(agent, changed, "forget", id=id_), "surely", id=id_), "forget-now", id=id_)
@@ -454,12 +454,12 @@ def test_what_is_too_long_is_refused_and_never_cut(agent: Agent) -> None:
     long_talk = "很长的话" * 10_000
     say(agent, long_talk)
     agent.finish()
-    (exchange,) = agent.keeping.listed(["exchange"]).memories
+    (exchange,) = agent.memories.listed(["exchange"]).memories
     editing = do(agent, MEMORY_ROOM, "edit", id=exchange.id)
     assert not do(agent, editing, "save", id=exchange.id, text=long_talk + "完").note.bad
-    assert agent.keeping.get(exchange.id).memory.text == long_talk + "完"
+    assert agent.memories.get(exchange.id).memory.text == long_talk + "完"
     assert do(agent, editing, "save", id=exchange.id, text=long_talk * 3).note.bad
-    assert agent.keeping.get(exchange.id).memory.text == long_talk + "完"
+    assert agent.memories.get(exchange.id).memory.text == long_talk + "完"
 
 
 def test_what_the_page_tells_is_text() -> None:

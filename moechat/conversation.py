@@ -1,0 +1,257 @@
+"""The conversation: one turn in numbered steps, and the changes of mind (select, correct, retract, restore)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from moechat.ai.chat_model import ChatModel, ChatRequest
+from moechat.ai.failure import Failure
+from moechat.errors import MoeChatError, NotFound
+from moechat.memory.context import Context
+from moechat.model import Exchange, Recollection, Status
+from moechat.recall import assembly
+from moechat.recall.layers import Layers
+from moechat.settings.character import CharacterFile
+from moechat.store.files import FileStore
+from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, told
+
+
+class Conversation:
+    """The talk of one character with one user.
+
+    ``lock`` is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
+    ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
+    looking.
+    """
+
+    def __init__(
+        self,
+        file: CharacterFile,
+        store: FileStore,
+        layers: Layers,
+        context: Context,
+        *,
+        lock: threading.Lock,
+        now: Callable[[], datetime],
+        model: Callable[[], ChatModel],
+        read: Callable[[], object],
+        behind: Callable[[], None],
+        looks: bool = False,
+    ) -> None:
+        self._file, self._store, self._layers, self._context = file, store, layers, context
+        self._lock, self._now, self._model, self._looks = lock, now, model, looks
+        self._read, self._behind = read, behind
+        self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
+        self._stopping = threading.Event()
+        self._stream: Iterator[str] | None = None
+
+    # ---- one turn
+
+    def talk(self, text: str) -> Iterator[TurnEvent]:
+        """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
+        return self._held(self._talk(text))
+
+    def regenerate(self) -> Iterator[TurnEvent]:
+        """Another reply to the last message. Raises NotFound where there is none."""
+        return self._held(self._regenerate())
+
+    def _held(self, turn: Generator[TurnEvent, None, None]) -> Iterator[TurnEvent]:
+        """Remember a turn as long as somebody holds it, so that ``close`` can end one that was left in the middle."""
+        self._turns.add(turn)
+        return turn
+
+    def _talk(self, text: str) -> Generator[TurnEvent, None, None]:
+        text = clean(text)
+        if not text.strip():
+            raise MoeChatError("the message is empty; write something first")
+        with self._lock:
+            self.follow()
+            now = self._now()
+            self._context.cut_if_idle(now)
+            id_ = self._store.begin(text, now)  # 1. the message is in the log; what came before has settled
+            self._read()
+            yield from self._reply(id_, text, now)
+
+    def _regenerate(self) -> Generator[TurnEvent, None, None]:
+        with self._lock:
+            self.follow()
+            leaf = self._store.tree.leaf
+            if leaf is None or leaf in self._store.tree.retracted:
+                raise NotFound("there is no message to answer again")
+            if self._store.is_streaming(leaf):
+                raise MoeChatError("the last message is being answered right now")
+            exchange = self._store.get(leaf)
+            self._store.restart_stream(leaf)
+            yield from self._reply(leaf, exchange.user, exchange.at)
+
+    def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
+        pieces: list[str] = []
+        status: Status = "stopped"
+        error = ""
+        recollection = Recollection()
+        self._stopping.clear()
+        try:
+            self._layers.sync()
+            context = [exchange for exchange in self._context.exchanges(now) if exchange.id != id_]
+            recollection = self._recall(text, now, context, own=id_)  # 2. the cue, and all recipes side by side
+            yield Recalled(id_, recollection)  # 3. what was recalled, fused and merged within the budget
+            request = assembly.request(  # 4. the prompt
+                self._layers, self._context, context, recollection, text, now, own=id_
+            )
+            for piece in self._pieces(request):  # 5. the reply streams
+                pieces.append(piece)
+                yield Delta(piece)
+            status = "stopped" if self._stopping.is_set() else "done"
+        except MoeChatError as failure:
+            status, error = "failed", self._in_words(failure)
+        finally:
+            self._stream = None
+            spans = [told(span) for span in recollection.spans]
+            reply = clean("".join(pieces))
+            hits = _grounds(recollection)
+            self._store.finish(id_, reply, status, error=error, hits=hits, spans=spans)  # 6. stored; it settles later
+            self._behind()  # 7. embedding, the roll and the rest, in the background
+        yield Ended(self._store.get(id_), error)
+
+    def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
+        """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
+        cue = self._layers.cue(text, now, context[-1].char if context else "")
+        in_context = {own, *(exchange.id for exchange in self._context.kept(context))}
+        recollection = self._layers.recall(cue, in_context)
+        return replace(recollection, dropped=[one for one in recollection.dropped if one.hit.id != own])
+
+    def _pieces(self, request: ChatRequest) -> Iterator[str]:
+        stream = self._stream = self._model().stream(request)
+        try:
+            if self._stopping.is_set():
+                return
+            for piece in stream:
+                if self._stopping.is_set():
+                    return
+                yield piece
+        finally:
+            _close(stream)
+
+    def _in_words(self, failure: MoeChatError) -> str:
+        language = self._file.character.language
+        return failure.in_words(language) if isinstance(failure, Failure) else str(failure)
+
+    def stop(self) -> None:
+        """End the reply that is streaming, from any thread."""
+        self._stopping.set()
+        if self._stream is not None:
+            _close(self._stream)
+
+    def close(self) -> None:
+        """End every turn that somebody holds."""
+        self.stop()
+        for turn in list(self._turns):
+            with contextlib.suppress(ValueError):  # it runs in another thread, and has been told to stop
+                turn.close()
+
+    # ---- recall
+
+    def recall(self, text: str) -> Recollection:
+        """What would be recalled for this message, and why. Writes and touches nothing."""
+        self.follow()
+        now = self._now()
+        return self._recall(clean(text), now, self._context.exchanges(now))
+
+    def follow(self) -> None:
+        """Take in what hands and other processes changed, in the author's files as well."""
+        self._file.refresh()
+        self._store.follow()
+        if not self._looks:
+            self._read()
+        self._layers.refresh()
+        self._layers.sync()
+
+    # ---- changes of mind
+
+    def select(self, id_: str, variant: int | None = None) -> None:
+        """Branch here, go back to a branch, or choose another reply."""
+        self.change(lambda: self._store.select(id_, variant))
+
+    def correct(self, id_: str, **words: str) -> None:
+        """Change the ``user`` or ``char`` words of an exchange; what follows stays, what was derived is understood anew."""
+        self.change(lambda: self._store.correct(id_, **{side: clean(text) for side, text in words.items()}))
+
+    def retract(self, id_: str) -> None:
+        self.change(lambda: self._store.retract(id_))
+
+    def restore(self, id_: str) -> None:
+        self.change(lambda: self._store.restore(id_))
+
+    def change(self, change: Callable[[], None]) -> None:
+        """Run a change of the files that this memory rests on, and follow it."""
+        with self._lock:
+            self.follow()
+            change()
+            self._read()
+            self._layers.sync()
+            if len(self._layers.together):  # else nothing of it is known yet
+                self._layers.associate(self._now())
+        self._behind()
+
+    # ---- what faces show
+
+    def log(self) -> list[dict[str, object]]:
+        """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
+        tree, off = self._store.tree, self._store.tree.off_path()
+        texts = self._store.exchanges([id_ for id_ in list(tree.parents) if id_ not in self._store.state.missing])
+        rows: list[dict[str, object]] = []
+        for id_, exchange in texts.items():
+            node = tree.nodes.get(id_)
+            mark = "-" if id_ in tree.retracted else " " if id_ in off else "*"
+            status = "retracted" if id_ in tree.retracted else exchange.status
+            rows.append({
+                "id": id_, "parent": tree.parents[id_], "status": status, "text": exchange.user, "reply": exchange.char,
+                "mark": mark, "settled": node is None or node.settled, "variants": len(node.variants) if node else 1,
+            })  # fmt: skip
+        return rows
+
+    def recent(self, count: int, before: str | None = None) -> list[Shown]:
+        """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
+        tree = self._store.tree
+        start = tree.leaf if before is None else tree.parents.get(before)
+        ids: list[str] = []
+        for id_ in tree.ancestors(start):
+            if len(ids) >= count:
+                break
+            if id_ not in tree.retracted and id_ not in self._store.state.missing:
+                ids.append(id_)
+        ids.reverse()
+        rows = [shown(exchange, tree.nodes.get(exchange.id)) for exchange in self._store.exchanges(ids).values()]
+        if len(rows) < count:
+            first = rows[0].exchange.at if rows else (self._store.get(before).at if before else None)
+            rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
+        return rows
+
+    def last_reply(self) -> str:
+        """What the character said last in the talk that is still in the context, "" where there is none."""
+        context = self._context.exchanges(self._now())
+        return context[-1].char if context else ""
+
+
+def clean(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD. Nothing else of what was said is changed."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _grounds(recollection: Recollection) -> list[dict[str, object]]:
+    """What a reply rests on, as the log keeps it: what was recalled, and three at most that the context held anyway."""
+    in_view = [ground(one.hit) | {"dropped": one.why} for one in recollection.dropped if one.why == "in_context"]
+    return [*map(ground, recollection.hits), *in_view[:3]]
+
+
+def _close(stream: Iterator[str]) -> None:
+    """Hang up. A plain generator that is running in another thread ends at its next piece instead."""
+    close = getattr(stream, "close", None)
+    if close is not None:
+        with contextlib.suppress(ValueError):
+            close()

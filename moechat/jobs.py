@@ -1,0 +1,196 @@
+"""What happens behind a turn, in one thread: embed, roll, reflect, forget; and a tick that looks for idle work."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from moechat.curation.maintenance import Maintenance
+from moechat.errors import EmbeddingError
+from moechat.memory.context import Context, idle_h
+from moechat.recall.layers import Layers
+from moechat.settings.config import Config
+from moechat.store.files import FileStore
+from moechat.understanding.reflection import NEEDS_MODEL, Reflector, Report
+from moechat.understanding.roll import Due, Roller, due
+from moechat.worker import Worker
+
+log = logging.getLogger(__name__)
+TICK_S = 5.0  # The worker looks for idle work this often.
+SLICE = 256  # So many exchanges are embedded before other background work has its turn.
+
+
+class Jobs:
+    """The background work of one owner. ``config`` is asked anew each time.
+
+    ``lock`` is held while a turn runs: nothing settles in the middle of one. ``looks``: nothing settles or is understood by
+    itself.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        layers: Layers,
+        context: Context,
+        roller: Roller,
+        reflector: Reflector,
+        maintenance: Maintenance,
+        *,
+        config: Callable[[], Config],
+        now: Callable[[], datetime],
+        lock: threading.Lock,
+        looks: bool,
+    ) -> None:
+        self._store, self._layers, self._context = store, layers, context
+        self._roller, self._reflector, self._maintenance = roller, reflector, maintenance
+        self._config, self._now, self._lock, self._looks = config, now, lock, looks
+        self._rolling = threading.Lock()
+        self._embedding = (0, 0.0)
+        self.worker = Worker(f"memory of {layers.character().name}", self.tick, TICK_S)
+
+    def start(self) -> None:
+        """Take up the work that was left, and the vectors that are missing."""
+        if self._looks:
+            self.worker.submit(self.embed_some)
+        else:
+            self._store.resume()
+            self._store.compact()
+            self.worker.submit(self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._roller.by_rules()
+        self.roll()
+        self.embed_some()
+
+    def after_turn(self) -> None:
+        """Submit what follows a turn or a change of mind."""
+        self.worker.submit(self._after_turn)
+
+    def _after_turn(self) -> None:
+        self._context.save()
+        self.embed_some()
+        self.roll()
+        self._tend()
+
+    def tick(self) -> None:
+        """Now and then, in the background: a pause settles, an idle hour understands."""
+        with self._lock:
+            self._store.follow(all_files=True)
+            if self._looks:
+                return
+            opened = self._store.tree.open()
+            pause = self._config().roll.pause_s
+            if opened and all((self._now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
+                self.settle()
+        self.roll()
+        self._tend()
+
+    # ---- embedding
+
+    def embed_some(self) -> None:
+        """A slice of the vectors that are missing; the rest goes behind what else is waiting. Half the time is left free."""
+        begun = time.monotonic()
+        dense = self._layers.dense
+        try:
+            done = self._layers.embed(self.worker.stopping, SLICE)
+        except EmbeddingError as error:
+            log.warning("embedding stopped until the next turn: %s", error)
+            dense.notice = str(error)
+            return
+        taken_s = time.monotonic() - begun
+        space = dense.spaces[-1] if dense.spaces else None
+        left = self._layers.missing(space) if space else 0
+        self._embedding = (left, taken_s / max(done, 1) * 2 * left)
+        if done and left:
+            self.worker.stopping.wait(taken_s)
+            self.worker.submit(self.embed_some)
+        elif not left and dense.changing():
+            self._layers.switch()
+
+    def progress(self) -> tuple[int, float]:
+        """(exchanges that wait for a vector, about how many seconds that will take)."""
+        return self._embedding
+
+    # ---- understanding, reflecting, forgetting
+
+    def _due(self, *, closing: bool) -> Due:
+        now, config = self._now(), self._config()
+        exchanges = self._context.path()
+        rounds = [e.id for e in exchanges if e.id in self._store.tree and self._store.tree.node(e.id).settled]
+        return due(
+            rounds, self._store.tree.pending(), config.roll, idle_h=idle_h(exchanges, now),
+            scene_changed=self._roller.scene_changed(rounds), closing=closing,
+            batch_size=config.understanding.batch_size,
+        )  # fmt: skip
+
+    def roll(self, *, closing: bool = False) -> None:
+        """One batch at a time: what is due is decided when the one before is done. ``closing``: until nothing waits."""
+        with self._rolling:
+            before: Due | None = None
+            while (work := self._due(closing=closing)) != before and self._roller.run(work, self._now()):
+                self._store.follow()
+                self._layers.sync()
+                if not closing:
+                    return
+                before = work
+
+    def _tend(self) -> None:
+        """What a memory does by itself: associating, reflecting and forgetting. One that fails keeps no other from running."""
+        for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
+            self.worker.guarded(step)
+
+    def reflect(self) -> Report | None:
+        """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""
+        report = self._reflector.run(self._now(), self.worker.stopping)
+        if report is not None:
+            self._layers.sync()
+        return report
+
+    def _forget(self) -> None:
+        if self._maintenance.run(self._now(), self.worker.stopping).goes:
+            self._layers.sync()
+
+    def problems(self) -> list[str]:
+        """What keeps the work from being done, in words."""
+        problems = [self._roller.problem] if self._roller.problem else []
+        if (reason := self._reflector.problem) and reason != NEEDS_MODEL:  # without a model the page says so already
+            problems.append(reason)
+        left, seconds = self._embedding
+        if left > SLICE:
+            problems.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
+        return problems
+
+    # ---- the end of a talk
+
+    def settle(self) -> None:
+        """What was answered stands; the plain facts in it are found at once."""
+        self._store.settle()
+        self._context.save()
+        self._roller.by_rules()
+        self._layers.sync()
+
+    def finish(self) -> None:
+        """A command's end: settled, understood, and what was just said embedded, before this returns."""
+        self.settle()
+        self.roll(closing=True)
+        self._tend()
+        with contextlib.suppress(EmbeddingError):  # said when it was used
+            self._layers.embed(self.worker.stopping, SLICE)
+
+    def settle_indexes(self) -> None:
+        """Wait until what is made in the background (vectors, a trained index) is made."""
+        self.worker.wait()
+        self._layers.settle_indexes()
+
+    def close(self) -> None:
+        """Settle, and stop the thread. What is not understood yet stays queued."""
+        try:
+            if not self._looks:
+                with self._lock:
+                    self.settle()
+        finally:
+            self.worker.close()
