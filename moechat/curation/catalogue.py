@@ -185,21 +185,13 @@ class Catalogue:
     def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
         if not kinds:
             return []
-        text = "lower(json_extract(data, '$.text') || ' ' || json_extract(data, '$.keywords'))"
-        sql = f"SELECT t, kind, id, row FROM episodes WHERE alive = 1 AND kind IN ({','.join('?' * len(kinds))})"
-        rows = self._store.cache.all(sql + f" AND instr({text}, ?) > 0" * len(words), [*kinds, *words])
-        unseen = self._unseen()
-        cited = self._store.cache.all("SELECT row, source FROM episode_sources") if unseen else []
-        hidden = {row for row, source in cited if source in unseen}
-        return [one for one in rows if one[3] not in hidden]
+        hidden = set(self._store.cache.rows_citing(list(self._unseen())))
+        return [place for place in self._store.cache.episodes_with(kinds, words) if place[3] not in hidden]
 
     def _exchange_rows(self, words: Sequence[str]) -> list[Place]:
         unseen, tree = self._unseen(), self._store.tree
-        text = "lower(user || ' ' || char)"
-        sql = "SELECT t, id, row FROM exchanges WHERE alive = 1" + f" AND instr({text}, ?) > 0" * len(words)
-        found: dict[str, Place] = {
-            id_: (t, "exchange", id_, row) for t, id_, row in self._store.cache.all(sql, list(words))
-        }
+        rows = self._store.cache.exchanges_with(words)
+        found: dict[str, Place] = {id_: (t, "exchange", id_, row) for t, id_, row in rows}
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
             said = node.exchange()
             found.pop(node.id, None)

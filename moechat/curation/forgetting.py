@@ -130,9 +130,9 @@ def traces(store: FileStore) -> list[Trace]:
     """Every record that counts: the owner's facts and episodes that are not archived already."""
     state = store.state
     facts = ((fact.id, fact.since.timestamp(), fact.by) for fact in store.cache.facts())
-    told = store.cache.all("SELECT id, t, json_extract(data, '$.by') FROM episodes WHERE alive = 1 ORDER BY row")
-    found = {id_: trace(store, id_, born, by) for id_, born, by in [*facts, *told] if id_ not in state.archived}
-    return list(found.values())
+    births = [*facts, *store.cache.births()]
+    traces = {id_: trace(store, id_, born, by) for id_, born, by in births if id_ not in state.archived}
+    return list(traces.values())
 
 
 def trace(store: FileStore, id_: str, born: float, by: str) -> Trace:

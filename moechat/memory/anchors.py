@@ -51,11 +51,11 @@ class Anchors:
     def _day_told(self, what: str, *, last: bool) -> Moments | None:
         before = (self._clock.now() - _SAME_TALK).timestamp()
         word = "" if what.casefold() in _TALKING else what
-        moment = self._store.cache.told(word, before, last=last, hidden=self._store.hidden())
+        moment = self._store.cache.time_said(word, before, last=last, hidden=self._store.hidden())
         return self._day(moment)
 
     def _day_happened(self, what: str) -> Moments | None:
-        found = self._store.cache.happened_with(what, self._clock.now().timestamp(), hidden=self._store.hidden())
+        found = self._store.cache.time_happened(what, self._clock.now().timestamp(), hidden=self._store.hidden())
         return self._day(found)
 
     def _day(self, moment: float | None) -> Moments | None:

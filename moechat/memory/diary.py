@@ -33,7 +33,7 @@ from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit
-from moechat.store.cache import Side
+from moechat.store.exchange_rows import Side
 from moechat.store.files import FileStore
 from moechat.store.formats import without_notice
 from moechat.store.records import Signature
@@ -154,7 +154,7 @@ class Diary:
                     self._times.add(row, moment)
                 else:
                     dead += [2 * row, 2 * row + 1]
-            if self._store.cache.told_since(self._generation):  # of 20,000 episodes it takes some 20 ms
+            if self._store.cache.episodes_changed(self._generation):  # of 20,000 episodes it takes some 20 ms
                 self._happened = SpanIndex(self._store.cache.happened())
             self._index.remove(dead)
             self._catch_up(after=self._generation)

@@ -150,8 +150,7 @@ class Topics:
         self._tree, self._dates, about = kept
         self._generation = int(about["generation"])
         self._moves = [(old, new) for old, new in json.loads(about["moves"])]
-        then = "(alive = 1) = (gen <= ?)"  # alive then: still so, or dead since
-        self._ids = dict(self._store.cache.all(f"SELECT row, id FROM episodes WHERE {then}", (self._generation,)))
+        self._ids = self._store.cache.episodes_alive_in(self._generation)
         self._keys = {id_: row for row, id_ in self._ids.items()}
 
     def ready(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import formats, records
-from moechat.store.cache import Row
+from moechat.store.exchange_rows import ExchangeRow
 from moechat.store.log import Entry
 from moechat.store.records import Signature
 from moechat.store.tree import Node
@@ -73,7 +73,7 @@ class DayFiles:
                 self._store.record([edit_entry(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
         self._store.derived.drop([e.id for e, _, _ in corrected])
 
-    def _by_hand(self, id_: str, sha: str, known: Mapping[str, Row]) -> bool:
+    def _by_hand(self, id_: str, sha: str, known: Mapping[str, ExchangeRow]) -> bool:
         """Whether a record's text is not the one that we filed, or knew where it has no log entry."""
         if id_ not in self._store.tree:
             return id_ in known and known[id_].sha != sha
@@ -132,7 +132,7 @@ class DayFiles:
         """Look at the file again before writing to it; False where it is broken and must be left alone."""
         if Signature.of(self._store.folder / name) != self._store.signature(name):
             self.reread(name)
-        return not self._store.cache.problems_of(name)
+        return not self._store.cache.has_problems(name)
 
     def _mend_torn_tail(self, path: Path) -> None:
         """An append of ours that a crash cut short is taken away: the log has the whole of it and appends it again."""
@@ -173,7 +173,7 @@ class DayFiles:
                     self._store.sign(name, Signature.of(self._store.folder / name))
 
 
-def _same(row: Row, fresh: tuple[Exchange, str, str]) -> bool:
+def _same(row: ExchangeRow, fresh: tuple[Exchange, str, str]) -> bool:
     exchange, tag, sha = fresh
     return row.sha == sha and row.exchange.at == exchange.at and (not tag or row.tag == tag)
 

@@ -76,7 +76,7 @@ class Derived:
         signature = Signature.of(self._store.folder / name)
         if signature != self._store.signature(name):
             self.reread(name)
-        if self._store.cache.problems_of(name):
+        if self._store.cache.has_problems(name):
             problem = next(p for p in self._store.problems if p.file == str(self._store.folder / name))
             raise problem
         return signature

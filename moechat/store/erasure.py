@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +23,6 @@ from moechat.store.log import Entry, encode
 from moechat.store.records import Signature
 
 LOG = "log.jsonl"
-NO_GROUNDS = '"evidence": []'  # in the cache's data of an episode that rests on no other
 _COPY = re.compile(r"\.(?:log\.jsonl|state\.jsonl|core_mem\.yml|history\.yaml|.*\.ya?ml)\.\w{8}")  # records.replace
 
 
@@ -77,10 +75,7 @@ def _concerned(store: FileStore, ids: Collection[str], exchanges: Collection[str
     """The episodes that may go: those that are asked for, that cite one of the exchanges, or that rest on others."""
     rows = set(store.cache.rows_of_episodes(list(ids)).values())
     rows |= set(store.cache.rows_citing(list(exchanges)))
-    rows |= {
-        row
-        for (row,) in store.cache.all("SELECT row FROM episodes WHERE alive = 1 AND instr(data, ?) = 0", (NO_GROUNDS,))
-    }
+    rows |= set(store.cache.rows_with_evidence())
     return store.cache.episodes(sorted(rows))
 
 
@@ -88,8 +83,7 @@ def _other_words(store: FileStore, id_: str) -> list[str]:
     """Replies that were not chosen, and words that stood in the cache before a correction."""
     node = store.tree.nodes.get(id_)
     said = [variant.char for variant in node.variants if variant.char] if node else []
-    rows = store.cache.all("SELECT user, char FROM exchanges WHERE id = ?", (id_,))
-    return said + [text for row in rows for text in row if text]
+    return said + store.cache.every_text_of(id_)
 
 
 # ---- how it goes
@@ -104,7 +98,8 @@ def erase(store: FileStore, lost: Gone) -> None:
             store.record([{"op": "retract", "id": id_} for id_ in back])
         _erase_derived(store, lost)
         _erase_said(store, lost.exchanges)
-        _erase_rows(store)
+        if not store.cache.erase_dead():
+            raise MoeChatError("another process reads the cache all the time: close it, then forget again")
         store.state.forget(lost.ids, refuse=_could_come_back(lost))
         _erase_entries(store, lost)
         _sweep(store)
@@ -121,7 +116,7 @@ def check(store: FileStore, lost: Gone) -> None:
     names |= set(store.cache.files_of_episodes([one.id for one in lost.episodes]).values())
     names |= {formats.CORE} if lost.facts else set()
     for name in sorted(names):
-        if store.cache.problems_of(name):
+        if store.cache.has_problems(name):
             raise next(p for p in store.problems if p.file == str(store.folder / name))
     for name, ids in _by_file(rows).items():
         _, parsed = records.read(store.folder / name)
@@ -178,22 +173,6 @@ def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
         with store.cache.transaction():
             store.cache.kill_exchanges(name, gone_)
             store.sign(name, Signature.of(path))
-
-
-def _erase_rows(store: FileStore) -> None:
-    """Nothing of dead rows is left in the cache, nor in its free pages."""
-    cache = store.cache
-    with cache.transaction() as db:
-        cache.next_generation(db)
-        db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '' WHERE alive = 0")
-        db.execute("UPDATE episodes SET data = '{}' WHERE alive = 0")
-    try:
-        cache.all("VACUUM")
-        busy = cache.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
-    except sqlite3.OperationalError:
-        busy = True
-    if busy:
-        raise MoeChatError("another process reads the cache all the time: close it, then forget again")
 
 
 def _could_come_back(lost: Gone) -> list[str]:

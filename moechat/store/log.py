@@ -67,7 +67,7 @@ class JsonLines:
     def _decode(self, data: bytes) -> list[Entry]:
         lines = data.splitlines()
         try:
-            entries = json.loads(b"[" + b",".join(lines) + b"]")
+            entries: list[Entry] = json.loads(b"[" + b",".join(lines) + b"]")
             if all(type(entry) is dict for entry in entries) and len(entries) == len(lines):
                 return entries
         except ValueError:

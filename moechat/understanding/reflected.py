@@ -13,7 +13,7 @@ from pathlib import Path
 
 from moechat.model import Episode
 from moechat.store import formats
-from moechat.store.cache import episode_data, episode_from
+from moechat.store.json_forms import episode_data, episode_from
 from moechat.store.log import Entry, JsonLines
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,155 @@
+"""A disposable SQLite database: one connection behind one lock, and the generation of what is written.
+
+Rows are append-only: a changed record becomes a new row and the old one dies, so that the indexes over them (document
+number = row) grow at their ends. ``gen`` is the generation in which a row was written or died; a process asks for what came
+after the generation it knows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+SCHEMA_VERSION = 2
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
+CREATE TABLE exchanges (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, at TEXT, user TEXT, char TEXT, status TEXT,
+    tag TEXT, sha TEXT, gen INTEGER, alive INTEGER);
+CREATE INDEX exchanges_id ON exchanges (id);
+CREATE INDEX exchanges_file ON exchanges (file);
+CREATE INDEX exchanges_gen ON exchanges (gen);
+CREATE INDEX exchanges_t ON exchanges (t);
+CREATE TABLE notes (id TEXT PRIMARY KEY, file TEXT, tag TEXT, keywords TEXT, by TEXT) WITHOUT ROWID;
+CREATE INDEX notes_file ON notes (file);
+CREATE TABLE episodes (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, start REAL, end REAL, kind TEXT, data TEXT,
+    gen INTEGER, alive INTEGER);
+CREATE INDEX episodes_id ON episodes (id);
+CREATE INDEX episodes_file ON episodes (file);
+CREATE INDEX episodes_gen ON episodes (gen);
+CREATE TABLE episode_sources (source TEXT, row INTEGER, PRIMARY KEY (source, row)) WITHOUT ROWID;
+CREATE TABLE facts (id TEXT PRIMARY KEY, file TEXT, data TEXT) WITHOUT ROWID;
+"""
+MOST_VALUES = 500  # SQLite takes a bounded number of parameters.
+
+
+class Database:
+    """Every method is atomic. A damaged file, or another version's, is made anew."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._gen: int | None = None
+        try:
+            self._db = self._open()
+        except sqlite3.DatabaseError:
+            self.delete()
+            self._db = self._open()
+        self._inode = path.stat().st_ino
+
+    def follow(self) -> bool:
+        """Open it again where another process, or a hand, deleted it or had it made anew. Whether that was so."""
+        with self._lock:
+            with contextlib.suppress(FileNotFoundError):
+                if self.path.stat().st_ino == self._inode:
+                    return False
+            if self._db.in_transaction:
+                return False
+            self._db.close()
+            self._db = self._open()
+            self._inode = self.path.stat().st_ino
+            return True
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=30)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=OFF")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, SCHEMA_VERSION):
+                raise sqlite3.DatabaseError("another version's cache")
+            if version == 0:
+                self._make(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @staticmethod
+    def _make(db: sqlite3.Connection) -> None:
+        """Make the tables, unless another process that opened it at the same moment was quicker."""
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                db.execute(statement)
+            db.execute("INSERT INTO meta VALUES ('identity', ?)", (uuid.uuid4().hex,))
+            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        db.execute("COMMIT")
+
+    def delete(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{self.path}{suffix}").unlink()
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing; what is written in it carries a new generation."""
+        with self._lock:
+            if self._db.in_transaction:
+                yield self._db
+                return
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._gen = None
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._gen = None
+
+    def all(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(sql, values).fetchall()
+
+    def among(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """All rows of a query that ends in ``IN``, for any number of values; in order within ``MOST_VALUES`` of them."""
+        rows = []
+        for i in range(0, len(values), MOST_VALUES):
+            part = [int(v) if hasattr(v, "item") else v for v in values[i : i + MOST_VALUES]]  # type: ignore[call-overload]
+            rows += self.all(f"{sql} ({','.join('?' * len(part))})", part)
+        return rows
+
+    def identity(self) -> str:
+        """Changes when the cache is made anew, and with it all row numbers: indexes by row belong to one identity."""
+        return str(self.all("SELECT value FROM meta WHERE key = 'identity'")[0][0])
+
+    def generation(self) -> int:
+        rows = self.all("SELECT value FROM meta WHERE key = 'gen'")
+        return rows[0][0] if rows else 0
+
+    def next_generation(self, db: sqlite3.Connection) -> int:
+        """The generation of the running transaction."""
+        if self._gen is None:
+            self._gen = self.generation() + 1
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('gen', ?)", (self._gen,))
+        return self._gen
+
+    def vacuum(self) -> bool:
+        """Leave nothing of dead rows in free pages nor in the write-ahead log; False where another process reads too long."""
+        try:
+            self.all("VACUUM")
+            return not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+        except sqlite3.OperationalError:
+            return False

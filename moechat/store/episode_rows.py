@@ -1,0 +1,162 @@
+"""Episodes and the notes of exchanges, as rows of the cache."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal
+
+from moechat.model import Episode
+from moechat.store.database import Database
+from moechat.store.json_forms import episode_data, episode_from
+
+EpisodeKind = Literal["event", "reflection"]
+Note = tuple[str, str, Sequence[str], str]
+"""Exchange id, tag, keywords, by."""
+
+
+class EpisodeRows(Database):
+    """What was understood of the exchanges, by row, by id, by source and in order of time."""
+
+    # ---- writing
+
+    def set_notes(self, file: str, notes: Iterable[Note], episodes: Iterable[Episode]) -> None:
+        """Replace all notes and episodes of a notes file by these."""
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.execute("DELETE FROM notes WHERE file = ?", (file,))
+            db.executemany(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)",
+                [(id_, file, tag, json.dumps(words, ensure_ascii=False), by) for id_, tag, words, by in notes],
+            )
+            self._set_episodes(db, file, episodes, gen)
+
+    def _set_episodes(self, db: sqlite3.Connection, file: str, episodes: Iterable[Episode], gen: int) -> None:
+        live = self.all("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))
+        known = {(id_, data): row for row, id_, data in live}
+        unique: dict[str, Episode] = {}
+        for episode in episodes:
+            unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
+        kept: set[int] = set()
+        for episode in unique.values():
+            data = json.dumps(episode_data(episode), ensure_ascii=False)
+            if (row := known.get((episode.id, data))) is not None:
+                kept.add(row)
+            else:
+                self._insert_episode(db, file, episode, data, gen)
+        gone = [row for row, _, _ in live if row not in kept]
+        db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in gone])
+        db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in gone])
+
+    def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
+        start, end = (
+            (moment.timestamp() for moment in episode.event.happened) if episode.event.happened else (None, None)
+        )
+        row = db.execute(
+            "INSERT INTO episodes (id, file, t, start, end, kind, data, gen, alive) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
+            (episode.id, file, episode.since.timestamp(), start, end, episode.kind, data, gen),
+        ).lastrowid
+        sources = [(source, row) for source in episode.event.sources]
+        db.executemany("INSERT OR IGNORE INTO episode_sources VALUES (?, ?)", sources)
+
+    # ---- notes
+
+    def notes_of(self, ids: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...], str]]:
+        """Exchange id → (tag, keywords, by)."""
+        rows = self.among("SELECT id, tag, keywords, by FROM notes WHERE id IN", ids)
+        return {id_: (tag, tuple(json.loads(words)), by) for id_, tag, words, by in rows}
+
+    def notes_files(self, ids: Sequence[str]) -> dict[str, str]:
+        """Exchange id → the file that its notes stand in."""
+        return dict(self.among("SELECT id, file FROM notes WHERE id IN", ids))
+
+    # ---- whole episodes
+
+    def episodes(self, rows: Sequence[int]) -> list[Episode]:
+        """Live episodes by row number, in the order asked for."""
+        by_row = self.episodes_by_row(rows)
+        return [by_row[row] for row in rows if row in by_row]
+
+    def episodes_by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
+        selected = self.among("SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN", rows)
+        return {row: episode_from(id_, json.loads(data)) for row, id_, data in selected}
+
+    def episodes_citing(self, ids: Sequence[str]) -> list[tuple[str, Episode]]:
+        """(notes file, episode) of every live episode that cites one of these exchanges."""
+        sql = (
+            "SELECT DISTINCT e.row, e.file, e.id, e.data FROM episode_sources s JOIN episodes e ON e.row = s.row"
+            " WHERE e.alive = 1 AND s.source IN"
+        )
+        by_row = {row: (file, id_, data) for row, file, id_, data in self.among(sql, ids)}
+        ordered = (by_row[row] for row in sorted(by_row))
+        return [(file, episode_from(id_, json.loads(data))) for file, id_, data in ordered]
+
+    def all_episodes(self) -> list[tuple[str, Episode]]:
+        """(notes file, episode) of every live episode."""
+        rows = self.all("SELECT file, id, data FROM episodes WHERE alive = 1 ORDER BY row")
+        return [(file, episode_from(id_, json.loads(data))) for file, id_, data in rows]
+
+    # ---- which they are
+
+    def rows_of_episodes(self, ids: Sequence[str]) -> dict[str, int]:
+        """Episode id → its row, of live ones."""
+        return dict(self.among("SELECT id, row FROM episodes WHERE alive = 1 AND id IN", ids))
+
+    def files_of_episodes(self, ids: Sequence[str]) -> dict[str, str]:
+        """Episode id → the notes file that it stands in."""
+        return dict(self.among("SELECT id, file FROM episodes WHERE alive = 1 AND id IN", ids))
+
+    def rows_citing(self, ids: Sequence[str]) -> list[int]:
+        """Rows of the live episodes that cite one of these exchanges."""
+        return [row for (row,) in self.among("SELECT row FROM episode_sources WHERE source IN", ids)]
+
+    def rows_with_evidence(self) -> list[int]:
+        """Rows of the live episodes that rest on other episodes."""
+        rows = self.all("SELECT row FROM episodes WHERE alive = 1 AND instr(data, '\"evidence\": []') = 0")
+        return [row for (row,) in rows]
+
+    def births(self) -> list[tuple[str, float, str]]:
+        """(id, epoch seconds, by) of every live episode, in row order."""
+        return self.all("SELECT id, t, json_extract(data, '$.by') FROM episodes WHERE alive = 1 ORDER BY row")
+
+    def happened(self) -> list[tuple[int, float, float]]:
+        """(episode row, start, end) of live episodes whose time is known, by start."""
+        return self.all(
+            "SELECT row, start, end FROM episodes WHERE alive = 1 AND start IS NOT NULL ORDER BY start, row"
+        )
+
+    # ---- by words
+
+    def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
+        """When the last event happened that a word is part of."""
+        sql = (
+            "SELECT id, start, data FROM episodes WHERE alive = 1 AND start <= ?"
+            " AND instr(lower(json_extract(data, '$.text')), ?) ORDER BY start DESC"
+        )
+        with self._lock:
+            for id_, start, data in self._db.execute(sql, (before, word.lower())):
+                if id_ not in hidden and not any(source in hidden for source in json.loads(data)["sources"]):
+                    return float(start)
+        return None
+
+    def episodes_with(self, kinds: Sequence[str], words: Sequence[str]) -> list[tuple[float, EpisodeKind, str, int]]:
+        """(epoch seconds, kind, id, row) of live episodes of these kinds that have all these words (lower case)."""
+        text = "lower(json_extract(data, '$.text') || ' ' || json_extract(data, '$.keywords'))"
+        sql = f"SELECT t, kind, id, row FROM episodes WHERE alive = 1 AND kind IN ({','.join('?' * len(kinds))})"
+        return self.all(sql + f" AND instr({text}, ?) > 0" * len(words), [*kinds, *words])
+
+    # ---- what changed
+
+    def changed_episodes(self, after: int) -> list[tuple[int, str, dict[str, Any] | None]]:
+        """(row, id, ``episode_data``) of what came after a generation, in row order; None for what died."""
+        rows = self.all("SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY row", (after,))
+        return [(row, id_, json.loads(data) if alive else None) for row, id_, data, alive in rows]
+
+    def episodes_changed(self, after: int) -> bool:
+        """Whether an episode came or went after a generation."""
+        return bool(self.all("SELECT 1 FROM episodes WHERE gen > ? LIMIT 1", (after,)))
+
+    def episodes_alive_in(self, generation: int) -> dict[int, str]:
+        """Row → id of the episodes that were alive in a generation: still so, or dead since."""
+        return dict(self.all("SELECT row, id FROM episodes WHERE (alive = 1) = (gen <= ?)", (generation,)))

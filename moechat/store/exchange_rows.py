@@ -1,0 +1,130 @@
+"""The exchanges of the day files, as rows of the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from moechat.model import Exchange
+from moechat.store.database import Database
+
+_COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha"
+_SELECT = f"SELECT {_COLUMNS} FROM exchanges e LEFT JOIN notes n ON n.id = e.id WHERE e.alive = 1"
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRow:
+    """A recorded exchange with its row number and its tag."""
+
+    row: int
+    exchange: Exchange
+    tag: str
+    file: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Both sides of an exchange as the indexes take them; ``t`` in epoch seconds."""
+
+    row: int
+    t: float
+    user: str
+    char: str
+
+
+class ExchangeRows(Database):
+    """What was said, by row, by id, by file and in order of time."""
+
+    def add_exchanges(self, file: str, records: Iterable[tuple[Exchange, str, str]]) -> None:
+        """``records`` are (exchange, inline tag, text hash)."""
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.executemany(
+                "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, gen, alive)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                [
+                    (e.id, file, e.at.timestamp(), e.at.isoformat(), e.user, e.char, e.status, tag, sha, gen)
+                    for e, tag, sha in records
+                ],
+            )
+
+    def kill_exchanges(self, file: str, ids: Iterable[str]) -> None:
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.executemany(
+                "UPDATE exchanges SET alive = 0, gen = ? WHERE file = ? AND id = ? AND alive = 1",
+                [(gen, file, id_) for id_ in ids],
+            )
+
+    # ---- whole exchanges
+
+    def rows(self, rows: Sequence[int]) -> list[ExchangeRow]:
+        """Live exchanges by row number, in the order asked for."""
+        by_row = {row.row: row for row in self._selected("e.row", rows)}
+        return [by_row[row] for row in rows if row in by_row]
+
+    def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
+        return {row.exchange.id: row for row in self._selected("e.id", ids)}
+
+    def of_file(self, file: str) -> dict[str, ExchangeRow]:
+        return {row.exchange.id: row for row in self._selected("e.file", [file])}
+
+    def _selected(self, column: str, values: Sequence[object]) -> list[ExchangeRow]:
+        return [_row(values) for values in self.among(f"{_SELECT} AND {column} IN", values)]
+
+    def before(self, moment: float, count: int) -> list[ExchangeRow]:
+        """The last ``count`` exchanges before a moment, oldest first."""
+        rows = self.all(f"{_SELECT} AND e.t < ? ORDER BY e.t DESC, e.row DESC LIMIT ?", (moment, count))
+        return [_row(values) for values in reversed(rows)]
+
+    def every_text_of(self, id_: str) -> list[str]:
+        """All words that ever stood in the cache under an id, also before a correction."""
+        rows = self.all("SELECT user, char FROM exchanges WHERE id = ?", (id_,))
+        return [text for row in rows for text in row if text]
+
+    # ---- for the indexes
+
+    def times(self) -> list[tuple[int, float]]:
+        """(row, epoch seconds) of all live exchanges in order of time."""
+        return self.all("SELECT row, t FROM exchanges WHERE alive = 1 ORDER BY t, row")
+
+    def changed_exchanges(self, after: int) -> list[tuple[int, float, int]]:
+        """(row, epoch seconds, alive) of what came or died after a generation."""
+        return self.all("SELECT row, t, alive FROM exchanges WHERE gen > ? ORDER BY row", (after,))
+
+    def sides(self, after: int = -1) -> Iterator[Side]:
+        """Live exchanges written after a generation, in row order, read in batches."""
+        last = -1
+        while batch := self.all(
+            "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND gen > ? AND row > ? ORDER BY row LIMIT 2000",
+            (after, last),
+        ):
+            yield from (Side(*values) for values in batch)
+            last = batch[-1][0]
+
+    def sides_of(self, rows: Sequence[int]) -> list[Side]:
+        """In row order."""
+        sql = "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row IN"
+        return [Side(*values) for values in sorted(self.among(sql, rows))]
+
+    # ---- by words
+
+    def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
+        """When the user first or last said a word ("": anything), in epoch seconds. Reads no further than that."""
+        order = "DESC" if last else "ASC"
+        sql = f"SELECT id, t FROM exchanges WHERE alive = 1 AND t <= ? AND instr(lower(user), ?) ORDER BY t {order}"
+        with self._lock:
+            return next((t for id_, t in self._db.execute(sql, (before, word.lower())) if id_ not in hidden), None)
+
+    def exchanges_with(self, words: Sequence[str]) -> list[tuple[float, str, int]]:
+        """(epoch seconds, id, row) of live exchanges that have all these words (lower case)."""
+        sql = "SELECT t, id, row FROM exchanges WHERE alive = 1"
+        return self.all(sql + " AND instr(lower(user || ' ' || char), ?) > 0" * len(words), words)
+
+
+def _row(values: tuple[Any, ...]) -> ExchangeRow:
+    row, id_, at, user, char, status, tag, file, sha = values
+    return ExchangeRow(row, Exchange(id_, datetime.fromisoformat(at), user, char, status), tag, file, sha)

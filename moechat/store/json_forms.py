@@ -1,0 +1,64 @@
+"""Episodes and facts as JSON: how the cache and the record of reflections keep them."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from datetime import datetime
+from typing import Any
+
+from moechat.model import ActivationProfile, Episode, Event, Fact, FactDraft
+from moechat.store.formats import known
+
+
+def episode_data(episode: Episode) -> dict[str, object]:
+    event = episode.event
+    return {
+        "at": _text(episode.at), "kind": episode.kind, "by": episode.by, "text": event.text,
+        "spo": [event.subject, event.predicate, event.object], "importance": event.importance,
+        "keywords": list(event.keywords), "place": event.place, "topic": event.topic, "sources": list(event.sources),
+        "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
+        "insight": event.insight, "scene": event.scene, "related": list(event.related),
+        "profile": list(astuple(event.profile)), "evidence": list(episode.evidence), "depth": episode.depth,
+        "expires": _text(episode.expires),
+    }  # fmt: skip
+
+
+def episode_from(id_: str, data: dict[str, Any]) -> Episode:
+    happened = data["happened"]
+    subject, predicate, object_ = data["spo"]
+    event = Event(
+        data["text"], tuple(data["sources"]), subject, predicate, object_, importance=data["importance"],
+        keywords=tuple(data["keywords"]), place=data["place"], topic=data["topic"],
+        happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
+        insight=data["insight"], scene=data["scene"], related=tuple(data["related"]),
+        profile=ActivationProfile(*data["profile"]),
+    )  # fmt: skip
+    return Episode(
+        id_, _moment(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]), data["depth"],
+        _moment(data["expires"]),
+    )  # fmt: skip
+
+
+def fact_data(fact: Fact) -> dict[str, object]:
+    d = fact.draft
+    return {
+        "at": _text(fact.at), "by": fact.by, "supersedes": list(fact.supersedes), "text": d.text,
+        "sources": list(d.sources), "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
+        "polarity": d.polarity, "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
+    }  # fmt: skip
+
+
+def fact_from(id_: str, data: dict[str, Any]) -> Fact:
+    draft = FactDraft(
+        data["text"], tuple(data["sources"]), data["kind"], data["entity"], data["keyword"], data["target"],
+        data["polarity"], data["single"], data["generic"],
+    )  # fmt: skip
+    return Fact(id_, _moment(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"])
+
+
+def _text(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    return known(datetime.fromisoformat(text)) if text else None
