@@ -173,7 +173,7 @@ def _filter_year(agent: Agent) -> float:
     """A year, filtered by meaning (``is_check_memorys``): every exchange of it is compared."""
     span = when.resolve("去年6月到今年5月", NOW)[0]
     vector = HashEmbedder(DIM).embed([QUESTIONS[0]], "query")[0]
-    return _median(lambda _: agent.layers.diary.filtered(span, vector, 0.3), 40)
+    return _median(lambda _: agent.layers.diary.index.filtered(span, vector, 0.3), 40)
 
 
 def _append(agent: Agent) -> float:
@@ -184,7 +184,7 @@ def _append(agent: Agent) -> float:
         id_ = agent.store.begin(f"今天第{i}件事", NOW + timedelta(minutes=i))
         agent.store.finish(id_, "好的。", "done")
         taken.append(time.perf_counter() - begun)
-    agent.layers.diary.sync()
+    agent.layers.diary.index.sync()
     return round(statistics.median(taken) * 1000, 3)
 
 

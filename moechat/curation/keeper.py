@@ -215,7 +215,7 @@ class Keeper(Catalogue):
             words.extend({*lost.texts, *map(without_notice, lost.texts), *_topic_names(lost.episodes)})
             saved = self._saved()
             erasure.check(self._store, lost)
-            with self._layers.diary.erasing() if lost.exchanges else nullcontext():
+            with self._layers.diary.index.erasing() if lost.exchanges else nullcontext():
                 erasure.erase(self._store, lost)
             if saved is not None:
                 context.save(self._store.folder, [message for message in saved if message.content not in words])

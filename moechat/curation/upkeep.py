@@ -13,7 +13,7 @@ from typing import Any
 from filelock import FileLock
 
 from moechat.errors import DataError
-from moechat.memory.diary import ROWS_LOCK
+from moechat.memory.diary_index import ROWS_LOCK
 from moechat.model import Exchange
 from moechat.recall.layers import Layers
 from moechat.store import formats, records
@@ -33,7 +33,7 @@ def verify(store: FileStore, layers: Layers, known: Sequence[str] = ()) -> Repor
     problems += _log_against_files(store, on_disk)
     problems += _cache_against_files(store, on_disk)
     problems += _understood_against_files(store)
-    problems += layers.diary.differences()
+    problems += layers.diary.index.differences()
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
     return {
         "exchanges": len(on_disk),
@@ -42,7 +42,7 @@ def verify(store: FileStore, layers: Layers, known: Sequence[str] = ()) -> Repor
         "waiting_for_their_day_file": len(store.tree.unfiled()),
         "waiting_to_be_understood": len(store.tree.pending()),
         "facts": len(store.cache.facts()),
-        "without_vector": layers.diary.missing(space) if space else 0,
+        "without_vector": layers.diary.vectors.missing(space) if space else 0,
         "problems": list(dict.fromkeys(problems)),
     }
 
@@ -144,8 +144,8 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
 def fill(layers: Layers, progress: Progress) -> int:
     """Embed whatever has no vector, in the foreground. Returns how many exchanges were."""
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
-    total = layers.diary.missing(space) if space else 0
-    done = layers.diary.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
+    total = layers.diary.vectors.missing(space) if space else 0
+    done = layers.diary.vectors.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
     layers.sync()
     layers.embed(threading.Event())
     if layers.dense.changing():

@@ -136,7 +136,7 @@ class Layers:
 
     def sync(self) -> None:
         """Take in what the store has learned since the last call."""
-        self.diary.sync()
+        self.diary.index.sync()
         self.episodes.sync()
         self.topics.sync()
 
@@ -151,16 +151,16 @@ class Layers:
 
         Raises EmbeddingError.
         """
-        return sum(part.embed_missing(stop, limit) for part in (self.diary, self.episodes, self.topics))
+        return sum(part.embed_missing(stop, limit) for part in (self.diary.vectors, self.episodes, self.topics))
 
     def missing(self, space: Space) -> int:
         """How many texts have no vector in this space."""
-        return sum(part.missing(space) for part in (self.diary, self.episodes, self.topics))
+        return sum(part.missing(space) for part in (self.diary.vectors, self.episodes, self.topics))
 
     def switch(self) -> None:
         """The next embedding model's vectors are complete: it serves from now on."""
         self.dense.switch()
-        self.diary.reopen_vectors()
+        self.diary.index.reopen_vectors()
 
     def settle_indexes(self) -> None:
         """Wait until what is trained in the background is trained."""
@@ -175,5 +175,5 @@ class Layers:
         for table in self._lore_tables.values():
             table.close()
         self.topics.flush()
-        self.diary.close()
+        self.diary.index.flush()
         self.dense.close()

@@ -27,7 +27,7 @@ from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError
 from moechat.jobs import SLICE
-from moechat.memory.diary import BATCH
+from moechat.memory.diary_vectors import BATCH
 from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile
@@ -116,7 +116,7 @@ def home_with(folder: Path, count: int) -> Home:
     old = CountingEmbedder(OLD)
     with opened(home, old) as agent:
         agent.settle_indexes()
-        assert agent.layers.diary.missing(agent.dense.spaces[-1]) == 0
+        assert agent.layers.diary.vectors.missing(agent.dense.spaces[-1]) == 0
         assert old.passages.total() == 2 * count
     return home
 

@@ -141,28 +141,28 @@ def test_the_diary_is_embedded_for_both_models_and_resumes_by_what_is_missing(tm
     index = home.folder / ".index"
     first = Dense(index, OLD)
     diary = Diary(store, first, user_name="阿明", character_name="小满")
-    assert diary.embed_missing(Event()) == 100
-    assert diary.embed_missing(Event()) == 0
-    diary.close()
+    assert diary.vectors.embed_missing(Event()) == 100
+    assert diary.vectors.embed_missing(Event()) == 0
+    diary.index.flush()
     first.close()
     dense = Dense(index, NEW, load=lambda _: OLD)
     diary = Diary(store, dense, user_name="阿明", character_name="小满")
-    assert diary.embed_missing(Event(), 40) == 40
-    diary.close()
+    assert diary.vectors.embed_missing(Event(), 40) == 40
+    diary.index.flush()
     dense.close()
     dense = Dense(index, NEW, load=lambda _: OLD)
     diary = Diary(store, dense, user_name="阿明", character_name="小满")
     space = dense.changing()
     assert space is not None
-    assert diary.missing(space) == 60
+    assert diary.vectors.missing(space) == 60
     imported(store, ("2025-05-19T09:00:00", "换模型时说的", "嗯"))
-    diary.sync()
-    assert diary.embed_missing(Event()) == 60 + 1 + 1, "the new memory goes into both"
-    assert diary.missing(space) == 0
+    diary.index.sync()
+    assert diary.vectors.embed_missing(Event()) == 60 + 1 + 1, "the new memory goes into both"
+    assert diary.vectors.missing(space) == 0
     dense.switch()
-    diary.reopen_vectors()
-    assert diary.differences() == []
-    diary.close()
+    diary.index.reopen_vectors()
+    assert diary.index.differences() == []
+    diary.index.flush()
     dense.close()
     store.close()
 

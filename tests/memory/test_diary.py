@@ -39,7 +39,7 @@ def store(home: Home) -> Iterator[FileStore]:
 def diary(home: Home, store: FileStore) -> Iterator[Diary]:
     diary = opened(home, store)
     yield diary
-    diary.close()
+    diary.index.flush()
 
 
 def opened(home: Home, store: FileStore) -> Diary:
@@ -51,7 +51,7 @@ def cue(text: str, now: Any = NOW) -> Cue:
 
 
 def by_time(diary: Diary, text: str, *, check: bool = False, threshold: float = 0.0) -> list[str]:
-    diary.sync()
+    diary.index.sync()
     return list(dict.fromkeys(h.id for h, why in diary.by_time(cue(text), threshold=threshold, check=check) if not why))
 
 
@@ -89,10 +89,10 @@ def test_a_day_is_found_whatever_the_order_in_which_it_came(home: Home, store: F
     )
     diary = opened(home, store)
     assert set(by_time(diary, "昨天说了什么")) == {"20250520-100000", "20250520-090000"}
-    diary.close()
+    diary.index.flush()
     again = opened(home, store)
     assert set(by_time(again, "昨天说了什么")) == {"20250520-100000", "20250520-090000"}
-    again.close()
+    again.index.flush()
 
 
 def test_what_happened_then_is_found_though_it_was_told_later(home: Home, diary: Diary, store: FileStore) -> None:
@@ -117,13 +117,13 @@ def test_a_time_that_dates_a_remark_asks_for_nothing(diary: Diary, store: FileSt
     month(store)
     assert by_time(diary, "我昨天没睡好") == []
     assert diary.empty_spans(cue("我前天没睡好")) == []
-    diary.sync()
+    diary.index.sync()
     assert {why for _, why in diary.events(cue("我昨天吃了火锅"), threshold=0.0)} <= {"", "below_threshold"}
 
 
 def test_nothing_recorded_for_a_named_time_is_said(diary: Diary, store: FileStore) -> None:
     month(store)
-    diary.sync()
+    diary.index.sync()
     assert [s.phrase for s in diary.empty_spans(cue("5月1日我们聊了什么"))] == ["5月1日"]
     assert diary.empty_spans(cue("昨天我们聊了什么")) == []
 
@@ -139,7 +139,7 @@ def test_the_question_itself_is_no_record_of_today(home: Home) -> None:
 
 def test_what_lies_outside_an_asked_time_is_told_and_left_out(diary: Diary, store: FileStore) -> None:
     month(store)
-    diary.sync()
+    diary.index.sync()
     found = {h.id: why for h, why in diary.events(cue("昨天吃火锅的时候我们聊了什么"), threshold=0.0)}
     assert found["20250520-183000"] != "outside_span"
     assert found["20250420-090000"] == "outside_span"
@@ -147,7 +147,7 @@ def test_what_lies_outside_an_asked_time_is_told_and_left_out(diary: Diary, stor
 
 def test_meaning_finds_what_no_time_names(home: Home, diary: Diary, store: FileStore) -> None:
     month(store)
-    diary.sync()
+    diary.index.sync()
     best, _ = diary.events(cue("爬山累吗"), threshold=0.0)[0]
     assert best.id == "20250518-120000"
     assert best.words
@@ -175,16 +175,16 @@ def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, goldens
     diary = Diary(store, dense, user_name="阿明", character_name="小满")
     from threading import Event as Signal
 
-    diary.embed_missing(Signal())
+    diary.vectors.embed_missing(Signal())
     question = Cue("昨天我们聊了什么", NOW, "", dense.query)
     kept = [h.id for h, why in diary.by_time(question, threshold=0.38, check=True) if not why]
     assert sorted(kept) == [str(key) for key in golden["kept_ge"]]
     day = Span("", moment("2025-05-20T00:00:00"), moment("2025-05-20T23:59:59"))
-    rows = diary.filtered(day, np.array([1, 0], dtype=np.float32), 0.38)
+    rows = diary.index.filtered(day, np.array([1, 0], dtype=np.float32), 0.38)
     assert [row.exchange.id for row in store.cache.rows(rows.tolist())] == [str(key) for key in golden["kept_ge"]]
     unfiltered = [h.id for h, why in diary.by_time(question, threshold=0.38, check=False) if not why]
     assert sorted(unfiltered) == list(VECTORS)
-    diary.close()
+    diary.index.flush()
 
 
 def test_what_is_not_settled_yet_is_recalled_word_for_word(home: Home, diary: Diary, store: FileStore) -> None:
@@ -202,7 +202,7 @@ def test_a_correction_that_waits_for_its_broken_day_file_hides_the_old_words(
     edit(path, "  msg:\n", "  msg: [\n")
     store.follow()
     store.correct(a, user="我的暗号是石头开门")
-    diary.sync()
+    diary.index.sync()
     found = [h.text for h, _ in diary.events(cue("我的暗号是芝麻还是石头"), threshold=0.0)]
     assert "我的暗号是石头开门" in found
     assert "我的暗号是芝麻开门" not in found
@@ -213,12 +213,12 @@ def test_hidden_exchanges_are_in_no_list(home: Home, diary: Diary, store: FileSt
     store.retract(ids[0])
     with store.writing():
         store.state.write([{"op": "archive", "ids": [ids[1]]}])
-    diary.sync()
+    diary.index.sync()
     for question in ("我喜欢榴莲山竹蓝莓里的哪个", "今天我说我喜欢什么"):
         both = [*diary.events(cue(question), threshold=0.0), *diary.by_time(cue(question), threshold=0.0, check=False)]
         assert {h.id for h, _ in both} == {ids[2]}
     store.restore(ids[0])
-    diary.sync()
+    diary.index.sync()
     assert set(by_time(diary, "今天我说我喜欢什么")) == {ids[0], ids[2]}
 
 
@@ -229,7 +229,7 @@ def test_an_edit_moves_a_record_in_time_and_changes_its_words(home: Home, diary:
     store.follow()
     assert by_time(diary, "4月20日我们聊了什么") == []
     assert by_time(diary, "4月21日我们聊了什么") == ["20250420-090000"]
-    assert diary.differences() == []
+    assert diary.index.differences() == []
 
 
 def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:

@@ -1,0 +1,279 @@
+"""The diary's indexes: its words, their vectors, and the times when things were said and happened.
+
+Documents are the sides of exchanges: number 2 * row + side (0 the user's words, 1 the character's). Rows only grow, so the
+indexes grow at their ends; a row that died is taken out of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from filelock import FileLock
+
+from moechat import when
+from moechat.clock import local
+from moechat.index.cosine import meets
+from moechat.index.dense import Dense
+from moechat.index.hybrid import Doc, HybridIndex, Ranked
+from moechat.index.time import SpanIndex, TimeIndex
+from moechat.model import Episode
+from moechat.store.exchange_rows import Side
+from moechat.store.files import FileStore
+from moechat.store.formats import without_notice
+from moechat.store.records import Signature
+from moechat.when import Span
+
+T = TypeVar("T")
+TABLE = "diary"  # The vectors of the documents lie in this table of a space.
+ROWS_LOCK = (
+    "rows.lock"  # In .index; held while files by row are renamed, written or deleted, never while texts are embedded.
+)
+ROWS_AT_ONCE = 500
+MANY_ROWS = 2000  # So many rows indexed at a start are written at once, so that a kill does not cost them again.
+
+
+class RowFiles:
+    """Says which cache the files by row belong to: row numbers mean nothing in another one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.identity = ""
+        """That of the cache as it is now."""
+
+    def lock(self) -> FileLock:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self._folder / ROWS_LOCK, thread_local=False)
+
+    def are_ours(self, folder: Path) -> bool:
+        """Whether the rows of an index are those of the cache as it is now."""
+        with contextlib.suppress(FileNotFoundError):
+            return _mark(folder).read_text(encoding="utf-8") == self.identity
+        return False
+
+    def claim(self, folder: Path, *, keep_old: bool = False) -> None:
+        """Make an index ours. One of an earlier cache is deleted, or with ``keep_old`` renamed: old vectors can be looked up
+        by their text."""
+        if folder.exists() and not self.are_ours(folder):
+            if keep_old:
+                names = (folder.with_name(f"{folder.name}.old{number}") for number in itertools.count(1))
+                folder.rename(next(name for name in names if not name.exists()))
+            else:
+                shutil.rmtree(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self.sign(folder)
+
+    def sign(self, folder: Path) -> None:
+        _mark(folder).write_text(self.identity, encoding="utf-8")
+
+    def disown(self, folder: Path) -> None:
+        """The next start makes this index anew, unless it is signed before."""
+        _mark(folder).unlink(missing_ok=True)
+
+
+def _mark(folder: Path) -> Path:
+    """The file that says which cache the rows of an index belong to."""
+    return folder.with_name(f"{folder.name}.rows")
+
+
+class DiaryIndex:
+    """Follows the exchanges of one owner. ``sync`` takes in what has changed; searches see what the last ``sync`` saw."""
+
+    def __init__(self, store: FileStore, dense: Dense, speakers: tuple[str, str]) -> None:
+        self._store, self._dense, self._speakers = store, dense, speakers
+        self._lock = threading.RLock()
+        folder = store.folder / ".index"
+        self._folder = folder / "lexical"
+        self.files = RowFiles(folder)
+        self._open()
+
+    def _open(self) -> None:
+        """Begin with the cache as it is: at the start, and when another process or a hand had it made anew."""
+        cache = self._store.cache
+        self.files.identity, self._generation = cache.identity(), cache.generation()
+        self._times = TimeIndex(cache.times())
+        self._happened = SpanIndex(cache.happened())
+        self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
+        with self.files.lock():
+            self.files.claim(self._folder)
+            for space in self._dense.spaces:
+                self.files.claim(space.folder / TABLE, keep_old=True)
+                space.table(TABLE).refresh()
+            self.words = HybridIndex(self._folder, self._dense.table(TABLE))
+            self._written = self._manifest()
+        self._catch_up()
+
+    def _manifest(self) -> Signature:
+        return Signature.of(self._folder / "words" / "manifest.json")
+
+    def flush(self) -> None:
+        """Write the words' index, unless another process has written it since we read it: a start adds what it lacks."""
+        with self.files.lock():
+            if self.files.are_ours(self._folder) and self._manifest() == self._written:
+                self._write()
+
+    def _write(self) -> None:
+        self.words.flush()
+        self._written = self._manifest()
+
+    @contextlib.contextmanager
+    def erasing(self) -> Iterator[None]:
+        """Words are erased from the record in here. Afterwards nothing of them is left in their index.
+
+        If this is cut short or fails, the index belongs to nobody and the next start makes it anew.
+        """
+        with self.files.lock():
+            self.files.disown(self._folder)
+        yield
+        with self._lock:
+            self.sync()
+            self.words.compact()
+            with self.files.lock():
+                self._write()
+                self.files.sign(self._folder)
+
+    # ---- following the store
+
+    def sync(self) -> None:
+        """Take in rows that came or died since the last call."""
+        with self._lock:
+            if self._store.cache.identity() != self.files.identity:
+                self._open()
+                return
+            generation = self._store.cache.generation()
+            if generation == self._generation:
+                return
+            dead = []
+            for row, moment, alive in self._store.cache.changed_exchanges(self._generation):
+                self._times.remove(row, moment)
+                if alive:
+                    self._times.add(row, moment)
+                else:
+                    dead += [2 * row, 2 * row + 1]
+            if self._store.cache.episodes_changed(self._generation):  # of 20,000 episodes it takes some 20 ms
+                self._happened = SpanIndex(self._store.cache.happened())
+            self.words.remove(dead)
+            self._add(self._store.cache.sides(after=self._generation))
+            self._generation = generation
+
+    def _catch_up(self) -> None:
+        """Index the rows that the words' index lacks, and take out the dead ones.
+
+        A process that was killed leaves the index as it was last written: rows that died since are still in it.
+        """
+        alive, indexed = set(self._times.keys()), set((self.words.documents() // 2).tolist())
+        self.words.remove(2 * row + i for row in sorted(indexed - alive) for i in (0, 1))
+        lacking = alive - indexed
+        batches = batched(sorted(lacking), ROWS_AT_ONCE)
+        self._add(itertools.chain.from_iterable(map(self._store.cache.sides_of, batches)))
+        if len(lacking) > MANY_ROWS:
+            self.flush()
+
+    def _add(self, sides: Iterable[Side]) -> None:
+        for batch in batched(sides, ROWS_AT_ONCE):
+            self.words.add([doc for side in batch for doc in self._docs(side)])
+
+    def _docs(self, side: Side) -> list[Doc]:
+        texts = (side.user, without_notice(side.char))
+        at = local(datetime.fromtimestamp(side.t, UTC), self._store.zone)
+        return [
+            Doc(2 * side.row + i, side.t, self._speakers[i], text, _named_time(text, at))
+            for i, text in enumerate(texts)
+            if text
+        ]
+
+    def reopen_vectors(self) -> None:
+        """Another embedding model serves from now on."""
+        with self._lock:
+            self.words.vectors = self._dense.table(TABLE)
+
+    # ---- looking
+
+    def rows(self) -> np.ndarray:
+        """(n,) int64: the rows of all live exchanges, by time."""
+        with self._lock:
+            return np.array(self._times.keys(), dtype=np.int64)
+
+    def rows_during(self, span: Span) -> np.ndarray:
+        """(n,) int64: the rows of what was said in a span, by time."""
+        with self._lock:
+            return self._times.between(span.start.timestamp(), span.end.timestamp())
+
+    def episodes_during(self, span: Span) -> list[Episode]:
+        """What happened in a span and may be recalled."""
+        hidden = self._store.hidden()
+        rows = self._happened.meeting(span.start.timestamp(), span.end.timestamp())
+        episodes = self._store.cache.episodes(rows)
+        return [
+            episode for episode in episodes if episode.id not in hidden and hidden.isdisjoint(episode.event.sources)
+        ]
+
+    def search(
+        self, text: str, vector: np.ndarray | None, *, k: int, spans: Sequence[Span], hints: Sequence[Span]
+    ) -> Ranked:
+        """The ``k`` best documents that may be seen: see :meth:`moechat.index.hybrid.HybridIndex.search`."""
+        with self._lock:
+            return self.words.search(
+                text, vector, k=k, spans=_ends(spans), hints=_ends(hints), hidden=self.hidden_documents()
+            )
+
+    def hidden_documents(self) -> frozenset[int]:
+        """The documents of exchanges that may not be seen."""
+        hidden = self._store.hidden()
+        key = (self._generation, frozenset(hidden))
+        if self._hidden[0] != key:
+            rows = [row.row for row in self._store.cache.by_ids(sorted(hidden)).values()]
+            self._hidden = (key, frozenset(doc for row in rows for doc in (2 * row, 2 * row + 1)))
+        return self._hidden[1]
+
+    def filtered(self, span: Span, vector: np.ndarray, threshold: float) -> np.ndarray:
+        """Rows of a span whose user's or character's words are near ``vector`` (seed 003's semantic filter), by time."""
+        rows, table = self.rows_during(span), self._dense.table(TABLE)
+        if table is None or not len(rows):
+            return rows
+        docs = np.stack([2 * rows, 2 * rows + 1], axis=1).ravel()
+        nearest = table.dot(docs, vector).reshape(-1, 2).max(axis=1)
+        return rows[meets(nearest, threshold)]
+
+    def differences(self) -> list[str]:
+        """Where the indexes do not hold what the cache holds, in words."""
+        with self._lock:
+            sides: Mapping[int, Side] = {side.row: side for side in self._store.cache.sides()}
+            docs = {2 * row + i for row, side in sides.items() for i, text in enumerate((side.user, side.char)) if text}
+            indexed = set(self.words.documents().tolist())
+            differences = []
+            if indexed != docs:
+                lacking, extra = len(docs - indexed), len(indexed - docs)
+                differences.append(f"the words' index lacks {lacking} and has {extra} too many; rebuild")
+            if sorted(self._times.keys()) != sorted(sides):
+                differences.append("the time index differs from the cache; rebuild")
+        return differences
+
+
+def _ends(spans: Sequence[Span]) -> list[tuple[float, float]]:
+    return [(span.start.timestamp(), span.end.timestamp()) for span in spans]
+
+
+def _named_time(text: str, at: datetime) -> tuple[float, float] | None:
+    """The first time that a text names, as it was meant when it was said."""
+    spans = when.resolve(text, at, use="writing")
+    return _ends(spans[:1])[0] if spans else None
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of ``size`` items (itertools has it from Python 3.12 on)."""
+    batch: list[T] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

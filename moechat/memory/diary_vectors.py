@@ -1,0 +1,99 @@
+"""The vectors of the diary's documents, made a batch at a time and kept by row."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Sequence
+from threading import Event as Signal
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from moechat.index.dense import Dense, Space
+from moechat.index.vector import VectorTable
+from moechat.index.vector_keys import text_key
+from moechat.memory.diary_index import TABLE, DiaryIndex, batched
+from moechat.store.exchange_rows import Side
+from moechat.store.files import FileStore
+from moechat.store.formats import without_notice
+
+BATCH = 32  # So many exchanges are embedded at once.
+
+
+class DiaryVectors:
+    """Embeds the exchanges that the index holds, in every space that needs them."""
+
+    def __init__(self, store: FileStore, dense: Dense, index: DiaryIndex) -> None:
+        self._store, self._dense, self._index = store, dense, index
+
+    def embed_missing(self, stop: Signal, limit: int = 0, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Embed exchanges that have no vector yet, the newest first.
+
+        ``limit`` bounds the exchanges that are looked at (0: all). Returns how many were. Raises EmbeddingError.
+        """
+        return sum(self._fill(space, stop, limit, progress) for space in list(self._dense.spaces))
+
+    def missing(self, space: Space) -> int:
+        """How many exchanges have no vector in this space."""
+        return len(self._lacking(space.table(TABLE)))
+
+    def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
+        """One process at a time makes the vectors of a space; in the background (``limit``) nobody waits for another."""
+        space.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(space.folder / "fill.lock", timeout=0 if limit else -1, thread_local=False)
+        with contextlib.suppress(Timeout), lock:
+            return self._fill_alone(space, stop, limit, progress)
+        return 0
+
+    def _fill_alone(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
+        table, done = space.table(TABLE), 0
+        with self._index.files.lock():
+            if not self._index.files.are_ours(
+                space.folder / TABLE
+            ):  # made anew by another process: the next turn follows
+                return 0
+            table.refresh()
+        lacking = self._lacking(table)
+        old_folders = sorted(space.folder.glob(f"{TABLE}.old*"))
+        tables = [table, *(VectorTable(folder, table.dim) for folder in old_folders)]
+        for batch in batched(lacking[: limit or None], BATCH):
+            if stop.is_set() or not self._embed(space, tables, self._store.cache.sides_of(batch)):
+                break
+            done += len(batch)
+            progress(done)
+        for old, folder in zip(tables[1:], old_folders, strict=True):
+            old.close()
+            if done == len(lacking):
+                shutil.rmtree(folder, ignore_errors=True)
+        return done
+
+    def _lacking(self, table: VectorTable) -> list[int]:
+        """Rows of exchanges that have no vector, newest first."""
+        rows = self._index.rows()[::-1]
+        lacking: list[int] = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))].tolist()
+        return lacking
+
+    def _embed(self, space: Space, tables: Sequence[VectorTable], batch: Sequence[Side]) -> bool:
+        """Store the vectors of a batch in the first of the tables, as far as they can from the others, where old ones lie.
+
+        False where its rows are no longer ours.
+        """
+        texts = [text for side in batch for text in (side.user, without_notice(side.char))]
+        positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
+        keys = [text_key(text) for text in texts]
+        vectors = np.zeros((len(texts), tables[0].dim), dtype=np.float32)
+        unknown = np.ones(len(texts), dtype=bool)
+        for table in tables:
+            places = table.lookup(keys)
+            held = unknown & (places >= 0)
+            vectors[held] = table.get(places[held])
+            unknown &= ~held
+        new = np.flatnonzero(unknown)
+        if once := {keys[i]: texts[i] for i in new}:  # 好的 is said often
+            made = dict(zip(once, space.embedder.embed(list(once.values())), strict=True))
+            vectors[new] = [made[keys[i]] for i in new]
+        with self._index.files.lock():
+            if is_ours := self._index.files.are_ours(space.folder / TABLE):
+                tables[0].put(positions, keys, vectors)
+        return is_ours
