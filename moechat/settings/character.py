@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast
-from urllib.parse import unquote_to_bytes
 
 from moechat.errors import DataError, MoeChatError, NotFound, PathError
 from moechat.model import Message
@@ -29,15 +28,15 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 # Device names that Windows takes for itself, whatever the extension.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-_MAX_NAME_BYTES = 200  # file systems allow 255 for a name; leave room for suffixes
+_MAX_NAME_BYTES = 200  # File systems allow 255; the rest is for suffixes.
 
 
 @dataclass(frozen=True)
 class Character:
-    """A character as read, with the names filled in.
+    """A character as its file has it, with the names filled in.
 
-    ``examples`` is a list of messages, or text as an old configuration has it. ``user_persona`` is who the user is
-    (MoeChat's ``mask``). ``prompt`` holds further instructions. ``overrides`` are settings, by section.
+    ``examples`` is a list of messages, or text where an old configuration has text. ``user_persona`` says who the user
+    is (MoeChat's ``mask``). ``prompt`` holds further instructions. ``overrides`` are settings, by section.
     """
 
     folder: Path
@@ -54,15 +53,15 @@ class Character:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 
-KEYS = tuple(one.name for one in fields(Character) if one.name != "folder")
+KEYS = tuple(key.name for key in fields(Character) if key.name != "folder")
 _TEXTS = ("persona", "personality", "scenario", "greeting", "user_persona", "prompt")
 
 
 def load_character(folder: Path, config: Config, user: str = "") -> Character:
     """The character in ``folder``: from character.yaml, else from an old ``Agent:`` section that names it, else a name.
 
-    ``user`` is who is talking, where it is not the owner of the folder. Raises DataError naming file, line or key, and
-    what to do.
+    ``user`` is who is talking, where that is not the folder's owner. Raises DataError, which names the file, the line or
+    key, and what to do.
     """
     path = folder / FILE
     if path.exists():
@@ -79,8 +78,10 @@ class CharacterFile:
     """
 
     def __init__(self, folder: Path, config: Config, user: str = "") -> None:
-        self._base, self._user, self._stamp = config, user, yaml_file.stamp(folder / FILE)
         self.folder = folder
+        self._base = config
+        self._user = user
+        self._stamp = yaml_file.stamp(folder / FILE)
         self.problem: MoeChatError | None = None
         self.character, self.config = self._load()
 
@@ -124,19 +125,19 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
-def _examples(given: Any, path: Path) -> list[Message] | str:
-    if isinstance(given, str):
-        return given
+def _examples(value: Any, path: Path) -> list[Message] | str:
+    if isinstance(value, str):
+        return value
     messages: list[Message] = []
-    for turn in given if isinstance(given, list) else [given]:
+    for turn in value if isinstance(value, list) else [value]:
         if not isinstance(turn, dict) or not turn.keys() <= {"user", "char"} or not _all_text(turn):
             raise DataError(path, "examples expects a list of `- user: …` with `char: …` below it")
-        messages += [Message("user" if who == "user" else "assistant", said) for who, said in turn.items()]
+        messages += [Message("user" if who == "user" else "assistant", text) for who, text in turn.items()]
     return messages
 
 
 def _all_text(turn: dict[Any, Any]) -> bool:
-    return all(isinstance(said, str) for said in turn.values())
+    return all(isinstance(text, str) for text in turn.values())
 
 
 def _from_agent(agent: AgentSettings) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def _from_agent(agent: AgentSettings) -> dict[str, Any]:
 def _flat(value: Any) -> str:
     """Text of what an old configuration holds: text, a list of lines, or messages with role and content."""
     if isinstance(value, list):
-        return "\n".join(_flat(one) for one in value)
+        return "\n".join(_flat(part) for part in value)
     if isinstance(value, dict):
         return (
             _flat(value["content"]) if "content" in value else "\n".join(f"{k}：{_flat(v)}" for k, v in value.items())
@@ -164,10 +165,10 @@ def _flat(value: Any) -> str:
 
 def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -> Character:
     name = data.get("name", "").strip() or folder.name
-    told = "".join(data.get(key, "") for key in _TEXTS) or name
-    language = cast(Language, data.get("language") or ("zh" if _HAN.search(told) else "en"))
-    called = user or data.get("user_name", "").strip() or agent_user or USER_NAMES[language]
-    names = {"char": name, "user": called}
+    texts = "".join(data.get(key, "") for key in _TEXTS) or name
+    language = cast(Language, data.get("language") or ("zh" if _HAN.search(texts) else "en"))
+    user_name = user or data.get("user_name", "").strip() or agent_user or USER_NAMES[language]
+    names = {"char": name, "user": user_name}
 
     def fill(text: str) -> str:
         return _NAMES.sub(lambda match: names[match[1].lower()], text).strip()
@@ -176,7 +177,7 @@ def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -
     return Character(
         folder=folder,
         name=name,
-        user_name=called,
+        user_name=user_name,
         language=language,
         examples=fill(examples) if isinstance(examples, str) else [Message(m.role, fill(m.content)) for m in examples],
         overrides=data.get("overrides", {}),
@@ -192,17 +193,18 @@ def list_characters(data: Path) -> list[str]:
     agents = data / "agents"
     if not agents.is_dir():
         return []
-    return sorted(one.name for one in agents.iterdir() if one.is_dir() and not one.name.startswith((".", "_")))
+    folders = (path for path in agents.iterdir() if path.is_dir())
+    return sorted(path.name for path in folders if not path.name.startswith((".", "_")))
 
 
 def default_character(data: Path, config: Config) -> str:
     """The configured character, else the first by name. Raises NotFound where there is none."""
     names = list_characters(data)
-    wanted = config.Agent.char
-    if wanted in names:
-        return wanted
-    if not names or wanted != AgentSettings.model_fields["char"].default:
-        missing = wanted if names else "any character"
+    name = config.Agent.char
+    if name in names:
+        return name
+    if not names or name != AgentSettings.model_fields["char"].default:
+        missing = name if names else "any character"
         raise NotFound(f"{data / 'agents'} does not hold {missing}; it has: {', '.join(names) or 'nothing'}")
     return names[0]
 
@@ -230,10 +232,10 @@ def _unsafe(name: str) -> str:
 
 
 def encode_user(user: str) -> str:
-    """A user's name as a folder name: reversible, and distinct where a file system ignores case.
+    """A user's name as a folder name: reversible (``%xx``), and distinct where a file system ignores case.
 
-    a–z, 0–9, ``-``, ``_`` and common Han stay; every other byte of the UTF-8 is ``%xx``. Raises PathError where the
-    name is empty or too long.
+    a–z, 0–9, ``-``, ``_`` and common Han stay; every other byte of the UTF-8 becomes ``%xx``. Raises PathError where
+    the name is empty or too long.
     """
     kept = re.compile(r"[a-z0-9_\-\u4e00-\u9fff]")
     safe = "".join(
@@ -244,8 +246,3 @@ def encode_user(user: str) -> str:
     if not safe or len(safe.encode()) > _MAX_NAME_BYTES:
         raise PathError(f"{user[:40]!r} cannot be a user's name: it is empty or too long")
     return safe
-
-
-def decode_user(folder_name: str) -> str:
-    """The user's name that ``encode_user`` made a folder name of."""
-    return unquote_to_bytes(folder_name).decode("utf-8", "surrogatepass")

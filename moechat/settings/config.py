@@ -1,4 +1,4 @@
-"""The settings: one schema, from which the commented config.yaml and docs/configuration.md are written.
+"""The settings as they are read, checked and saved, and docs/configuration.md.
 
 Three sources, the later wins: ``config.yaml``, a character's ``overrides``, the environment
 (``MOECHAT_<SECTION>__<KEY>``). Keys are never in the file: ``key_env`` names the variable that holds one. A character's
@@ -11,6 +11,7 @@ import difflib
 import io
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -18,29 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, PrivateAttr, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from ruamel.yaml import YAML
 
 from moechat.errors import ConfigError, DataError
 from moechat.model import Layer
-from moechat.settings.schema import (
-    AgentSettings,
-    AssociationSettings,
-    ChatSettings,
-    EmbeddingSettings,
-    ForgettingSettings,
-    RecallSettings,
-    Recipes,
-    RecipeSettings,
-    ReflectionSettings,
-    RollSettings,
-    ServeSettings,
-    TimeSettings,
-    UnderstandingSettings,
-    WebSettings,
-    setting,
-)
+from moechat.settings import schema
+from moechat.settings.defaults import defaults_folder
 from moechat.store import records, yaml_file
 
 PREFIX = "MOECHAT_"
@@ -78,40 +63,26 @@ LAYER_THRESHOLD = {"diary": "mem_thresholds", "core": "core_threshold", "lore": 
 
 
 class Config(BaseSettings):
-    """All settings, validated and frozen; ``notices`` tells what was accepted but is not used."""
+    """All settings, validated and frozen. ``notices`` say which parts of the file are not used."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
     )
 
-    Agent: AgentSettings = setting(
-        AgentSettings(), "角色与记忆（沿用 MoeChat 的键名）", "Character and memory (MoeChat's own keys)"
-    )
-    chat: ChatSettings = setting(ChatSettings(), "对话模型", "The chat model")
-    understanding: UnderstandingSettings = setting(
-        UnderstandingSettings(),
-        "理解对话：提取标签、事实与事件",
-        "Understanding: tags, facts and events from what was said",
-    )
-    embedding: EmbeddingSettings = setting(
-        EmbeddingSettings(),
-        "嵌入模型；更换后向量会自动重算",
-        "The embedding model; after a change vectors are computed anew by themselves",
-    )
-    recall: RecallSettings = setting(RecallSettings(), "回忆", "Recall")
-    association: AssociationSettings = setting(AssociationSettings(), "联想与实体", "Association and entities")
-    reflection: ReflectionSettings = setting(ReflectionSettings(), "反思", "Reflection")
-    forgetting: ForgettingSettings = setting(ForgettingSettings(), "淡忘", "Forgetting")
-    roll: RollSettings = setting(
-        RollSettings(),
-        "对话滚动：何时理解，何时移出上下文",
-        "Rolling: when talk is understood and when it leaves the context",
-    )
-    time: TimeSettings = setting(TimeSettings(), "时间", "Time")
-    web: WebSettings = setting(WebSettings(), "网页", "The page")
-    serve: ServeSettings = setting(ServeSettings(), "HTTP 接口", "Memory over HTTP")
+    Agent: schema.AgentSettings = schema.AgentSettings()
+    chat: schema.ChatSettings = schema.ChatSettings()
+    understanding: schema.UnderstandingSettings = schema.UnderstandingSettings()
+    embedding: schema.EmbeddingSettings = schema.EmbeddingSettings()
+    recall: schema.RecallSettings = schema.RecallSettings()
+    association: schema.AssociationSettings = schema.AssociationSettings()
+    reflection: schema.ReflectionSettings = schema.ReflectionSettings()
+    forgetting: schema.ForgettingSettings = schema.ForgettingSettings()
+    roll: schema.RollSettings = schema.RollSettings()
+    time: schema.TimeSettings = schema.TimeSettings()
+    web: schema.WebSettings = schema.WebSettings()
+    serve: schema.ServeSettings = schema.ServeSettings()
 
-    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _values: dict[str, Any] = PrivateAttr(default_factory=dict)
     _notices: tuple[str, ...] = PrivateAttr(())
 
     @classmethod
@@ -140,8 +111,8 @@ class Config(BaseSettings):
         if not overrides:
             return self
         _check_overrides(overrides, file)
-        given = merged(self._given, overrides)
-        return _validated(given, file, self._notices, under="overrides.")
+        values = merged(self._values, overrides)
+        return _validated(values, file, self._notices, under="overrides.")
 
 
 def load(path: Path) -> Config:
@@ -151,16 +122,16 @@ def load(path: Path) -> Config:
         data = {}
     if not isinstance(data, dict):
         raise DataError(path, "expects sections such as `chat:` with settings below them")
-    given, notices = _known_sections(data, path)
-    return _validated(given, path, tuple(notices))
+    sections, notices = _known_sections(data, path)
+    return _validated(sections, path, tuple(notices))
 
 
-def _validated(given: dict[str, Any], file: Path | str, notices: tuple[str, ...], *, under: str = "") -> Config:
+def _validated(values: dict[str, Any], file: Path | str, notices: tuple[str, ...], *, under: str = "") -> Config:
     _check_environment()
-    given, removed = _without_removed(given, file, under)
-    notices += removed
+    values, more_notices = _without_removed(values, file, under)
+    notices += more_notices
     try:
-        config = Config(**given)
+        config = Config(**values)
     except SettingsError as error:
         whole = [
             variable for variable in os.environ if variable.upper() in {PREFIX + name.upper() for name in _sections()}
@@ -168,23 +139,24 @@ def _validated(given: dict[str, Any], file: Path | str, notices: tuple[str, ...]
         raise ConfigError(ENVIRONMENT, ", ".join(whole), None, "expects JSON; set single keys instead") from error
     except ValidationError as error:
         raise _explained(error, file, under) from error
-    config._given, config._notices = given, notices
+    config._values = values
+    config._notices = notices
     return config
 
 
-def _without_removed(given: dict[str, Any], file: Path | str, under: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _without_removed(values: dict[str, Any], file: Path | str, under: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Settings without those that are gone, and a notice for each that had a value."""
-    kept: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
     notices: list[str] = []
-    for name, values in given.items():
-        removed = REMOVED.get(name, frozenset()) & set(values)
-        kept[name] = {key: value for key, value in values.items() if key not in removed} if removed else values
+    for name, section in values.items():
+        gone = REMOVED.get(name, frozenset())
+        rest[name] = {key: value for key, value in section.items() if key not in gone}
         notices += [
             f"{file}: {under}{name}.{key} is no longer a setting and is not used"
-            for key in sorted(removed)
-            if values[key]
+            for key in sorted(gone)
+            if section.get(key)
         ]
-    return kept, tuple(notices)
+    return rest, tuple(notices)
 
 
 def _sections() -> list[str]:
@@ -193,7 +165,7 @@ def _sections() -> list[str]:
 
 def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], list[str]]:
     """Our sections of a file, and notices about those of an old MoeChat configuration."""
-    given: dict[str, Any] = {}
+    sections: dict[str, Any] = {}
     notices: list[str] = []
     old_file = "LLM" in data or "LLM2" in data
     for name, value in data.items():
@@ -201,29 +173,29 @@ def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], l
         if name in Config.model_fields:
             if value is not None and not isinstance(value, dict):
                 raise ConfigError(path, name, value, "expects settings below it, as `key: value` lines")
-            given[name] = value or {}
+            sections[name] = value or {}
         elif old_file or (isinstance(value, dict | list) and not _near(name, _sections())):
             hint = "; set chat.base_url and chat.model instead" if name in ("LLM", "LLM2") else ""
             notices.append(f"{path}: section {name} belongs to an old MoeChat configuration and is not used{hint}")
         else:
             shown = None if isinstance(value, dict | list) else value
             raise ConfigError(path, name, shown, _unknown(name, _sections()))
-    for name, values in given.items():
+    for name, values in sections.items():
         for secret in [key for key in values if str(key).lower() in SECRETS]:
             raise ConfigError(path, f"{name}.{secret}", None, KEYS_ELSEWHERE)
-    if old_file and "Agent" in given:
-        for key in [key for key in given["Agent"] if key not in AgentSettings.model_fields]:
+    if old_file and "Agent" in sections:
+        for key in [key for key in sections["Agent"] if key not in schema.AgentSettings.model_fields]:
             notices.append(f"{path}: Agent.{key} belongs to an old MoeChat configuration and is not used")
-        given["Agent"] = {key: value for key, value in given["Agent"].items() if key in AgentSettings.model_fields}
-    return given, notices
+            del sections["Agent"][key]
+    return sections, notices
 
 
 def _check_environment() -> None:
     for variable, value in os.environ.items():
         section, nested, _ = variable.upper().removeprefix(PREFIX).partition("__")
         if variable.upper().startswith(PREFIX) and nested and section not in {name.upper() for name in _sections()}:
-            known = [f"{PREFIX}{name.upper()}" for name in _sections()]
-            raise ConfigError(ENVIRONMENT, variable, value, _unknown(f"{PREFIX}{section}", known))
+            variables = [f"{PREFIX}{name.upper()}" for name in _sections()]
+            raise ConfigError(ENVIRONMENT, variable, value, _unknown(f"{PREFIX}{section}", variables))
 
 
 def _check_overrides(overrides: Mapping[str, Any], file: Path | str) -> None:
@@ -260,15 +232,15 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 # --- errors in words -------------------------------------------------------------------------------------------------
 
 
-def _near(name: str, known: list[str]) -> str | None:
-    folded = {one.lower(): one for one in known}
-    found = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.7)
-    return folded[found[0]] if found else None
+def _near(name: str, known_keys: list[str]) -> str | None:
+    by_lower_case = {key.lower(): key for key in known_keys}
+    matches = difflib.get_close_matches(name.lower(), list(by_lower_case), n=1, cutoff=0.7)
+    return by_lower_case[matches[0]] if matches else None
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    near = _near(name, known)
-    return f"unknown; did you mean {near}?" if near else f"unknown; known here: {', '.join(known)}"
+def _unknown(name: str, known_keys: list[str]) -> str:
+    near = _near(name, known_keys)
+    return f"unknown; did you mean {near}?" if near else f"unknown; known here: {', '.join(known_keys)}"
 
 
 def _explained(error: ValidationError, file: Path | str, under: str) -> ConfigError:
@@ -280,8 +252,9 @@ def _explained(error: ValidationError, file: Path | str, under: str) -> ConfigEr
     remedy = _unknown(path[-1], keys) if fault["type"] == "extra_forbidden" else _in_words(fault)
     for end in range(len(path), 0, -1):
         variable = PREFIX + "__".join(path[:end]).upper()
-        if (found := next((name for name in os.environ if name.upper() == variable), None)) is not None:
-            return ConfigError(ENVIRONMENT, found, os.environ[found], remedy)
+        for name in os.environ:
+            if name.upper() == variable:
+                return ConfigError(ENVIRONMENT, name, os.environ[name], remedy)
     return ConfigError(file, under + ".".join(path), value, remedy)
 
 
@@ -332,69 +305,50 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
         place[last] = "auto" if value is None and "threshold" in last else value
         text = io.StringIO()
         yaml.dump(document, text)
-        given, notices = _known_sections(yaml_file.parse(text.getvalue(), path), path)
-        config = _validated(given, path, tuple(notices))
+        sections, notices = _known_sections(yaml_file.parse(text.getvalue(), path), path)
+        config = _validated(sections, path, tuple(notices))
         mode = path.stat().st_mode
         records.replace(path, text.getvalue().encode())
         path.chmod(mode)
     return config
 
 
-# --- config.yaml and docs/configuration.md, written from the schema --------------------------------------------------
+# --- docs/configuration.md, written from the schema and from what config.yaml says of each key ----------------------
 
-HEADING = """\
-# MoeChat 的设置。每一项都写着默认值；环境变量 MOECHAT_<节>__<键> 优先，例如 MOECHAT_CHAT__MODEL。
-# 密钥不写在这里：放进 key_env 指定的环境变量。
-# The settings of MoeChat. Every key stands here with its default; an environment variable MOECHAT_<SECTION>__<KEY>
-# comes first, e.g. MOECHAT_CHAT__MODEL. Keys are not kept here: put them in the variable that key_env names.
-"""
+_LEGEND = re.compile(r" *#   (\w+): (.*) · (.*)")
+_COMMENT = re.compile(r" *# (.*)")
+_KEY = re.compile(r"( *)(\w+):")
 
 
-def default_yaml() -> str:
-    """config.yaml with every key, its default and what it means."""
-    return HEADING + "".join(f"\n{_yaml_lines(name, field, 0)}" for name, field in Config.model_fields.items())
+def meanings(text: str) -> dict[str, tuple[str, ...]]:
+    """What config.yaml says of each dotted key: the comment lines above it, Chinese and English.
 
-
-def _yaml_lines(name: str, field: FieldInfo, depth: int) -> str:
-    indent = "  " * depth
-    comments = "".join(f"{indent}# {line}\n" for line in (field.description or "").splitlines())
-    default = field.default
-    if isinstance(default, RecipeSettings):
-        pairs = ", ".join(f"{key}: {_written(key, getattr(default, key))}" for key in type(default).model_fields)
-        return f"{comments}{indent}{name}: {{{pairs}}}\n"
-    if isinstance(default, BaseModel):
-        if isinstance(default, Recipes):
-            comments += _recipe_legend(indent)
-        below = [
-            _yaml_lines(key, one, depth + 1) for key, one in type(default).model_fields.items() if not _is_old(one)
-        ]
-        return f"{comments}{indent}{name}:\n{''.join(below)}"
-    return f"{comments}{indent}{name}: {_written(name, default)}\n"
-
-
-def _recipe_legend(indent: str) -> str:
-    meanings = {
-        name: (field.description or "").replace("\n", " · ") for name, field in RecipeSettings.model_fields.items()
-    }
-    return "".join(f"{indent}#   {name}: {meaning}\n" for name, meaning in meanings.items())
-
-
-def _is_old(field: FieldInfo) -> bool:
-    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get("old"))
-
-
-def _written(name: str, value: object) -> str:
-    """A default as it stands in YAML."""
-    if value is None and "threshold" in name:
-        return "auto"
-    return json.dumps(value, ensure_ascii=False)
+    A key of a recipe stands in the legend above all recipes, and here by its last name alone.
+    """
+    by_key: dict[str, tuple[str, ...]] = {}
+    path: list[str] = []
+    comments: list[str] = []
+    for line in text.splitlines():
+        if legend := _LEGEND.fullmatch(line):
+            name, zh, en = legend.groups()
+            by_key[name] = (zh, en)
+        elif comment := _COMMENT.fullmatch(line):
+            comments.append(comment[1])
+        elif key := _KEY.match(line):
+            path[len(key[1]) // 2 :] = [key[2]]
+            by_key[".".join(path)] = tuple(comments)
+            comments = []
+        else:
+            comments = []
+    return by_key
 
 
 def reference() -> str:
     """docs/configuration.md: every section as a table of keys, defaults and meanings."""
+    by_key = meanings((defaults_folder() / "config.yaml").read_text(encoding="utf-8"))
     parts = [
         "# 配置 · Configuration\n\n"
-        "Written by `make docs` from `moechat/schema.py`; do not edit.\n\n"
+        "Written by `make docs` from `config.yaml` and `moechat/settings/schema.py`; do not edit.\n\n"
         "设置在 `config.yaml`；角色的 `character.yaml` 可在 `overrides:` 下覆盖一部分；环境变量 "
         "`MOECHAT_<SECTION>__<KEY>` 最优先。\n\n"
         "Settings are in `config.yaml`; a character's `character.yaml` may override some under `overrides:`; the "
@@ -405,26 +359,33 @@ def reference() -> str:
     for name, field in Config.model_fields.items():
         allowed = CHARACTER_MAY_SET.get(name, frozenset())
         may = "all keys" if allowed is None else ", ".join(f"`{key}`" for key in sorted(allowed)) or "none"
-        rows = "".join(_rows(field.default, ""))
-        meaning = (field.description or "").replace("\n", " · ")
+        rows = "".join(_rows(field.default, name, by_key))
         parts.append(
-            f"\n## `{name}`\n\n{meaning}\n\nA character may override: {may}.\n\n"
+            f"\n## `{name}`\n\n{' · '.join(by_key[name])}\n\nA character may override: {may}.\n\n"
             f"| key | default | 含义 | meaning |\n|---|---|---|---|\n{rows}"
         )
     return "".join(parts)
 
 
-def _rows(section: BaseModel, prefix: str) -> Iterator[str]:
+def _rows(section: BaseModel, path: str, by_key: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     for name, field in type(section).model_fields.items():
-        default = getattr(section, name)
-        zh, en = (field.description or "").split("\n")
-        if isinstance(default, BaseModel):
-            yield f"| `{prefix}{name}` | | {zh} | {en} |\n"
-            yield from _rows(default, f"{prefix}{name}.")
+        default, key = getattr(section, name), f"{path}.{name}"
+        if field.description:  # of an old configuration, and not in config.yaml
+            zh, en = field.description.split("\n")
         else:
-            zh, en = zh.replace("|", "\\|"), en.replace("|", "\\|")
-            yield f"| `{prefix}{name}` | {'' if _is_old(field) else f'`{_written(name, default)}`'} | {zh} | {en} |\n"
+            zh, en = (text.replace("|", "\\|") for text in by_key.get(key) or by_key[name])
+        shown = "" if field.description or isinstance(default, BaseModel) else f"`{_written(name, default)}`"
+        yield f"| `{key.partition('.')[2]}` | {shown} | {zh} | {en} |\n"
+        if isinstance(default, BaseModel):
+            yield from _rows(default, key, by_key)
 
 
-if __name__ == "__main__":  # python -m moechat.config [config.yaml]: print one or the other
-    sys.stdout.write(default_yaml() if "config.yaml" in sys.argv[1:] else reference())
+def _written(name: str, value: object) -> str:
+    """A default as it stands in YAML."""
+    if value is None and "threshold" in name:
+        return "auto"
+    return json.dumps(value, ensure_ascii=False)
+
+
+if __name__ == "__main__":  # python -m moechat.settings.config prints docs/configuration.md
+    sys.stdout.write(reference())

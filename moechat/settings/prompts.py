@@ -1,8 +1,8 @@
 """The prompts: text files that anyone may edit, filled in a single pass.
 
-No template engine: ``{{key}}`` is replaced by its value once, and a value is never looked into again, so that what a
-user or a card says cannot become a placeholder. A paragraph in which a placeholder has a line to itself is left out,
-with its heading, where that value is empty.
+There is no template engine: ``{{key}}`` is replaced by its value once. A value is never searched for placeholders, so
+what a user or a card says cannot become one. Where a placeholder has a line to itself and its value is empty, the whole
+paragraph is left out, heading and all.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
 
 
 class Prompts:
-    """The prompts of one language, from several folders: the first that has a file wins (the user's, then ours).
+    """The prompts of one language from several folders; the first folder that has a file wins (the user's, then ours).
 
     A file is read again when it has changed. Not locked: two threads that both read a changed file agree.
     """
 
     def __init__(self, folders: Sequence[Path], language: str) -> None:
-        self.folders, self.language = tuple(folders), language
-        self._read: dict[Path, tuple[yaml_file.Stamp, str]] = {}
+        self.folders = tuple(folders)
+        self.language = language
+        self._cache: dict[Path, tuple[yaml_file.Stamp, str]] = {}
 
     def fill(self, name: str, /, **values: str) -> str:
         """The prompt ``name`` with its placeholders replaced. Raises DataError naming file and unknown placeholder."""
@@ -60,8 +61,8 @@ class Prompts:
         for paragraph in _BLANK_LINE.split(template.strip()):
             for key in PLACEHOLDER.findall(paragraph):
                 if key not in values:
-                    known = ", ".join(f"{{{{{one}}}}}" for one in values)
-                    raise DataError(path, f"unknown placeholder {{{{{key}}}}}; known here: {known}")
+                    names = ", ".join(f"{{{{{name}}}}}" for name in values)
+                    raise DataError(path, f"unknown placeholder {{{{{key}}}}}; known here: {names}")
             if all(values[match[1]].strip() for match in _ALONE.finditer(paragraph)):
                 paragraphs.append(PLACEHOLDER.sub(lambda match: values[match[1]], paragraph))
         return "\n\n".join(paragraphs)
@@ -72,8 +73,8 @@ class Prompts:
             stamp = yaml_file.stamp(path)
             if stamp is None:
                 continue
-            known = self._read.get(path)
-            if known is None or known[0] != stamp:
-                known = self._read[path] = (stamp, yaml_file.text(path))
-            return path, known[1]
+            entry = self._cache.get(path)
+            if entry is None or entry[0] != stamp:
+                entry = self._cache[path] = (stamp, yaml_file.text(path))
+            return path, entry[1]
         raise DataError(self.folders[-1] / self.language / f"{name}.txt", "this prompt is missing")
