@@ -80,7 +80,7 @@ class Agent:
         )  # fmt: skip
         self.topics, self.official = self.layers.topics, self.layers.official
         self._context = Context(self.store, lambda: self.config)
-        roller = self._roller(prompts, around.understanding)
+        roller = Roller(self.layers, around.understanding)
         self.reflection = Reflector(
             self.store, self.layers.episodes, self.dense, prompts, around.understanding, lambda: self.config.reflection
         )
@@ -98,15 +98,6 @@ class Agent:
             language=lambda: self.character.language, limits=self._limits,
         )  # fmt: skip
         self.jobs.start()
-
-    def _roller(self, prompts: Prompts, model: Callable[[], ChatModel]) -> Roller:
-        config = self.config
-        return Roller(
-            self.store, self.layers.core, prompts, timeout_s=config.understanding.llm_timeout_s,
-            retry_s=config.roll.retry_s, character=lambda: self.character, model=model,
-            dedupe_window=config.Agent.core_dedupe_window, batch_size=config.understanding.batch_size,
-            topics=self.layers.topics, known=self.layers.episodes,
-        )  # fmt: skip
 
     def _maintenance(self, prompts: Prompts, model: Callable[[], ChatModel]) -> Maintenance:
         return Maintenance(

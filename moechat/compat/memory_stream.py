@@ -33,8 +33,8 @@ from moechat.model import Embedder
 from moechat.rules import importance as rating
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
-from moechat.understanding import reflecting
-from moechat.understanding.reflecting import Consultation, Insight, Statement
+from moechat.understanding import consultation as asking
+from moechat.understanding.consultation import Consultation, Insight, Statement
 
 __all__ = [
     "Memory",
@@ -250,8 +250,8 @@ class MemoryStream:
 
 
 def parse_insights(insight_responses: str) -> list[Insight]:
-    """(insight, numbers it cites) from a model's list: see :func:`moechat.understanding.reflecting.parse_insights`."""
-    return reflecting.parse_insights(insight_responses)
+    """(insight, numbers it cites) from a model's list: see :func:`moechat.understanding.consultation.parse_insights`."""
+    return asking.parse_insights(insight_responses)
 
 
 def condense_insights(insight_list: str) -> str:
@@ -299,7 +299,7 @@ def _insights(consultation: Consultation, memories: MemoryStream, question: str)
         return []
     answer = consultation.insights(statements, question)
     condensed = parse_insights(consultation.condensed(answer)) if answer.strip() else []
-    return (condensed or parse_insights(answer))[: reflecting.INSIGHTS]
+    return (condensed or parse_insights(answer))[: asking.INSIGHTS]
 
 
 def _embedder() -> Embedder:

@@ -1,6 +1,6 @@
-"""The form of an extraction answer: its schema, and how what a model wrote is read into it.
+"""The form of an extraction answer: its schema, and how a model's text is read into it.
 
-Reading is lenient where the meaning is plain ("7/10", "是", one number for a list), strict where it is not.
+Reading is lenient where the meaning is plain ("7/10", "是", one number for a list) and strict elsewhere.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-TEXT_CHARS = 400  # longer texts are cut: a record is a sentence
+TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
 
 
 def _text(value: Any) -> Any:
-    return (
-        ""
-        if value is None
-        else re.sub(r"\s+", " ", str(value)).strip()[:TEXT_CHARS]
-        if isinstance(value, (str, int, float))
-        else value
-    )
+    if value is None:
+        return ""
+    return " ".join(str(value).split())[:TEXT_CHARS] if isinstance(value, (str, int, float)) else value
 
 
 def _list(value: Any) -> Any:
@@ -35,60 +31,43 @@ def _list(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    listed = _list(value)
-    return [_text(one) for one in listed if _text(one)] if isinstance(listed, list) else listed
+    return [text for item in _list(value) if (text := _text(item))]
 
 
 def _importance(value: Any) -> Any:
     if isinstance(value, str) and (number := _NUMBER.search(value)):
         value = float(number.group())
-    return (
-        min(10.0, max(1.0, float(value))) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    )
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return min(10.0, max(1.0, float(value)))
+
+
+_SENSES = {
+    "positive": 1, "+": 1, "+1": 1, "1": 1, "肯定": 1,
+    "negative": -1, "-": -1, "-1": -1, "−1": -1, "否定": -1,
+}  # fmt: skip
 
 
 def _polarity(value: Any) -> Any:
     if isinstance(value, str):
-        value = {
-            "positive": 1,
-            "+": 1,
-            "+1": 1,
-            "1": 1,
-            "negative": -1,
-            "-": -1,
-            "-1": -1,
-            "−1": -1,
-            "肯定": 1,
-            "否定": -1,
-        }.get(value.strip().lower(), value)
-    return (
-        1
-        if value is None or value is True
-        else -1
-        if value is False
-        else (-1 if value < 0 else 1)
-        if isinstance(value, (int, float))
-        else value
-    )
+        value = _SENSES.get(value.strip().lower(), value)
+    if value is None or value is True:
+        return 1
+    if value is False:
+        return -1
+    return (-1 if value < 0 else 1) if isinstance(value, (int, float)) else value
 
 
 def _flag(value: Any) -> Any:
-    return (
-        value.strip().lower().startswith(("true", "yes", "是", "1"))
-        if isinstance(value, str)
-        else False
-        if value is None
-        else value
-    )
+    if isinstance(value, str):
+        return value.strip().lower().startswith(("true", "yes", "是", "1"))
+    return False if value is None else value
 
 
 _KINDS = {
-    "relation": "relation",
-    "relationship": "relation",
-    "关系": "relation",
-    "picture": "picture",
-    "记忆画面": "picture",
-}
+    "relation": "relation", "relationship": "relation", "关系": "relation",
+    "picture": "picture", "记忆画面": "picture",
+}  # fmt: skip
 
 
 def _kind(value: Any) -> Any:
@@ -96,7 +75,7 @@ def _kind(value: Any) -> Any:
 
 
 def _share(value: Any) -> Any:
-    """A number from 0 to 1; what is no number is left to its default (seed 002: null → default; clamped)."""
+    """A number from 0 to 1, None for what is no number (seed 002: null is the default, others are clamped)."""
     try:
         return min(1.0, max(0.0, float(value)))
     except (TypeError, ValueError):
@@ -110,13 +89,13 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 Share = Annotated[float | None, BeforeValidator(_share)]
 
 
-class SaidExchange(BaseModel):
+class ExtractedExchange(BaseModel):
     id: int | str
     tag: Text = ""
     keywords: Texts = []
 
 
-class SaidFact(BaseModel):
+class ExtractedFact(BaseModel):
     text: Text
     kind: Annotated[Literal["attribute", "relation", "picture"], BeforeValidator(_kind)] = "attribute"
     entity: Text = "user"
@@ -128,7 +107,7 @@ class SaidFact(BaseModel):
     sources: Numbers = []
 
 
-class SaidEvent(BaseModel):
+class ExtractedEvent(BaseModel):
     text: Text
     subject: Text = ""
     predicate: Text = ""
@@ -147,41 +126,46 @@ class SaidEvent(BaseModel):
 
 
 class Answer(BaseModel):
-    exchanges: list[SaidExchange]
-    facts: list[SaidFact] = []
-    events: list[SaidEvent] = []
+    exchanges: list[ExtractedExchange]
+    facts: list[ExtractedFact] = []
+    events: list[ExtractedEvent] = []
     scene_changed: Flag = False
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an answer as strict endpoints want it: every key required, none besides, nothing referenced."""
+    """The JSON schema of an answer as strict endpoints want it: every key is required, no other is allowed, and nothing is
+    referenced."""
     whole = Answer.model_json_schema()
     definitions = whole.pop("$defs")
-    return _strict(whole, definitions)
+    strict: dict[str, Any] = _strict(whole, definitions)
+    return strict
 
 
 def read(text: str) -> Answer:
-    """The answer in ``text``, repaired where it can be. Raises ValueError that says what is wrong, in words for the model."""
+    """The answer in ``text``, repaired where it can be.
+
+    Raises ValueError; its text tells the model what is wrong.
+    """
     bare = _THOUGHT.sub("", text)
     start, end = bare.find("{"), bare.rfind("}")
     if start < 0:
         raise ValueError("no JSON object was found in the answer")
-    # What was cut off has no closing brace: repair closes it.
-    found = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
-    if isinstance(found, list) and len(found) == 1:
-        found = found[0]
-    if not isinstance(found, dict):
+    # An answer that was cut off has no closing brace; the repair adds it.
+    value = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
         raise ValueError("the answer is not one JSON object")
     try:
-        return Answer.model_validate(found)
+        return Answer.model_validate(value)
     except ValidationError as error:
-        lines = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()[:5]]
+        lines = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:5]]
         raise ValueError("; ".join(lines)) from error
 
 
 def _strict(node: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_strict(one, definitions) for one in node]
+        return [_strict(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
@@ -190,5 +174,5 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
         properties = {key: _strict(value, definitions) for key, value in node["properties"].items()}
         return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     if node.get("anyOf") == [{"type": "integer"}, {"type": "string"}]:
-        return {"type": "integer"}  # read leniently, asked for strictly
+        return {"type": "integer"}  # Reading also takes strings.
     return {key: _strict(value, definitions) for key, value in node.items() if key not in ("title", "default")}

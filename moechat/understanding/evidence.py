@@ -1,7 +1,8 @@
-"""Whether what the user said bears out a fact about the user: the rules' check on a model's findings.
+"""Whether the user's own words bear out a fact about the user: the check by rules on what a model extracted.
 
-A fact stays unless something speaks against it: no word of it was the user's, or it was asked, supposed, joked, quoted or
-said of somebody else wherever it was said. What only the character said is nobody's word about the user.
+A fact stays unless something speaks against it. One reason against it: none of its words was the user's. The other: wherever
+the user said it, it was a question, a supposition, a joke, a quotation or about somebody else. The character's words are no
+evidence about the user.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from moechat.rules import reading as rules
 from moechat.rules.clause import UNKNOWN, USER, Clause
 
 _NEVER = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
-# Moods that a fact may keep if it says so itself (用户以前住在杭州, "The user wants to move").
-_IF_SAID_SO = {
+# A clause in one of these moods bears out a fact that says so itself (用户以前住在杭州, "The user wants to move").
+_IF_FACT_SAYS_SO = {
     "wish": re.compile(r"想|希望|愿|梦|期待|want|wish|hope|would|dream|like to", re.I),
     "plan": re.compile(
         r"要|打算|计划|准备|将|想|决定|明|下|约|will|plan|going to|intend|next|tomorrow|decided|about to", re.I
@@ -35,14 +36,17 @@ _NUMERAL = re.compile(r"[一二两三四五六七八九十百]{1,4}|\b[a-z]+(?:[
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the user said in one batch, read once: clauses with their words, and the facts that the rules find, by exchange."""
+class UserWords:
+    """What the user said in one batch, by exchange: the clauses with their words, and the facts that the rules find."""
 
     clauses: dict[str, list[tuple[Clause, frozenset[str]]]]
     facts: dict[str, list[FactDraft]]
 
+    def facts_of(self, sources: Sequence[str]) -> list[FactDraft]:
+        return [fact for source in sources for fact in self.facts.get(source, ())]
 
-def read(exchanges: Sequence[Exchange]) -> Said:
+
+def read(exchanges: Sequence[Exchange]) -> UserWords:
     """The user's side of ``exchanges``, clause by clause."""
     clauses: dict[str, list[tuple[Clause, frozenset[str]]]] = {}
     facts: dict[str, list[FactDraft]] = {}
@@ -51,48 +55,44 @@ def read(exchanges: Sequence[Exchange]) -> Said:
         parts = rules.clauses(exchange.user, tongue)
         clauses[exchange.id] = [(part, _words(part.text)) for part in parts]
         facts[exchange.id] = [fact for _, drafts in rules.stated_facts(parts, exchange, tongue) for fact in drafts]
-    return Said(clauses, facts)
+    return UserWords(clauses, facts)
 
 
-def supports(said: Said, draft: FactDraft) -> bool:
+def supports(user: UserWords, draft: FactDraft) -> bool:
     """Whether the user's words in ``draft.sources`` bear out a fact about the user."""
-    parts = [part for source in draft.sources for part in said.clauses.get(source, ())]
-    if any(
-        _alike(fact, draft) and fact.polarity == draft.polarity
-        for source in draft.sources
-        for fact in said.facts.get(source, ())
-    ):
+    if any(_alike(fact, draft) and fact.polarity == draft.polarity for fact in user.facts_of(draft.sources)):
         return True
-    target, text = _words(draft.target), _words(draft.text)
-    whole = draft.target.strip().casefold()
+    return any(_in_earnest(clause, draft) for clause in _clauses_about(user, draft))
+
+
+def _clauses_about(user: UserWords, draft: FactDraft) -> list[Clause]:
+    """The clauses of the sources that share most with the fact's target, or any word with a fact that has no target."""
+    parts = [part for source in draft.sources for part in user.clauses.get(source, ())]
+    target, whole = _words(draft.target), draft.target.strip().casefold()
     overlap = [
-        len(target) + 1 if whole and whole in clause.text.casefold() else len(spoken & target)
-        for clause, spoken in parts
+        len(target) + 1 if whole and whole in clause.text.casefold() else len(clause_words & target)
+        for clause, clause_words in parts
     ]
     if best := max(overlap, default=0):
-        where = [clause for (clause, _), shared in zip(parts, overlap, strict=True) if shared == best]
-    elif target:  # what the fact is about was never said: 住在杭州 made of 我住在苏州
-        return False
-    else:
-        where = [clause for clause, spoken in parts if spoken & text]
-    return any(_in_earnest(clause, draft) for clause in where)
+        return [clause for (clause, _), shared in zip(parts, overlap, strict=True) if shared == best]
+    if target:  # The user never named it: 住在杭州 made of 我住在苏州.
+        return []
+    text = _words(draft.text)
+    return [clause for clause, clause_words in parts if clause_words & text]
 
 
-def corrected(said: Said, draft: FactDraft) -> FactDraft:
-    """``draft``, or the rules' own finding where that says the opposite of the same thing (喜欢 heard for 不喜欢)."""
-    for source in draft.sources:
-        for fact in said.facts.get(source, ()):
-            if _alike(fact, draft) and fact.polarity != draft.polarity:
-                return fact
-    return draft
-
-
-def mentions(exchanges: Sequence[Exchange], text: str, *, user_only: bool = False) -> bool:
-    """Whether any content word of ``text`` is in the exchanges."""
-    wanted = _words(text)
-    return any(
-        wanted & _words(exchange.user if user_only else f"{exchange.user}\n{exchange.char}") for exchange in exchanges
+def corrected(user: UserWords, draft: FactDraft) -> FactDraft:
+    """``draft``, or a fact of the rules' that says the opposite about the same thing (the model took 不喜欢 for 喜欢)."""
+    opposites = (
+        fact for fact in user.facts_of(draft.sources) if _alike(fact, draft) and fact.polarity != draft.polarity
     )
+    return next(opposites, draft)
+
+
+def mentions(exchanges: Sequence[Exchange], text: str) -> bool:
+    """Whether any content word of ``text`` is in the exchanges, on either side."""
+    content = _words(text)
+    return any(content & _words(f"{exchange.user}\n{exchange.char}") for exchange in exchanges)
 
 
 def _alike(fact: FactDraft, draft: FactDraft) -> bool:
@@ -104,13 +104,13 @@ def _in_earnest(clause: Clause, draft: FactDraft) -> bool:
         return False
     if clause.whose not in (USER, UNKNOWN):
         return _is_relation(clause, draft)
-    allowed = _IF_SAID_SO.get(clause.mood)
+    says_so = _IF_FACT_SAYS_SO.get(clause.mood)
     bare = _BOILERPLATE.sub("", draft.text).replace(draft.target or "\0", "")
-    return allowed is None or bool(allowed.search(f"{bare} {draft.keyword}"))
+    return says_so is None or bool(says_so.search(f"{bare} {draft.keyword}"))
 
 
 def _is_relation(clause: Clause, draft: FactDraft) -> bool:
-    """A relation is told with the other as the subject too: 小雨是我妹妹, "my sister lives in Rome" (the user has one)."""
+    """Whether a clause about somebody else states a relation of the user's: 小雨是我妹妹, "my sister lives in Rome"."""
     about = f"{draft.keyword} {draft.target}".casefold()
     if clause.whose:
         has = draft.kind == "relation" or re.search(r"有|\bha(?:s|ve)\b", draft.text) is not None
@@ -119,9 +119,8 @@ def _is_relation(clause: Clause, draft: FactDraft) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    plain = _BOILERPLATE.sub(" ", text)
-    numbers = {
-        str(value) for found in _NUMERAL.findall(plain) if (value := facts_zh.number(found) or facts_en.number(found))
-    }
-    spoken = {token for token in words.tokens(plain) if not words.is_stop_word(token)}
-    return frozenset(spoken | numbers)
+    """The content words of a text, and its numbers in digits."""
+    bare = _BOILERPLATE.sub(" ", text)
+    numbers = (facts_zh.number(numeral) or facts_en.number(numeral) for numeral in _NUMERAL.findall(bare))
+    tokens = (token for token in words.tokens(bare) if not words.is_stop_word(token))
+    return frozenset(tokens).union(str(number) for number in numbers if number)

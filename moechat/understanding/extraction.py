@@ -1,28 +1,27 @@
 """Understanding by a model: one call for a batch of exchanges yields what every layer needs.
 
-The model sees the exchanges, the user's lines and the character's apart, and what is known already; never what was
-recalled. What it answers is checked: sources must exist, a fact about the user must rest on the user's own words, said in
-earnest (``evidence``), and days are absolute.
+The model sees the exchanges, with the user's lines marked apart from the character's, and the facts that are known
+already. It never sees what was recalled. Its answer is checked: sources must exist, a fact about the user must rest on the
+user's own words in earnest (``evidence``), and days are made absolute.
 """
 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import date, datetime, time
 
+from moechat import when
+from moechat.ai.chat_model import ChatModel
 from moechat.errors import ModelError
 from moechat.model import Event, Exchange, Fact, FactDraft, Message, Understanding
 from moechat.rules import events as happening
 from moechat.rules import reading as rules
 from moechat.rules.activation import corrected, topic_path
+from moechat.settings.prompts import Prompts
 from moechat.understanding import answer, evidence
-
-if TYPE_CHECKING:
-    from moechat.ai.chat_model import ChatModel
-    from moechat.settings.prompts import Prompts
 
 TRIES = 2
 PROBLEM_CHARS = 300
@@ -49,10 +48,11 @@ def understand(
     topics: str = "",
     timeout_s: float = 15,
 ) -> Understanding:
-    """What the exchanges say, by one call (and one more, told what was wrong, where the answer cannot be used).
+    """What the exchanges say, by one call of the model.
 
-    ``known_facts`` are shown so that they are not repeated; ``topics`` is the topic tree as text. ``timeout_s`` is per call.
-    Raises ModelError as the model does, or of kind ``nonsense`` after two answers that cannot be used.
+    A second call follows if the first answer cannot be used; its prompt says what was wrong. ``known_facts`` are shown so that
+    they are not repeated. ``topics`` is the topic tree as text. ``timeout_s`` is per call. Raises ModelError as the model does,
+    or of kind ``nonsense`` after two answers that cannot be used.
     """
     if not exchanges:
         return Understanding()
@@ -70,12 +70,12 @@ def understand(
         prompt = prompts.fill("extraction", **values, problem=problem)
         text = model.complete([Message("user", prompt)], schema=answer.schema(), timeout_s=timeout_s)
         try:
-            said = answer.read(text)
-            _complete(said, exchanges, last=attempt == TRIES - 1)
+            extracted = answer.read(text)
+            _check_tags(extracted, exchanges, last=attempt == TRIES - 1)
         except ValueError as error:
             problem = str(error)[:PROBLEM_CHARS]
             continue
-        return _understanding(said, exchanges, user_name=user_name, character_name=character_name)
+        return _understanding(extracted, exchanges, user_name=user_name, character_name=character_name)
     raise ModelError("nonsense", f"{model.name} did not answer in the form that was asked for: {problem}")
 
 
@@ -107,123 +107,132 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _complete(said: answer.Answer, exchanges: Sequence[Exchange], *, last: bool) -> None:
-    """Every exchange needs its tag; the last try may leave some out, but not all. Raises ValueError."""
-    tagged = {_cited(one.id, exchanges) for one in said.exchanges if one.tag}
+def _check_tags(extracted: answer.Answer, exchanges: Sequence[Exchange], *, last: bool) -> None:
+    """Raise ValueError if an exchange has no tag. The last try may leave some out, but not all."""
+    tagged = {_cited(entry.id, exchanges) for entry in extracted.exchanges if entry.tag}
     missing = [number for number, exchange in enumerate(exchanges, 1) if exchange.id not in tagged]
     if missing and (not last or len(missing) == len(exchanges)):
         raise ValueError(f"exchanges: there is no tag for {', '.join(map(str, missing))}")
 
 
 def _understanding(
-    said: answer.Answer, exchanges: Sequence[Exchange], *, user_name: str, character_name: str
+    extracted: answer.Answer, exchanges: Sequence[Exchange], *, user_name: str, character_name: str
 ) -> Understanding:
-    spoken = evidence.read(exchanges)
-    tags, keywords = dict[str, str](), dict[str, tuple[str, ...]]()
-    for one in said.exchanges:
-        if (id_ := _cited(one.id, exchanges)) and one.tag and id_ not in tags:
-            tags[id_], keywords[id_] = one.tag, tuple(dict.fromkeys(one.keywords))
+    user = evidence.read(exchanges)
+    users, characters = {*_USER, user_name.casefold()}, {*_CHARACTER, character_name.casefold()}
+    tags: dict[str, str] = {}
+    keywords: dict[str, tuple[str, ...]] = {}
+    for entry in extracted.exchanges:
+        id_ = _cited(entry.id, exchanges)
+        if id_ and entry.tag and id_ not in tags:
+            tags[id_], keywords[id_] = entry.tag, tuple(dict.fromkeys(entry.keywords))
     for exchange in exchanges:
-        if exchange.id not in tags:  # left out twice by the model: the rules' tag, never small talk for ever
+        if exchange.id not in tags:  # The model left it out twice; a tag by rules is better than small talk for ever.
             by_rules = rules.understand(exchange, user_name=user_name, character_name=character_name)
             tags[exchange.id], keywords[exchange.id] = by_rules.tags[exchange.id], by_rules.keywords[exchange.id]
-    facts: list[FactDraft] = []
-    for stated in said.facts:
-        fact = _fact(stated, exchanges, spoken, {user_name.casefold()}, {character_name.casefold()})
-        if fact is not None and fact not in facts:
-            facts.append(fact)
-    events = (_event(one, exchanges) for one in said.events)
-    return Understanding(tags, keywords, tuple(facts), tuple(event for event in events if event), said.scene_changed)
+    drafts = (_fact(fact, exchanges, users, characters) for fact in extracted.facts)
+    facts = (_borne_out(draft, exchanges, user) for draft in drafts if draft is not None)
+    events = (_event(event, exchanges) for event in extracted.events)
+    return Understanding(
+        tags,
+        keywords,
+        tuple(dict.fromkeys(fact for fact in facts if fact is not None)),
+        tuple(event for event in events if event is not None),
+        extracted.scene_changed,
+    )
 
 
 def _fact(
-    stated: answer.SaidFact, exchanges: Sequence[Exchange], spoken: evidence.Said, users: set[str], characters: set[str]
+    fact: answer.ExtractedFact, exchanges: Sequence[Exchange], users: set[str], characters: set[str]
 ) -> FactDraft | None:
-    """A fact that cites what was said and is borne out by it, else None."""
-    sources = _sources(stated.sources, exchanges)
-    if not sources or not stated.text:
+    """The draft of a fact; None for one that cites no exchange or says nothing."""
+    sources = _sources(fact.sources, exchanges)
+    if not sources or not fact.text:
         return None
-    draft = FactDraft(
-        text=stated.text,
+    return FactDraft(
+        text=fact.text,
         sources=sources,
-        kind=stated.kind,
-        entity=_entity(stated.entity, users, characters),
-        keyword=stated.keyword,
-        target=stated.target,
-        polarity=stated.polarity,
-        single=stated.single,
-        generic=stated.generic,
+        kind=fact.kind,
+        entity=_entity(fact.entity, users, characters),
+        keyword=fact.keyword,
+        target=fact.target,
+        polarity=fact.polarity,
+        single=fact.single,
+        generic=fact.generic,
     )
+
+
+def _borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: evidence.UserWords) -> FactDraft | None:
+    """The draft, corrected where the rules read the opposite; None if what was said does not bear it out."""
     if draft.entity == "user":
-        return evidence.corrected(spoken, draft) if evidence.supports(spoken, draft) else None
-    cited = [exchange for exchange in exchanges if exchange.id in sources]
+        return evidence.corrected(user, draft) if evidence.supports(user, draft) else None
+    cited = [exchange for exchange in exchanges if exchange.id in draft.sources]
     return draft if evidence.mentions(cited, f"{draft.text} {draft.target}") else None
 
 
-def _entity(said: str, users: set[str], characters: set[str]) -> str:
-    folded = said.casefold()
-    if folded in _USER or folded in users:
+def _entity(name: str, users: set[str], characters: set[str]) -> str:
+    folded = name.casefold()
+    if folded in users:
         return "user"
-    if folded in _CHARACTER or folded in characters:
+    if folded in characters:
         return "character"
-    return re.sub(r"^(?:用户的?|我的?|the user'?s |user'?s |my )(?=.)", "", said, flags=re.I)
+    return re.sub(r"^(?:用户的?|我的?|the user'?s |user'?s |my )(?=.)", "", name, flags=re.I)
 
 
-def _event(stated: answer.SaidEvent, exchanges: Sequence[Exchange]) -> Event | None:
-    """An event that cites what was said, its day absolute: the model's, else what its words meant when they were said."""
-    from moechat import when
+def _event(event: answer.ExtractedEvent, exchanges: Sequence[Exchange]) -> Event | None:
+    """The draft of an episode, its days absolute; None for one that cites no exchange or says nothing that was mentioned.
 
-    sources = _sources(stated.sources, exchanges)
+    Without a usable day from the model, the time words of its text count, as meant when they were said.
+    """
+    sources = _sources(event.sources, exchanges)
     cited = [exchange for exchange in exchanges if exchange.id in sources]
-    if not cited or not stated.text or not evidence.mentions(cited, f"{stated.text} {stated.object}"):
+    if not cited or not event.text or not evidence.mentions(cited, f"{event.text} {event.object}"):
         return None
-    event = Event(
-        text=stated.text,
+    messages = sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char))
+    draft = Event(
+        text=event.text,
         sources=sources,
-        subject=stated.subject,
-        predicate=stated.predicate,
-        object=stated.object,
-        importance=round(stated.importance / 10, 2),
-        keywords=tuple(dict.fromkeys(stated.keywords)),
-        place=stated.place,
-        topic=topic_path(stated.topic),
-        happened=_days(stated.happened or "", cited[-1].at),
-        insight=stated.insight,
-        related=tuple(dict.fromkeys(path for one in stated.related if (path := topic_path(one)))),
-        profile=corrected(
-            (stated.activation, stated.diffusion, stated.context_independence), stated.related,
-            sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char)),
-        ),
-    )  # fmt: skip
-    if event.happened is not None:
-        return event
-    spans = when.resolve(event.text, cited[-1].at, use="writing")
+        subject=event.subject,
+        predicate=event.predicate,
+        object=event.object,
+        importance=round(event.importance / 10, 2),
+        keywords=tuple(dict.fromkeys(event.keywords)),
+        place=event.place,
+        topic=topic_path(event.topic),
+        happened=_days(event.happened or "", cited[-1].at),
+        insight=event.insight,
+        related=tuple(dict.fromkeys(path for related in event.related if (path := topic_path(related)))),
+        profile=corrected((event.activation, event.diffusion, event.context_independence), event.related, messages),
+    )
+    return draft if draft.happened is not None else _dated(draft, cited[-1].at)
+
+
+def _dated(event: Event, at: datetime) -> Event:
+    """The event with the days that the first time words of its text mean, if it has any."""
+    spans = when.resolve(event.text, at, use="writing")
     if not spans:
         return event
-    text = (
-        event.text
-        if re.search(r"\d", spans[0].phrase)
-        else happening.dated(event.text, spans[0], rules.language_of(event.text))
-    )
-    return replace(event, text=text, happened=(spans[0].start, spans[0].end))
+    span = spans[0]
+    text = event.text
+    if not re.search(r"\d", span.phrase):
+        text = happening.dated(text, span, rules.language_of(text))
+    return replace(event, text=text, happened=(span.start, span.end))
 
 
-def _days(said: str, at: datetime) -> tuple[datetime, datetime] | None:
-    """``2025-05-20`` or ``2025-05-20/2025-05-22`` (a month alone is the whole month) as whole days in the zone of ``at``."""
-    found = []
-    for year, month, day in _DATE.findall(said)[:2]:
+def _days(text: str, at: datetime) -> tuple[datetime, datetime] | None:
+    """``2025-05-20`` or ``2025-05-20/2025-05-22`` as whole days in the zone of ``at``; a month alone is the whole month."""
+    days: list[date] = []
+    for year, month, day in _DATE.findall(text)[:2]:
         try:
             first = date(int(year), int(month), int(day or 1))
         except ValueError:
             return None
-        last = first if day else (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
-        found.append((first, last))
-    if not found:
+        days += [first, first if day else first.replace(day=monthrange(first.year, first.month)[1])]
+    if not days:
         return None
-    start, end = min(first for first, _ in found), max(last for _, last in found)
     return (
-        datetime(start.year, start.month, start.day, tzinfo=at.tzinfo),
-        datetime(end.year, end.month, end.day, 23, 59, 59, tzinfo=at.tzinfo),
+        datetime.combine(min(days), time(), tzinfo=at.tzinfo),
+        datetime.combine(max(days), time(23, 59, 59), tzinfo=at.tzinfo),
     )
 
 

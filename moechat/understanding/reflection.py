@@ -1,19 +1,20 @@
 """Reflection: once enough has happened it is thought about, in the background (seeds 000 and 001, CONTRACTS.md B).
 
 A counter starts at 150 and falls by the poignancy (ten times the importance) of each new event. At zero a model names three
-questions about what was last used, the memory stream is asked each of them, and what a model infers from the answers is
-stored as reflections: episodes that cite the episodes they rest on, one deeper than the deepest of them, and that expire.
+questions about the memories that were used last. For each question it is shown the best memories of the stream and infers
+insights from them. These are stored as reflections: episodes that cite the episodes they rest on, are one deeper than the
+deepest of them, and expire.
 
-- Only events of exchanges that are understood count, each once: those told after ``until``, and those of exchanges that
-  were still ``open`` (told before it, understood after it). A run moves the mark; nothing is kept for each event.
-- A run either stores all it found or nothing: what is to be stored is written into the record of reflection first, and
-  from there into the notes, again after a crash. An answer that cannot be used leaves the counter as it is, for another
-  try later.
-- A reflection that lost evidence (taken back, corrected, edited) goes, with those that rest on it; what is left of the
-  evidence is thought about anew, by one call.
+- Only events of understood exchanges count, each once: those told after ``until``, and those of exchanges that were
+  ``open`` at the last run (told before ``until``, understood later). A run moves ``until``; no event is marked.
+- A run stores all its reflections or none. They are written into the record of reflection first and from there into the
+  notes; after a crash the second step is repeated. If an answer cannot be used, the counter stays as it is and the run is
+  repeated later.
+- A reflection whose evidence was taken back, corrected or edited is dropped, and so are those that rest on it. One call
+  makes new insights from the rest of the evidence.
 
-Being thought about is no use of a memory: retrieval touches nothing here, as the original's does, since strength would
-grow without anybody having talked about it.
+Reflection does not count as use of a memory. The original's retrieval touches what it reads; this one does not, because
+strength would grow although nobody has talked about the memory.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from moechat.ai.chat_model import ChatModel
 from moechat.errors import DataError, ModelError
@@ -38,13 +40,13 @@ from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ReflectionSettings
 from moechat.store import formats
 from moechat.store.files import FileStore
-from moechat.understanding import reflecting
+from moechat.understanding.consultation import INSIGHTS, Consultation, Cost, Statement, parse_insights
 from moechat.understanding.reflected import Made, Record, Reflected, digest
-from moechat.understanding.reflecting import Consultation, Cost, Statement
+from moechat.understanding.retry import Retry
 
 log = logging.getLogger(__name__)
 
-DECAY = 0.99  # per rank of use (seed 000, 3.3)
+DECAY = 0.99  # Recency falls by this factor per rank of use (seed 000, 3.3).
 TOLERANCE = 1e-6
 UNRATED = 0.5
 KEYWORDS = 6
@@ -53,7 +55,10 @@ NEEDS_MODEL = "reflection needs a language model; connect one (chat.base_url and
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One run: what was asked and found, and what it cost. ``questions`` is empty where only a loss was made good."""
+    """One run: its questions, the reflections that it made, and its cost.
+
+    ``questions`` is empty if the run only replaced reflections that had lost evidence.
+    """
 
     at: datetime
     questions: tuple[str, ...]
@@ -72,7 +77,7 @@ class Thought:
 
 @dataclass
 class Reflector:
-    """Reflects for one owner. ``model`` and ``settings`` are asked anew each time. ``problem`` says what is wrong."""
+    """Reflects for one owner. ``model`` and ``settings`` are called anew each time. ``problem`` is "" while all is well."""
 
     store: FileStore
     episodes: Episodes
@@ -82,8 +87,7 @@ class Reflector:
     settings: Callable[[], ReflectionSettings] = ReflectionSettings
     problem: str = ""
     spent: Cost = field(default_factory=Cost)
-    failures: int = 0
-    not_before: datetime | None = None
+    retry: Retry = field(default_factory=Retry)
 
     def __post_init__(self) -> None:
         self._record = Record(self.store.folder)
@@ -91,24 +95,24 @@ class Reflector:
         self._file_lock = FileLock(self.store.folder / ".index" / "reflection.lock", timeout=0, thread_local=False)
         self._tidied: object = None
 
-    # ---- when
+    # ---- when it is due
 
     def counter(self, now: datetime) -> float:
-        """What has to happen yet until the next reflection, in poignancy; zero or less: it is due."""
+        """The poignancy that is missing until the next reflection; it is due at zero or less."""
         self._record.follow()
         return self.settings().counter - _poignancy(self._new(self.episodes.view(now)))
 
     def due(self, now: datetime) -> bool:
-        """Whether there is something to think about and somebody to ask. ``problem`` says why not, where that is wrong."""
+        """Whether enough has happened and a model can be asked. If only the model is missing, ``problem`` says so."""
         if not self.settings().enabled:
             self.problem = ""
             return False
-        if self.not_before is not None and now < self.not_before:
+        if self.retry.waits(now):
             return False
         self._record.follow()
         view = self.episodes.view(now)
-        if not self.model().understands:  # nobody reads the thousands of events that wait then, at every turn
-            waiting = 10 * view.importance[self._told(view)].sum()
+        if not self.model().understands:  # Thousands of events may wait then; their texts are not read at every turn.
+            waiting = 10 * view.importance[self._since(view)].sum()
             self.problem = NEEDS_MODEL if waiting >= self.settings().counter else ""
             return False
         self.problem = ""
@@ -119,40 +123,49 @@ class Reflector:
 
     def _new(self, view: View) -> list[Episode]:
         """The visible events that no run has counted yet, of exchanges that are understood."""
-        mark, found = self._record.value, view.episodes(self._told(view).tolist())
-        if mark.open:
-            visible = set(view.ids)
-            citing = (episode for _, episode in self.store.cache.episodes_citing(mark.open))
-            found += [e for e in citing if e.id in visible and e.since.timestamp() <= mark.until]
-        return [episode for episode in self.understood(found) if episode.kind == "event"]
+        mark = self._record.value
+        since = view.episodes(self._since(view).tolist())
+        before = [e for e in self._citing(mark.open, view) if e.since.timestamp() <= mark.until]
+        return self._understood_events([*since, *before])
 
-    def _told(self, view: View) -> np.ndarray:
-        """Places of the events that were told after the mark."""
+    def _citing(self, exchanges: Sequence[str], view: View) -> list[Episode]:
+        """The visible episodes that cite one of the exchanges."""
+        if not exchanges:
+            return []
+        visible = set(view.ids)
+        return [episode for _, episode in self.store.cache.episodes_citing(exchanges) if episode.id in visible]
+
+    def _understood_events(self, episodes: Iterable[Episode]) -> list[Episode]:
+        return [episode for episode in self.understood(episodes) if episode.kind == "event"]
+
+    def _since(self, view: View) -> NDArray[np.intp]:
+        """Places of the events that were told after the last run."""
         return np.flatnonzero(~view.reflection & (view.told > self._record.value.until))
 
     def _remaining(self, view: View) -> list[Episode]:
-        """What is left of the evidence of reflections that were lost, once all of it is understood (again)."""
+        """The rest of the evidence of reflections that were dropped, once all of it is understood (again)."""
         again = self._record.value.again
-        if not again or not set(again).isdisjoint(self.store.tree.pending()):
+        if not set(again).isdisjoint(self.store.tree.pending()):
             return []
-        visible = set(view.ids)
-        found = [episode for _, episode in self.store.cache.episodes_citing(again) if episode.id in visible]
-        return [episode for episode in self.understood(found) if episode.kind == "event"]
+        return self._understood_events(self._citing(again, view))
 
     def understood(self, episodes: Iterable[Episode]) -> list[Episode]:
-        """Those that nobody will replace: the rules' finds of an exchange go when a model understands it. What the author
-        wrote did not happen in this talk."""
+        """The episodes of this talk that no model will replace.
+
+        A model's understanding of an exchange replaces what the rules read in it. Episodes by the author are left out; they did
+        not happen in this talk.
+        """
         waiting = set(self.store.tree.pending())
         return [
             e for e in episodes if e.by != "author" and e.event.sources and waiting.isdisjoint(e.event.sources)
         ]  # fmt: skip
 
-    # ---- what was lost
+    # ---- reflections that lost evidence
 
     def tidy(self, now: datetime) -> list[str]:
-        """Drop reflections whose evidence is gone or says something else now; what is left of it is thought about anew.
+        """Drop reflections whose evidence is gone or has changed, and queue the rest of the evidence for new insights.
 
-        Whatever a crash kept from being stored is stored first. Returns the ids that were dropped; costs no call.
+        Reflections that a crash kept from being stored are stored first. Returns the ids that were dropped. Asks no model.
         """
         self._record.follow()
         seen = (self.episodes.changes, self._record.value)
@@ -171,32 +184,36 @@ class Reflector:
         return gone
 
     def _sound(self, mark: Reflected, now: datetime) -> tuple[Reflected, list[str]]:
-        """The mark without what expired, was lost or is the owner's now, and what must go from the notes."""
-        made = {one.id: one for one in mark.made if one.expires > now.timestamp()}
-        live = self.episodes.get({*made, *(id_ for one in made.values() for id_ in one.evidence)})
-        again, gone = dict.fromkeys(mark.again), list[str]()
+        """The record without reflections that expired, were lost or belong to the owner now, and the ids to be dropped."""
+        made = {reflection.id: reflection for reflection in mark.made if reflection.expires > now.timestamp()}
+        live = self.episodes.get({*made, *(id_ for reflection in made.values() for id_ in reflection.evidence)})
+        again = dict.fromkeys(mark.again)
+        gone: list[str] = []
         while True:
             changed = [
-                one for one in made.values()
-                if one.id not in live or live[one.id].by != "model" or not _holds(one.evidence, live)
-            ]  # fmt: skip
+                reflection
+                for id_, reflection in made.items()
+                if id_ not in live or live[id_].by != "model" or not _holds(reflection.evidence, live)
+            ]
             if not changed:
                 return replace(mark, made=tuple(made.values()), again=tuple(again)), gone
-            for one in changed:
-                del made[one.id]
-                mine = one.id in live and live[one.id].by == "model"
+            for reflection in changed:
+                id_ = reflection.id
+                del made[id_]
+                mine = id_ in live and live[id_].by == "model"
                 if mine:
-                    gone.append(one.id)
-                    del live[one.id]
-                if not _holds(one.evidence, live) and (mine or one.id not in live):
-                    again |= dict.fromkeys(one.sources)
+                    gone.append(id_)
+                    del live[id_]
+                if not _holds(reflection.evidence, live) and (mine or id_ not in live):
+                    again |= dict.fromkeys(reflection.sources)
 
     # ---- a run
 
     def run(self, now: datetime, stopping: threading.Event | None = None) -> Report | None:
-        """Reflect, if it is due. None where it is not, somebody else is at it, or it failed (``problem``, tried again later).
+        """Reflect, if it is due.
 
-        ``stopping`` ends it between two calls; then nothing is stored.
+        None if it is not due, another thread or process is at it, or it failed: then ``problem`` says why, and a later run
+        tries again. ``stopping`` ends it between two calls; then nothing is stored.
         """
         if not self._running.acquire(blocking=False):
             return None
@@ -213,8 +230,11 @@ class Reflector:
             self._running.release()
 
     def _run(self, now: datetime, stopping: threading.Event | None) -> Report | None:
-        settings, before, view = self.settings(), self._record.value, self.episodes.view(now)
-        new, remaining = self._new(view), self._remaining(view)
+        settings = self.settings()
+        before = self._record.value
+        view = self.episodes.view(now)
+        new = self._new(view)
+        remaining = self._remaining(view)
         asking = Consultation(self.model(), self.prompts, settings.llm_timeout_s)
         thinking = _Thinking(self, asking, view, stopping or threading.Event())
         questions: list[str] = []
@@ -236,27 +256,31 @@ class Reflector:
         if not thinking.understood:
             self._failed(now, "nothing in the answers of the model is an insight that cites what it rests on")
             return None
-        made = [reflection(thought, now, settings.expires_days) for thought in thoughts]
+        made = [episode_of(thought, now, settings.expires_days) for thought in thoughts]
         stored = self._commit(before, self._mark(new), made)
-        self.failures, self.not_before, self.problem = 0, None, ""
+        self.retry.succeeded()
+        self.problem = ""
         if stored is None:
             return None
         log.info("reflected: %d insights, %s", len(stored), asking.cost)
         return Report(now, tuple(questions), tuple(stored), asking.cost)
 
     def _mark(self, counted: Sequence[Episode]) -> Reflected:
-        """The record after a run that counted these events (none: only a loss was made good)."""
+        """The record after a run that counted these events; without any, only lost reflections were replaced."""
         mark = self._record.value
         if not self._enough(counted):
             return replace(mark, again=())
         until = max(mark.until, max(episode.since.timestamp() for episode in counted))
-        waiting = self.store.exchanges(self.store.tree.pending())  # of an old one the log knows no time
+        waiting = self.store.exchanges(self.store.tree.pending())  # The log knows no time of the old ones.
         earlier = tuple(id_ for id_, exchange in waiting.items() if exchange.at.timestamp() <= until)
         return replace(mark, until=until, open=earlier, again=())
 
     def _commit(self, before: Reflected, mark: Reflected, made: Sequence[Episode]) -> list[Episode] | None:
-        """Store what was found and move the mark, as one. What is known already is left out, and so is what lost its
-        evidence while the model was thinking; None where that was all, or another process was quicker."""
+        """Store the reflections and the record, as one. Returns those that were stored.
+
+        Known reflections are left out, and so are those that lost evidence while the model was thinking. None if all of them
+        did, or if another process was quicker; then nothing is stored.
+        """
         with self.store.writing():
             self._record.follow()
             self.episodes.sync()
@@ -275,38 +299,40 @@ class Reflector:
         return kept
 
     def _store(self) -> None:
-        """What is to be stored into the notes (as often as it takes), then out of the record."""
+        """Move the reflections that wait in the record into the notes. It can be repeated."""
         if waiting := self._record.value.unstored:
             self.store.derived.put_episodes(waiting)
             self._record.write(replace(self._record.value, unstored=()))
             self.episodes.sync()
 
     def _failed(self, now: datetime, why: str) -> None:
-        self.failures += 1
-        self.not_before = now + timedelta(seconds=self.settings().retry_s * 2 ** min(self.failures - 1, 8))
-        self.problem = f"reflection waits until {self.not_before:%Y-%m-%d %H:%M}: {why}"
+        again = self.retry.failed(now, self.settings().retry_s)
+        self.problem = f"reflection waits until {again:%Y-%m-%d %H:%M}: {why}"
         log.warning("%s", self.problem)
 
 
 class _Thinking:
-    """One run's calls: what is asked of the model, about which episodes, and what came of it."""
+    """The calls of one run: what is asked of the model, about which episodes, and the thoughts that result."""
 
     def __init__(self, reflector: Reflector, asking: Consultation, view: View, stopping: threading.Event) -> None:
-        self._reflector, self._asking, self._view, self.stopping = reflector, asking, view, stopping
+        self._reflector = reflector
+        self._asking = asking
+        self._view = view
+        self.stopping = stopping
         self._thoughts: dict[str, Thought] = {}
         known = view.episodes(np.flatnonzero(view.reflection).tolist())
         self._known = {episode.event.text.casefold() for episode in known}
-        self.understood = False  # whether any answer held an insight, new or not
+        self.understood = False  # Whether any answer held an insight, new or not.
 
     def questions(self) -> list[str]:
-        """Three questions about what was used last, oldest first."""
-        view, settings = self._view, self._reflector.settings()
-        order = stream.access_order(view.accessed, view.told, view.positions)[: settings.recent]
+        """Three questions about the episodes that were used last."""
+        view = self._view
+        order = stream.access_order(view.accessed, view.told, view.positions)[: self._reflector.settings().recent]
         recent = self._reflector.understood(view.episodes(sorted(order.tolist())))
         return self._asking.questions(_statements(recent)) if recent else []
 
     def about(self, question: str) -> None:
-        """Insights from what the stream holds about a question (new_retrieve of seed 000, without its touch)."""
+        """Insights from the stream's best episodes about a question (``new_retrieve`` of seed 000, without its touch)."""
         view = self._view
         vectors = self._reflector.dense.query([question])
         scored = stream.scores(
@@ -319,24 +345,24 @@ class _Thinking:
         self._infer(self._reflector.understood(view.episodes(best)), question)
 
     def anew(self, remaining: Sequence[Episode]) -> None:
-        """Insights from what a lost reflection leaves behind."""
+        """Insights from the evidence that dropped reflections leave behind."""
         self._infer(sorted(remaining, key=lambda episode: episode.since)[-self._reflector.settings().retrieved :], "")
 
     def _infer(self, episodes: Sequence[Episode], question: str) -> None:
         if not episodes or self.stopping.is_set():
             return
-        said = self._asking.insights(_statements(episodes), question)
-        found = reflecting.parse_insights(said)
-        if len(found) > reflecting.INSIGHTS:
-            found = reflecting.parse_insights(self._asking.condensed(said)) or found
-        for text, numbers in found[: reflecting.INSIGHTS]:
+        answer = self._asking.insights(_statements(episodes), question)
+        insights = parse_insights(answer)
+        if len(insights) > INSIGHTS:
+            insights = parse_insights(self._asking.condensed(answer)) or insights
+        for text, numbers in insights[:INSIGHTS]:
             evidence = tuple(episodes[number - 1] for number in numbers if 1 <= number <= len(episodes))
             self.understood = self.understood or bool(evidence)
             if evidence and text.casefold() not in self._known:
                 self._thoughts.setdefault(text.casefold(), Thought(text, evidence))
 
     def rated(self) -> list[Thought]:
-        """What was found, each rated by the model, all by one call; a rating that fails costs no insight."""
+        """The thoughts with their importance, by one call. If it fails, they keep the importance of an unrated one."""
         thoughts = list(self._thoughts.values())
         if not thoughts or self.stopping.is_set():
             return []
@@ -351,7 +377,7 @@ class _Thinking:
         ]
 
 
-def reflection(thought: Thought, now: datetime, expires_days: float) -> Episode:
+def episode_of(thought: Thought, now: datetime, expires_days: float) -> Episode:
     """A thought as an episode: it rests on all exchanges of its evidence and is one deeper than the deepest of it."""
     sources = tuple(dict.fromkeys(source for episode in thought.evidence for source in episode.event.sources))
     return Episode(

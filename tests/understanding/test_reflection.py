@@ -373,8 +373,8 @@ def test_each_failure_doubles_the_wait(mind: Mind) -> None:
     waits = []
     for _ in range(3):
         assert mind.run() is None
-        waits.append((mind.reflector.not_before - mind.now).total_seconds())  # type: ignore[operator]
-        mind.home.clock.at = mind.reflector.not_before  # type: ignore[assignment]
+        waits.append((mind.reflector.retry.not_before - mind.now).total_seconds())  # type: ignore[operator]
+        mind.home.clock.at = mind.reflector.retry.not_before  # type: ignore[assignment]
     assert waits == [300, 600, 1200]
     assert mind.reflector.spent.calls == 3
 

@@ -15,7 +15,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
 from moechat.language import words
 from moechat.settings.prompts import Prompts
-from moechat.understanding.reflecting import (
+from moechat.understanding.consultation import (
     Consultation,
     cited,
     numbered,

@@ -1,7 +1,8 @@
-"""Reflection as it is asked of a chat model: questions, insights with their evidence, condensation, ratings (seed 001).
+"""What reflection asks of a chat model: questions, insights with their evidence, condensation and ratings (seed 001).
 
-The prompts are the seed's (``prompts/<language>/reflect_*.txt``, ``rate_importance.txt``). What comes back is text; the
-readers here make of it what can be used, and drop what cannot. Knows no memory: statements are numbers and texts.
+The prompts are the seed's (``prompts/<language>/reflect_*.txt``, ``rate_importance.txt``). A model answers in text; the
+``parse_`` functions read it and leave out what they cannot use. This module knows no memory: a statement is a number and a
+text.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from moechat.settings.prompts import Prompts
 
 QUESTIONS = 3
 INSIGHTS = 5
-WIDEST_RANGE = 1000  # [1-999999999] cites nothing
+WIDEST_RANGE = 1000  # A wider one, as [1-999999999], cites nothing.
 
 Statement = tuple[int, str]
 Insight = tuple[str, list[int]]
 
-_ROLES = re.compile(r"^---[ \t]*$", re.MULTILINE)  # between what the system says and what the user asks
+_ROLES = re.compile(r"^---[ \t]*$", re.MULTILINE)  # This line of a prompt divides the system's part from the user's.
 _MARKER = re.compile(r"\s*(?:[(（]?\d+\s*(?:[.)）、．:：](?!\d))|[-*+•·–—])\s*(?=\S)")
 _GROUP = re.compile(r"[\[【［]([^\[\]【】［］]*)[\]】］]")
 _CITED = re.compile(r"(?<!\d)(\d{1,9})(?:\s*[-–—~〜至到]\s*(\d{1,9}))?(?!\d)")
@@ -34,7 +35,7 @@ _RATED = re.compile(r"\W*(\d{1,9})\s*[.)）、．:：]\s*(\S.*)")
 
 @dataclass
 class Cost:
-    """What was asked of a model; tokens are estimates (``language.words.count_tokens``)."""
+    """What the questions to a model cost; tokens are estimates (``language.words.count_tokens``)."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -64,11 +65,11 @@ class Consultation:
         return parse_questions(self._ask("reflect_questions", recent_memory_prompt=numbered(statements)))
 
     def insights(self, statements: Sequence[Statement], question: str) -> str:
-        """What the statements say to a question, one insight a line with the numbers it rests on, as text."""
+        """The insights that the statements give into a question, as text: one a line, with the numbers it rests on."""
         return self._ask("reflect_insights", relevant_memories=numbered(statements), question=question)
 
     def condensed(self, insights: str) -> str:
-        """Insights, as text, brought down to five."""
+        """At most five insights, as text, that sum up more of them."""
         return self._ask("reflect_condense", insight_list=insights)
 
     def rating(self, text: str) -> float | None:
@@ -79,15 +80,13 @@ class Consultation:
         """The same for several texts by one call."""
         if not texts:
             return []
-        rated = parse_ratings(self._ask("reflect_rate", insight_list=numbered(list(enumerate(texts, 1)))))
-        return [rated.get(number) for number in range(1, len(texts) + 1)]
+        numbered_ratings = parse_ratings(self._ask("reflect_rate", insight_list=numbered(list(enumerate(texts, 1)))))
+        return [numbered_ratings.get(number) for number in range(1, len(texts) + 1)]
 
     def _ask(self, name: str, **values: str) -> str:
         filled = self.prompts.fill(name, **values)
-        system, *asked = _ROLES.split(filled, maxsplit=1)
-        messages = [Message("user", system.strip())]
-        if asked:
-            messages = [Message("system", system.strip()), Message("user", asked[0].strip())]
+        *system, user = _ROLES.split(filled, maxsplit=1)
+        messages = [Message("system", text.strip()) for text in system] + [Message("user", user.strip())]
         self.cost.calls += 1
         self.cost.tokens_in += sum(words.count_tokens(message.content) for message in messages)
         answer = self.model.complete(messages, timeout_s=self.timeout_s)
@@ -106,7 +105,7 @@ def parse_insights(text: str) -> list[Insight]:
     One insight a line, after a number or a bullet. The last bracket group of the line is its evidence: ``[]`` or ``【】``,
     back-ticks allowed, ranges expanded, each number once. A line without evidence is left out.
     """
-    found = []
+    insights: list[Insight] = []
     for line in text.splitlines():
         marker = _MARKER.match(line)
         groups = list(_GROUP.finditer(line, marker.end())) if marker else []
@@ -117,8 +116,8 @@ def parse_insights(text: str) -> list[Insight]:
         after = " ".join(line[groups[-1].end() :].split()).strip(".。;；,，)）`* ")
         insight = f"{_CITING.sub('', before)} {after}".strip()
         if evidence and insight:
-            found.append((insight, evidence))
-    return found
+            insights.append((insight, evidence))
+    return insights
 
 
 def cited(group: str) -> list[int]:
@@ -132,7 +131,10 @@ def cited(group: str) -> list[int]:
 
 
 def parse_questions(text: str, limit: int = QUESTIONS) -> list[str]:
-    """The first ``limit`` questions of a model's answer, one a line, without numbers; words around them are left out."""
+    """The first ``limit`` questions of a model's answer, without their numbers.
+
+    One question a line. If some lines are numbered, the others are left out; if some end with a question mark, too.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if _MARKER.match(line)]
     asking = [line for line in marked or lines if line.rstrip('*_"”`) ').endswith(("?", "？"))]
@@ -142,8 +144,8 @@ def parse_questions(text: str, limit: int = QUESTIONS) -> list[str]:
 
 def parse_ratings(text: str) -> dict[int, float]:
     """Number → rating (.1 … 1) from lines such as ``2. 7``."""
-    found: dict[int, float] = {}
+    ratings: dict[int, float] = {}
     for line in unicodedata.normalize("NFKC", text).splitlines():
         if (match := _RATED.match(line)) and (rating := read_rating(match[2])) is not None:
-            found.setdefault(int(match[1]), rating)
-    return found
+            ratings.setdefault(int(match[1]), rating)
+    return ratings
