@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat.language.association import Associations, base_words, expand, read_table, shipped
-from moechat.memory.association import Cooccurrence, fact_words
+from moechat.memory.cooccurrence import Cooccurrence, fact_words
 from moechat.memory.entities import PLANS, Asked, EntityIndex, group
 from moechat.model import Fact, FactDraft
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
-from moechat.memory.episodes import Episodes, View
+from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode, Event, Understanding
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
@@ -62,7 +62,7 @@ class Owner:
         with self.store.writing():
             self.store.state.write([{"op": op, "ids": list(ids)}])
 
-    def view(self, now: datetime = NOW) -> View:
+    def view(self, now: datetime = NOW) -> EpisodeView:
         self.episodes.sync()
         return self.episodes.view(now)
 

@@ -326,7 +326,9 @@ def ranked(
     counts = [node.node_count for node in nodes]
     order = stream.access_order(accessed, created, counts, oldest_first=recency == "rank_oldest_first")
     nodes = [nodes[i] for i in order]
-    weights = stream.Weights(scratch.recency_w, scratch.relevance_w, scratch.importance_w) * stream.GENERATIVE_AGENTS
+    weights = (
+        stream.ScoreWeights(scratch.recency_w, scratch.relevance_w, scratch.importance_w) * stream.GENERATIVE_AGENTS
+    )
     scored = stream.scores(
         list(extract_recency(persona, nodes).values()),
         list(extract_relevance(persona, nodes, focal_point, embedder=embedder).values()),

@@ -229,7 +229,7 @@ class MemoryStream:
             stream.recency_by_age(accessed, now.timestamp(), self.decay_factor, 1.0),
             stream.cosine(np.array(vectors, dtype=np.float64), query.embedding_vector) if vectors else [],
             [memory.importance for memory in self.memories],
-            stream.Weights(self.alpha_recency, self.alpha_relevance, self.alpha_importance),
+            stream.ScoreWeights(self.alpha_recency, self.alpha_relevance, self.alpha_importance),
             normalise_importance=False,
         )
         return {

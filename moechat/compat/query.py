@@ -21,8 +21,8 @@ from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.language import association
 from moechat.language.association import Association, Strategy
-from moechat.memory.entities import Entities, Expansion, Found, Version
-from moechat.memory.episodes import Episodes, View
+from moechat.memory.entities import Entities, Expansion, FactMatch, Version
+from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode
 from moechat.recall.fragments import event_log, fact_log
 
@@ -32,7 +32,7 @@ ALONE = 0.4  # the usual threshold where keywords serve alone
 STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
 
 
-class Memory(Protocol):
+class QueriedMemory(Protocol):
     """What a query asks of a memory (``recall.layers.Layers`` has it)."""
 
     @property
@@ -65,7 +65,7 @@ class Stopwatch:
 
 
 def query(
-    memory: Memory,
+    memory: QueriedMemory,
     text: str,
     *,
     limit: int = 5,
@@ -127,7 +127,7 @@ def usual_threshold(dense: Dense) -> float:
     return DENSE_SHARE * dense.thresholds.diary if dense.thresholds else ALONE
 
 
-def keyword_scores(view: View, base: Sequence[str]) -> np.ndarray:
+def keyword_scores(view: EpisodeView, base: Sequence[str]) -> np.ndarray:
     """(n,) float64, 0..1: how much of the base words stands among the keywords of each."""
     scores = np.zeros(len(view))
     meeting = view.by_keyword(base)
@@ -150,7 +150,7 @@ def _vector(dense: Dense, text: str) -> np.ndarray | None:
     return None if vectors is None else vectors[0]
 
 
-def _best(view: View, scores: np.ndarray, floor: float, limit: int) -> list[tuple[float, Episode]]:
+def _best(view: EpisodeView, scores: np.ndarray, floor: float, limit: int) -> list[tuple[float, Episode]]:
     """Events (no reflections) with a score of at least ``floor``, best first, then the newest."""
     places = np.flatnonzero(meets(scores, floor) & (scores > 0) & ~view.reflection)
     order = places[np.lexsort((-view.told[places], -scores[places]))][:limit].tolist()
@@ -176,7 +176,7 @@ def _event(place: int, score: float, episode: Episode, zone: Any) -> dict[str, A
     }
 
 
-def _entity(place: int, found: Found, zone: Any) -> dict[str, Any]:
+def _entity(place: int, found: FactMatch, zone: Any) -> dict[str, Any]:
     fact, index, matched = found.fact, {"index": _number(found.fact.id)}, list(found.matched)
     told = fact.at.astimezone(zone).replace(tzinfo=None, microsecond=0).isoformat() if fact.at else ""
     return {

@@ -50,7 +50,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class _Snapshot:
+class _CurrentFacts:
     """The current facts under one mask, their index and their words."""
 
     key: tuple[object, ...]
@@ -70,7 +70,7 @@ class CoreMemory:
     def __init__(self, store: FileStore, dense: Dense, official: Callable[[], Sequence[Fact]] = tuple) -> None:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
-        self._snapshot: _Snapshot | None = None
+        self._snapshot: _CurrentFacts | None = None
         self._words: dict[str, tuple[str, ...]] = {}
 
     def current(self) -> list[Fact]:
@@ -101,7 +101,7 @@ class CoreMemory:
         chosen = sorted(near | set(literal), key=lambda i: (-(scores.get(i, 0.0) + 0.2 * len(shared.get(i, ()))), i))
         return [_hit(now.facts[i], scores.get(i, 0.0), shared.get(i, ())) for i in chosen]
 
-    def _sharing(self, now: _Snapshot, cue: Cue) -> dict[int, list[str]]:
+    def _sharing(self, now: _CurrentFacts, cue: Cue) -> dict[int, list[str]]:
         """Facts that have content words of the text, and which."""
         shared: dict[int, list[str]] = {}
         for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.text, top_k=20)))):
@@ -114,7 +114,7 @@ class CoreMemory:
                     shared.setdefault(i, []).append(asked[0])
         return shared
 
-    def _now(self) -> _Snapshot:
+    def _now(self) -> _CurrentFacts:
         hidden = self._store.hidden()
         serving = self._dense.serving
         official = tuple(self._official())
@@ -132,7 +132,7 @@ class CoreMemory:
                     self._snapshot = self._indexed(key, facts)
             return self._snapshot
 
-    def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact]) -> _Snapshot:
+    def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact]) -> _CurrentFacts:
         vectors = self._dense.cached("core", [fact.text for fact in facts]) if facts else None
         by_word: dict[str, list[int]] = {}
         for i, fact in enumerate(facts):
@@ -142,7 +142,9 @@ class CoreMemory:
         for i, fact in enumerate(facts):
             if fact.draft.entity == "user":
                 by_class.setdefault(keyword_class(fact.draft), []).append(i)
-        return _Snapshot(key, facts, FlatIndex(vectors) if vectors is not None else None, vectors, by_word, by_class)
+        return _CurrentFacts(
+            key, facts, FlatIndex(vectors) if vectors is not None else None, vectors, by_word, by_class
+        )
 
     def _words_of(self, text: str) -> tuple[str, ...]:
         if text not in self._words:

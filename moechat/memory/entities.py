@@ -31,7 +31,7 @@ Version = Literal["v18", "v22", "v23", "v23_es"]
 Field = Literal["keyword", "entity_name", "description"]
 Asked = tuple[str, int | None]  # a word and its level; None for a base word
 
-OWNERS = ("user", "character", "special", "generic")  # 客体, 主体, 具体实体 (特殊实体), 泛化实体
+OWNERS = ("user", "character", "particular", "generic")  # 客体, 主体, 具体实体 (特殊实体), 泛化实体
 NEVER_SEARCHED = frozenset({"用户", "角色", "user", "the user", "character"})
 TEXT_SHARE, AGE_SHARE, AGE_DAYS = 0.8, 0.2, 30.0
 
@@ -66,15 +66,15 @@ def _labels(table: Mapping[str, str]) -> dict[str, str]:
 
 _USERS = _groups("user.attribute user.relation")
 _OTHERS = _groups(
-    "character.attribute special.attribute generic.attribute"
-    " character.relation special.bound special.relation generic.bound generic.relation"
+    "character.attribute particular.attribute generic.attribute"
+    " character.relation particular.bound particular.relation generic.bound generic.relation"
 )
-_OF_THE_TWO = _groups("user.relation character.relation special.bound generic.bound")
+_OF_THE_TWO = _groups("user.relation character.relation particular.bound generic.bound")
 _V23_LABELS = {
     "用户属性": "user.attribute",
-    "与主体和客体的关系": "user.relation character.relation special.bound generic.bound",
-    "特殊实体属性": "special.attribute",
-    "与其它实体的关系": "special.relation generic.relation",
+    "与主体和客体的关系": "user.relation character.relation particular.bound generic.bound",
+    "特殊实体属性": "particular.attribute",
+    "与其它实体的关系": "particular.relation generic.relation",
 }
 
 PLANS: Mapping[Version, Plan] = {
@@ -82,28 +82,28 @@ PLANS: Mapping[Version, Plan] = {
         (Stage(_USERS, ("keyword", "description")), Stage(_OTHERS, ("keyword", "entity_name"))),
         _labels({
             "用户属性": "user.attribute", "用户关系": "user.relation",
-            "其他属性": "character.attribute special.attribute generic.attribute",
-            "其他关系": "character.relation special.bound special.relation generic.bound generic.relation",
+            "其他属性": "character.attribute particular.attribute generic.attribute",
+            "其他关系": "character.relation particular.bound particular.relation generic.bound generic.relation",
         }),
     ),
     "v22": Plan(
         (
             Stage(("user.attribute",), ("keyword", "description")),
             Stage(_OF_THE_TWO, ("keyword",)),
-            Stage(("special.attribute",), ("entity_name",)),
+            Stage(("particular.attribute",), ("entity_name",)),
             Stage(("picture",), ("keyword",)),
         ),
         _labels({
             "用户属性": "user.attribute", "与主体和客体的关系": " ".join(_OF_THE_TWO),
-            "属性": "special.attribute", "记忆画面": "picture",
+            "属性": "particular.attribute", "记忆画面": "picture",
         }),
-        named=("special.attribute",),
+        named=("particular.attribute",),
     ),
     "v23": Plan(
         (
             Stage(_OF_THE_TWO, ("keyword",)),
             Stage(("user.attribute",), ("keyword", "description")),
-            Stage(("special.attribute", "special.relation"), ("keyword",)),
+            Stage(("particular.attribute", "particular.relation"), ("keyword",)),
         ),
         _labels(_V23_LABELS),
         description_chars=2,
@@ -118,7 +118,7 @@ PLANS: Mapping[Version, Plan] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class FactMatch:
     """A fact, what the version calls it, and the words that hit, in the order of the asked ones. ``score`` is 0 but for v23_es;
     ``stage`` counts from 1, 0 for v23_es. ``text`` is the fact's, with the entity's name before it where it needs one."""
 
@@ -131,13 +131,13 @@ class Found:
 
 
 def owner(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
-    """Whose fact it is: ``user``, ``character``, else ``special`` (named) or ``generic`` (a kind of thing)."""
+    """Whose fact it is: ``user``, ``character``, else ``particular`` (named) or ``generic`` (a kind of thing)."""
     folded = contradiction.entity(draft)
     if folded in ("user", words.fold(user_name)):
         return "user"
     if folded in ("character", words.fold(character_name)):
         return "character"
-    return "generic" if draft.generic else "special"
+    return "generic" if draft.generic else "particular"
 
 
 def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
@@ -146,7 +146,7 @@ def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
     if draft.kind == "picture":
         return "picture"
     whose = owner(draft, user_name, character_name)
-    if draft.kind == "relation" and whose in ("special", "generic") and draft.target:
+    if draft.kind == "relation" and whose in ("particular", "generic") and draft.target:
         other = owner(replace(draft, entity=draft.target), user_name, character_name)
         return f"{whose}.bound" if other in ("user", "character") else f"{whose}.relation"
     return f"{whose}.{draft.kind}"
@@ -165,7 +165,7 @@ class _Filed:
     @classmethod
     def of(cls, fact: Fact, user_name: str, character_name: str, names: re.Pattern[str]) -> _Filed:
         draft = fact.draft
-        others = owner(draft, user_name, character_name) in ("special", "generic")
+        others = owner(draft, user_name, character_name) in ("particular", "generic")
         return cls(
             fact,
             group(draft, user_name, character_name),
@@ -222,7 +222,7 @@ class EntityIndex:
         version: Version = "v23_es",
         limit: int | None = None,
         threshold: float = 0.0,
-    ) -> list[Found]:
+    ) -> list[FactMatch]:
         """The facts that the words hit, best first, at most ``limit``. ``threshold`` holds for v23_es only. Raises ValueError
         for an unknown version."""
         if version not in PLANS:
@@ -252,13 +252,13 @@ class EntityIndex:
         rows = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=sum(counts))
         return rows, np.repeat(np.arange(len(found)), counts)
 
-    def _by_stage(self, plan: Plan, weights: Mapping[str, float], limit: int | None) -> list[Found]:
+    def _by_stage(self, plan: Plan, weights: Mapping[str, float], limit: int | None) -> list[FactMatch]:
         asked = list(weights)
         hits = {
             name: self._hits(asked, name, plan) for name in {name for stage in plan.stages for name in stage.fields}
         }
         left = np.ones(len(self.facts), dtype=bool)
-        found: list[Found] = []
+        found: list[FactMatch] = []
         for number, stage in enumerate(plan.stages, 1):
             rows = np.concatenate([hits[name][0] for name in stage.fields])
             numbers = np.concatenate([hits[name][1] for name in stage.fields])
@@ -280,7 +280,7 @@ class EntityIndex:
         now: datetime,
         limit: int | None,
         threshold: float,
-    ) -> list[Found]:
+    ) -> list[FactMatch]:
         asked, weight_of = list(weights), np.fromiter(weights.values(), dtype=np.float64)
         hits = {name: self._hits(asked, name, plan) for name in boosts}
         total = np.zeros(len(self.facts))
@@ -301,11 +301,11 @@ class EntityIndex:
         members = [self._members[name] for name in groups if name in self._members]
         return np.logical_or.reduce(members) if members else np.zeros(len(self.facts), dtype=bool)
 
-    def _found(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> Found:
+    def _found(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> FactMatch:
         fact, whose = self.facts[row], self._groups[row]
         name = fact.draft.entity
         text = name + fact.text if whose in plan.named and name not in fact.text else fact.text
-        return Found(fact, plan.labels[whose], score, matched, stage, text)
+        return FactMatch(fact, plan.labels[whose], score, matched, stage, text)
 
 
 def _matched(
@@ -407,7 +407,7 @@ class Entities:
         return [_hit(one) for one in found]
 
 
-def _hit(found: Found) -> Hit:
+def _hit(found: FactMatch) -> Hit:
     fact = found.fact
     features = {"words": found.score} if found.stage == 0 else {"stage": float(found.stage)}
     return Hit(

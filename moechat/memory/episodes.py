@@ -1,7 +1,7 @@
 """The episodes of one owner in memory: what happened and what was thought about it, as arrays that every recipe reads.
 
 The files are the truth; this follows the cache of them by generation, and the official episodes of the character's author
-beside it. A ``View`` is what may be recalled at one moment: no episode of another branch, none that rests on words taken
+beside it. A ``EpisodeView`` is what may be recalled at one moment: no episode of another branch, none that rests on words taken
 back, none archived or expired.
 """
 
@@ -33,7 +33,7 @@ Official = Callable[[], tuple[int, Sequence[Episode]]]
 
 
 @dataclass(frozen=True)
-class View:
+class EpisodeView:
     """The ``n`` episodes that may be recalled, in the order in which they were told, then written. Times in epoch
     seconds, ``accessed`` that of the last use or of birth; ``importance`` 0..1."""
 
@@ -115,7 +115,7 @@ class Episodes:
         self._keywords: dict[str, list[int]] = {}
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._vectors: WeakKeyDictionary[VectorTable, np.ndarray] = WeakKeyDictionary()
-        self._view: tuple[object, float, float, View] | None = None
+        self._view: tuple[object, float, float, EpisodeView] | None = None
         self._masked: tuple[frozenset[str], np.ndarray] = (frozenset(), np.zeros(0, dtype=bool))
         self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it is known
         self._used = array("d")  # when last, -inf where never
@@ -217,7 +217,7 @@ class Episodes:
 
     # ---- reading
 
-    def view(self, now: datetime) -> View:
+    def view(self, now: datetime) -> EpisodeView:
         """What may be recalled at ``now``."""
         hidden = frozenset(self._store.hidden())
         serving = self._dense.serving
@@ -233,7 +233,7 @@ class Episodes:
             self._used_since = False
             return self._view[3]
 
-    def _seen(self, hidden: frozenset[str], moment: float) -> tuple[float, float, View]:
+    def _seen(self, hidden: frozenset[str], moment: float) -> tuple[float, float, EpisodeView]:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
         columns, order, _ = self._arrays()
         told, expires, importance, reflection = columns.T
@@ -247,7 +247,7 @@ class Episodes:
         place_of[positions] = np.arange(len(positions))
         born = told[positions]
         table = self._dense.table(TABLE)
-        view = View(
+        view = EpisodeView(
             positions, born, self._accessed(positions, born), importance[positions], reflection[positions] > 0,
             place_of, self._vector_places(table)[positions], table, self,
         )  # fmt: skip
@@ -336,6 +336,28 @@ class Episodes:
         with self._lock:
             positions = [self._position[id_] for id_ in ids if id_ in self._position]
         return {episode.id: episode for episode in self.at(positions)}
+
+
+def overview(
+    episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int, recalled: Collection[str] = ()
+) -> list[Episode]:
+    """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` newest events that have left the context, oldest first.
+
+    No exchange of theirs is ``in_context``. Those that are ``recalled`` (ids of events, and of exchanges whose words are in
+    the prompt) are left out. The overview is never written: it follows from the episodes and the context, on every branch.
+    """
+    view = episodes.view(now)
+    if not capacity or not len(view):
+        return []
+    places = np.flatnonzero(~view.reflection & ~view.citing(in_context))[::-1]
+    queue: list[Episode] = []
+    for start in range(0, len(places), capacity):  # as a rule the first batch is enough
+        batch = view.episodes(places[start : start + capacity].tolist())
+        queue += [episode for episode in batch if episode.by != "author"]
+        if len(queue) >= capacity:
+            break
+    shown = set(recalled)
+    return [episode for episode in queue[capacity - 1 :: -1] if shown.isdisjoint({episode.id, *episode.event.sources})]
 
 
 def _told(episode: Episode) -> dict:

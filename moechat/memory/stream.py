@@ -19,21 +19,21 @@ _EQUAL = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ScoreWeights:
     """What each part of a score counts. ``a * b`` multiplies part by part."""
 
     recency: float = 1.0
     relevance: float = 1.0
     importance: float = 1.0
 
-    def __mul__(self, other: Weights) -> Weights:
-        return Weights(
+    def __mul__(self, other: ScoreWeights) -> ScoreWeights:
+        return ScoreWeights(
             self.recency * other.recency, self.relevance * other.relevance, self.importance * other.importance
         )
 
 
 # The fixed factors of generative agents (seed 000, 3.4), multiplied by the persona's own weights.
-GENERATIVE_AGENTS = Weights(recency=0.5, relevance=3.0, importance=2.0)
+GENERATIVE_AGENTS = ScoreWeights(recency=0.5, relevance=3.0, importance=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def scores(
     recency: ArrayLike,
     relevance: ArrayLike,
     importance: ArrayLike,
-    weights: Weights,
+    weights: ScoreWeights,
     normalise_importance: bool = True,
 ) -> Scored:
     """The weighted sum of the three parts, each min-max to [0, 1] first (seed 000, 3.4).

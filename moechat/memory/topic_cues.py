@@ -1,7 +1,7 @@
 """Which topics a message leads to (seed 002): by their names, by the table of everyday domains, by meaning, and through slices
 that the message resembles.
 
-Names of topics are cut into words once, and their vectors are made in the background: a message waits for neither.
+TopicNames of topics are cut into words once, and their vectors are made in the background: a message waits for neither.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moechat.index.topic import TopicIndex
 from moechat.index.vector import embed_cached
 from moechat.index.vector_keys import text_key
 from moechat.language import words
-from moechat.memory.episodes import View
+from moechat.memory.episodes import EpisodeView
 from moechat.rules import topics as topic_rules
 from moechat.rules.activation import ARROW, is_within, moved, topic_path
 
@@ -44,7 +44,7 @@ class Led(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class Names:
+class TopicNames:
     """The words of the topic names of one tree."""
 
     def __init__(self) -> None:
@@ -83,13 +83,13 @@ class Leads:
     """The words and the vectors of an owner's topic names. Not locked: the owner of the tree is."""
 
     def __init__(self, dense: Dense) -> None:
-        self._dense, self._names = dense, Names()
+        self._dense, self._names = dense, TopicNames()
         self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
 
     def ready(self, tree: TopicIndex) -> None:
         self._names.follow(tree)
 
-    def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: View) -> list[Led]:
+    def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: EpisodeView) -> list[Led]:
         """The topics that a message leads to, the surest first."""
         ways = [
             *self._names.led(tree, cue), *by_table(tree, cue, moves), *_by_words(view, moves, cue),
@@ -111,7 +111,7 @@ class Leads:
         _, paths, places = self._placed
         return _nearest(paths, table.dot(places, vector) if paths else np.zeros(0), floors.lore)
 
-    def _by_likeness(self, view: View, moves: Moves, cue: Cue) -> list[Led]:
+    def _by_likeness(self, view: EpisodeView, moves: Moves, cue: Cue) -> list[Led]:
         """Topics of the slices that are nearest in meaning."""
         floors, relevance = self._dense.thresholds, likeness(cue, view)
         if relevance is None or floors is None:
@@ -141,7 +141,7 @@ class Leads:
         return [name for name, place in zip(names, places, strict=True) if place < 0]
 
 
-def likeness(cue: Cue, view: View) -> NDArray[np.float64] | None:
+def likeness(cue: Cue, view: EpisodeView) -> NDArray[np.float64] | None:
     """(n,) cosines of the slices of a view with the message, worked out once; None without vectors."""
     vector = cue.vector
     if vector is None:
@@ -166,7 +166,7 @@ def by_table(tree: TopicIndex, cue: Cue, moves: Moves = ()) -> list[Led]:
     return [Led(path, BY_TABLE) for path in paths if path]
 
 
-def _by_words(view: View, moves: Moves, cue: Cue) -> list[Led]:
+def _by_words(view: EpisodeView, moves: Moves, cue: Cue) -> list[Led]:
     """Topics of the slices whose keywords, subject or object the message has."""
     meeting: dict[int, list[str]] = {}
     for word in words.keywords(cue.text):
@@ -186,7 +186,7 @@ def _nearest(paths: Sequence[str], scores: np.ndarray, floor: float) -> list[Led
     return [Led(paths[i], min(1.0, float(scores[i]))) for i in best if paths[i] and meets(float(scores[i]), floor)]
 
 
-def _topics_of(view: View, places: Sequence[int], moves: Moves) -> list[str]:
+def _topics_of(view: EpisodeView, places: Sequence[int], moves: Moves) -> list[str]:
     found = view.episodes(places)
     if len(found) != len(places):  # the cache has moved on since the view was made
         return [""] * len(places)

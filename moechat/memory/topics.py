@@ -30,7 +30,7 @@ from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
-from moechat.memory.episodes import Episodes, Official, View
+from moechat.memory.episodes import Episodes, EpisodeView, Official
 from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.model import LONG_AGO, ActivationProfile, Episode
 from moechat.rules.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
@@ -50,7 +50,7 @@ CUE_TOKENS = 1200  # of the tree that a cue model is shown
 LONGEST_SPAN = timedelta(days=7)
 
 
-class Recalled(NamedTuple):
+class RecalledSlice(NamedTuple):
     """A slice that was brought to mind. ``features`` are the summands of seed 002's score, ``cue``, how surely the message led
     there, and ``cosine``, how like the message it is; ``words`` are those that led there."""
 
@@ -64,7 +64,7 @@ class Recalled(NamedTuple):
 class Mask:
     """Which slices may be seen, by key; an author's, below 0, stand at the end."""
 
-    view: View
+    view: EpisodeView
     places: NDArray[np.int64]
     """Where in the view each stands, -1 where it may not be seen."""
 
@@ -97,10 +97,10 @@ class _Met:
         strength = self.led.strength if self.led else 0.0
         return (self.inside + (self.inside and self.led is not None), self.score + strength + self.near, self.t)
 
-    def recalled(self, id_: str) -> Recalled:
+    def recalled(self, id_: str) -> RecalledSlice:
         if self.led is None:
-            return Recalled(id_, self.score, self.features, ())
-        return Recalled(id_, self.score, {**self.features, "cue": self.led.strength}, self.led.words)
+            return RecalledSlice(id_, self.score, self.features, ())
+        return RecalledSlice(id_, self.score, {**self.features, "cue": self.led.strength}, self.led.words)
 
 
 class Topics:
@@ -248,7 +248,7 @@ class Topics:
         *,
         nearness: float = NEARNESS,
         given: Cues | None = None,
-    ) -> list[Recalled]:
+    ) -> list[RecalledSlice]:
         """What the topics and days that a message leads to bring to mind, best first; scores are those of seed 002.
 
         ``nearness`` is what likeness to the message (a cosine) counts in the order beside the score: with 0 the order is the
@@ -311,8 +311,8 @@ class Topics:
             return None
 
     def helpful(
-        self, model: ChatModel, prompts: Prompts, cue: Cue, found: Sequence[Recalled], *, timeout_s: float
-    ) -> list[Recalled]:
+        self, model: ChatModel, prompts: Prompts, cue: Cue, found: Sequence[RecalledSlice], *, timeout_s: float
+    ) -> list[RecalledSlice]:
         """An option that stands before the reply: those that help to answer, by one call for all, in their order; all of them
         where it fails."""
         told = self._episodes.get([one.id for one in found])

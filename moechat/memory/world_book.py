@@ -37,14 +37,14 @@ _LETTER = re.compile(r"[a-z0-9_]")
 
 
 @dataclass(frozen=True)
-class _File:
+class _BookFile:
     stamp: yaml_file.Stamp
     entries: tuple[Lore, ...]
     problems: tuple[DataError, ...]
 
 
 @dataclass(frozen=True)
-class _Snapshot:
+class _BookState:
     """One state of the book, never changed after it is made: a search sees all of it or none.
 
     ``names`` are (name folded, name, row in ``entries``). ``rows`` maps a row of ``index`` to one of ``entries``.
@@ -69,9 +69,9 @@ class WorldBook:
         self.folder, self._embed = folder, embed
         self._passage = PASSAGES[embeds]
         self.problems: tuple[MoeChatError, ...] = ()
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _BookFile] = {}
         self._vectors: dict[str, np.ndarray] = {}
-        self._now = _Snapshot()
+        self._now = _BookState()
         self._complete = False
         self._writing = threading.Lock()
         self.refresh()
@@ -119,7 +119,7 @@ class WorldBook:
                 hits.append(_hit(entry, best[row], {"relevance": best[row]}, ()))
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _looked_at(self, path: Path) -> _File:
+    def _looked_at(self, path: Path) -> _BookFile:
         """The file as known, or read anew where it has changed."""
         known, stamp = self._files.get(path.name), yaml_file.stamp(path) or (0, 0, 0)
         if known is not None and known.stamp == stamp:
@@ -127,8 +127,8 @@ class WorldBook:
         try:
             entries, problems = lore.read(path)
         except DataError as error:
-            return _File(stamp, known.entries if known else (), (error,))
-        return _File(stamp, tuple(entry for entry in entries if entry.enabled), tuple(problems))
+            return _BookFile(stamp, known.entries if known else (), (error,))
+        return _BookFile(stamp, tuple(entry for entry in entries if entry.enabled), tuple(problems))
 
     def _rebuild(self) -> None:
         entries = _all_entries(self._files)
@@ -148,7 +148,7 @@ class WorldBook:
         )
         vectors = [self._vectors[self._passage(entries[row])] for row in rows]
         index = FlatIndex(np.stack(vectors)) if vectors else None
-        self._now = _Snapshot(entries, names, rows, index)
+        self._now = _BookState(entries, names, rows, index)
 
     def _embed_new(self, entries: tuple[Lore, ...]) -> None:
         """Vectors of all passages; those of entries that are gone are let go."""
@@ -160,14 +160,14 @@ class WorldBook:
         self._vectors = {text: vector for text, vector in (self._vectors | fresh).items() if text in passages}
 
 
-def _all_entries(files: dict[str, _File]) -> tuple[Lore, ...]:
+def _all_entries(files: dict[str, _BookFile]) -> tuple[Lore, ...]:
     return tuple(entry for file in files.values() for entry in file.entries)
 
 
 # --- searching -------------------------------------------------------------------------------------------------------
 
 
-def _nearest(book: _Snapshot, vectors: np.ndarray | None, scan_depth: int, threshold: float) -> dict[int, float]:
+def _nearest(book: _BookState, vectors: np.ndarray | None, scan_depth: int, threshold: float) -> dict[int, float]:
     """{row: best score} of the entries that are near enough to a clause."""
     best: dict[int, float] = {}
     if book.index is None or vectors is None or not len(vectors):
@@ -180,7 +180,7 @@ def _nearest(book: _Snapshot, vectors: np.ndarray | None, scan_depth: int, thres
     return best
 
 
-def _named(book: _Snapshot, text: str) -> dict[int, tuple[str, ...]]:
+def _named(book: _BookState, text: str) -> dict[int, tuple[str, ...]]:
     """{row: the names of that entry which stand in a clause}; letters must not go on beside a name (no in know)."""
     folded_text = text.casefold()
     found: dict[int, tuple[str, ...]] = {}

@@ -12,7 +12,7 @@ from typing import Literal
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.memory.context import Context
-from moechat.memory.overview import overview
+from moechat.memory.episodes import overview
 from moechat.model import Episode, Exchange, Fact, Hit, Message, Recollection
 from moechat.recall import fragments
 from moechat.recall.layers import Layers

@@ -19,9 +19,9 @@ from moechat.index.cosine import meets
 from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.diary import asked_spans
-from moechat.memory.episodes import Episodes, View
+from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.memory.topic_cues import likeness
-from moechat.memory.topics import Recalled, Topics
+from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import LONG_AGO, Candidates, Episode, Exchange, Hit
 from moechat.rules import reading as rules
 from moechat.settings.prompts import Prompts
@@ -50,7 +50,7 @@ class TopicHelper:
             return None
         return topics.cues_by_model(self.model, self.prompts, cue, timeout_s=self.options.timeout_s)
 
-    def evaluated(self, topics: Topics, cue: Cue, found: list[Recalled]) -> list[Recalled]:
+    def evaluated(self, topics: Topics, cue: Cue, found: list[RecalledSlice]) -> list[RecalledSlice]:
         if not self.options.evaluator:
             return found
         return topics.helpful(self.model, self.prompts, cue, found, timeout_s=self.options.timeout_s)
@@ -79,7 +79,7 @@ class Episodic:
         near = likeness(cue, view)
         relevance = np.zeros(len(view)) if near is None else near
         w = settings.weights
-        weights = stream.Weights(w.recency, w.relevance, w.importance)
+        weights = stream.ScoreWeights(w.recency, w.relevance, w.importance)
         scored = stream.scores(recency, relevance, view.importance, weights)
         best = stream.order(scored.score, DEPTH).tolist()
         hits = []
@@ -174,7 +174,7 @@ class Episodic:
         return list(candidates.values())
 
 
-def _met(view: View, word: str) -> dict[int, list[str]]:
+def _met(view: EpisodeView, word: str) -> dict[int, list[str]]:
     """Places of the view that a word meets, itself or, where nothing has it, the longest end of it (吃火锅: 火锅)."""
     ends = [] if word.isascii() else [word[i:] for i in range(1, len(word) - 1)]
     return next(filter(None, (view.by_keyword([one]) for one in [word, *ends])), {})

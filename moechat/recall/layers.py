@@ -19,9 +19,9 @@ from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, embed_cached
 from moechat.language.association import Associations, Table, shipped
-from moechat.memory import association
+from moechat.memory import cooccurrence
 from moechat.memory.anchors import Anchors
-from moechat.memory.association import Cooccurrence
+from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.entities import Entities
@@ -142,7 +142,7 @@ class Layers:
 
     def associate(self, now: datetime) -> None:
         """Learn which words go together by now, and make ready what a first recall would wait for; in the background."""
-        association.follow(self.together, self.episodes, self.episodes.view(now), self.core.current())
+        cooccurrence.follow(self.together, self.episodes, self.episodes.view(now), self.core.current())
         self.entities.index()
         self.topics.ready()
 

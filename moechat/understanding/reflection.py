@@ -34,7 +34,7 @@ from moechat.errors import DataError, ModelError
 from moechat.index.dense import Dense
 from moechat.language import words
 from moechat.memory import stream
-from moechat.memory.episodes import Episodes, View
+from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode, Event
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ReflectionSettings
@@ -121,14 +121,14 @@ class Reflector:
     def _enough(self, new: Sequence[Episode]) -> bool:
         return bool(new) and _poignancy(new) >= self.settings().counter - TOLERANCE
 
-    def _new(self, view: View) -> list[Episode]:
+    def _new(self, view: EpisodeView) -> list[Episode]:
         """The visible events that no run has counted yet, of exchanges that are understood."""
         mark = self._record.value
         since = view.episodes(self._since(view).tolist())
         before = [e for e in self._citing(mark.open, view) if e.since.timestamp() <= mark.until]
         return self._understood_events([*since, *before])
 
-    def _citing(self, exchanges: Sequence[str], view: View) -> list[Episode]:
+    def _citing(self, exchanges: Sequence[str], view: EpisodeView) -> list[Episode]:
         """The visible episodes that cite one of the exchanges."""
         if not exchanges:
             return []
@@ -138,11 +138,11 @@ class Reflector:
     def _understood_events(self, episodes: Iterable[Episode]) -> list[Episode]:
         return [episode for episode in self.understood(episodes) if episode.kind == "event"]
 
-    def _since(self, view: View) -> NDArray[np.intp]:
+    def _since(self, view: EpisodeView) -> NDArray[np.intp]:
         """Places of the events that were told after the last run."""
         return np.flatnonzero(~view.reflection & (view.told > self._record.value.until))
 
-    def _remaining(self, view: View) -> list[Episode]:
+    def _remaining(self, view: EpisodeView) -> list[Episode]:
         """The rest of the evidence of reflections that were dropped, once all of it is understood (again)."""
         again = self._record.value.again
         if not set(again).isdisjoint(self.store.tree.pending()):
@@ -314,7 +314,9 @@ class Reflector:
 class _Thinking:
     """The calls of one run: what is asked of the model, about which episodes, and the thoughts that result."""
 
-    def __init__(self, reflector: Reflector, asking: Consultation, view: View, stopping: threading.Event) -> None:
+    def __init__(
+        self, reflector: Reflector, asking: Consultation, view: EpisodeView, stopping: threading.Event
+    ) -> None:
         self._reflector = reflector
         self._asking = asking
         self._view = view

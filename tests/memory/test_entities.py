@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from moechat.cue import Cue
 from moechat.index.substring import Substrings
 from moechat.language.association import Association, shipped
-from moechat.memory.entities import Asked, Entities, EntityIndex, Found, Version, group
+from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version, group
 from moechat.model import Fact, FactDraft
 
 NOW = datetime(2025, 5, 20, 15, tzinfo=ZoneInfo("Asia/Shanghai"))
@@ -42,16 +42,16 @@ FACTS = [
 INDEX = EntityIndex(FACTS, user_name="朵朵", character_name="沈砚")
 
 
-def search(*words: str, version: Version = "v23_es", facts: Sequence[Fact] = (), **more: object) -> list[Found]:
+def search(*words: str, version: Version = "v23_es", facts: Sequence[Fact] = (), **more: object) -> list[FactMatch]:
     index = EntityIndex(facts, user_name="朵朵", character_name="沈砚") if facts else INDEX
     return index.search([(word, None) for word in words], now=NOW, version=version, **more)  # type: ignore[arg-type]
 
 
-def ids(found: Sequence[Found]) -> list[str]:
+def ids(found: Sequence[FactMatch]) -> list[str]:
     return [one.fact.id for one in found]
 
 
-def labels(found: Sequence[Found]) -> dict[str, str]:
+def labels(found: Sequence[FactMatch]) -> dict[str, str]:
     return {one.fact.id: one.label for one in found}
 
 
@@ -229,10 +229,10 @@ PLAIN = {
     "v22": [
         (("user.a",), "kd"),
         (("user.r", "character.r", "other.b"), "k"),
-        (("special.a",), "e"),
+        (("particular.a",), "e"),
         (("picture",), "k"),
     ],
-    "v23": [(("user.r", "character.r", "other.b"), "k"), (("user.a",), "kd"), (("special.a", "special.r"), "k")],
+    "v23": [(("user.r", "character.r", "other.b"), "k"), (("user.a",), "kd"), (("particular.a", "particular.r"), "k")],
     "v23_es": [(("user.a", "user.r", "character.a", "character.r", "other.a", "other.b", "other.r", "picture"), "ked")],
 }
 
@@ -243,7 +243,7 @@ def kinds(draft: FactDraft) -> set[str]:
     whose = {"user": "user", "朵朵": "user", "character": "character"}.get(draft.entity, "other")
     with_the_two = draft.kind == "relation" and whose == "other" and draft.target in ("user", "沈砚")
     kind = "b" if with_the_two else draft.kind[0]
-    return {f"{whose}.{kind}"} | ({f"special.{kind}"} if whose == "other" and not draft.generic else set())
+    return {f"{whose}.{kind}"} | ({f"particular.{kind}"} if whose == "other" and not draft.generic else set())
 
 
 def plain(facts: Sequence[Fact], asked: Sequence[Asked], version: Version) -> list[tuple[str, tuple[str, ...], float]]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.index.dense import Dense
-from moechat.memory.episodes import Episodes, View
+from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode, Event
 from moechat.store.files import FileStore
 from tests.houses import START, ZONE, Home, day_files, edit, moment
@@ -458,7 +458,7 @@ def plainly(store: FileStore, now: datetime) -> dict[str, tuple[float, float, fl
     return seen
 
 
-def arrays(view: View) -> Mapping[str, tuple[float, float, float, bool, tuple[str, ...]]]:
+def arrays(view: EpisodeView) -> Mapping[str, tuple[float, float, float, bool, tuple[str, ...]]]:
     met = view.by_keyword([word.swapcase() for word in WORDS])
     keywords = [tuple(word.swapcase() for word in met.get(place, ())) for place in range(len(view))]
     columns = (view.told, view.accessed, view.importance, view.reflection)

@@ -11,8 +11,7 @@ import pytest
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.index.dense import Dense
-from moechat.memory.episodes import Episodes
-from moechat.memory.overview import overview
+from moechat.memory.episodes import Episodes, overview
 from moechat.model import Episode, Event
 from tests.houses import Home, again, answer, polite, say
 from tests.owners import NOW, Owner

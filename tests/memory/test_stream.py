@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.memory import stream
-from moechat.memory.stream import GENERATIVE_AGENTS, Weights
+from moechat.memory.stream import GENERATIVE_AGENTS, ScoreWeights
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 LISTS = st.lists(NUMBERS, min_size=1, max_size=40)
@@ -124,7 +124,7 @@ def test_cosine_is_what_plain_python_says(rows, vector):
 
 
 def test_own_weights_multiply_the_fixed_factors():
-    assert Weights(2, 1, 0.5) * GENERATIVE_AGENTS == Weights(1, 3, 1)
+    assert ScoreWeights(2, 1, 0.5) * GENERATIVE_AGENTS == ScoreWeights(1, 3, 1)
 
 
 def test_the_worked_example_of_seed_001(worked):
@@ -134,7 +134,7 @@ def test_the_worked_example_of_seed_001(worked):
     assert recency == pytest.approx(worked["recency_raw"], abs=1e-9)
     assert relevance == pytest.approx(worked["relevance_raw"])
     importance = [m["importance"] for m in memories]
-    scored = stream.scores(recency, relevance, importance, Weights(*worked["alphas"]), normalise_importance=False)
+    scored = stream.scores(recency, relevance, importance, ScoreWeights(*worked["alphas"]), normalise_importance=False)
     assert scored.recency == pytest.approx(worked["recency"], abs=1e-9)
     assert scored.relevance == pytest.approx(worked["relevance"])
     assert scored.importance.tolist() == importance

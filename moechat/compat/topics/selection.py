@@ -14,7 +14,7 @@ from moechat.compat.topics.runtime import ActivatedMemorySlice, MemoryRuntime, S
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError
 from moechat.language.words import count_tokens
-from moechat.memory.topic_cues import Names, by_table, surest
+from moechat.memory.topic_cues import TopicNames, by_table, surest
 from moechat.model import Message
 from moechat.settings.prompts import Prompts
 
@@ -47,7 +47,7 @@ class MemoryRecallCueExtractor:
         timeout_s: float = TIMEOUT_S,
     ) -> None:  # fmt: skip
         self._runtime, self._model, self._prompts, self._timeout_s = runtime, model, prompts, timeout_s
-        self._names = Names()
+        self._names = TopicNames()
 
     def extract(self, text: str, now: datetime) -> ExtractorResult:
         if self._model is not None and self._prompts is not None:

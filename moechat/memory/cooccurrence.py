@@ -19,7 +19,7 @@ from moechat.language.association import LEVELS, Association
 from moechat.model import Episode, Fact, FactDraft
 
 if TYPE_CHECKING:
-    from moechat.memory.episodes import Episodes, View
+    from moechat.memory.episodes import Episodes, EpisodeView
 
 RECORDS = 25_000  # events and facts; an owner keeps 20,000 (seed 004). Beyond, what came first goes
 SAMPLE = 512  # of a word's records, the newest
@@ -128,7 +128,7 @@ class Cooccurrence:
         return dropped
 
 
-def follow(source: Cooccurrence, episodes: Episodes, view: View, facts: Sequence[Fact]) -> None:
+def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: Sequence[Fact]) -> None:
     """Bring ``source`` up to what may be recalled now. Reading 20,000 new episodes takes a second or so, following a few some
     milliseconds, and nothing new a fraction of one: in the background first."""
 

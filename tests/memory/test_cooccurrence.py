@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moechat.clock import SetClock
 from moechat.index.dense import Dense
 from moechat.language.association import LEVELS, Associations, expand, shipped
-from moechat.memory.association import Cooccurrence, episode_words, fact_words, follow
+from moechat.memory.cooccurrence import Cooccurrence, episode_words, fact_words, follow
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.store.files import FileStore
