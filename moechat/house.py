@@ -39,8 +39,8 @@ class House:
 
     def __init__(
         self,
-        data: Path,
-        config_path: Path,
+        data: Path | str,
+        config_path: Path | str,
         *,
         clock: Clock | None = None,
         now: str | None = None,
@@ -48,13 +48,14 @@ class House:
         embedder: Embedder | None = None,
         looks: bool = False,
     ) -> None:
+        data = Path(data)
+        self.config_path = settings_path = Path(config_path)
         self._open_until_closed = contextlib.ExitStack()
-        settings_path = config_path
         if looks:
-            data, settings_path = self._open_until_closed.enter_context(read_only(data, config_path))
+            data, settings_path = self._open_until_closed.enter_context(read_only(data, settings_path))
         else:
-            ensure(data, config_path)
-        self.data, self.config_path = data.resolve(), config_path
+            ensure(data, settings_path)
+        self.data = data.resolve()
         self.config = settings.load(settings_path)
         zone = self.config.time.tzinfo
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
