@@ -29,6 +29,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from when_table import Row, rows
 
 from moechat.when import asks, resolve
+from moechat.when.names import has_han
 
 Found = list[tuple[datetime, datetime]]
 Reader = Callable[[Row], Found]
@@ -66,7 +67,7 @@ def dateparser() -> Reader:
     def read(row: Row) -> Found:
         prefer = "future" if row.use == "writing" else "past"
         settings = {"RELATIVE_BASE": row.now, "PREFER_DATES_FROM": prefer}
-        language = "zh" if any("\u4e00" <= c <= "\u9fff" for c in row.text) else "en"
+        language = "zh" if has_han(row.text) else "en"
         return [(moment, moment) for _, moment in search_dates(row.text, languages=[language], settings=settings) or ()]
 
     return read
@@ -76,7 +77,7 @@ def recognizers() -> Reader:
     from recognizers_date_time import Culture, recognize_datetime
 
     def read(row: Row) -> Found:
-        culture = Culture.Chinese if any("\u4e00" <= c <= "\u9fff" for c in row.text) else Culture.English
+        culture = Culture.Chinese if has_han(row.text) else Culture.English
         found: Found = []
         for one in recognize_datetime(row.text, culture, reference=row.now):
             values = [_value(value) for value in (one.resolution or {}).get("values", ())]

@@ -9,7 +9,6 @@ of recall and embedding stands apart. Zone UTC, no deadlines: the same answer ev
 from __future__ import annotations
 
 import os
-import re
 import statistics
 import tempfile
 import time
@@ -36,6 +35,7 @@ from moechat.model import Embedder, Kind, Recollection, Thresholds
 from moechat.settings.config import Config, merged
 from moechat.settings.schema import RecallSettings, Recipes
 from moechat.store import yaml_file
+from moechat.when.names import has_han
 
 Row = dict[str, Any]
 DEPTHS = (5, 10, 20)
@@ -266,7 +266,6 @@ def _quantile(values: Sequence[float], share: float) -> float:
 # ---- a whole measurement
 
 STRANGERS = 40  # questions of other haystacks in the same language that each haystack is asked
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 WITHOUT: Mapping[str, Mapping[str, Any]] = {
     f"without {name}": {"recall": {"recipes": {name: {"enabled": False}}}} for name in Recipes.model_fields
 } | {"without vectors": {"embedding": {"provider": "off"}}}
@@ -329,7 +328,7 @@ def _timed(find: Callable[[str], list[str]], question: Question) -> Asked:
 
 
 def _chinese(haystack: Haystack) -> bool:
-    return any(_HAN.search(one.text) for one in haystack.said)
+    return any(has_han(one.text) for one in haystack.said)
 
 
 def measure(

@@ -24,6 +24,7 @@ from moechat.model import Episode, Event, Exchange
 from moechat.settings.character import FILE
 from moechat.store import formats, records
 from moechat.store.files import FileStore
+from moechat.when.names import has_han
 
 Language = Literal["zh", "en"]
 
@@ -42,7 +43,6 @@ TRAITS: Mapping[Language, tuple[tuple[str, str], ...]] = {
         ("lifestyle", "Daily life: "),
     ),
 }  # fmt: skip
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _ADDRESS = re.compile(r":(?! )")  # the Ville:cafe:counter, but not "plan: get up"
 
 
@@ -114,7 +114,7 @@ def language_of(persona: Persona) -> Language:
     scratch = persona.scratch
     text = "".join((scratch.innate, scratch.learned, scratch.currently, scratch.lifestyle))
     text = text or "".join(node.description for node in persona.a_mem.id_to_node.values())
-    return "zh" if _HAN.search(text) else "en"
+    return "zh" if has_han(text) else "en"
 
 
 # --- importing -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from moechat.language import words
+from moechat.when.names import has_han
 
 USER_SIDE, CHARACTER_SIDE = 0, 1
 NO_NAMES = frozenset({"我", "你", "您", "i", "me", "you", "user", "用户", "ai", "assistant"})
@@ -50,7 +51,7 @@ def without_names(text: str, names: Iterable[str]) -> str:
     longest_first = sorted(filter(_is_name, names), key=len, reverse=True)
     if not longest_first:
         return text
-    instead = "" if re.search(r"[\u4e00-\u9fff]", text) else "they"
+    instead = "" if has_han(text) else "they"
     rest = re.sub("|".join(_name_pattern(name) for name in longest_first), instead, text, flags=re.IGNORECASE).strip()
     return rest if re.sub(r"\W", "", rest) not in ("", instead) else text
 

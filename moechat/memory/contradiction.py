@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import Literal
 
 from moechat.model import FactDraft
+from moechat.when.names import HAN
 
 Relation = Literal["same", "supersedes", "other"]
 
@@ -111,11 +112,11 @@ _FAMILY = re.compile(
 )
 _FAVOURITE = re.compile(r"^(?:最(?:喜欢|爱)的?|最爱的?|favou?rite(?: |$))(?P<thing>.*)$")
 _FAVOURITE_TEXT = re.compile(
-    r"最(?:喜欢|爱)(?:吃|喝|看|听|玩)?的(?P<zh>[\u4e00-\u9fff]{1,6}?)(?:是|变|就|为|叫)|favou?rite (?P<en>[a-z ]{2,20}?) (?:is|"
+    rf"最(?:喜欢|爱)(?:吃|喝|看|听|玩)?的(?P<zh>[{HAN}]{{1,6}}?)(?:是|变|就|为|叫)|favou?rite (?P<en>[a-z ]{{2,20}}?) (?:is|"
     r"are)\b|as (?:\w+ )?favou?rite (?P<as>[a-z ]{2,20})$"
 )
 _COLOUR = re.compile(
-    r"^(?:[\u4e00-\u9fff]{1,3}色|red|blue|green|yellow|black|white|purple|violet|pink|orange|brown|"
+    rf"^(?:[{HAN}]{{1,3}}色|red|blue|green|yellow|black|white|purple|violet|pink|orange|brown|"
     r"gr[ae]y|turquoise|teal|beige|gold|silver)$"
 )
 _SAME_THING = {

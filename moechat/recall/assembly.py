@@ -18,11 +18,8 @@ from moechat.recall import fragments
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character
 from moechat.settings.prompts import Prompts
+from moechat.when.names import WEEKDAYS
 
-WEEKDAYS = {
-    "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
-    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-}
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
 
 

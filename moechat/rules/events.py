@@ -11,9 +11,10 @@ from moechat.model import Event, Exchange
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Language
 from moechat.rules.importance import rate
 from moechat.when import Span
+from moechat.when.names import HAN
 
 _DONE_ZH = re.compile(
-    r"[\u4e00-\u9fff](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|"
+    rf"[{HAN}](?:了|完|到了?|过)(?!敏|年$|得)|去世|收到|遇到|碰到|见到|丢|买|吃了|看了|参加|"
     r"考|刚(?:从|到|回)|结婚|分手|吵架|毕业|"
     r"加班|感冒|生病|住院|失眠|发烧|迟到|做了|梦见|梦到"
 )
@@ -177,7 +178,7 @@ def _verb_zh(body: str) -> str:
 
 
 _COMPANY_ZH = re.compile(
-    r"(?:和|跟|与|同)(?:我)?[\u4e00-\u9fff]{1,5}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|"
+    rf"(?:和|跟|与|同)(?:我)?[{HAN}]{{1,5}}?(?:一起|一块儿?)?(?=吃|喝|去|看|打|玩|逛|聊|吵|见|"
     r"分手|结婚|约|搬|做|买|学)"
 )
 _VERB_EN = re.compile(

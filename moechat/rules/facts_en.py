@@ -11,13 +11,8 @@ from datetime import datetime
 
 from moechat.rules.clauses_en import FAMILY, PARTNER
 from moechat.rules.fact import BareFact, Handler, group, negated, polarity, stating
+from moechat.when.names import MONTHS, english_number
 
-MONTHS = "January February March April May June July August September October November December".split()
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 END = (
     r"(?: (?:now and then|from time to time|now|anymore|any more|these days|at all|either|too|as well|so much|very "
     r"much|a lot|though|again|at the moment|right now|currently|myself|to be honest|tbh|lol|haha|already))*"
@@ -56,16 +51,6 @@ _VERBS_S = {
 _NO_HABIT = re.compile(r"(?:am|was|went|had|like|love|hate|miss|think|thought|met|saw)\b|○", re.I)
 
 
-def number(text: str) -> int | None:
-    """A whole number below 1000, in digits or in words (thirty-one)."""
-    if text.isdigit():
-        return int(text)
-    words = re.split(r"[- ]", text.lower())
-    if words[0] in TENS:
-        return TENS[words[0]] + (ONES.index(words[1]) if len(words) > 1 and words[1] in ONES else 0)
-    return ONES.index(words[0]) if words[0] in ONES else None
-
-
 def name(match: re.Match[str], _: datetime) -> Iterator[BareFact]:
     name = match["name"].strip(" \"'")
     if not re.match(r"(?:it|back|later|a|an|the|not|when|if|crazy|now|tomorrow|sorry|○)\b", name, re.I):
@@ -73,8 +58,8 @@ def name(match: re.Match[str], _: datetime) -> Iterator[BareFact]:
 
 
 def age(match: re.Match[str], _: datetime) -> Iterator[BareFact]:
-    age = number(match["age"])
-    if age and 2 < age < 130:
+    age = int(english_number(match["age"]) or 0)
+    if 2 < age < 130:
         yield BareFact(f"is {age} years old", "age", str(age), single=True)
 
 

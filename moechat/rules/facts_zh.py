@@ -11,8 +11,8 @@ from datetime import datetime
 
 from moechat.rules.clauses_zh import PARTNER
 from moechat.rules.fact import BareFact, group, negated, polarity, stating
+from moechat.when.names import chinese_number, has_han
 
-_DIGITS = "零一二三四五六七八九"
 _BAD_TARGET = re.compile(
     r"^(?:你|您|他|她|它|这|那|哪|啥|什么|谁|自己$|的|就|了|过|着|得|上(?!班|学|海|网|课)|到|啊|呀|是|也|都|我|不|极|"
     r"死|要死|一下|一点|一些|一个人|人家|来|完|不下|饱|饭|"
@@ -52,22 +52,6 @@ _POSSESSION = re.compile(
 )
 
 
-def number(text: str) -> int | None:
-    """A whole number below 1000 in digits or Chinese numerals."""
-    if text.isdigit():
-        return int(text)
-    total, digit = 0, 0
-    for char in text.replace("两", "二"):
-        if char in _DIGITS:
-            digit = _DIGITS.index(char)
-        elif char in "十百":
-            total += (digit or 1) * (10 if char == "十" else 100)
-            digit = 0
-        else:
-            return None
-    return total + digit
-
-
 def name(match: re.Match[str], _: datetime) -> Iterator[BareFact]:
     name = re.sub(r"(?:就好|就行|就可以|即可|好了|吧|了|啦|哦|呀|啊|呢|哈)+$", "", match["name"]).strip(' “”"')
     if name and not re.match(
@@ -84,14 +68,14 @@ def full_name(match: re.Match[str], now: datetime) -> Iterator[BareFact]:
 
 
 def age(match: re.Match[str], _: datetime) -> Iterator[BareFact]:
-    age = number(match["age"])
-    if age and 2 < age < 130:
+    age = int(chinese_number(match["age"]) or 0)
+    if 2 < age < 130:
         yield BareFact(f"{age}岁", "年龄", str(age), single=True)
 
 
 def birthday(match: re.Match[str], _: datetime) -> Iterator[BareFact]:
     lunar = "农历" if group(match, "lunar") else ""
-    month, day = number(match["month"]), number(match["day"])
+    month, day = (int(chinese_number(match[part]) or 0) for part in ("month", "day"))
     if month and day and month <= 12 and day <= 31:
         yield BareFact(f"生日是{lunar}{month}月{day}日", "生日", f"{lunar}{month}月{day}日", single=True)
 
@@ -338,8 +322,4 @@ def targets(text: str) -> list[str]:
 
 
 def _is_thing(text: str) -> bool:
-    return (
-        bool(text)
-        and not _BAD_TARGET.search(text)
-        and (len(text) > 1 or not "\u4e00" <= text <= "\u9fff" or text in _ONE_CHAR)
-    )
+    return bool(text) and not _BAD_TARGET.search(text) and (len(text) > 1 or not has_han(text) or text in _ONE_CHAR)

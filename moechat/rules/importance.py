@@ -27,6 +27,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from moechat.model import Event
+from moechat.when.names import has_han
 
 LOWEST, HIGHEST = 0.1, 1.0
 BASE = 0.3
@@ -142,7 +143,6 @@ ROUTINE = _mark(
 
 _WORDS = re.compile(r"[a-z]+(?:'[a-z]+)?|[.,;:!?]")
 _STOPS = re.compile(r"[.,;:!?]")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _NOT_ZH = re.compile(r"(?:没有?|未|无|(?<![特分个区])别|不(?:再|是|会|太|用)?)$")
 _NOT_EN = frozenset(
     "not no never without hardly don't didn't doesn't isn't wasn't aren't weren't won't can't couldn't".split()
@@ -189,7 +189,7 @@ def novelty(event: Event, known: Container[str]) -> float:
 
 def _readings(text: str) -> tuple[str, str]:
     """The text to look for Chinese words in, and its Latin words and stops in lower case between single blanks."""
-    chinese = text if _HAN.search(text) else ""
+    chinese = text if has_han(text) else ""
     words = _WORDS.findall(text.lower().replace("’", "'"))
     return chinese, f" {' '.join(words)} " if words else ""
 

@@ -14,9 +14,10 @@ from moechat.rules import facts_en as state
 from moechat.rules.clause import Clause
 from moechat.rules.clauses_en import PERSON, PET
 from moechat.rules.fact import BareFact, Patterns, first_stated, stating
+from moechat.when.names import MONTHS, ONES, TENS
 
-_MONTH = rf"(?P<month>{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in state.MONTHS)})\.?"
-_NUMBER = rf"\d{{1,3}}|(?:{'|'.join(state.TENS)})(?:[- ](?:{'|'.join(state.ONES)}))?|{'|'.join(state.ONES[3:])}"
+_MONTH = rf"(?P<month>{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)})\.?"
+_NUMBER = rf"\d{{1,3}}|(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES)}))?|{'|'.join(ONES[3:])}"
 _NO = (
     r"(?P<no>(?:do not|never|no longer|have never|do not really|do not particularly|really do not|do "
     r"not even) (?:really |particularly |even |much |quite |ever |actually |also )?)"

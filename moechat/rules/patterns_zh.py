@@ -10,8 +10,9 @@ from datetime import datetime
 
 from moechat.rules import facts_zh as state
 from moechat.rules.clause import Clause
-from moechat.rules.clauses_zh import HAN, PERSON, PET
+from moechat.rules.clauses_zh import PERSON, PET
 from moechat.rules.fact import BareFact, Patterns, first_stated, stating
+from moechat.when.names import HAN
 
 _TAIL = r"[了啊呀哦呢啦嘛哈哟呐喔噢耶哇的吧得很死]*[~～\s]*"
 _NUMBER = r"\d{1,3}|[一二两三四五六七八九十百]{1,4}"
@@ -51,7 +52,7 @@ _SURNAMES = (
     "邹陆郝孔崔康邱秦顾侯邵孟龙段雷钱汤尹黎易武乔贺赖龚林周黄"
 )
 _AILMENT = (
-    r"[\u4e00-\u9fff]{0,6}(?:炎|病|症|哮喘|高血压|低血压|低血糖|高血糖|近视|散光|贫血|痛风|湿疹|结石|偏头痛|心脏病|"
+    rf"[{HAN}]{{0,6}}(?:炎|病|症|哮喘|高血压|低血压|低血糖|高血糖|近视|散光|贫血|痛风|湿疹|结石|偏头痛|心脏病|"
     r"糖尿病|癌)"
 )
 _SKILL = (
@@ -84,16 +85,16 @@ PATTERNS: Patterns = tuple(
         (rf"(?:我的?|的)?生日(?:是|在|就是)?{_DATE}{_TAIL}", state.birthday),
         (rf"{_DATE}(?:的?生日|过生日|出生的?|生的){_TAIL}", state.birthday),
         (rf"(?:是|就是|过)?(?:我的?)?生日{_TAIL}", state.birthday_today),
-        (rf"(?:(?:和|跟|与)[\u4e00-\u9fff]{{1,6}}?(?:一起)?)?(?P<no>不|没)?(?:再)?(?:住在?|定居在?|家住在?)(?P<place>.+?){_TAIL}",
+        (rf"(?:(?:和|跟|与)[{HAN}]{{1,6}}?(?:一起)?)?(?P<no>不|没)?(?:再)?(?:住在?|定居在?|家住在?)(?P<place>.+?){_TAIL}",
         state.home),
-        (r"(?:坐标|人在|常住|现居)(?P<place>[\u4e00-\u9fff]{2,8})", state.home),
+        (rf"(?:坐标|人在|常住|现居)(?P<place>[{HAN}]{{2,8}})", state.home),
         (r"(?:我)?(?:的)?(?:家|住址|地址|住处)(?:就)?(?:在|是)(?P<place>.+)", state.home),
         (rf"(?:从.{{1,8}}?)?(?:搬家|搬|移居|迁居|定居)(?:到|去|来|回)(?:了)?(?P<place>.+?)(?:住|生活|定居)?{_TAIL}", state.home),
         (rf"在(?P<place>[{HAN}]{{2,10}})(?:定居|安家|生活){_TAIL}", state.home),
         (rf"(?:我的?|的)?(?:老家|家乡|故乡)(?:就)?(?:是|在)(?P<place>.+?){_TAIL}", state.hometown),
         (rf"(?:来自|出生在|出生于|生在)(?P<place>.+?){_TAIL}", state.hometown),
         (rf"(?:是)?(?:在)(?P<place>[{HAN}]{{2,8}})(?:长大|出生){_TAIL}", state.hometown),
-        (r"(?:是)?从(?P<place>[\u4e00-\u9fff]{2,8})来的?", state.hometown),
+        (rf"(?:是)?从(?P<place>[{HAN}]{{2,8}})来的?", state.hometown),
         (rf"(?:是)(?:土生土长的|地道的|地地道道的|正宗的?|一个)?(?P<place>[{HAN}]{{2,8}}?)(?P<ren>人){_TAIL}", state.hometown),
         (rf"(?:是)?在(?P<school>[{HAN}A-Za-z]{{2,16}}?)(?:上学|读书|念书|上大学|读大学|就读|读研究生|读研|读博|"
          rf"读高中|读本科|念大学|"

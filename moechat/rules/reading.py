@@ -17,12 +17,12 @@ from moechat.rules import clauses_en, clauses_zh, patterns_en, patterns_zh
 from moechat.rules import events as happening
 from moechat.rules.clause import OTHER, USER, Clause, Language
 from moechat.rules.fact import BareFact
+from moechat.when.names import HAN, HAN_CHARACTER, has_han
 
 KEYWORDS = 8
 TAG_CHARS = {"zh": 60, "en": 160}
 SMALL_TALK = {"zh": "日常闲聊", "en": "small talk"}
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _SCENE = re.compile(
     r"晚安|拜拜|再见|回头见|明天见|先这样吧|下次(?:再)?聊|改天(?:再)?聊|(?:我)?(?:要|先|去)(?:去)?睡(?:觉)?(?:了|啦)|"
@@ -86,7 +86,7 @@ def language_of(text: str, language: Language | None = None) -> Language:
 
     ``language`` is returned for a text without letters, "zh" where that is None.
     """
-    chinese, latin = len(_HAN.findall(text)), len(_LETTERS.findall(text))
+    chinese, latin = len(HAN_CHARACTER.findall(text)), len(_LETTERS.findall(text))
     if not chinese and not latin:
         return language or "zh"
     return "zh" if chinese >= latin else "en"
@@ -173,7 +173,7 @@ def _sense_of_taste(clause: Clause) -> int:
 
 
 _PET_NAMES = (
-    re.compile(r"(?:它|她|他)?的?(?:名字)?(?:是|叫)([\u4e00-\u9fffA-Za-z]{1,6}?)[了啊呀哦]*"),
+    re.compile(rf"(?:它|她|他)?的?(?:名字)?(?:是|叫)([{HAN}A-Za-z]{{1,6}}?)[了啊呀哦]*"),
     re.compile(r"(?:(?:its|his|her) name is|(?:he|she|it) is (?:called|named)|called|named) ([A-Z]\w+)"),
 )
 
@@ -199,7 +199,7 @@ def _is_chit_chat(text: str) -> bool:
     if len(text) > CHIT_CHAT_CHARS:
         return False
     rest = _PIECES.sub(" ", text).strip()
-    pieces = rest.split(" ") if _HAN.search(rest) else [rest]
+    pieces = rest.split(" ") if has_han(rest) else [rest]
     return not re.search(r"\w", rest) or all(
         _CHIT_CHAT.fullmatch(piece) or _CHIT_CHAT.fullmatch(re.sub(r"[了啊呀哦呢吧啦嘛哈]+$", "", piece))
         for piece in pieces

@@ -17,6 +17,7 @@ from moechat.model import Event
 from moechat.rules.activation import ARROW, parent_of
 from moechat.rules.clause import Language
 from moechat.rules.topic_table import EN, ZH
+from moechat.when.names import has_han
 
 
 class Named(Protocol):
@@ -30,7 +31,6 @@ class Named(Protocol):
 EVERYDAY: Mapping[Language, str] = {"zh": "日常", "en": "everyday"}
 
 _QUOTED = re.compile(r'"([^"]+)"|(\S+)')
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _LONGEST_CUE = 5
 OF_LEAF, OF_DOMAIN = 2, 1
 IN_ACTION = 2  # A cue in predicate or object counts this many times as much as one elsewhere in the text.
@@ -43,7 +43,7 @@ def path_for(event: Event, tree: Named | None = None) -> str:
 
     A topic of ``tree`` that the event's object, a keyword or a word of its text names is preferred to the table's.
     """
-    language: Language = "zh" if _HAN.search(event.text) else "en"
+    language: Language = "zh" if has_han(event.text) else "en"
     action = f"{event.predicate} {event.object}"
     own = _table_path(_counted(((action, IN_ACTION), (event.text, 1), (" ".join(event.keywords), 1)), language))
     return (_existing(event, tree, own) if tree is not None else "") or own or EVERYDAY[language]
@@ -51,7 +51,7 @@ def path_for(event: Event, tree: Named | None = None) -> str:
 
 def paths_in(text: str) -> list[str]:
     """The paths of the table that a message may be a cue for, the one with the most cues first."""
-    language: Language = "zh" if _HAN.search(text) else "en"
+    language: Language = "zh" if has_han(text) else "en"
     counts = _counted(((text, 1),), language)
     return [_path(domain, leaf) for (domain, leaf), _ in sorted(counts.items(), key=lambda item: -item[1])]
 
@@ -64,7 +64,7 @@ def _existing(event: Event, tree: Named, own: str) -> str:
     """
     about = {name.strip().casefold() for name in (event.object, *event.keywords)}
     single = words.words(f"{event.object} {' '.join(event.keywords)} {event.text[:_LOOKED_AT]}")
-    names = {name for name in [*about, *single] if len(name) > 1 or _HAN.match(name)}
+    names = {name for name in [*about, *single] if len(name) > 1 or has_han(name[:1])}
     candidates = []
     for name in sorted(names):
         if words.is_stop_word(name) or not (paths := tree.named(name)):

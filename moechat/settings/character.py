@@ -18,13 +18,13 @@ from moechat.model import Message
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
 from moechat.store import yaml_file
+from moechat.when.names import has_han
 
 FILE = "character.yaml"
 USER_NAMES = {"zh": "用户", "en": "User"}
 Language = Literal["zh", "en"]
 
 _NAMES = re.compile(r"\{\{\s*(user|char)\s*\}\}", re.IGNORECASE)
-_HAN = re.compile(r"[\u3400-\u9fff]")
 # Device names that Windows takes for itself, whatever the extension.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
@@ -166,7 +166,7 @@ def _flat(value: Any) -> str:
 def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -> Character:
     name = data.get("name", "").strip() or folder.name
     texts = "".join(data.get(key, "") for key in _TEXTS) or name
-    language = cast(Language, data.get("language") or ("zh" if _HAN.search(texts) else "en"))
+    language = cast(Language, data.get("language") or ("zh" if has_han(texts) else "en"))
     user_name = user or data.get("user_name", "").strip() or agent_user or USER_NAMES[language]
     names = {"char": name, "user": user_name}
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from moechat.language import words
 from moechat.model import Exchange, FactDraft
-from moechat.rules import facts_en, facts_zh
 from moechat.rules import reading as rules
 from moechat.rules.clause import UNKNOWN, USER, Clause
+from moechat.when.names import chinese_number, english_number
 
 _NEVER = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
 # A clause in one of these moods bears out a fact that says so itself (用户以前住在杭州, "The user wants to move").
@@ -121,6 +121,6 @@ def _is_relation(clause: Clause, draft: FactDraft) -> bool:
 def _words(text: str) -> frozenset[str]:
     """The content words of a text, and its numbers in digits."""
     bare = _BOILERPLATE.sub(" ", text)
-    numbers = (facts_zh.number(numeral) or facts_en.number(numeral) for numeral in _NUMERAL.findall(bare))
+    numbers = (chinese_number(numeral) or english_number(numeral) for numeral in _NUMERAL.findall(bare))
     tokens = (token for token in words.tokens(bare) if not words.is_stop_word(token))
-    return frozenset(tokens).union(str(number) for number in numbers if number)
+    return frozenset(tokens).union(f"{number:g}" for number in numbers if number)

@@ -22,13 +22,10 @@ from moechat.rules import reading as rules
 from moechat.rules.activation import corrected, topic_path
 from moechat.settings.prompts import Prompts
 from moechat.understanding import answer, evidence
+from moechat.when.names import WEEKDAYS
 
 TRIES = 2
 PROBLEM_CHARS = 300
-_WEEKDAYS = {
-    "zh": tuple(f"星期{day}" for day in "一二三四五六日"),
-    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-}
 _LABELS = {"zh": ("用户", "角色", "（没有）"), "en": ("user", "character", "(none)")}
 _USER = frozenset({"", "user", "用户", "the user", "{{user}}", "我", "me"})
 _CHARACTER = frozenset({"character", "角色", "the character", "{{char}}", "char", "assistant"})
@@ -95,7 +92,7 @@ def shown(exchanges: Sequence[Exchange], language: str) -> str:
 
 
 def _moment(at: datetime, language: str) -> str:
-    return f"{at:%Y-%m-%d %H:%M} {_WEEKDAYS[language][at.weekday()]}"
+    return f"{at:%Y-%m-%d %H:%M} {WEEKDAYS[language][at.weekday()]}"
 
 
 def _marked(whose: str, text: str) -> Iterator[str]:

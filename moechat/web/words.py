@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Literal
 
 from moechat.web.room_words import ROOM_TEXTS
+from moechat.when import names
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
@@ -104,10 +105,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 }
 
 WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
-    "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日"),
-    "en": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    "zh": tuple(f"周{name[-1]}" for name in names.WEEKDAYS["zh"]),
+    "en": tuple(name[:3] for name in names.WEEKDAYS["en"]),
 }
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTHS = tuple(name[:3] for name in names.MONTHS)
 DASH: Mapping[Language, str] = {"zh": " 至 ", "en": " to "}
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from moechat.when import periods as p
 from moechat.when import zh as when_zh
+from moechat.when.names import HAN, has_han
 from moechat.when.periods import Context, Period, Piece, compiled
 
 _KIN = (
@@ -15,8 +16,8 @@ _KIN = (
     r"儿子|女儿|孩子|宝宝|朋友|闺蜜|同学|老师|同事"
 )
 _WHOSE = (
-    rf"我(?:{_KIN})|我们?|你们?|他|她|TA|自己|{_KIN}|[小老阿][\u4e00-\u9fff]|[A-Za-z]{{2,20}}|"
-    rf"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{{2,3}}(?=的)"
+    rf"我(?:{_KIN})|我们?|你们?|他|她|TA|自己|{_KIN}|[小老阿][{HAN}]|[A-Za-z]{{2,20}}|"
+    rf"(?<![{HAN}])[{HAN}]{{2,3}}(?=的)"
 )
 _BOTH = r"(?:我们?|咱们?|你|我[和跟]你|你[和跟]我)?(?:[和跟][你我])?"
 _WHAT = r"(?P<what>[^\s，。！？,.!?；;的]{1,8}?)"
@@ -32,7 +33,7 @@ PATTERNS = (
     ("anniversary", r"(?P<what>我们|咱们|恋爱|结婚|相识|认识)?的?纪念日(?:那天|当天)?"),
     ("first", rf"{_BOTH}(?:头一|第一)次{_WHAT}(?:{_END})"),
     ("last", rf"{_BOTH}(?:上一?|最近一|最后一)次{_WHAT}(?:{_END})"),
-    ("event", r"(?:我们?|咱们?|你|我[和跟]你)?(?P<what>[\u4e00-\u9fff]{2,4})的?(?:那天|那一天|那晚|当天)"),
+    ("event", rf"(?:我们?|咱们?|你|我[和跟]你)?(?P<what>[{HAN}]{{2,4}})的?(?:那天|那一天|那晚|当天)"),
     (
         "birthday",
         r"(?i:(?:on |at |for )?(?P<what>my|your|his|her|our|[a-z]{2,20}['’]s) (?:last )?(?:\d+(?:st|nd|rd|th) )?birthday)"
@@ -79,7 +80,7 @@ def _asked(kind: str, what: str) -> Iterator[str]:
         yield f"{kind}:{_SPEAKERS.get(what.lower(), what)}"
     elif kind == "anniversary":
         yield f"{kind}:{_SPEAKERS.get(what.lower(), what)}"
-    elif "\u4e00" <= what[0] <= "\u9fff":
+    elif has_han(what[0]):
         what = compiled(_PRONOUNS).sub("", what)
         shortest = 2 if kind == "event" else max(len(what), 2)
         for length in range(len(what), shortest - 1, -1):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from moechat.when.names import HAN, has_han
 from moechat.when.periods import compiled
 from moechat.when.span import Span
 
@@ -36,7 +37,7 @@ _QUESTION = (
 )
 # Question words that ask nothing: 什么都没做, 没吃什么, 不知道怎么了, 没什么.
 _INDEFINITE = (
-    r"(?:什么|谁|哪里?儿?|哪都?|怎么|啥|几个?|多少)(?:人|事|话|东西|地方)?[都也]|[没不](?:有|是|怎么|太|想|敢|能|会)?(?:[\u4e00-\u9fff])?(?:什么|几|多少|谁|哪|怎么|啥)|不知道?(?:为什么|怎么|为啥|咋)|"
+    rf"(?:什么|谁|哪里?儿?|哪都?|怎么|啥|几个?|多少)(?:人|事|话|东西|地方)?[都也]|[没不](?:有|是|怎么|太|想|敢|能|会)?(?:[{HAN}])?(?:什么|几|多少|谁|哪|怎么|啥)|不知道?(?:为什么|怎么|为啥|咋)|"
     r"什么的|怎么了?也|莫名|说不出|随便.{0,3}(?:什么|啥)|[买去试看吃喝来写画拍做跑走等聊玩]了(?:好)?几(?!点|号|月)|好几|(?:不|没)怎么"
 )
 # Asked for now, not about then: advice, favours, opinions.
@@ -80,7 +81,6 @@ _BACK = (
     r"\b(?:it|its|they|them|there|then|that|did you|did we|did i|was i|were we)\b"
 )
 _BREAK = r"[，。！？；,!?;\n]+|\.(?=\s|$)"
-_HAN = r"[\u3400-\u9fff]"
 
 
 def _clauses(text: str, spans: Sequence[Span]) -> list[tuple[int, str]]:
@@ -98,7 +98,7 @@ def _clauses(text: str, spans: Sequence[Span]) -> list[tuple[int, str]]:
 
 def _without(text: str, start: int, spans: Sequence[Span]) -> str:
     """A clause with its time expressions taken out; in English ``zz`` keeps their place."""
-    fill = "" if compiled(_HAN).search(text) else "zz"
+    fill = "" if has_han(text) else "zz"
     for span in sorted(spans, key=lambda span: -span.at[0]):
         left, right = span.at[0] - start, span.at[1] - start
         if 0 <= left < len(text):
@@ -112,7 +112,7 @@ def _is_bare(rest: str) -> bool:
 
 
 def _interrogative(clause: str) -> bool:
-    if not compiled(_HAN).search(clause):
+    if not has_han(clause):
         return bool(compiled(_EN_QUESTION).search(clause)) and not compiled(_EN_NOW).search(clause)
     if not compiled(_QUESTION).search(compiled(_INDEFINITE).sub("", clause)):
         return False
@@ -125,7 +125,7 @@ def _refers(question: str, remark: str) -> bool:
     """Is a question about the remark before it: by a pronoun, or by a word of two characters or four letters that both have?"""
     if compiled(_BACK).search(question):
         return True
-    words = {remark[i : i + 2] for i in range(len(remark) - 1) if compiled(r"[\u3400-\u9fff]{2}").match(remark, i)}
+    words = {remark[i : i + 2] for i in range(len(remark) - 1) if compiled(rf"[{HAN}]{{2}}").match(remark, i)}
     words |= set(compiled(r"[a-z]{4,}").findall(remark.lower()))
     return any(
         word in question.lower()

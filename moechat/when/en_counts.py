@@ -6,14 +6,14 @@ import re
 
 from moechat.when import distances as d
 from moechat.when import periods as p
-from moechat.when.en_times import NUMBERS, ORDINALS, THIRDS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS, YEAR_THIRDS
+from moechat.when.en_times import ORDINALS, THIRDS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS, YEAR_THIRDS
+from moechat.when.names import english_number
 from moechat.when.periods import Context, Match, Period, Piece, compiled
 
 
 def number(text: str) -> float:
-    """Value of an English number (two, a, 2.5)."""
-    text = text.strip().lower().removeprefix("a ") if text.strip().lower() != "a" else "a"
-    return float(text) if text[0].isdigit() else float(NUMBERS.get(text, 0))
+    """The value of a number (two, thirty-one, a, 2.5); what is none is 0."""
+    return 1.0 if text.strip().lower() in ("a", "an") else english_number(text) or 0.0
 
 
 def ordinal(text: str) -> int:

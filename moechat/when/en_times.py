@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from moechat.when import names
+
 # Letters that a pattern takes for others, whatever their case, are read as these, and a curly apostrophe as a straight one.
 PLAIN = str.maketrans("ſKıİ’", "skii'")
 
@@ -12,26 +16,13 @@ def _table(lines: str) -> dict[str, str]:
     return {word.strip(): meaning.strip() for meaning, words in pairs for word in words.split("|")}
 
 
-MONTHS = {
-    name: i % 12 + 1
-    for i, name in enumerate(
-        "january february march april may june july august september october november december "
-        "jan feb mar apr may jun jul aug sep oct nov dec".split()
-    )
-} | {"sept": 9}
-WEEKDAYS = {
-    name: i % 7
-    for i, name in enumerate(
-        "monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun".split()
-    )
-} | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
-NUMBERS = {
-    name: i
-    for i, name in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split()
-    )
-} | {"a": 1, "an": 1, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100}
+def _short_too(names: Sequence[str], first: int) -> dict[str, int]:
+    """Names and their first three letters by number, in small letters."""
+    return {short: i for i, name in enumerate(names, first) for short in (name.lower(), name[:3].lower())}
+
+
+MONTHS = _short_too(names.MONTHS, 1) | {"sept": 9}
+WEEKDAYS = _short_too(names.WEEKDAYS["en"], 0) | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
 ORDINALS = {
     name: i + 1
     for i, name in enumerate(
@@ -142,9 +133,10 @@ NOT_TIMES = "|".join((
     r"(?:saturday night live|black friday sale|sunday school|monday blues)",
 ))
 
+_ONES = "|".join(names.ONES[1:10])
 _N = (
-    r"(?:\d{1,4}(?:\.\d)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|"
-    r"fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|a hundred)"
+    rf"(?:\d{{1,4}}(?:\.\d)?|a hundred|(?:{'|'.join(names.ONES[10:])}|(?:{'|'.join(names.TENS)})(?:[- ](?:{_ONES}))?|"
+    rf"{_ONES}|an?)\b)"
 )
 _UNIT = (
     r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|weekends?|months?|years?|"

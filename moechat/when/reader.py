@@ -24,6 +24,7 @@ from moechat.when import en as when_en
 from moechat.when import zh as when_zh
 from moechat.when.distances import WIDTHS
 from moechat.when.expression import spans
+from moechat.when.names import has_han
 from moechat.when.periods import SECOND, Anchors, Context, Period, Piece
 from moechat.when.span import Span
 
@@ -32,7 +33,6 @@ Use = Literal["recall", "writing"]
 # What lies further on in a pasted text is not looked at.
 LONGEST = 10_000
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]{2}|\d{4}-\d|\d/\d")
 
 
@@ -91,11 +91,11 @@ def _resolve(
     own_en: list[Piece] = []
     for piece in known.pieces(text, ctx):
         start, end = piece.at
-        chinese = bool(_HAN.search(text, start, end))
+        chinese = has_han(text[start:end])
         (own_zh if chinese else own_en).append(piece)
         # Covered, so that nothing in it is read twice; 日 is what 前一天 and 那天 lean on.
         rest = rest[:start] + "\0" * (end - start - 1) + ("日" if chinese else "\0") + rest[end:]
-    if _HAN.search(text):
+    if has_han(text):
         found = _read(text, rest, own_zh, when_zh, ctx)
     if own_en or _LATIN.search(rest):
         english = _read(text, rest, own_en, when_en, ctx)

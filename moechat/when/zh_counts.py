@@ -6,33 +6,17 @@ import re
 
 from moechat.when import distances as d
 from moechat.when import periods as p
+from moechat.when.names import chinese_number
 from moechat.when.periods import Context, Match, Period, Piece
 from moechat.when.tense import forward_zh
 from moechat.when.zh_times import SHIFT_NAMES, UNITS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS
-
-_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2, "正": 1, "元": 1}
-
-
-_TENS = {"十": 10, "百": 100, "千": 1000}
-
 
 _SCALE = {"quarter": ("minute", 15), "season": ("month", 3), "century": ("year", 100)}
 
 
 def number(text: str) -> float:
-    """Value of Arabic or Chinese digits (二十一, 两百, 二〇二三); no digits are 0."""
-    if text.replace(".", "", 1).isdigit() and text.isascii():
-        return float(text)
-    if len(text) > 1 and not any(c in _TENS for c in text):
-        return float("".join(str(_DIGITS.get(c, 0)) for c in text))
-    total, current = 0, 0
-    for c in text.replace("廿", "二十"):
-        if c in _TENS:
-            total += (current or 1) * _TENS[c]
-            current = 0
-        else:
-            current = _DIGITS.get(c, 0)
-    return float(total + current)
+    """The value of a numeral, 元 of 元月 among them; what is none is 0."""
+    return chinese_number(text.replace("元", "一")) or 0.0
 
 
 def ups(text: str, *, base: int = 0) -> int:

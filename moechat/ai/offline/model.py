@@ -19,6 +19,7 @@ from moechat.ai.offline.retelling import ENDS, fact_to_user, retold, said_by_use
 from moechat.errors import ModelError
 from moechat.model import Hit, Layer, Message
 from moechat.when import Span
+from moechat.when.names import has_han
 
 if TYPE_CHECKING:
     from moechat.rules.clause import Clause
@@ -27,7 +28,6 @@ ENOUGH = 2.0  # the least that a memory must share with a question to be its ans
 LISTED = 3  # memories in an enumeration
 REMARK_WORDS = 6  # a longer greeting is more than a greeting
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _NEGATIVE = re.compile(r"不|没|讨厌|受不了|\bnot\b|n't\b|no longer|\bhates?\b|dislikes?|never")
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
 _EARNEST = ("said", "past", "plan", "wish", "uncertain")
@@ -76,7 +76,7 @@ class _Talk:
     def __init__(self, request: ChatRequest) -> None:
         self.request, self.text = request, request.text.strip()
         character = request.character
-        self.language = character.language if character else "zh" if _HAN.search(self.text) else "en"
+        self.language = character.language if character else "zh" if has_han(self.text) else "en"
         self.name = character.name if character else "MoeChat"
         self.user_name = character.user_name if character else ""
         self.ears: Ears = EARS[self.language]
@@ -287,13 +287,13 @@ class _Talk:
         ears, text = self.ears, memory.text
         there = set(tokens(text))
         weights = {
-            w: weight for w, weight in self._content(asked).items() if w in there or (_HAN.match(w) and w in text)
+            w: weight for w, weight in self._content(asked).items() if w in there or (has_han(w[0]) and w in text)
         }
         weights |= {s.pattern: 3.0 for s in ears.subjects if s.search(asked) and s.search(text)}
         score = sum(weights.values())
         for this, other in ((ears.likes, ears.dislikes), (ears.dislikes, ears.likes)):
             if this.search(asked) and not other.search(asked):
-                named = any(len(word) > 2 or (len(word) > 1 and _HAN.match(word)) for word in weights)
+                named = any(len(word) > 2 or (len(word) > 1 and has_han(word[0])) for word in weights)
                 yes_or_no = named and memory.layer == "core"  # 我喜欢香菜吗: whichever is known of it
                 score += 3.0 if this.search(text) else 0.0 if yes_or_no else -6.0 if other.search(text) else -4.0
         if score and memory.dated == 2:
@@ -366,7 +366,7 @@ def _read(text: str) -> list[Clause]:
     """The clauses of a message of the user's, read in the language that it is written in."""
     from moechat.rules import clauses_en, clauses_zh
 
-    return clauses_zh.read(text) if _HAN.search(text) else clauses_en.read(text)
+    return clauses_zh.read(text) if has_han(text) else clauses_en.read(text)
 
 
 def _own_times(text: str, told: datetime) -> list[Span]:
