@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 import json_repair
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+from moechat.ai.reply_stream import without_thoughts
+
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
 
@@ -146,7 +147,16 @@ def read(text: str) -> Answer:
 
     Raises ValueError; its text tells the model what is wrong.
     """
-    bare = _THOUGHT.sub("", text)
+    try:
+        return Answer.model_validate(json_object(text))
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:5]]
+        raise ValueError("; ".join(lines)) from error
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object in a model's text, repaired where it can be. Raises ValueError."""
+    bare = without_thoughts(text)
     start, end = bare.find("{"), bare.rfind("}")
     if start < 0:
         raise ValueError("no JSON object was found in the answer")
@@ -156,11 +166,7 @@ def read(text: str) -> Answer:
         value = value[0]
     if not isinstance(value, dict):
         raise ValueError("the answer is not one JSON object")
-    try:
-        return Answer.model_validate(value)
-    except ValidationError as error:
-        lines = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:5]]
-        raise ValueError("; ".join(lines)) from error
+    return value
 
 
 def _strict(node: Any, definitions: dict[str, Any]) -> Any:

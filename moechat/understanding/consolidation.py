@@ -19,8 +19,6 @@ from dataclasses import replace
 from threading import Event
 from typing import Any, Literal
 
-import json_repair
-
 from moechat.ai.chat_model import ChatModel
 from moechat.errors import DataError, ModelError
 from moechat.language import words
@@ -32,6 +30,7 @@ from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.log import Entry
 from moechat.store.state import restated
+from moechat.understanding.answer import json_object
 
 log = logging.getLogger(__name__)
 MOST = 8  # A sum has at most this many parts.
@@ -46,7 +45,6 @@ _NEGATION = re.compile(
     r"不|没|未|别|无法|讨厌|(?:\b(?:not|no|never|neither|without|hates?|dislikes?)\b|n't)", re.IGNORECASE
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -145,9 +143,10 @@ def by_model(
 
 
 def _read(answer: str) -> dict[int, str]:
-    bare = _THOUGHT.sub("", answer)
-    value = json_repair.loads(bare[bare.find("{") :]) if "{" in bare else None
-    facts = value.get("facts") if isinstance(value, dict) else None
+    try:
+        facts = json_object(answer).get("facts")
+    except ValueError:
+        facts = None
     if not isinstance(facts, list):
         raise ModelError("nonsense", "the facts were not summed up in the form that was asked for")
     return {
