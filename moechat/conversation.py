@@ -11,6 +11,8 @@ from datetime import datetime
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.failure import Failure
+from moechat.ai.offline.lines import NOTICES
+from moechat.ai.offline.model import OfflineModel
 from moechat.errors import MoeChatError, NotFound
 from moechat.memory.context import Context
 from moechat.model import Exchange, Recollection, Status
@@ -91,6 +93,7 @@ class Conversation:
 
     def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
         pieces: list[str] = []
+        notice = ""
         status: Status = "stopped"
         error = ""
         recollection = Recollection()
@@ -107,6 +110,7 @@ class Conversation:
                 pieces.append(piece)
                 yield Delta(piece)
             status = "stopped" if self._stopping.is_set() else "done"
+            notice = self._notice(context)
         except MoeChatError as failure:
             status, error = "failed", self._in_words(failure)
         finally:
@@ -114,9 +118,11 @@ class Conversation:
             spans = [told(span) for span in recollection.spans]
             reply = clean("".join(pieces))
             hits = _grounds(recollection)
-            self._store.finish(id_, reply, status, error=error, hits=hits, spans=spans)  # 6. stored; it settles later
+            self._store.finish(  # 6. stored; it settles later
+                id_, reply, status, error=error, hits=hits, spans=spans, notice=notice
+            )
             self._behind()  # 7. embedding, the roll and the rest, in the background
-        yield Ended(self._store.get(id_), error)
+        yield Ended(self._store.get(id_), error, notice)
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
         """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
@@ -136,6 +142,15 @@ class Conversation:
                 yield piece
         finally:
             _close(stream)
+
+    def _notice(self, context: Sequence[Exchange]) -> str:
+        """That no language model is connected, once in what the model sees of the talk; "" where one is."""
+        if not isinstance(self._model(), OfflineModel):
+            return ""
+        nodes = (self._store.tree.nodes.get(exchange.id) for exchange in self._context.kept(context))
+        if any(node.variant.notice for node in nodes if node and node.variant):
+            return ""
+        return NOTICES[self._file.character.language]
 
     def _in_words(self, failure: MoeChatError) -> str:
         language = self._file.character.language

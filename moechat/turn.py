@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from moechat.model import Exchange, Hit, Recollection
-from moechat.store.formats import without_notice
 from moechat.store.tree import Node
 from moechat.when import Span
 
@@ -31,10 +30,12 @@ class Delta:
 
 @dataclass(frozen=True)
 class Ended:
-    """The reply is stored, durably. ``error`` says in words what went wrong, "" where nothing did."""
+    """The reply is stored, durably. ``error`` says in words what went wrong, "" where nothing did. ``notice`` is to be shown
+    beside the reply and is no part of it."""
 
     exchange: Exchange
     error: str = ""
+    notice: str = ""
 
 
 TurnEvent = Recalled | Delta | Ended
@@ -50,6 +51,7 @@ class Shown:
     error: str = ""
     variants: int = 1
     chosen: int = 0
+    notice: str = ""
 
 
 def shown(exchange: Exchange, node: Node | None) -> Shown:
@@ -61,7 +63,7 @@ def shown(exchange: Exchange, node: Node | None) -> Shown:
         Span(phrase, datetime.fromisoformat(start), datetime.fromisoformat(end), unit)
         for phrase, start, end, unit in variant.spans
     ]
-    return Shown(exchange, variant.hits, spans, variant.error, len(node.variants), node.chosen)
+    return Shown(exchange, variant.hits, spans, variant.error, len(node.variants), node.chosen, variant.notice)
 
 
 def told(span: Span) -> list[str]:
@@ -82,6 +84,5 @@ def ground(hit: Hit) -> dict[str, object]:
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
     """An exchange as a block shows it."""
     mark = ": " if f"{user_name}{character_name}".isascii() else "："
-    char = without_notice(exchange.char)
     lines = [f"{user_name}{mark}{exchange.user}"] if exchange.user else []
-    return "\n".join([*lines, f"{character_name}{mark}{char}"] if char else lines)
+    return "\n".join([*lines, f"{character_name}{mark}{exchange.char}"] if exchange.char else lines)

@@ -27,7 +27,7 @@ def say(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_turn_as_json(recollection, ended))
         else:
-            print()
+            print(f"\n\n{ended.notice}" if ended.notice else "")
         warn(agent.problems())
     if ended.error:
         warn([ended.error])
@@ -98,7 +98,7 @@ def _turn_as_json(recollection: Recollection, ended: Ended) -> dict[str, object]
         "recalled": [_hit_as_json(hit) for hit in recollection.hits],
         "timing_ms": dict(recollection.timing_ms),
     }
-    return row | ({"error": ended.error} if ended.error else {})
+    return row | {key: text for key, text in (("error", ended.error), ("notice", ended.notice)) if text}
 
 
 def _hit_as_json(hit: Hit) -> dict[str, object]:

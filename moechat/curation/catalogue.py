@@ -17,7 +17,6 @@ from moechat.errors import NotFound
 from moechat.memory.core import visible
 from moechat.model import LONG_AGO, Episode, Exchange, Fact
 from moechat.store.files import FileStore
-from moechat.store.formats import without_notice
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -151,9 +150,7 @@ class Catalogue:
                 found.append(self._memory(id_, one.kind, one.at, one.event.text, one.by))
             elif id_ in exchanges:
                 said = exchanges[id_]
-                found.append(
-                    replace(self._memory(id_, "exchange", said.at, said.user), reply=without_notice(said.char))
-                )
+                found.append(replace(self._memory(id_, "exchange", said.at, said.user), reply=said.char))
         return found
 
     def _memory(

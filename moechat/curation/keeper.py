@@ -31,7 +31,7 @@ from moechat.rules import reading as rules
 from moechat.rules.activation import ARROW
 from moechat.store import erasure
 from moechat.store.files import FileStore
-from moechat.store.formats import derived_id, without_notice
+from moechat.store.formats import derived_id
 from moechat.store.records import storable
 
 LOCK_TIMEOUT_S = 60
@@ -212,7 +212,7 @@ class Keeper(Catalogue):
         def work() -> None:
             lost = self._gone(ids)
             told.extend(self.memories(lost.ids))
-            words.extend({*lost.texts, *map(without_notice, lost.texts), *_topic_names(lost.episodes)})
+            words.extend({*lost.texts, *_topic_names(lost.episodes)})
             saved = self._saved()
             erasure.check(self._store, lost)
             with self._layers.diary.index.erasing() if lost.exchanges else nullcontext():

@@ -86,9 +86,7 @@ def _log_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[s
 
 
 def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list[str]:
-    cached = {
-        row.exchange.id: row.exchange for name in store.days.names() for row in store.cache.of_file(name).values()
-    }
+    cached = {row.exchange.id: row.sha for name in store.days.names() for row in store.cache.of_file(name).values()}
     problems = [
         f"exchange {id_} is not in the cache; `moechat rebuild` mends it" for id_ in on_disk.keys() - cached.keys()
     ]
@@ -98,7 +96,7 @@ def _cache_against_files(store: FileStore, on_disk: dict[str, Exchange]) -> list
     problems += [
         f"exchange {id_} differs from the cache; `moechat rebuild` mends it"
         for id_ in cached.keys() & on_disk.keys()
-        if (cached[id_].user, cached[id_].char) != (on_disk[id_].user, on_disk[id_].char)
+        if cached[id_] != formats.text_hash(on_disk[id_].user, on_disk[id_].char)
     ]
     return problems
 

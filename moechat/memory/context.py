@@ -13,7 +13,6 @@ from moechat.model import Exchange, Message
 from moechat.settings.config import Config
 from moechat.store import records, yaml_file
 from moechat.store.files import FileStore
-from moechat.store.formats import without_notice
 
 HISTORY = "history.yaml"
 
@@ -31,7 +30,7 @@ def messages(exchanges: Sequence[Exchange]) -> list[Message]:
     for exchange in exchanges:
         said.append(Message("user", exchange.user))
         if exchange.char:
-            said.append(Message("assistant", without_notice(exchange.char)))
+            said.append(Message("assistant", exchange.char))
     return said
 
 

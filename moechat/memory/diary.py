@@ -17,7 +17,6 @@ from moechat.memory.diary_vectors import DiaryVectors
 from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.store.files import FileStore
-from moechat.store.formats import without_notice
 from moechat.turn import exchange_text
 from moechat.when import Span
 
@@ -220,7 +219,7 @@ def asked_spans(cue: Cue) -> list[Span]:
 
 
 def _hit(exchange: Exchange, side: int, score: float, features: dict[str, float], shared: Sequence[str]) -> Hit:
-    text = (exchange.user, without_notice(exchange.char))[side]
+    text = (exchange.user, exchange.char)[side]
     return Hit(
         "diary", "events", exchange.id, text, score, exchange.at, (exchange.id,), features, tuple(shared),
         side=SIDES[side],  # type: ignore[arg-type]

@@ -27,7 +27,6 @@ from moechat.index.time import SpanIndex, TimeIndex
 from moechat.model import Episode
 from moechat.store.exchange_rows import Side
 from moechat.store.files import FileStore
-from moechat.store.formats import without_notice
 from moechat.store.records import Signature
 from moechat.when import Span
 
@@ -181,7 +180,7 @@ class DiaryIndex:
             self.words.add([doc for side in batch for doc in self._docs(side)])
 
     def _docs(self, side: Side) -> list[Doc]:
-        texts = (side.user, without_notice(side.char))
+        texts = (side.user, side.char)
         at = local(datetime.fromtimestamp(side.t, UTC), self._store.zone)
         return [
             Doc(2 * side.row + i, side.t, self._speakers[i], text, _named_time(text, at))

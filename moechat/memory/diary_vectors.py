@@ -16,7 +16,6 @@ from moechat.index.vector_keys import text_key
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched
 from moechat.store.exchange_rows import Side
 from moechat.store.files import FileStore
-from moechat.store.formats import without_notice
 
 BATCH = 32  # So many exchanges are embedded at once.
 
@@ -79,7 +78,7 @@ class DiaryVectors:
 
         False where its rows are no longer ours.
         """
-        texts = [text for side in batch for text in (side.user, without_notice(side.char))]
+        texts = [text for side in batch for text in (side.user, side.char)]
         positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
         keys = [text_key(text) for text in texts]
         vectors = np.zeros((len(texts), tables[0].dim), dtype=np.float32)

@@ -178,9 +178,9 @@ def _same(row: ExchangeRow, fresh: tuple[Exchange, str, str]) -> bool:
     return row.sha == sha and row.exchange.at == exchange.at and (not tag or row.tag == tag)
 
 
-def edit_entry(exchange: Exchange) -> Entry:
+def edit_entry(exchange: Exchange, notice: str = "") -> Entry:
     """The log entry of corrected words."""
-    return {
+    entry: dict[str, str] = {
         "op": "edit",
         "id": exchange.id,
         "at": exchange.at.isoformat(),
@@ -188,3 +188,4 @@ def edit_entry(exchange: Exchange) -> Entry:
         "char": exchange.char,
         "status": "done" if exchange.status == "streaming" else exchange.status,
     }
+    return entry | ({"notice": notice} if notice else {})

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from moechat.model import Exchange
+from moechat.store import notice
 from moechat.store.database import Database
 
 _COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha"
@@ -102,13 +103,13 @@ class ExchangeRows(Database):
             "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND gen > ? AND row > ? ORDER BY row LIMIT 2000",
             (after, last),
         ):
-            yield from (Side(*values) for values in batch)
+            yield from (_side(*values) for values in batch)
             last = batch[-1][0]
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
         sql = "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row IN"
-        return [Side(*values) for values in sorted(self.among(sql, rows))]
+        return [_side(*values) for values in sorted(self.among(sql, rows))]
 
     # ---- by words
 
@@ -127,4 +128,9 @@ class ExchangeRows(Database):
 
 def _row(values: tuple[Any, ...]) -> ExchangeRow:
     row, id_, at, user, char, status, tag, file, sha = values
-    return ExchangeRow(row, Exchange(id_, datetime.fromisoformat(at), user, char, status), tag, file, sha)
+    reply, _ = notice.split(char)
+    return ExchangeRow(row, Exchange(id_, datetime.fromisoformat(at), user, reply, status), tag, file, sha)
+
+
+def _side(row: int, t: float, user: str, char: str) -> Side:
+    return Side(row, t, user, notice.split(char)[0])

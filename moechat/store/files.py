@@ -179,16 +179,17 @@ class FileStore:
         error: str = "",
         hits: Sequence[Mapping[str, object]] = (),
         spans: Sequence[Sequence[str]] = (),
+        notice: str = "",
     ) -> None:
-        """A reply ended; it is durable when this returns."""
+        """A reply ended; it is durable when this returns. ``notice`` is what was shown beside it."""
         with self.writing():
-            told = {"error": error, "hits": list(hits), "spans": list(spans)}
+            told = {"error": error, "hits": list(hits), "spans": list(spans), "notice": notice}
             entry = {"op": "variant", "id": id_, "char": char, "status": status, **{k: v for k, v in told.items() if v}}
             node = self.tree.node(id_)
             if node.settled and node.filed:
                 if char:  # a reply that never came takes no other's place
                     old = self.get(id_)
-                    self.record([edit_entry(Exchange(id_, old.at, old.user, char, status))])
+                    self.record([edit_entry(Exchange(id_, old.at, old.user, char, status), notice)])
                     self.derived.drop([id_])
                     self.file_settled()
             else:

@@ -15,16 +15,6 @@ from moechat.store.records import Block, Record, entry
 
 NOTES = ".notes.yaml"
 CORE = "core_mem.yml"
-OLD_NOTES = (
-    (
-        "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接模型」里填写，"
-        "或在 config.yaml 写 chat.base_url 和 chat.model，密钥放在环境变量 MOECHAT_API_KEY。）"
-    ),
-    (
-        "(No language model is connected: I can only answer from memory. To connect one, use “Connect a model” "
-        "on the page, or set chat.base_url and chat.model in config.yaml, with the key in MOECHAT_API_KEY.)"
-    ),
-)
 PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
     r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
@@ -246,12 +236,3 @@ def _fraction(value: object, usual: float = 0.5) -> float:
 
 def _count(value: object) -> int:
     return int(str(value)) if str(value).isdecimal() else 0
-
-
-def without_notice(text: str) -> str:
-    """A reply without the note that no model is connected: that is no word of the character's, and nothing to remember."""
-    if "MOECHAT_API_KEY" not in text:
-        return text
-    for note in OLD_NOTES:
-        text = text.replace(note, "")
-    return text.rstrip()

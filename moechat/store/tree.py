@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from moechat.model import Exchange, Status
+from moechat.store import notice
 from moechat.store.log import Entry
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ class Variant:
     error: str = ""
     hits: list[dict[str, object]] = field(default_factory=list)
     spans: list[list[str]] = field(default_factory=list)
+    notice: str = ""
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ class Tree:
         node.filed = node.understood = ""
         node.folded = False
         node.at, node.user = entry["at"], entry["user"]
-        node.variants, node.chosen = [Variant(entry["char"], entry.get("status", "done"))], 0
+        node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
 
     def _retract(self, entry: Entry) -> None:
         self.retracted.add(entry["id"])
@@ -236,9 +238,9 @@ class Tree:
 
 
 def _variant(entry: Entry) -> Variant:
-    return Variant(
-        entry["char"], entry["status"], entry.get("error", ""), entry.get("hits", []), entry.get("spans", [])
-    )
+    char, note = notice.split(entry["char"])
+    error, hits, spans = entry.get("error", ""), entry.get("hits", []), entry.get("spans", [])
+    return Variant(char, entry["status"], error, hits, spans, entry.get("notice", note))
 
 
 def _written(node: Node) -> Iterator[Entry]:

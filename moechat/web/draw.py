@@ -103,6 +103,8 @@ def exchange(shown: Shown, face: Face, spans: Sequence[Span] = ()) -> str:
     """One exchange: the message, the reply, what went wrong and what the reply rests on."""
     one, words = shown.exchange, face.words
     below = [_status(shown, words)]
+    if shown.notice:
+        below.append(f'<span class="note">{escape(shown.notice)}</span>')
     if shown.variants > 1:
         below.append(f'<span class="note variant">{escape(words("variant", n=shown.chosen + 1))}</span>')
     below.append(memories(shown.grounds, words, spans))

@@ -13,6 +13,7 @@ import yaml
 
 from moechat.agent import Agent
 from moechat.ai.chat_model import OpenAIChatModel
+from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.errors import ModelError, MoeChatError, NotFound
@@ -571,6 +572,47 @@ def test_the_offline_model_says_what_memory_holds(home: Home) -> None:
         home.clock.advance(days=31)
         assert "火锅" in say(agent, "5月19日我们吃了什么").exchange.char
         assert "香菜" in say(agent, "我讨厌吃什么").exchange.char
+
+
+def test_how_to_connect_a_model_is_shown_once_in_a_conversation_and_is_no_part_of_what_is_said(home: Home) -> None:
+    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+        agent = house.agent()
+        first, second = say(agent, "我住在杭州"), say(agent, "我喜欢下雨")
+        assert (first.notice, second.notice) == (NOTICES["zh"], "")
+        assert "chat.base_url" in first.notice
+        agent.finish()
+    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+        agent = house.agent()
+        assert [one.notice for one in agent.recent(2)] == [NOTICES["zh"], ""]
+        assert say(agent, "我养了一只鹦鹉").notice == ""
+        agent.finish()
+        home.clock.advance(days=1)
+        assert say(agent, "你好").notice == NOTICES["zh"]
+        agent.finish()
+    assert "MOECHAT_API_KEY" not in "".join(path.read_text("utf-8") for path in day_files(home.folder))
+    assert "MOECHAT_API_KEY" not in (home.folder / "history.yaml").read_text("utf-8")
+
+
+def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_and_read_as_no_part_of_it(
+    home: Home,
+) -> None:
+    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+        store = house.agent().store
+        store.finish(store.begin("我住在杭州", home.clock.now()), f"好，记下了。\n\n{NOTICES['zh']}", "done")
+        agent = house.agent()
+        assert say(agent, "我喜欢下雨").notice == "", "it was said in this conversation"
+        agent.finish()
+        (first, _) = agent.recent(2)
+        assert (first.exchange.char, first.notice) == ("好，记下了。", NOTICES["zh"])
+    day = day_files(home.folder)[0]
+    old = day.read_text("utf-8").replace("好，记下了。", f"好，记下了。{NOTICES['zh']}")
+    day.write_text(old, "utf-8")
+    with home.open() as house:
+        agent = house.agent()
+        (exchange, _) = agent.store.exchanges(list(agent.store.tree.parents)).values()
+        assert exchange.char == "好，记下了。"
+        assert agent.verify()["problems"] == []
+    assert NOTICES["zh"] in day.read_text("utf-8"), "the file stays as it is"
 
 
 def test_a_model_understands_and_supersedes_what_the_rules_found(home: Home) -> None:

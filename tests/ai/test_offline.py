@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.ai.chat_model import ChatRequest
-from moechat.ai.offline.lines import LINES, NOTICES
+from moechat.ai.offline.lines import LINES
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.errors import ModelError
@@ -25,8 +25,8 @@ QINGHE = Character(Path("青禾"), "青禾", "用户", "zh")
 WREN = Character(Path("Wren"), "Wren", "User", "en")
 SAID_ZH = "我住在杭州，昨天和室友吃了火锅，我讨厌香菜"
 SAID_EN = "I live in Hangzhou, I had hotpot with my roommate, and I hate coriander."
-TALK_ZH = [Exchange("e1", TOLD, SAID_ZH, "记住了。" + NOTICES["zh"])]
-TALK_EN = [Exchange("e1", TOLD, SAID_EN, "Noted. " + NOTICES["en"])]
+TALK_ZH = [Exchange("e1", TOLD, SAID_ZH, "记住了。")]
+TALK_EN = [Exchange("e1", TOLD, SAID_EN, "Noted. ")]
 
 
 def day(phrase: str, month: int, number: int) -> Span:
@@ -40,9 +40,7 @@ def diary(exchange: Exchange, character: Character, recipe: str = "by_time") -> 
 
 
 def reply(text: str, now: datetime = SOON, character: Character = QINGHE, **request) -> str:
-    """The reply without the note about the missing model."""
-    whole = "".join(OfflineModel().stream(ChatRequest([], character, text, now, **request)))
-    return whole.removesuffix(NOTICES[character.language]).strip()
+    return "".join(OfflineModel().stream(ChatRequest([], character, text, now, **request)))
 
 
 # answers from the talk still in the context
@@ -277,25 +275,6 @@ def test_the_character_knows_its_name_and_the_time():
 def test_a_user_with_a_name_is_called_by_it():
     named = replace(QINGHE, user_name="小林")
     assert any("小林" in reply(text, character=named) for text in ("你好", "嗨", "早安", "哈喽"))
-
-
-# the note
-
-
-def test_how_to_connect_a_model_is_said_once_in_a_conversation():
-    def whole(context):
-        return "".join(OfflineModel().stream(ChatRequest([], QINGHE, "你好", SOON, context=context)))
-
-    assert whole([]).count(NOTICES["zh"]) == 1
-    assert "chat.base_url" in whole([])
-    assert "MOECHAT_API_KEY" in whole([])
-    assert NOTICES["zh"] not in whole(TALK_ZH)
-    assert NOTICES["zh"] in whole([Exchange("e1", TOLD, "你好", "你好。")])
-
-
-def test_the_note_can_be_worded_by_the_prompts():
-    model = OfflineModel({"zh": "还没接上模型。"})
-    assert "".join(model.stream(ChatRequest([], QINGHE, "你好", SOON))).endswith("还没接上模型。")
 
 
 def test_it_understands_nothing_and_says_so():

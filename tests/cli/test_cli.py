@@ -60,7 +60,7 @@ def texts(found: dict[str, Any]) -> str:
 
 def test_say_answers_stores_and_understands_before_it_returns(moechat: Shell) -> None:
     told = moechat.json("say", "我住在杭州，昨天和室友吃了火锅，我讨厌香菜")
-    assert set(told) == {"reply", "exchange_id", "recalled", "timing_ms"}
+    assert set(told) == {"reply", "exchange_id", "recalled", "timing_ms", "notice"}
     assert told["reply"]
     assert told["exchange_id"] == "20250520-150000"
     assert told["recalled"] == []

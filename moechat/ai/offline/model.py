@@ -7,14 +7,14 @@ shares most with a question, and says it back; its lines are in ``offline_lines`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from moechat.ai.chat_model import ChatRequest
-from moechat.ai.offline.lines import EARS, LINES, NOTICES, Ears
+from moechat.ai.offline.lines import EARS, LINES, Ears
 from moechat.ai.offline.retelling import ENDS, fact_to_user, retold, said_by_user, second_person
 from moechat.errors import ModelError
 from moechat.model import Hit, Layer, Message
@@ -48,22 +48,14 @@ class Memory:
 
 
 class OfflineModel:
-    """A chat model without a language model. ``notices`` say once per conversation, by language, how to connect one."""
+    """A chat model without a language model. ``NOTICES`` say, by language, how to connect one."""
 
     name = "offline"
     understands = False
 
-    def __init__(self, notices: Mapping[str, str] | None = None) -> None:
-        self._notices = {**NOTICES, **(notices or {})}
-
     def stream(self, request: ChatRequest) -> Iterator[str]:
         """The reply in small pieces; never raises."""
-        talk = _Talk(request)
-        reply = talk.reply()
-        notice = self._notices[talk.language].strip()
-        if notice and not any(notice in exchange.char for exchange in request.context):
-            reply = f"{reply}\n\n{notice}"
-        yield from _PIECES.findall(reply)
+        yield from _PIECES.findall(_Talk(request).reply())
 
     def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
         """Always raises ModelError: it understands nothing."""
