@@ -262,8 +262,9 @@ class TopicIndex:
                 mark = (int(order[row]), 1)
                 born[path] = min(born.get(path, mark), mark)
         for path in sorted(self.topics, key=lambda path: -path.count(ARROW)):
+            first = born.setdefault(path, (self.order + 1, 0))  # a topic that nothing has named yet stands last
             if above := parent_of(path):
-                born[above] = min(born.get(above, born[path]), born[path])
+                born[above] = min(born.get(above, first), first)
         return list(_walk(self.topics.roots, born))
 
     def seen(self, path: str, visible: Visible) -> tuple[int, float | None]:

@@ -73,6 +73,8 @@ def test_every_name_of_the_contract_is_there() -> None:
     assert set(listed.split()) <= set(topics.__all__)
     for method in ("record_memory", "get_topic_tree", "query_by_topic_path", "query_by_date"):
         assert callable(getattr(MemoryRuntime, method))
+    for method in ("record_binding", "ensure_topic_paths"):
+        assert callable(getattr(TopicMemoryIndex, method))
 
 
 # ---- goldens through the seed's own names
@@ -144,6 +146,20 @@ def test_bindings_are_found_moved_and_removed() -> None:
     assert index.topic_tree() == []
 
 
+def test_paths_are_ensured_without_a_slice_and_stay() -> None:
+    index, ref = TopicMemoryIndex(), SliceRef("u", "s")
+    index.ensure_topic_paths(["a -> b", "a->b", " ", "c"])
+    index.ensure_topic_paths(["c"])
+    assert index.topic_tree() == ["a [root]", "a->b {slices: 0}", "c [root]"]
+    index.record_binding("c", TopicBinding(ref, NOW))
+    assert index.topic_tree() == ["c [root] {slices: 1}", "a [root]", "a->b {slices: 0}"]
+    index.remove([ref])
+    index.move("a", "d->a")
+    assert index.topic_tree() == ["c [root]", "d [root]", "d->a {slices: 0}", "d->a->b {slices: 0}"]
+    index.move("d->a->b", "c->b")
+    assert index.topic_tree() == ["c [root]", "c->b {slices: 0}"]
+
+
 def test_dates_by_themselves() -> None:
     index, ref = DateMemoryIndex(), SliceRef("u", "s")
     index.record(ref, date(2025, 5, 20))
@@ -162,6 +178,7 @@ def test_a_slice_that_is_in_the_index_and_nowhere_else_is_passed_over(runtime: M
 def test_the_state_is_saved_and_restored(runtime: MemoryRuntime, tmp_path: Path) -> None:
     put(runtime, "a", "饮食->火锅", 5, ("朋友",), profile=ActivationProfile(0.1, 0.2, 0.3))
     put(runtime, "b", "", 30)
+    runtime.topics.ensure_topic_paths(["工作->面试"])
     codec, file = MemoryRuntimeStateCodec(), tmp_path / "state.json"
     codec.save(runtime, file)
     other = codec.restore(file, MemoryRuntime(runtime.units, clock=SetClock(NOW), zone=NOW.tzinfo))

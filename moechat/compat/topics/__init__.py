@@ -5,8 +5,8 @@
     DialogRolling(registry).add("昨天和阿杰去吃了火锅", "听起来不错", at)      # rolls at twenty rounds
     MemorySelector(runtime).block("说说那次火锅")                          # <activated_memory_slices> …
 
-Thin over the house: the tree and its scores are ``index.topic``, the calendar ``index.date``, rolling ``memory.roll.due``, topics
-without a model ``ai.topic_rules``; the house itself recalls through ``memory.topics``. Not safe for several threads at once.
+The tree and its scores are ``index.topic``, the calendar ``index.time``, rolling ``understanding.roll.due``, topics without a
+model ``rules.topics``. A character recalls through ``memory.topics`` instead. Not safe for several threads at once.
 """
 
 from moechat.compat.topics.rolling import (

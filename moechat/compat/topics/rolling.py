@@ -1,10 +1,10 @@
-"""Rolling (seed 002): what leaves the dialogue becomes a unit with slices, and consumers make of it what they like."""
+"""Rolling (seed 002): rounds that leave the dialogue become a unit with slices, which consumers are handed."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -28,7 +28,7 @@ TIMEOUT_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class RollingResult:
-    """What one roll made: the unit, and which rounds it holds, by their numbers from 1, both inclusive."""
+    """What one roll made: a unit, and the numbers of its first and last round, counted from 1."""
 
     unit: MemoryUnit
     first: int
@@ -39,17 +39,17 @@ Consumer = Callable[[RollingResult], object]
 
 
 class AfterRollingRegistry:
-    """Consumers of what was rolled. Each runs guarded: one that fails costs no other."""
+    """Consumers of rolled units. One that fails does not keep the others from running."""
 
     def __init__(self) -> None:
         self._consumers: dict[str, Consumer] = {}
 
     def register(self, name: str, consumer: Consumer) -> None:
-        """A name that is taken changes hands, in its place."""
+        """A consumer of this name that is there already is replaced, and keeps its place in the order."""
         self._consumers[name] = consumer
 
     def run(self, result: RollingResult) -> dict[str, Exception]:
-        """Every consumer in the order of registration; returns those that failed, with why. Their tracebacks are logged."""
+        """Run all in the order of registration. Returns the errors of those that failed; their tracebacks are logged."""
         failed: dict[str, Exception] = {}
         for name, consumer in list(self._consumers.items()):
             try:
@@ -61,8 +61,8 @@ class AfterRollingRegistry:
 
 
 class DialogRolling:
-    """The dialogue still in the context, and when its oldest rounds leave (``memory.roll.due``, for seed 004 too): at twenty
-    rounds the oldest ten, at a change of scene or after an idle hour all. Rounds are counted, their text is never compared.
+    """The rounds in the context. At twenty rounds the oldest ten leave it, at a change of scene or after an idle hour all
+    (``understanding.roll.due``, as for seed 004). Rounds are counted; their text is never compared.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class DialogRolling:
         return [number for number, _ in self._rounds]
 
     def add(self, user: str, char: str, at: datetime, *, scene_changed: bool = False) -> RollingResult | None:
-        """Take in one round; what leaves because of it, if anything."""
+        """Take in one round. Returns what leaves because of it, if anything."""
         self._count += 1
         self._rounds.append((self._count, Exchange(f"{self._name}-{self._count}", at, user, char)))
         return self._roll(scene_changed=scene_changed)
 
     def tick(self, now: datetime) -> RollingResult | None:
-        """Look at the time: after ``idle_understand_h`` hours of silence everything leaves."""
+        """After ``idle_understand_h`` hours of silence everything leaves."""
         if not self._rounds:
             return None
         idle_h = (now - self._rounds[-1][1].at) / timedelta(hours=1)
@@ -106,16 +106,19 @@ class DialogRolling:
 def unit_of(id_: str, exchanges: Sequence[Exchange]) -> MemoryUnit:
     """A unit of rounds, cut into slices where the topic turns (by rules; a round without a topic stays with those before)."""
     messages = [Message(role, text) for e in exchanges for role, text in (("user", e.user), ("assistant", e.char))]  # type: ignore[arg-type]
-    topics, before = [], ""
+    topics: list[str] = []
+    topic = ""
     for exchange in exchanges:
-        before = next(iter(topic_rules.paths_in(exchange.user)), before)
-        topics.append(before)
+        topic = next(iter(topic_rules.paths_in(exchange.user)), topic)
+        topics.append(topic)
     slices: list[MemorySlice] = []
     for _, group in groupby(range(len(exchanges)), key=lambda i: topics[i].partition("->")[0]):
         places = list(group)
-        told = [exchanges[i] for i in places]
-        summary = "；".join(rules.understand(e).tags[e.id] for e in told)[:SUMMARY_CHARS]
-        slices.append(MemorySlice(f"{id_}.{len(slices) + 1}", summary, told[0].at, 2 * places[0], 2 * places[-1] + 2))
+        summary = "；".join(rules.understand(e).tags[e.id] for e in exchanges[places[0] : places[-1] + 1])[
+            :SUMMARY_CHARS
+        ]
+        at, start, end = exchanges[places[0]].at, 2 * places[0], 2 * places[-1] + 2
+        slices.append(MemorySlice(f"{id_}.{len(slices) + 1}", summary, at, start, end))
     return MemoryUnit(id_, tuple(messages), tuple(slices))
 
 
@@ -129,9 +132,9 @@ class RecallProfile:
 
 
 class MemoryRecallProfileExtractor:
-    """Finds the topic of a slice: by the house's one extraction call where a model understands, else by rules.
+    """Finds the topic of a slice: by one call of a model that understands, else by rules.
 
-    The corrections of contract D are made here. ``None`` where the model failed: such a slice is found by its date only.
+    The profile is corrected as seed 002 has it. None where the model failed: such a slice is found by its date only.
     """
 
     def __init__(
@@ -156,20 +159,20 @@ class MemoryRecallProfileExtractor:
     def __call__(self, result: RollingResult) -> None:
         """As a consumer of rolling: every slice enters the runtime, by its date at least."""
         for slice_ in result.unit.slices:
-            found = self.extract(result.unit, slice_)
-            if found is None:
+            recall = self.extract(result.unit, slice_)
+            if recall is None:
                 self._runtime.record_memory(result.unit, slice_)
             else:
                 self._runtime.record_memory(
-                    result.unit, slice_, found.topic_path, found.related_topic_paths, found.profile
+                    result.unit, slice_, recall.topic_path, recall.related_topic_paths, recall.profile
                 )
 
     def _by_rules(self, slice_: MemorySlice, messages: Sequence[Message]) -> Event:
-        said = " ".join(message.content for message in messages if message.role == "user") or slice_.summary
-        event = Event(said, (slice_.id,))
+        text = " ".join(message.content for message in messages if message.role == "user") or slice_.summary
+        event = Event(text, (slice_.id,))
         path = topic_rules.path_for(event, self._runtime.topics.tree.topics)
-        others = [one for one in topic_rules.paths_in(said) if one.partition("->")[0] != path.partition("->")[0]]
-        return Event(said, (slice_.id,), topic=path, related=tuple(others[:MOST_RELATED]))
+        others = [other for other in topic_rules.paths_in(text) if other.partition("->")[0] != path.partition("->")[0]]
+        return Event(text, (slice_.id,), topic=path, related=tuple(others[:MOST_RELATED]))
 
     def _asked(
         self, model: ChatModel, prompts: Prompts, slice_: MemorySlice, messages: Sequence[Message]
@@ -188,13 +191,12 @@ class MemoryRecallProfileExtractor:
 
 
 def _exchanges(slice_: MemorySlice, messages: Sequence[Message]) -> list[Exchange]:
-    """Messages as exchanges: a user's message and what was answered to it."""
-    found: list[Exchange] = []
+    """Messages as exchanges: a user's message and the answer to it."""
+    exchanges: list[Exchange] = []
     for message in messages:
-        if message.role == "assistant" and found and not found[-1].char:
-            last = found.pop()
-            found.append(Exchange(last.id, last.at, last.user, message.content))
+        if message.role == "assistant" and exchanges and not exchanges[-1].char:
+            exchanges[-1] = replace(exchanges[-1], char=message.content)
         else:
             user, char = ("", message.content) if message.role == "assistant" else (message.content, "")
-            found.append(Exchange(f"{slice_.id}.{len(found)}", slice_.timestamp, user, char))
-    return found
+            exchanges.append(Exchange(f"{slice_.id}.{len(exchanges)}", slice_.timestamp, user, char))
+    return exchanges

@@ -80,16 +80,16 @@ class ActivatedMemorySlice:
 
 
 class _Refs:
-    """A number for every slice, as the house's indexes count."""
+    """A number for every slice, since the indexes beneath know slices by number. ``by_number`` leads back."""
 
     def __init__(self) -> None:
-        self.known: list[SliceRef] = []
+        self.by_number: list[SliceRef] = []
         self._numbers: dict[SliceRef, int] = {}
 
     def number(self, ref: SliceRef) -> int:
         if ref not in self._numbers:
-            self._numbers[ref] = len(self.known)
-            self.known.append(ref)
+            self._numbers[ref] = len(self.by_number)
+            self.by_number.append(ref)
         return self._numbers[ref]
 
 
@@ -97,29 +97,44 @@ class _Refs:
 
 
 class TopicMemoryIndex:
-    """Topic path → bindings. ``tree`` is the house's own index."""
+    """Topic path → bindings, over ``tree``. ``ensured`` are the paths that stay whether or not a slice is in them."""
 
     def __init__(self, refs: _Refs | None = None) -> None:
         self.refs = refs or _Refs()
         self.tree = TopicIndex()
+        self.ensured: dict[str, None] = {}
 
     def record_binding(self, path: str, binding: TopicBinding) -> None:
         """Bind a slice to a topic; related paths get nodes. Bound again: time and profile replaced, related paths united."""
         moment, related = binding.timestamp.timestamp(), binding.related_topic_paths
         self.tree.record(self.refs.number(binding.ref), path, moment, related, binding.profile)
 
+    def ensure_topic_paths(self, paths: Iterable[str]) -> None:
+        """Make topics of these paths that stay in the tree though no slice is in them; an empty path makes none."""
+        for path in map(normalised, paths):
+            if path and path not in self.ensured:
+                self.ensured[path] = None
+                self.tree.topics.make(path).mentions += 1
+
     def find(self, path: str) -> list[TopicBinding]:
         """The bindings of one topic, in the order of recording; [] for an unknown one."""
         path = normalised(path)
         return [
-            TopicBinding(self.refs.known[one.key], datetime.fromtimestamp(one.t, UTC), one.related, one.profile)
-            for one in self.tree.bindings()
-            if one.path == path
+            TopicBinding(self.refs.by_number[b.key], datetime.fromtimestamp(b.t, UTC), b.related, b.profile)
+            for b in self.tree.bindings()
+            if b.path == path
         ]
 
     def move(self, old: str, new: str) -> None:
         """Rename, merge or move a topic with all that belongs to it. Raises NotFound and ValueError."""
+        old, new = self.tree.movable(old, new)
         self.tree.move(old, new)
+        for path in [path for path in self.ensured if activation.is_within(path, old)]:
+            del self.ensured[path]
+            self.ensure_topic_paths([activation.moved(path, [(old, new)])])
+            node = self.tree.topics[path]
+            node.mentions -= 1
+            self.tree.topics.prune(node)
 
     def remove(self, refs: Iterable[SliceRef]) -> None:
         self.tree.remove([self.refs.number(ref) for ref in refs])
@@ -140,7 +155,7 @@ class DateMemoryIndex:
         self.days.record(self.refs.number(ref), day)
 
     def find(self, day: date) -> list[SliceRef]:
-        return [self.refs.known[number] for number in self.days.find(day)]
+        return [self.refs.by_number[number] for number in self.days.find(day)]
 
     def remove(self, refs: Iterable[SliceRef]) -> None:
         self.days.remove([self.refs.number(ref) for ref in refs])
@@ -156,23 +171,22 @@ class TopicRecallScorer:
 
 
 class TopicRecallCollector:
-    """What a topic brings to mind, by the rules of contract D. ``exact`` (*compat*): an unknown path brings nothing; else its
-    nearest ancestor answers."""
+    """What a topic brings to mind (seed 002). The nearest ancestor answers for an unknown path, but with ``exact`` (*compat*)
+    nothing does."""
 
     def __init__(self, index: TopicMemoryIndex, *, limit: int = LIMIT, exact: bool = False) -> None:
         self._index, self._limit, self._exact = index, limit, exact
 
     def collect(self, path: str, now: datetime) -> list[SliceRef]:
-        found = self._index.tree.collect(path, now.timestamp(), limit=self._limit, exact=self._exact)
-        return [self._index.refs.known[one.key] for one in found]
+        hits = self._index.tree.collect(path, now.timestamp(), limit=self._limit, exact=self._exact)
+        return [self._index.refs.by_number[hit.key] for hit in hits]
 
 
 # ---- the runtime
 
 
 class MemoryRuntime:
-    """Both indexes over the units. ``units`` holds what was said; the runtime never copies it. Days are in ``zone`` (None: the
-    system's)."""
+    """Both indexes over ``units``, which hold the words and are never copied. Days are in ``zone`` (None: the system's)."""
 
     def __init__(
         self,
@@ -197,7 +211,7 @@ class MemoryRuntime:
         related_topic_paths: Sequence[str] = (),
         profile: ActivationProfile | None = None,
     ) -> SliceRef:
-        """Take a slice into the calendar, and into the tree where it has a topic. A null profile is the default."""
+        """Record a slice in the calendar, and in the tree where it has a topic. A null profile is the default."""
         self.units[unit.id] = unit
         ref = SliceRef(unit.id, slice_.id)
         self.dates.record(ref, self._day(slice_))
@@ -220,24 +234,22 @@ class MemoryRuntime:
 
     def query_by_date(self, day: date | str) -> list[ActivatedMemorySlice]:
         """All slices of a local day. Raises ValueError where ``day`` is text and no date."""
-        if isinstance(day, str):
-            found = topic_model.day_from(day)
-            if found is None:
-                raise ValueError(f"{day!r} is not a date; write it as 2025-05-20")
-            day = found
-        return self._activated(self.dates.find(day))
+        local_day = topic_model.day_from(day) if isinstance(day, str) else day
+        if local_day is None:
+            raise ValueError(f"{day!r} is not a date; write it as 2025-05-20")
+        return self._activated(self.dates.find(local_day))
 
     def _activated(self, refs: Iterable[SliceRef]) -> list[ActivatedMemorySlice]:
-        found = []
+        activated = []
         for ref in refs:
             unit = self.units.get(ref.unit_id)
-            slice_ = next((one for one in unit.slices if one.id == ref.slice_id), None) if unit else None
+            slice_ = next((part for part in unit.slices if part.id == ref.slice_id), None) if unit else None
             if unit is None or slice_ is None:
                 log.warning("slice %s of unit %s is in the index and nowhere else", ref.slice_id, ref.unit_id)
                 continue
-            day, words = self._day(slice_), unit.of(slice_)
-            found.append(ActivatedMemorySlice(ref, slice_.summary, day, slice_.timestamp, words))
-        return found
+            day, messages = self._day(slice_), unit.of(slice_)
+            activated.append(ActivatedMemorySlice(ref, slice_.summary, day, slice_.timestamp, messages))
+        return activated
 
     def _day(self, slice_: MemorySlice) -> date:
         return slice_.timestamp.astimezone(self.zone).date()
@@ -247,13 +259,14 @@ class MemoryRuntimeStateCodec:
     """Both indexes as plain JSON data; the units are not in it."""
 
     def encode(self, runtime: MemoryRuntime) -> dict[str, Any]:
-        refs = runtime.topics.refs.known
+        refs = runtime.topics.refs.by_number
         return {
             "topics": [
-                {"path": one.path, "slice": astuple(refs[one.key]), "time": one.t, "related": one.related,
-                 "profile": astuple(one.profile)}
-                for one in runtime.topics.tree.bindings()
+                {"path": b.path, "slice": astuple(refs[b.key]), "time": b.t, "related": b.related,
+                 "profile": astuple(b.profile)}
+                for b in runtime.topics.tree.bindings()
             ],
+            "paths": list(runtime.topics.ensured),
             "dates": {
                 day.isoformat(): [astuple(ref) for ref in runtime.dates.find(day)] for day in runtime.dates.days.days()
             },
@@ -267,9 +280,10 @@ class MemoryRuntimeStateCodec:
             for day, slices in data["dates"].items():
                 for ref in slices:
                     dates.record(SliceRef(*ref), date.fromisoformat(day))
-            for one in data["topics"]:
-                number, profile = refs.number(SliceRef(*one["slice"])), ActivationProfile(*one["profile"])
-                topics.tree.record(number, one["path"], one["time"], one["related"], profile)
+            for saved in data["topics"]:
+                number, profile = refs.number(SliceRef(*saved["slice"])), ActivationProfile(*saved["profile"])
+                topics.tree.record(number, saved["path"], saved["time"], saved["related"], profile)
+            topics.ensure_topic_paths(data.get("paths", ()))  # states of older versions have none
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no state of a memory runtime: {error}") from None
         runtime.topics, runtime.dates = topics, dates

@@ -40,7 +40,7 @@ class ExtractorResult:
 
 
 class MemoryRecallCueExtractor:
-    """Cues by words and time expressions; with a model (it stands before the reply) by one call, and by words where it fails."""
+    """Cues by words and time expressions, or by one call of a model. Where the model fails, words serve."""
 
     def __init__(
         self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None, *,
@@ -53,10 +53,10 @@ class MemoryRecallCueExtractor:
         if self._model is not None and self._prompts is not None:
             try:
                 tree = self._runtime.get_topic_tree()
-                found = topic_model.cues(
+                cues = topic_model.cues(
                     self._model, self._prompts, tree=tree, text=text, now=now, timeout_s=self._timeout_s
                 )
-                return _matches(found.topics, found.dates)
+                return _matches(cues.topics, cues.dates)
             except (ModelError, DataError) as error:
                 log.warning("no cues from the model, words serve: %s", error)
         return self._by_words(Cue(text, now))
@@ -79,8 +79,7 @@ def _matches(topics: Sequence[str], days: Sequence[date]) -> ExtractorResult:
 
 
 class MemoryRecallEvaluator:
-    """Drops what does not help: one call for all candidates together. Keeps their order, and keeps them all where it fails or
-    where there is no model."""
+    """Drops slices that do not help, by one call for all. Keeps their order; without a model, or where it fails, keeps all."""
 
     def __init__(
         self, model: ChatModel | None = None, prompts: Prompts | None = None, *, timeout_s: float = TIMEOUT_S
@@ -111,12 +110,12 @@ class MemorySelector:
 
     def select(self, text: str) -> list[ActivatedMemorySlice]:
         """The slices that a message brings to mind, those of the first cue first, each once."""
-        found = self.recall(self._cues.extract(text, self._runtime.clock.now()))
-        return self._evaluator.evaluate(text, found)
+        slices = self.recall(self._cues.extract(text, self._runtime.clock.now()))
+        return self._evaluator.evaluate(text, slices)
 
     def recall(self, cues: ExtractorResult) -> list[ActivatedMemorySlice]:
         """What the cues lead to. A malformed date skips that cue only."""
-        found: dict[SliceRef, ActivatedMemorySlice] = {}
+        recalled: dict[SliceRef, ActivatedMemorySlice] = {}
         for match in cues.matches:
             try:
                 slices = (
@@ -127,16 +126,16 @@ class MemorySelector:
             except ValueError as error:
                 log.warning("a cue was passed over: %s", error)
                 continue
-            for one in slices:
-                found.setdefault(one.ref, one)
-        return list(found.values())
+            for slice_ in slices:
+                recalled.setdefault(slice_.ref, slice_)
+        return list(recalled.values())
 
     def block(self, text: str, budget: int = BUDGET) -> str:
         return activated_memory_slices(self.select(text), budget)
 
 
 def lengths(slice_: ActivatedMemorySlice) -> tuple[str, str, str]:
-    """A slice for a prompt, long (date, summary, its messages), shorter (the messages shortened), shortest (no messages)."""
+    """A slice for a prompt in three lengths: with its messages, with shortened messages, with date and summary alone."""
     head = f"[{slice_.date.isoformat()}] {slice_.summary}"
     full = "\n".join([head, *(_line(message, message.content) for message in slice_.messages)])
     short = "\n".join([head, *(_line(message, _shortened(message.content)) for message in slice_.messages)])
@@ -144,11 +143,14 @@ def lengths(slice_: ActivatedMemorySlice) -> tuple[str, str, str]:
 
 
 def activated_memory_slices(slices: Sequence[ActivatedMemorySlice], budget: int = BUDGET) -> str:
-    """The prompt block: the best slices as long as ``budget`` tokens allow, each in the longest of its three lengths that still
-    leaves the later ones their shortest. "" without slices."""
-    forms = [lengths(one) for one in slices]
+    """The prompt block, within ``budget`` tokens; "" without slices.
+
+    Each slice has the longest of its three lengths that still leaves the later ones their shortest.
+    """
+    forms = [lengths(slice_) for slice_ in slices]
     least = [count_tokens(short) for *_, short in forms]
-    left, chosen = budget, []
+    left = budget
+    chosen: list[str] = []
     for i, form in enumerate(forms):
         reserved = sum(least[i + 1 :])
         fits = next((text for text in form if count_tokens(text) <= left - reserved), None)
