@@ -7,7 +7,6 @@ x is saturated to x / (x + 1): one word of its own is worth .5, whatever else wa
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 
 from moechat.index.cosine import meets
 from moechat.index.dense import Dense
+from moechat.index.lexical import rarity
 from moechat.language import association
 from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, Expansion, FactMatch, Version
@@ -132,17 +132,12 @@ def keyword_scores(view: EpisodeView, base: Sequence[str]) -> np.ndarray:
     scores = np.zeros(len(view))
     meeting = view.by_keyword(base)
     having = Counter(word for words in meeting.values() for word in words)
-    rarest = _idf(1, len(view))
-    worth = {word: _idf(count, len(view)) / rarest for word, count in having.items()}
+    rarest = rarity(1, len(view))
+    worth = {word: rarity(count, len(view)) / rarest for word, count in having.items()}
     for place, words in meeting.items():
         x = sum(worth[word] for word in words)
         scores[place] = x / (x + 1)
     return scores
-
-
-def _idf(having: int, of: int) -> float:
-    """BM25's."""
-    return math.log1p((of - having + 0.5) / (having + 0.5))
 
 
 def _vector(dense: Dense, text: str) -> np.ndarray | None:

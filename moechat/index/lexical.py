@@ -44,6 +44,11 @@ def saturate(
     return np.float32(k1 + 1) * tf / (tf + (norm if tf.ndim == 1 else norm[:, None]))
 
 
+def rarity(having: NDArray[Any] | float, count: int) -> Any:
+    """BM25's idf, ln(1 + (N − n + .5) / (n + .5)), of a term that ``having`` of ``count`` documents have."""
+    return np.log1p((count - having + 0.5) / (having + 0.5))
+
+
 def _weighted(query: Query) -> tuple[list[str], Floats]:
     """The distinct tokens of a query and their weights: how often they stand in it, or as given."""
     weights = query if isinstance(query, Mapping) else Counter(query)
@@ -51,7 +56,7 @@ def _weighted(query: Query) -> tuple[list[str], Floats]:
 
 
 class LexicalIndex:
-    """BM25 (Robertson & Zaragoza 2009) with idf = ln(1 + (N − n + .5) / (n + .5)), k1 = 1.2, b = .6.
+    """BM25 (Robertson & Zaragoza 2009) with the idf of ``rarity``, k1 = 1.2, b = .6.
 
     ``folder`` None keeps everything in memory. A folder that is missing, damaged or of another format opens empty with
     ``stale`` true: the caller compares ``count`` with the truth and adds again what is missing. One writer at a time.
@@ -114,7 +119,7 @@ class LexicalIndex:
         count = self.count
         terms = np.array([self._terms.get(token, -1) for token in tokens], np.int64)
         df = np.where(terms >= 0, self._df[terms], 0).astype(np.float64)
-        return np.where(df > 0, np.log1p((count - df + 0.5) / (df + 0.5)), 0).astype(np.float32)
+        return np.where(df > 0, rarity(df, count), 0).astype(np.float32)
 
     @property
     def average_length(self) -> float:

@@ -16,10 +16,11 @@ from collections import Counter
 from functools import cache, lru_cache
 from typing import Any
 
+from moechat.when.names import HAN
+
 LONGEST_TOKEN = 64
 
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
-_CJK = _HAN + "\u3040-\u30ff"
+_CJK = HAN + "\u3040-\u30ff"
 _SHORTENED = re.compile(r"\w*n['’]t$|['’](?:s|re|ve|ll|d|m)?$")  # don't, husband's
 _RUNS = re.compile(rf"([{_CJK}]+)|([^\W_{_CJK}]+(?:[.:'’][^\W_{_CJK}]+)*)")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")

@@ -16,6 +16,7 @@ import numpy as np
 from moechat.index import traits
 from moechat.index.cosine import meets
 from moechat.index.hybrid import WEIGHTS, HybridIndex
+from moechat.index.lexical import rarity
 
 ENOUGH = 3.5
 """Sum of a hit's features, of which the words' count as far as the question's are known."""
@@ -42,7 +43,7 @@ class Floor:
         """``known``: the weight of the words that the diary has, in that of all; a word it never heard is as rare as can be."""
         asked = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
         worth = index.lexical.idf(asked)
-        rarest = float(np.log1p((index.count + 0.5) / 0.5)) * index.count / (index.count + YOUNG)
+        rarest = float(rarity(0, index.count)) * index.count / (index.count + YOUNG)
         known, unheard = float(worth.sum()), np.count_nonzero(worth == 0) * rarest
         return cls(threshold, known / max(known + unheard, SAID_MUCH * rarest, 1e-9))
 
