@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 from moechat import when
 from moechat.agent import Agent, Surroundings
-from moechat.ai.chat_model import ChatModel, OpenAIChatModel
+from moechat.ai.chat_model import ChatModel, Diagnosis, OpenAIChatModel, diagnose
 from moechat.ai.embedding import make_embedder
 from moechat.ai.offline.model import OfflineModel
 from moechat.clock import Clock, SystemClock, clock_at
@@ -172,7 +173,7 @@ class House:
         if use == "understanding" and own.base_url:
             return "", own.base_url, os.environ.get(own.key_env), own.model or chat.model
         model = own.model if use == "understanding" and own.model else chat.model
-        return chat.local_gguf, chat.base_url, self.key or os.environ.get(chat.key_env), model
+        return chat.local_gguf, chat.base_url, self._kept_key(), model
 
     def _make(self, gguf: str, base_url: str, key: str | None, model: str) -> ChatModel:
         chat = self.config.chat
@@ -194,6 +195,18 @@ class House:
     def connected(self) -> bool:
         """Whether a language model is configured (else the offline model replies)."""
         return self._given_model is not None or bool(self.config.chat.base_url or self.config.chat.local_gguf)
+
+    def try_connection(self, base_url: str, model: str, key: str = "") -> Diagnosis:
+        """Try a model out, and say what is wrong with it. Without ``key`` the one that is kept is used."""
+        return diagnose(base_url, model, key or self._kept_key(), extra=self.config.chat.extra)
+
+    def would_tell_key_to(self, base_url: str) -> bool:
+        """Whether another service than the configured one would get to see the key that is kept."""
+        configured = self.config.chat.base_url
+        return bool(self._kept_key() and configured and _origin(configured) != _origin(base_url))
+
+    def _kept_key(self) -> str | None:
+        return self.key or os.environ.get(self.config.chat.key_env) or None
 
     def connect(self, base_url: str, model: str, key: str | None = None) -> None:
         """Save the connection; a key is kept for this run alone, never in a file."""
@@ -217,3 +230,8 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _origin(url: str) -> tuple[str, str]:
+    address = urlsplit(url)
+    return address.scheme, address.netloc

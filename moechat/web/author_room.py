@@ -1,7 +1,7 @@
-"""The author's store in the page: what is shown of a record, the form that writes it, and what a form says in the file's own
+"""The author's store in the page: how a record is shown, the form that writes it, and what a form changes in the file's own
 keys. Knows no Gradio.
 
-A form tells only what was changed in it: a name's placeholder, or a key that the form has no words for, stays as it is.
+Only what was changed in a form is written: a placeholder of a name stays, and so does a key that the form does not show.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from moechat.model import (
 )
 from moechat.web import memory_page
 from moechat.web.draw import escape
-from moechat.web.memory_page import Names, Row, button, choice, definitions, field, field_told, form
+from moechat.web.memory_page import MemoryRow, Speakers, button, choice, definitions, field, form, value_in_words
 from moechat.web.words import TEXTS, Words
 
 MOST = 10_000
@@ -57,22 +57,22 @@ _BETWEEN = re.compile(r"\s*[,，、;；\n]\s*")
 def listed(agent: Agent, kind: str, search: str) -> list[OfficialMemory]:
     """What the author wrote of a kind ("": all), or what the search finds of it."""
     store = agent.official.unfilled()
-    wanted = kind_named(kind)
-    return store.search(search, wanted, MOST) if search.strip() else store.listed(wanted)
+    sort = kind_named(kind)
+    return store.search(search, sort, MOST) if search.strip() else store.listed(sort)
 
 
 def kind_named(name: str) -> OfficialKind | None:
     return next((kind for kind in OFFICIAL_FIELDS if kind == name), None)
 
 
-def _row(one: OfficialMemory, words: Words) -> Row:
+def _row(one: OfficialMemory, words: Words) -> MemoryRow:
     if isinstance(one, Lore):
         text = f"{one.keyword}：{one.text}"
         file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
-        return Row(Memory(one.id, "lore", None, text, "author"), file=file)  # type: ignore[arg-type]
+        return MemoryRow(Memory(one.id, "lore", None, text, "author"), file=file)  # type: ignore[arg-type]
     if isinstance(one, Fact):
-        return Row(Memory(one.id, "fact", one.at, one.text, "author"))
-    return Row(Memory(one.id, "event", one.at, one.event.text, "author"))
+        return MemoryRow(Memory(one.id, "fact", one.at, one.text, "author"))
+    return MemoryRow(Memory(one.id, "event", one.at, one.event.text, "author"))
 
 
 # ---- a record's values, as its file writes them
@@ -93,7 +93,7 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
             "polarity": str(d.polarity), "single": str(d.single).lower(), "generic": str(d.generic).lower(),
         }  # fmt: skip
     event, profile, usual = one.event, one.event.profile, ActivationProfile()
-    told = {
+    texts = {
         name: getattr(event, name) for name in ("text", "place", "insight", "scene", "subject", "predicate", "object")
     }
     shares = {
@@ -103,20 +103,20 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
         "context_independence": (profile.context_independence, usual.context_independence),
     }
     span = "/".join(f"{moment:%Y-%m-%dT%H:%M}" for moment in event.happened or ())
-    return told | {name: "" if value == plain else f"{value:g}" for name, (value, plain) in shares.items()} | {
+    return texts | {name: "" if value == plain else f"{value:g}" for name, (value, plain) in shares.items()} | {
         "time": at, "happened": span, "topic": event.topic, "keywords": "、".join(event.keywords),
         "related": "、".join(event.related),
     }  # fmt: skip
 
 
-def changed(kind: OfficialKind, told: Mapping[str, str], before: Mapping[str, str]) -> dict[str, object]:
+def changed(kind: OfficialKind, form_values: Mapping[str, str], before: Mapping[str, str]) -> dict[str, object]:
     """What a form changes, in the file's keys: None for a field that was emptied."""
-    found: dict[str, object] = {}
+    changes: dict[str, object] = {}
     for key, style in OFFICIAL_FIELDS[kind].items():
-        text = told.get(key, "").strip()
-        if key in told and text != before.get(key, "").strip():
-            found[key] = several(text) if style == "list" and text else text or None
-    return found
+        text = form_values.get(key, "").strip()
+        if key in form_values and text != before.get(key, "").strip():
+            changes[key] = several(text) if style == "list" and text else text or None
+    return changes
 
 
 def several(text: str) -> list[str]:
@@ -143,26 +143,26 @@ def _label(kind: OfficialKind, key: str, words: Words) -> str:
 # ---- drawing
 
 
-def entry(one: OfficialMemory, names: Names, words: Words, *, opened: bool, doing: str = "") -> str:
+def entry(one: OfficialMemory, speakers: Speakers, words: Words, *, opened: bool, doing: str = "") -> str:
     inside = ""
     if opened and doing == "edit":
         inside = record_form(official_kind(one), values_of(one), words, one.id)
     elif opened and doing in ("forget", "surely"):
         inside = _ask(one.id, words, sure=doing == "surely")
     elif opened:
-        inside = _fields(one, names, words) + _actions(one.id, words)
+        inside = _fields(one, speakers, words) + _actions(one.id, words)
     return memory_page.entry(_row(one, words), words, inside)
 
 
-def _fields(one: OfficialMemory, names: Names, words: Words) -> str:
+def _fields(one: OfficialMemory, speakers: Speakers, words: Words) -> str:
     kind = official_kind(one)
-    told = [
-        (_label(kind, name, words), field_told(name, value, names, words))
+    parts = [
+        (_label(kind, name, words), value_in_words(name, value, speakers, words))
         for name, value in values_of(one).items()
         if name not in HEAD[kind] and value and (name, value) not in USUAL
     ]
     hint = f'<p class="hint">{escape(words("lore_told", file=one.file))}</p>' if isinstance(one, Lore) else ""
-    return definitions(told) + hint
+    return definitions(parts) + hint
 
 
 def _actions(id_: str, words: Words) -> str:
@@ -173,10 +173,10 @@ def _actions(id_: str, words: Words) -> str:
 
 
 def _ask(id_: str, words: Words, *, sure: bool) -> str:
-    asked = words("delete_sure" if sure else "delete_ask")
+    question = words("delete_sure" if sure else "delete_ask")
     do, label, kind = ("forget-now", "delete_now", "danger strong") if sure else ("surely", "delete_yes", "danger")
     return (
-        f'<div class="ask" role="alertdialog" aria-label="{escape(asked)}"><p>{escape(asked)}</p><div class="actions">'
+        f'<div class="ask" role="alertdialog" aria-label="{escape(question)}"><p>{escape(question)}</p><div class="actions">'
         f"{button('cancel', words('cancel'), kind='primary')}{button(do, words(label), kind=kind, id=id_)}</div></div>"
     )
 

@@ -20,9 +20,9 @@ from moechat.web.words import Words
 from moechat.when import Span
 
 UNDERSTOOD = ("event", "reflection")
-LABEL = 40  # characters of a memory that name it
+LABEL = 40  # A memory is named by this many of its first characters.
 GROUPS = ("context", "diary", "core", "lore")
-HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # avatar colours, all at home on warm paper
+HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # The colours of avatars go well with warm paper.
 
 _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _STRONG = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
@@ -117,7 +117,7 @@ def exchange(shown: Shown, face: Face, spans: Sequence[Span] = ()) -> str:
 
 def live(
     text: str,
-    said: str,
+    reply: str,
     face: Face,
     at: datetime,
     *,
@@ -125,11 +125,11 @@ def live(
     spans: Sequence[Span] = (),
     recalled: int = 0,
 ) -> str:
-    """The exchange that is being answered right now."""
+    """The exchange that is being answered right now; ``recalled`` is how many memories its reply rests on."""
     words = face.words
     waiting = words("thinking_of", n=recalled) if recalled else words("thinking")
-    body = rich(said) + '<span class="caret" aria-hidden="true"></span>' if said else ""
-    below = "" if said else f'<span class="note thinking">{escape(waiting)}</span>'
+    body = rich(reply) + '<span class="caret" aria-hidden="true"></span>' if reply else ""
+    below = "" if reply else f'<span class="note thinking">{escape(waiting)}</span>'
     day = _day(at, words) if at.date() != after else ""
     return (
         f'{day}<article class="exchange streaming" aria-busy="true">'
@@ -160,8 +160,8 @@ def _char_side(face: Face, body: str, below: str) -> str:
 def _status(shown: Shown, words: Words) -> str:
     status = shown.exchange.status
     if status == "failed":
-        told = words("failed") + (f" · {shown.error}" if shown.error else "")
-        return f'<span class="note failed" role="alert">⚠ {escape(told)}</span>'
+        text = words("failed") + (f" · {shown.error}" if shown.error else "")
+        return f'<span class="note failed" role="alert">⚠ {escape(text)}</span>'
     if status == "stopped":
         return f'<span class="note stopped">■ {escape(words("stopped"))}</span>'
     if status == "streaming":
@@ -173,11 +173,11 @@ def understood(spans: Sequence[Span], words: Words) -> str:
     """昨天 → 2025-05-20 周二: the time that was understood, under the message."""
     if not spans:
         return ""
-    told = "; ".join(span_told(span, words) for span in spans)
-    return f'<span class="note span">{escape(words("understood", spans=told))}</span>'
+    text = "; ".join(span_in_words(span, words) for span in spans)
+    return f'<span class="note span">{escape(words("understood", spans=text))}</span>'
 
 
-def span_told(span: Span, words: Words) -> str:
+def span_in_words(span: Span, words: Words) -> str:
     return f"{span.phrase} → {words.stretch(span.start, span.end)}"
 
 
@@ -226,18 +226,18 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
 def reasons(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> list[str]:
     """Why a memory was recalled, in words: the recipe, the time asked for, words in common, the score."""
     recipe = str(ground.get("recipe", ""))
-    told = [words({"lore": "found_lore"}.get(recipe, recipe)) if recipe in LAYERS else recipe]
+    parts = [words({"lore": "found_lore"}.get(recipe, recipe)) if recipe in LAYERS else recipe]
     if phrase := str(ground.get("span") or ""):
-        dated = next((span_told(span, words) for span in spans if span.phrase == phrase), phrase)
-        told.append(words("span", span=dated))
+        dated = next((span_in_words(span, words) for span in spans if span.phrase == phrase), phrase)
+        parts.append(words("span", span=dated))
     matched = ground.get("words")
     if isinstance(matched, Sequence) and not isinstance(matched, str) and matched:
-        told.append(words("words", words="、".join(str(word) for word in matched)))
+        parts.append(words("words", words="、".join(str(word) for word in matched)))
     score = ground.get("score")
     if isinstance(score, int | float) and recipe != "by_time":  # by time, everything in the span counts alike
-        told.append(words("score", score=f"{score:.2f}"))
-    told.append(_rests_on(ground, words))
-    return [one for one in told if one]
+        parts.append(words("score", score=f"{score:.2f}"))
+    parts.append(_rests_on(ground, words))
+    return [part for part in parts if part]
 
 
 def _rests_on(ground: Ground, words: Words) -> str:
@@ -263,8 +263,8 @@ def moment(text: object) -> datetime | None:
 
 def brand(words: Words) -> str:
     name, tagline = escape(words("title")), escape(words("tagline"))
-    told = f'data-language="{words.language}" data-talk="{escape(words("conversation"))}"'
-    return f'<div class="brand" {told}><strong>{name}</strong><span>{tagline}</span></div>'
+    data = f'data-language="{words.language}" data-talk="{escape(words("conversation"))}"'
+    return f'<div class="brand" {data}><strong>{name}</strong><span>{tagline}</span></div>'
 
 
 def notice(text: str) -> str:
@@ -272,7 +272,7 @@ def notice(text: str) -> str:
 
 
 def characters(names: Sequence[str], chosen: str, words: Words) -> str:
-    """The list at the side; a click is told to the page by ``data-name``."""
+    """The list at the side. A click reports the ``data-name`` of its button."""
     if not names:
         return f'<p class="empty">{escape(words("no_characters"))}</p>'
     items = "".join(
@@ -288,17 +288,17 @@ def header(name: str, words: Words, *, connected: bool, model: str) -> str:
         badge = f'<span class="badge online">{escape(words("online", model=model))}</span>'
     else:
         why = escape(words("offline_why"))
-        told = escape(words("offline"))
-        badge = f'<button type="button" class="badge offline" data-opens="connection" title="{why}">{told}</button>'
+        label = escape(words("offline"))
+        badge = f'<button type="button" class="badge offline" data-opens="connection" title="{why}">{label}</button>'
     return f'<header class="who">{avatar(name)}<h1>{escape(name)}</h1>{badge}</header>'
 
 
-def problems(found: Sequence[str], words: Words) -> str:
+def problems(texts: Sequence[str], words: Words) -> str:
     """What is wrong with files and models, each in its own words; empty where nothing is."""
-    if not found:
+    if not texts:
         return ""
-    items = "".join(f"<li>{escape(one)}</li>" for one in found)
-    title = escape(words("problems", n=len(found)))
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    title = escape(words("problems", n=len(texts)))
     return f'<details class="problems" role="status" open><summary>⚠ {title}</summary><ul>{items}</ul></details>'
 
 

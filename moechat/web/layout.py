@@ -10,7 +10,7 @@ import gradio as gr
 from moechat.web import draw, rooms
 from moechat.web.words import LANGUAGES, Words
 
-# A click on a character at the side is told to Python with its name.
+# A click on a character at the side reaches Python with its name.
 PICK_JS = """
 element.addEventListener('click', (event) => {
   const button = event.target.closest('button[data-name]');
@@ -19,7 +19,7 @@ element.addEventListener('click', (event) => {
 """
 
 
-# A door opens a room: the address says which, so that "back" leads back; Python draws it.
+# A door opens a room. The address says which, so that "back" leads back; Python draws it.
 DOORS_JS = """
 const there = () => ['memories', 'topics'].find((room) => location.hash === `#${room}`) ?? 'chat';
 const mark = () => {
@@ -28,7 +28,7 @@ const mark = () => {
     door.setAttribute('aria-current', door.dataset.room === there() ? 'page' : 'false');
   }
 };
-const ask = () => trigger('click', {told: {do: 'room', room: there(), width: window.moechat.roomWidth()}});
+const ask = () => trigger('click', {action: {do: 'room', room: there(), width: window.moechat.roomWidth()}});
 element.addEventListener('click', (event) => {
   const door = event.target.closest('[data-room]');
   if (door) location.hash = door.dataset.room;
@@ -42,7 +42,7 @@ watch('value', () => {
 });
 mark();
 """
-# What happens in a room is told to Python as the data of the element, with the fields of its form.
+# A click in a room reaches Python as the data of the element, with the fields of its form.
 ROOM_JS = "window.moechat.furnish(element, trigger, watch);"
 
 

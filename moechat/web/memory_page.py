@@ -1,4 +1,4 @@
-"""The memories as the page shows them: a list, one of them opened to what it rests on, and the forms. Knows no Gradio.
+"""The memories as the page shows them: the list, one memory opened with what it rests on, and the forms. Knows no Gradio.
 
 Every text of a memory is escaped here; nothing of it is ever markup.
 """
@@ -20,27 +20,27 @@ KINDS: Mapping[str, Sequence[str]] = {
     MINE: ("", "fact", "event", "reflection", "exchange"),
     AUTHOR: ("", "fact", "event", "lore"),
 }
-UNSHOWN = ("by", "keywords")  # of an exchange, the understanding's own
+UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
-PREVIEW = 400  # characters of a memory that is not opened
+PREVIEW = 400  # A memory that is not opened shows this many characters.
 
 
 @dataclass(frozen=True)
-class Names:
-    """Who is who in a talk."""
+class Speakers:
+    """The names of the two who talk."""
 
     user: str
     character: str
 
 
 @dataclass(frozen=True)
-class Row:
-    """A memory of the list; ``forecast`` is None where it does not fade, ``told`` the forecast in words; ``file`` stands in
-    the place of a date."""
+class MemoryRow:
+    """A memory of the list. ``forecast`` is None where it does not fade; ``fades`` is the forecast in words. ``file`` takes the
+    place of a date."""
 
     memory: Memory
     forecast: Forecast | None = None
-    told: str = ""
+    fades: str = ""
     file: str = ""
 
 
@@ -49,7 +49,6 @@ class Opened:
     """A memory with everything it rests on; ``evidence`` opens in turn."""
 
     details: Details
-    told: str = ""
     evidence: Sequence[Opened] = ()
 
 
@@ -57,8 +56,8 @@ class Opened:
 
 
 def button(do: str, label: str, *, kind: str = "", **data: object) -> str:
-    told = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
-    return f'<button type="button" class="act {kind}" data-do="{do}"{told}>{escape(label)}</button>'
+    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    return f'<button type="button" class="act {kind}" data-do="{do}"{attributes}>{escape(label)}</button>'
 
 
 def chip(do: str, label: str, value: str, pressed: bool) -> str:
@@ -89,14 +88,14 @@ def head(
     kinds = "".join(chip("kind", words(f"kind_{one or 'all'}"), one, one == kind) for one in KINDS[store])
     archive = chip("archived", words("in_archive"), "", archived) if store == MINE else ""
     write = "".join(button("new", words(one), kind="primary", value=one) for one in new)
-    told = f'<p class="hint">{escape(words("author_told"))}</p>' if store == AUTHOR else ""
+    hint = f'<p class="hint">{escape(words("author_told"))}</p>' if store == AUTHOR else ""
     label = escape(words("search"))
     return (
         f'<header class="room-head"><div class="line"><div class="chips" role="group" aria-label="{escape(words("whose"))}">'
         f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(search)}" placeholder="{label}" '
         f'aria-label="{label}" autocomplete="off" maxlength="200"></div>'
         f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}</div>'
-        f'<span class="total" role="status">{escape(words("found", n=total))}</span></div>{told}'
+        f'<span class="total" role="status">{escape(words("found", n=total))}</span></div>{hint}'
         f'<div class="line write">{write}{more}</div></header>'
     )
 
@@ -104,7 +103,7 @@ def head(
 # ---- the list
 
 
-def entry(row: Row, words: Words, inside: str = "") -> str:
+def entry(row: MemoryRow, words: Words, inside: str = "") -> str:
     """One memory; ``inside`` is what it opens to."""
     memory, opened = row.memory, bool(inside)
     text = memory.text if opened or len(memory.text) <= PREVIEW else f"{memory.text[:PREVIEW]}…"
@@ -117,12 +116,12 @@ def entry(row: Row, words: Words, inside: str = "") -> str:
     )
 
 
-def _below(row: Row, words: Words) -> str:
+def _below(row: MemoryRow, words: Words) -> str:
     memory, parts = row.memory, [escape(row.file) or dated(row.memory.at, words)]
     if memory.by != "author" and memory.kind != "exchange":
         parts += [f"<span>{escape(one)}</span>" for one in (words("strength", n=memory.strength), _uses(memory, words))]
-    if row.told:
-        parts.append(f'<span class="fades">{_meter(row.forecast, words)}{escape(row.told)}</span>')
+    if row.fades:
+        parts.append(f'<span class="fades">{_meter(row.forecast, words)}{escape(row.fades)}</span>')
     marks = (("pinned", memory.pinned), ("archived", memory.archived), ("replaced_tag", not memory.current))
     parts += [f'<span class="mark">{escape(words(name))}</span>' for name, on in marks if on]
     return f'<span class="meta">{"".join(parts)}</span>'
@@ -134,10 +133,10 @@ def _uses(memory: Memory, words: Words) -> str:
     return words("recalled_times", n=memory.recalls)
 
 
-def _meter(told: Forecast | None, words: Words) -> str:
-    if told is None or told.kept:
+def _meter(forecast: Forecast | None, words: Words) -> str:
+    if forecast is None or forecast.kept:
         return ""
-    percent = round(100 * told.retention)
+    percent = round(100 * forecast.retention)
     title = escape(words("left", percent=percent))
     return f'<span class="meter" title="{title}"><i style="width:{percent}%"></i></span>'
 
@@ -145,40 +144,40 @@ def _meter(told: Forecast | None, words: Words) -> str:
 # ---- one memory, opened
 
 
-def opened(one: Opened, names: Names, words: Words, doing: str = "", goes: Sequence[Memory] = ()) -> str:
+def opened(one: Opened, speakers: Speakers, words: Words, doing: str = "", goes: Sequence[Memory] = ()) -> str:
     """Everything known of a memory, and what can be done with it; ``goes`` is what forgetting would take."""
     if doing == "edit":
         return edit_form(one.details.memory, words)
     if doing in ("forget", "surely"):
         return forget_form(one.details.memory, goes, words, sure=doing == "surely")
-    return _fields(one, names, words) + _actions(one.details.memory, words) + _rests(one, names, words)
+    return _fields(one, speakers, words) + _actions(one.details.memory, words) + _rests(one, speakers, words)
 
 
-def _fields(one: Opened, names: Names, words: Words) -> str:
+def _fields(one: Opened, speakers: Speakers, words: Words) -> str:
     memory = one.details.memory
-    told = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
+    parts = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
     for name, value in one.details.fields.items():
         if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
             continue
         if f"field_{name}" in TEXTS and (name, value) not in (("polarity", 1), ("kind", "attribute")):
-            told.append((words(f"field_{name}"), field_told(name, value, names, words)))
-    reply = _quote(memory, names, words) if memory.kind == "exchange" else ""
-    return f"{reply}{definitions(told)}"
+            parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
+    reply = _quote(memory, speakers, words) if memory.kind == "exchange" else ""
+    return f"{reply}{definitions(parts)}"
 
 
-def definitions(told: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in told if value)
+def definitions(parts: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in parts if value)
     return f'<dl class="fields">{rows}</dl>' if rows else ""
 
 
-def field_told(name: str, value: object, names: Names, words: Words) -> str:
+def value_in_words(name: str, value: object, speakers: Speakers, words: Words) -> str:
     """A part of a memory in words."""
     if name == "happened" and isinstance(value, Sequence) and len(value) == 2:
         return words.stretch(datetime.fromisoformat(str(value[0])), datetime.fromisoformat(str(value[1])))
     if name == "expires":
         return words.moment(datetime.fromisoformat(str(value)))
     if name in NAMED and f"value_{str(value).lower()}" in TEXTS:
-        return words(f"value_{str(value).lower()}", name=names.character)
+        return words(f"value_{str(value).lower()}", name=speakers.character)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "、".join(crumbs(str(one)) for one in value)
     if isinstance(value, float):
@@ -195,14 +194,14 @@ def _actions(memory: Memory, words: Words) -> str:
     return f'<div class="actions">{buttons}{button("forget", words("forget"), kind="danger", id=memory.id)}</div>'
 
 
-def _rests(one: Opened, names: Names, words: Words) -> str:
+def _rests(one: Opened, speakers: Speakers, words: Words) -> str:
     """What it rests on, what it replaced and what was made of it."""
     details = one.details
-    parts = [_section(words("evidence"), "".join(_nested(each, names, words) for each in one.evidence))]
+    parts = [_section(words("evidence"), "".join(_nested(each, speakers, words) for each in one.evidence))]
     if details.memory.kind != "exchange" and not one.evidence:
-        said = "".join(_quote(source, names, words) for source in details.sources)
+        talk = "".join(_quote(source, speakers, words) for source in details.sources)
         missing = "" if details.memory.by == "owner" else f'<p class="hint">{escape(words("no_sources"))}</p>'
-        parts.append(_section(words("sources"), said or missing))
+        parts.append(_section(words("sources"), talk or missing))
     parts += [
         _section(words(title), "".join(_jump(other, words) for other in others))
         for title, others in (
@@ -216,11 +215,11 @@ def _section(title: str, inside: str) -> str:
     return f'<section class="rests"><h4>{escape(title)}</h4>{inside}</section>' if inside else ""
 
 
-def _nested(one: Opened, names: Names, words: Words) -> str:
+def _nested(one: Opened, speakers: Speakers, words: Words) -> str:
     memory = one.details.memory
     return (
         f'<details class="evidence"><summary>{tag(memory.kind, words)}<span class="text">{escape(memory.text)}</span>'
-        f'<span class="meta">{dated(memory.at, words)}</span></summary>{_rests(one, names, words)}</details>'
+        f'<span class="meta">{dated(memory.at, words)}</span></summary>{_rests(one, speakers, words)}</details>'
     )
 
 
@@ -232,49 +231,49 @@ def _jump(memory: Memory, words: Words) -> str:
     )
 
 
-def _quote(exchange: Memory, names: Names, words: Words) -> str:
+def _quote(exchange: Memory, speakers: Speakers, words: Words) -> str:
     """An exchange, word for word."""
-    sides = ((names.user, exchange.text, "you"), (names.character, exchange.reply, "them"))
-    said = "".join(
+    sides = ((speakers.user, exchange.text, "you"), (speakers.character, exchange.reply, "them"))
+    lines = "".join(
         f'<p class="{side}"><b>{escape(name)}</b><span>{escape(text)}</span></p>' for name, text, side in sides if text
     )
-    return f'<blockquote class="was-said">{dated(exchange.at, words)}{said}</blockquote>'
+    return f'<blockquote class="was-said">{dated(exchange.at, words)}{lines}</blockquote>'
 
 
-def quotes(exchanges: Sequence[Memory], names: Names, words: Words) -> str:
-    return "".join(_quote(one, names, words) for one in exchanges)
+def quotes(exchanges: Sequence[Memory], speakers: Speakers, words: Words) -> str:
+    return "".join(_quote(one, speakers, words) for one in exchanges)
 
 
 # ---- forms
 
 
 def form(do: str, key: str, inside: str, words: Words, **data: object) -> str:
-    """A form whose fields are told to Python with ``do``; another ``key`` is another form."""
-    told = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    """A form whose fields reach Python with ``do``; another ``key`` is another form."""
+    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
     return (
-        f'<form class="form" data-do="{do}" data-form="{escape(key)}"{told}>{inside}<div class="actions">'
+        f'<form class="form" data-do="{do}" data-form="{escape(key)}"{attributes}>{inside}<div class="actions">'
         f'<button type="submit" class="act primary">{escape(words("keep"))}</button>'
         f"{button('cancel', words('cancel'))}</div></form>"
     )
 
 
 def field(name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False) -> str:
-    told = f'name="{escape(name)}" aria-label="{escape(label)}" placeholder="{escape(hint)}"'
-    told += " data-first" if first else ""
+    attributes = f'name="{escape(name)}" aria-label="{escape(label)}" placeholder="{escape(hint)}"'
+    attributes += " data-first" if first else ""
     if rows:
-        given = f'<textarea {told} rows="{rows}">{escape(value)}</textarea>'
+        control = f'<textarea {attributes} rows="{rows}">{escape(value)}</textarea>'
     else:
-        given = f'<input type="text" {told} value="{escape(value)}" autocomplete="off">'
-    return f'<label class="field {"wide" if rows else ""}"><span>{escape(label)}</span>{given}</label>'
+        control = f'<input type="text" {attributes} value="{escape(value)}" autocomplete="off">'
+    return f'<label class="field {"wide" if rows else ""}"><span>{escape(label)}</span>{control}</label>'
 
 
 def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str = "") -> str:
-    told = "".join(
-        f'<option value="{escape(key)}"{" selected" if key == value else ""}>{escape(shown)}</option>'
-        for key, shown in options
+    items = "".join(
+        f'<option value="{escape(key)}"{" selected" if key == value else ""}>{escape(text)}</option>'
+        for key, text in options
     )
-    chosen = f'<select name="{escape(name)}" aria-label="{escape(label)}">{told}</select>'
-    return f'<label class="field"><span>{escape(label)}</span>{chosen}</label>'
+    control = f'<select name="{escape(name)}" aria-label="{escape(label)}">{items}</select>'
+    return f'<label class="field"><span>{escape(label)}</span>{control}</label>'
 
 
 def edit_form(memory: Memory, words: Words) -> str:
@@ -304,15 +303,15 @@ def event_form(words: Words) -> str:
 
 def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
     """Asked twice: it destroys."""
-    asked = words("forget_sure" if sure else "forget_ask")
-    listed = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
-    listed += f"<li>… +{len(goes) - 12}</li>" if len(goes) > 12 else ""
+    question = words("forget_sure" if sure else "forget_ask")
+    items = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
+    items += f"<li>… +{len(goes) - 12}</li>" if len(goes) > 12 else ""
     if sure:
         acts = button("forget-now", words("forget_now"), kind="danger strong", id=memory.id)
     else:
         acts = "" if memory.archived else button("archive", words("archive"), id=memory.id)
         acts += button("surely", words("forget_yes"), kind="danger", id=memory.id)
     return (
-        f'<div class="ask" role="alertdialog" aria-label="{escape(asked)}"><p>{escape(asked)}</p><ul>{listed}</ul>'
+        f'<div class="ask" role="alertdialog" aria-label="{escape(question)}"><p>{escape(question)}</p><ul>{items}</ul>'
         f'<div class="actions">{button("cancel", words("cancel"), kind="primary")}{acts}</div></div>'
     )

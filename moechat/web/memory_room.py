@@ -1,7 +1,7 @@
-"""The memory room: what a tab looks at, what a click does, and what is drawn of it. Knows no Gradio.
+"""The memory room: what a tab looks at, what a click does, and how the room is drawn. Knows no Gradio.
 
-``act`` takes what the page told (a mapping of text) and gives what is looked at then; whatever goes wrong with a memory is a
-``Note`` in words, never an exception.
+``act`` takes an action (what a click or a form reports, as text) and returns the look after it, with a ``Note`` in words on
+what became of the action.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from moechat.errors import FieldError, NotFound
 from moechat.model import official_kind
 from moechat.web import author_room, draw, memory_page
 from moechat.web.draw import escape
-from moechat.web.memory_page import AUTHOR, KINDS, MINE, Names, Opened, Row
+from moechat.web.memory_page import AUTHOR, KINDS, MINE, MemoryRow, Opened, Speakers
 from moechat.web.words import Words
 
 PAGE = 30
-DEEPEST = 4  # reflections on reflections
-Told = Mapping[str, str]
+DEEPEST = 4  # So many levels of reflections on reflections are opened.
+Action = Mapping[str, str]
+"""What the page reports of a click or a form: ``do``, what it is done to, and the fields of the form."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,11 @@ class Note:
 
 @dataclass(frozen=True)
 class MemoryLook:
-    """``kind`` "" is all that was understood; ``doing`` is what is being done with the memory that is ``opened``: "", edit,
-    forget, surely; or with none: fact, event, lore (a new one)."""
+    """What a tab shows of the memories. ``kind`` "" is everything that was understood.
+
+    ``doing`` is what is being done with the memory that is ``opened``: "", edit, forget or surely. With none opened it is
+    the kind of a new one: fact, event or lore.
+    """
 
     store: str = MINE
     kind: str = ""
@@ -46,16 +50,16 @@ class MemoryLook:
     doing: str = ""
 
 
-Done = tuple[MemoryLook, Note]
+MemoryOutcome = tuple[MemoryLook, Note]
 
 
-def act(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    """What is looked at after an action. Raises MoeChatError where the action cannot be had."""
-    do = told.get("do", "")
+def act(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    """The look after an action. Raises MoeChatError where the action fails."""
+    do = action.get("do", "")
     if do in LOOKS:
-        return LOOKS[do](look, told), Note()
+        return LOOKS[do](look, action), Note()
     if do in DEEDS[look.store]:
-        return DEEDS[look.store][do](agent, look, {"id": "", **told}, words)
+        return DEEDS[look.store][do](agent, look, {"id": "", **action}, words)
     return look, Note()
 
 
@@ -73,70 +77,70 @@ def _listing(look: MemoryLook, **changes: object) -> MemoryLook:
     return replace(look, **({"count": PAGE, "opened": "", "doing": ""} | changes))  # type: ignore[arg-type]
 
 
-def _stored(look: MemoryLook, told: Told) -> MemoryLook:
-    store = AUTHOR if told.get("value") == AUTHOR else MINE
+def _stored(look: MemoryLook, action: Action) -> MemoryLook:
+    store = AUTHOR if action.get("value") == AUTHOR else MINE
     kind = look.kind if look.kind in KINDS[store] else ""
     return _listing(look, store=store, kind=kind, archived=False)
 
 
-def _of_kind(look: MemoryLook, told: Told) -> MemoryLook:
-    return _listing(look, kind=told["value"]) if told.get("value") in KINDS[look.store] else look
+def _of_kind(look: MemoryLook, action: Action) -> MemoryLook:
+    return _listing(look, kind=action["value"]) if action.get("value") in KINDS[look.store] else look
 
 
-def _toggled(look: MemoryLook, told: Told) -> MemoryLook:
-    id_ = told.get("id", "")
+def _toggled(look: MemoryLook, action: Action) -> MemoryLook:
+    id_ = action.get("id", "")
     again = id_ == look.opened and not look.doing
     return replace(look, opened="" if again else id_, doing="")
 
 
 NEW = {"new_event": "event", "new_fact": "fact", "new_lore": "lore"}
-LOOKS: Mapping[str, Callable[[MemoryLook, Told], MemoryLook]] = {
+LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "store": _stored,
     "kind": _of_kind,
-    "search": lambda look, told: _listing(look, search=told.get("q", "")[:200]),
-    "archived": lambda look, told: _listing(look, archived=not look.archived),
-    "more": lambda look, told: replace(look, count=look.count + PAGE),
+    "search": lambda look, action: _listing(look, search=action.get("q", "")[:200]),
+    "archived": lambda look, action: _listing(look, archived=not look.archived),
+    "more": lambda look, action: replace(look, count=look.count + PAGE),
     "open": _toggled,
-    "edit": lambda look, told: replace(look, opened=told.get("id", ""), doing="edit"),
-    "forget": lambda look, told: replace(look, opened=told.get("id", ""), doing="forget"),
-    "surely": lambda look, told: replace(look, opened=told.get("id", ""), doing="surely"),
-    "cancel": lambda look, told: replace(look, doing=""),
-    "new": lambda look, told: replace(look, opened="", doing=NEW.get(told.get("value", ""), "fact")),
+    "edit": lambda look, action: replace(look, opened=action.get("id", ""), doing="edit"),
+    "forget": lambda look, action: replace(look, opened=action.get("id", ""), doing="forget"),
+    "surely": lambda look, action: replace(look, opened=action.get("id", ""), doing="surely"),
+    "cancel": lambda look, action: replace(look, doing=""),
+    "new": lambda look, action: replace(look, opened="", doing=NEW.get(action.get("value", ""), "fact")),
 }
 
 
 # ---- the owner's
 
 
-def _saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    if not told.get("text", "").strip():
+def _saved(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    if not action.get("text", "").strip():
         return look, Note(words("needs_words"), bad=True)
-    memory = agent.memories.edit(told["id"], told["text"])
+    memory = agent.memories.edit(action["id"], action["text"])
     return replace(look, opened=memory.id, doing=""), Note(words("done_edit"))
 
 
-def _added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    if not told.get("text", "").strip():
+def _added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    if not action.get("text", "").strip():
         return look, Note(words("needs_words"), bad=True)
     if look.doing == "event":
-        return _event_added(agent, look, told, words)
+        return _event_added(agent, look, action, words)
     memory = agent.memories.add_fact(
-        told["text"], entity=_whose(agent, told.get("entity", "")), keyword=told.get("keyword", ""),
-        target=told.get("target", ""),
+        action["text"], entity=_whose(agent, action.get("entity", "")), keyword=action.get("keyword", ""),
+        target=action.get("target", ""),
     )  # fmt: skip
     return replace(look, opened=memory.id, doing=""), Note(words("done_add"))
 
 
-def _event_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    given: dict[str, object] = {key: told.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
-    given["keywords"] = author_room.several(told.get("keywords", "")) or None
+def _event_added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
+    values["keywords"] = author_room.several(action.get("keywords", "")) or None
     try:
-        own = by_hand.told("event", given, agent.now())
+        event = by_hand.told("event", values, agent.now())
     except FieldError as wrong:
         if wrong.field != "happened":
             raise
         return look, Note(words("field_wrong", field=words("field_happened"), remedy=words("form_when")), bad=True)
-    return replace(look, opened=agent.memories.add_event(**own).id, doing=""), Note(words("done_add"))
+    return replace(look, opened=agent.memories.add_event(**event).id, doing=""), Note(words("done_add"))
 
 
 def _whose(agent: Agent, name: str) -> str:
@@ -147,18 +151,18 @@ def _whose(agent: Agent, name: str) -> str:
     return "character" if name == character.name else name
 
 
-def _pinned(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    agent.memories.pin([told["id"]], told["do"] == "pin")
-    return look, Note(words(f"done_{told['do']}"))
+def _pinned(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    agent.memories.pin([action["id"]], action["do"] == "pin")
+    return look, Note(words(f"done_{action['do']}"))
 
 
-def _archived(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    keeping = agent.memories
-    moved = (keeping.archive if told["do"] == "archive" else keeping.restore)([told["id"]])
-    return replace(look, opened="", doing=""), Note(words(f"done_{told['do']}", n=len(moved)))
+def _archived(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    move = agent.memories.archive if action["do"] == "archive" else agent.memories.restore
+    moved = move([action["id"]])
+    return replace(look, opened="", doing=""), Note(words(f"done_{action['do']}", n=len(moved)))
 
 
-def _thought(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     """Reflect now. It takes as long as the model does."""
     report = agent.reflect()
     if report is None:
@@ -167,40 +171,40 @@ def _thought(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
     return _listing(look, kind="reflection", search=""), Note(words("thought", n=len(report.made)))
 
 
-def _forgotten(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    if (look.opened, look.doing) != (told["id"], "surely"):  # asked twice, whatever the page sends
-        return replace(look, opened=told["id"], doing="forget"), Note()
-    gone = agent.memories.forget([told["id"]])
+def _forgotten(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    if (look.opened, look.doing) != (action["id"], "surely"):  # asked twice, whatever the page sends
+        return replace(look, opened=action["id"], doing="forget"), Note()
+    gone = agent.memories.forget([action["id"]])
     return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)))
 
 
 # ---- the author's
 
 
-def _record_saved(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+def _record_saved(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     store = agent.official.unfilled()
-    one = store.get(told["id"])
-    changes = author_room.changed(official_kind(one), told, author_room.values_of(one))
+    one = store.get(action["id"])
+    changes = author_room.changed(official_kind(one), action, author_room.values_of(one))
     if changes:
         one = store.update(one.id, changes)
     return replace(look, opened=one.id, doing=""), Note(words("done_edit"))
 
 
-def _record_added(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
+def _record_added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     store = agent.official.unfilled()
     kind = author_room.kind_named(look.doing) or "fact"
-    made = store.add(kind, author_room.changed(kind, told, author_room.defaults(kind)))
+    made = store.add(kind, author_room.changed(kind, action, author_room.defaults(kind)))
     return replace(look, opened=made.id, doing=""), Note(words("done_add"))
 
 
-def _record_deleted(agent: Agent, look: MemoryLook, told: Told, words: Words) -> Done:
-    if (look.opened, look.doing) != (told["id"], "surely"):
-        return replace(look, opened=told["id"], doing="forget"), Note()
-    agent.official.unfilled().delete(told["id"])
+def _record_deleted(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    if (look.opened, look.doing) != (action["id"], "surely"):
+        return replace(look, opened=action["id"], doing="forget"), Note()
+    agent.official.unfilled().delete(action["id"])
     return replace(look, opened="", doing=""), Note(words("done_forget", n=1))
 
 
-DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Told, Words], Done]]] = {
+DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Action, Words], MemoryOutcome]]] = {
     MINE: {
         "save": _saved, "add": _added, "pin": _pinned, "unpin": _pinned, "archive": _archived, "restore": _archived,
         "forget-now": _forgotten, "think": _thought,
@@ -219,9 +223,9 @@ def drawn(agent: Agent, look: MemoryLook, words: Words) -> str:
     return _of_author(agent, look, words) if look.store == AUTHOR else _of_owner(agent, look, words)
 
 
-def names_of(agent: Agent, words: Words) -> Names:
+def speakers_of(agent: Agent, words: Words) -> Speakers:
     character = agent.character
-    return Names(character.user_name or words("value_user"), character.name)
+    return Speakers(character.user_name or words("value_user"), character.name)
 
 
 def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
@@ -261,8 +265,8 @@ def _thinking(agent: Agent, look: MemoryLook, words: Words) -> str:
         return f'<p class="hint">{escape(words("think_needs_model"))}</p>'
     whole = reflection.settings().counter
     done = min(max(1 - reflection.counter(agent.now()) / whole, 0.0), 1.0) if whole > 0 else 1.0
-    told = words("think_ready" if done >= 1 else "think_filling", percent=round(100 * done))
-    return memory_page.button("think", words("think_now")) + f'<span class="hint">{escape(told)}</span>'
+    text = words("think_ready" if done >= 1 else "think_filling", percent=round(100 * done))
+    return memory_page.button("think", words("think_now")) + f'<span class="hint">{escape(text)}</span>'
 
 
 def _empty(look: MemoryLook) -> str:
@@ -286,46 +290,47 @@ def _details(agent: Agent, id_: str) -> Details | None:
 
 
 def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> str:
-    names = names_of(agent, words)
+    speakers = speakers_of(agent, words)
     goes: Sequence[Memory] = ()
     if look.doing in ("forget", "surely"):
         goes = agent.memories.forgets([details.memory.id])
-    return memory_page.opened(_opened(agent, details), names, words, look.doing, goes)
+    return memory_page.opened(_opened(agent, details), speakers, words, look.doing, goes)
 
 
 def _opened(agent: Agent, details: Details, depth: int = 0) -> Opened:
     """A memory with what it rests on, and that with what it rests on."""
     evidence: list[Opened] = []
     if depth < DEEPEST:
-        found = (_details(agent, one.id) for one in details.evidence)
-        evidence = [_opened(agent, one, depth + 1) for one in found if one is not None]
+        below = (_details(agent, one.id) for one in details.evidence)
+        evidence = [_opened(agent, one, depth + 1) for one in below if one is not None]
     return Opened(details, evidence=evidence)
 
 
-def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Row]:
+def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[MemoryRow]:
     """Memories with what will become of them."""
-    now, told = agent.now(), agent.memories.forecasts(memories)
+    now, forecasts = agent.now(), agent.memories.forecasts(memories)
     rows = []
-    for one in memories:
-        forecast = told.get(one.id)
-        said = forgetting.in_words(forecast, now, words.language) if forecast and not one.archived else ""
-        rows.append(Row(one, forecast, said))
+    for memory in memories:
+        forecast = forecasts.get(memory.id)
+        fades = forgetting.in_words(forecast, now, words.language) if forecast and not memory.archived else ""
+        rows.append(MemoryRow(memory, forecast, fades))
     return rows
 
 
 def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
-    names, found = names_of(agent, words), author_room.listed(agent, look.kind, look.search)
+    speakers, records = speakers_of(agent, words), author_room.listed(agent, look.kind, look.search)
     new, kind = "", author_room.kind_named(look.doing)
     if kind and not look.opened:
         new = author_room.record_form(kind, author_room.defaults(kind), words)
-    shown = found[: look.count]
-    if look.opened and look.opened not in {one.id for one in shown}:
-        shown = [*(one for one in author_room.listed(agent, "", "") if one.id == look.opened), *shown]
-    listed = "".join(
-        author_room.entry(one, names, words, opened=one.id == look.opened, doing=look.doing) for one in shown
+    shown = records[: look.count]
+    if look.opened and look.opened not in {record.id for record in shown}:
+        shown = [*(record for record in author_room.listed(agent, "", "") if record.id == look.opened), *shown]
+    entries = "".join(
+        author_room.entry(record, speakers, words, opened=record.id == look.opened, doing=look.doing)
+        for record in shown
     )
     empty = f'<p class="empty">{words(_empty(look))}</p>' if not shown else ""
-    more = _more(look, Page((), len(found)), words)
+    more = _more(look, Page((), len(records)), words)
     faults = (*agent.official.problems, *agent.official.lore.problems)
     problems = draw.problems([str(problem) for problem in faults], words)
-    return _head(agent, look, len(found), words) + problems + new + f'<div class="list">{listed}{empty}</div>' + more
+    return _head(agent, look, len(records), words) + problems + new + f'<div class="list">{entries}{empty}</div>' + more

@@ -1,12 +1,11 @@
-"""The page: Gradio Blocks with handlers of our own. What it shows is drawn in ``draw``, what runs is in ``turns``.
+"""The chat page: Gradio Blocks with handlers of our own. ``draw`` draws what it shows, ``turns`` runs the replies.
 
-Handlers return ``{component: value}``. A handler that follows a running turn only looks at it: closing the tab ends the
-looking, not the turn.
+Handlers return ``{component: value}``. A handler that follows a running turn only watches it: when the tab closes, the
+watching ends and the turn goes on.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from moechat.agent import Agent
-from moechat.ai.chat_model import diagnose
 from moechat.cue import Cue
 from moechat.errors import MoeChatError
 from moechat.house import House
@@ -29,14 +27,14 @@ from moechat.web.turns import Turn, Turns
 from moechat.web.words import LANGUAGES, Language, Words, language_of
 from moechat.when import Span
 
-FRAME_S = 0.08  # a page is drawn at most this often while a reply streams
-PAGES_DRAWN = 3  # "earlier" grows what is drawn to this many pages, then moves the window
+FRAME_S = 0.08  # While a reply streams, the page is drawn at most this often.
+PAGES_DRAWN = 3  # "Earlier" lets the page grow to this many pages, then moves the window back.
 
 Updates = dict[Any, Any]
 
 
 @dataclass(frozen=True)
-class View:
+class ChatView:
     """What one tab looks at: the newest ``count`` exchanges, or those before the exchange ``before``."""
 
     character: str = ""
@@ -49,12 +47,12 @@ class View:
         return Words(self.language)
 
 
-class Page:
-    """The handlers over one house. ``close`` stops what is still being answered."""
+class ChatPage:
+    """The handlers over one house. ``close`` stops the replies that are still on their way."""
 
     def __init__(self, house: House, parts: Parts) -> None:
         self.house, self.parts, self.turns = house, parts, Turns()
-        self.page = max(1, house.config.web.shown_messages // 2)  # exchanges
+        self.page = max(1, house.config.web.shown_messages // 2)  # The length of a page, in exchanges.
 
     def close(self) -> None:
         self.turns.close()
@@ -68,8 +66,8 @@ class Page:
         if language not in LANGUAGES:
             language = language_of(request.headers.get("accept-language"))
         names = self.house.characters()
-        wanted = prefs.get("character", "")
-        view = View(wanted if wanted in names else self._default(names), language, "", self.page)
+        chosen = prefs.get("character", "")
+        view = ChatView(chosen if chosen in names else self._default(names), language, "", self.page)
         yield self._labels(view) | self._connection(view) | self._screen(view)
         yield from self._follow(view)
 
@@ -79,59 +77,61 @@ class Page:
         except (MoeChatError, OSError):
             return names[0]
 
-    def switch(self, view: View, look: Look, picked: gr.EventData) -> Iterator[Updates]:
-        name = str(getattr(picked, "name", ""))
+    def switch(self, view: ChatView, look: Look, click: gr.EventData) -> Iterator[Updates]:
+        name = str(getattr(click, "name", ""))
         if name in self.house.characters():
             view, look = replace(view, character=name, before="", count=self.page), look.elsewhere()
         yield self._screen(view) | self._remember(view) | self._room(view, look)
         yield from self._follow(view)
 
-    def translate(self, view: View, look: Look) -> Iterator[Updates]:
+    def translate(self, view: ChatView, look: Look) -> Iterator[Updates]:
         other: Language = "en" if view.language == "zh" else "zh"
         view = replace(view, language=other)
         yield self._labels(view) | self._screen(view) | self._remember(view) | self._room(view, look)
         yield from self._follow(view)
 
-    def earlier(self, view: View) -> Iterator[Updates]:
-        """One page more; beyond ``PAGES_DRAWN`` the window moves back and its newest page is left out."""
+    def earlier(self, view: ChatView) -> Iterator[Updates]:
+        """Show one page more. Beyond ``PAGES_DRAWN`` pages the window moves back, and its newest page is left out."""
         if view.count < PAGES_DRAWN * self.page:
             view = replace(view, count=view.count + self.page)
         elif agent := self._agent(view):
-            drawn = agent.recent(view.count, view.before or None)
-            if len(drawn) > self.page:
-                view = replace(view, before=drawn[-self.page].exchange.id)
+            exchanges = agent.recent(view.count, view.before or None)
+            if len(exchanges) > self.page:
+                view = replace(view, before=exchanges[-self.page].exchange.id)
         yield self._screen(view)
         yield from self._follow(view)
 
-    def newest(self, view: View) -> Iterator[Updates]:
+    def newest(self, view: ChatView) -> Iterator[Updates]:
         view = replace(view, before="", count=self.page)
         yield self._screen(view)
         yield from self._follow(view)
 
     # ---- the rooms beside the chat
 
-    def visit(self, view: View, look: Look, happened: gr.EventData) -> Iterator[Updates]:
-        """Go to a room, or do what was clicked in it. Back in the chat, it shows what has changed."""
+    def visit(self, view: ChatView, look: Look, event: gr.EventData) -> Iterator[Updates]:
+        """Go to a room, or do what was clicked in it. The chat, entered again, shows what has changed."""
         agent = self._agent(view)
         if agent is None:
             yield self._room(view, look)
             return
-        told = rooms.told_of(getattr(happened, "told", None))
-        if begun := rooms.begun(look, told, view.words):
-            yield self._room(view, begun)
-        look = rooms.act(agent, look, told, view.words, busy=self.turns.current(agent) is not None)
+        action = rooms.action_of(getattr(event, "action", None))
+        if waiting := rooms.waiting(look, action, view.words):
+            yield self._room(view, waiting)
+        look = rooms.act(agent, look, action, view.words, busy=self.turns.current(agent) is not None)
         yield self._screen(view) | {self.parts.look: look} if look.room == rooms.CHAT else self._room(view, look)
 
-    def _room(self, view: View, look: Look) -> Updates:
+    def _room(self, view: ChatView, look: Look) -> Updates:
         if look.room == rooms.CHAT:
             return {self.parts.look: look}
-        agent, why_not = self._agent(view), self._why_not(view)
-        drawn = rooms.drawn(agent, look, view.words) if agent else draw.problems([why_not] * bool(why_not), view.words)
-        return {self.parts.look: look, self.parts.room: drawn}
+        if agent := self._agent(view):
+            html = rooms.drawn(agent, look, view.words)
+        else:
+            html = draw.problems(self._why_not(view), view.words)
+        return {self.parts.look: look, self.parts.room: html}
 
     # ---- talking
 
-    def send(self, view: View, text: str) -> Iterator[Updates]:
+    def send(self, view: ChatView, text: str) -> Iterator[Updates]:
         agent = self._agent(view)
         if agent is None or not text.strip():
             yield {self.parts.box: gr.skip()}
@@ -145,10 +145,10 @@ class Page:
         view = replace(view, before="", count=self.page)
         yield self._screen(view, turn) | {self.parts.box: ""}
         yield from self._follow(view, turn)
-        if (turn.error or turn.crash) and _last_id(agent) == last:  # nothing was recorded: the words go back
+        if (turn.error or turn.crash) and _last_id(agent) == last:  # Nothing was recorded: give the words back.
             yield {self.parts.box: text}
 
-    def regenerate(self, view: View) -> Iterator[Updates]:
+    def regenerate(self, view: ChatView) -> Iterator[Updates]:
         agent = self._agent(view)
         turn = self.turns.regenerate(agent) if agent else None
         if turn is None:
@@ -158,87 +158,84 @@ class Page:
         yield self._screen(view, turn)
         yield from self._follow(view, turn)
 
-    def stop(self, view: View) -> None:
+    def stop(self, view: ChatView) -> None:
         if agent := self._agent(view):
             self.turns.stop(agent)
 
-    def _follow(self, view: View, turn: Turn | None = None) -> Iterator[Updates]:
+    def _follow(self, view: ChatView, turn: Turn | None = None) -> Iterator[Updates]:
         """Draw a running turn as it grows, then everything as it was stored."""
         agent = self._agent(view)
         turn = turn or (self.turns.current(agent) if agent else None)
         if agent is None or turn is None or view.before:
             return
-        face, seen = self._face(view, agent), None
+        face = self._face(view, agent)
+        version = None
         while not turn.over.wait(FRAME_S):
-            if turn.version != seen:
-                seen = turn.version
+            if turn.version != version:
+                version = turn.version
                 yield {self.parts.tail: _live(turn, face)}
         yield self._screen(view) | self._notice(view, agent, turn)
 
-    def _notice(self, view: View, agent: Agent, turn: Turn) -> Updates:
-        """What went wrong stands under the last exchange, where that does not say so itself.
+    def _notice(self, view: ChatView, agent: Agent, turn: Turn) -> Updates:
+        """What went wrong, under the last exchange, unless that says so itself.
 
         A regeneration that failed leaves the reply that was there.
         """
-        words, last = view.words, agent.recent(1)
-        told = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
-        if not told or (last and last[-1].error == told):
+        words = view.words
+        last = agent.recent(1)
+        error = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
+        if not error or (last and last[-1].error == error):
             return {}
         tail = self._drawn(last, self._face(view, agent), agent)
-        return {self.parts.tail: tail + draw.notice(words("went_wrong", error=told))}
+        return {self.parts.tail: tail + draw.notice(words("went_wrong", error=error))}
 
     # ---- the connection
 
-    def test(self, view: View, base_url: str, model: str, key: str) -> Iterator[Updates]:
-        words, base_url = view.words, base_url.strip()
+    def test(self, view: ChatView, base_url: str, model: str, key: str) -> Iterator[Updates]:
+        words = view.words
+        base_url = base_url.strip()
         if not base_url:
             yield {self.parts.outcome: draw.outcome(words("needs_url"), good=False)}
             return
-        if not key and self._is_elsewhere(base_url):
+        if not key and self.house.would_tell_key_to(base_url):
             yield {self.parts.outcome: draw.outcome(words("key_stays"), good=False)}
             return
         yield {self.parts.outcome: draw.outcome(words("testing"), good=None)}
-        found = diagnose(base_url, model.strip(), key.strip() or self._kept_key(), extra=self.house.config.chat.extra)
-        told = found.message_zh if view.language == "zh" else found.message_en
-        yield {self.parts.outcome: draw.outcome(told, good=found.ok)}
+        diagnosis = self.house.try_connection(base_url, model.strip(), key.strip())
+        message = diagnosis.message_zh if view.language == "zh" else diagnosis.message_en
+        yield {self.parts.outcome: draw.outcome(message, good=diagnosis.ok)}
 
-    def save(self, view: View, base_url: str, model: str, key: str) -> Updates:
-        words, base_url, key = view.words, base_url.strip(), key.strip()
-        if base_url and not key and self._is_elsewhere(base_url):
+    def save(self, view: ChatView, base_url: str, model: str, key: str) -> Updates:
+        words = view.words
+        base_url = base_url.strip()
+        key = key.strip()
+        if base_url and not key and self.house.would_tell_key_to(base_url):
             return {self.parts.outcome: draw.outcome(words("key_stays"), good=False)}
         try:
             self.house.connect(base_url, model.strip(), key or None)
         except (MoeChatError, OSError) as failure:
             return {self.parts.outcome: draw.outcome(words("went_wrong", error=failure), good=False)}
-        told = words("saved") if self.house.connected else words("saved_offline")
+        message = words("saved" if self.house.connected else "saved_offline")
         agent = self._agent(view)
         return {
-            self.parts.outcome: draw.outcome(told, good=True),
+            self.parts.outcome: draw.outcome(message, good=True),
             self.parts.key: "",
             self.parts.title: self._title(view, agent),
         }
 
-    def _kept_key(self) -> str | None:
-        return self.house.key or os.environ.get(self.house.config.chat.key_env) or None
-
-    def _is_elsewhere(self, base_url: str) -> bool:
-        """Whether this address would be the first of another service to see the key that is kept."""
-        saved = self.house.config.chat.base_url
-        return bool(self._kept_key() and saved and _origin(saved) != _origin(base_url))
-
     # ---- drawing
 
-    def _agent(self, view: View) -> Agent | None:
+    def _agent(self, view: ChatView) -> Agent | None:
         try:
             return self.house.agent(view.character) if view.character else None
         except (MoeChatError, OSError):
             return None
 
-    def _face(self, view: View, agent: Agent) -> Face:
+    def _face(self, view: ChatView, agent: Agent) -> Face:
         character = agent.character
         return Face(view.words, character.name, character.greeting)
 
-    def _screen(self, view: View, turn: Turn | None = None) -> Updates:
+    def _screen(self, view: ChatView, turn: Turn | None = None) -> Updates:
         """Everything that depends on the character and on what was said."""
         parts, words = self.parts, view.words
         agent = self._agent(view)
@@ -270,7 +267,7 @@ class Page:
         }
 
     def _past_and_tail(
-        self, view: View, agent: Agent, shown: list[Shown], turn: Turn | None, *, from_the_start: bool
+        self, view: ChatView, agent: Agent, shown: list[Shown], turn: Turn | None, *, from_the_start: bool
     ) -> tuple[str, str]:
         """The last exchange stands apart, so that a growing reply redraws itself alone."""
         face = self._face(view, agent)
@@ -285,23 +282,22 @@ class Page:
             shown = shown[:-1]
         return self._drawn(shown, face, agent, from_the_start=from_the_start), _live(turn, face)
 
-    def _empty(self, view: View) -> Updates:
+    def _empty(self, view: ChatView) -> Updates:
         parts, hidden = self.parts, gr.update(visible=False)
-        problem = self._why_not(view)
         return {
-            parts.problems: draw.problems([problem] if problem else [], view.words),
+            parts.problems: draw.problems(self._why_not(view), view.words),
             parts.past: "", parts.tail: "", parts.earlier: hidden, parts.newest: hidden, parts.again: hidden,
             parts.send: gr.update(visible=True), parts.stop: hidden, parts.box: gr.update(interactive=False),
         }  # fmt: skip
 
-    def _why_not(self, view: View) -> str:
-        """Why the chosen character cannot be opened, in words."""
+    def _why_not(self, view: ChatView) -> list[str]:
+        """Why the chosen character cannot be opened, in words; empty where it can, or where none is chosen."""
         try:
             if view.character:
                 self.house.agent(view.character)
         except (MoeChatError, OSError) as failure:
-            return str(failure)
-        return ""
+            return [str(failure)]
+        return []
 
     def _drawn(
         self, shown: list[Shown], face: Face, agent: Agent, *, after: Sequence[Shown] = (), from_the_start: bool = False
@@ -310,14 +306,14 @@ class Page:
         day = after[-1].exchange.at.date() if after else None
         return draw.conversation(shown, face, spans, after=day, from_the_start=from_the_start)
 
-    def _title(self, view: View, agent: Agent | None) -> str:
+    def _title(self, view: ChatView, agent: Agent | None) -> str:
         if agent is None:
             return ""
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         return draw.header(agent.character.name, view.words, connected=self.house.connected, model=model)
 
-    def _labels(self, view: View) -> Updates:
+    def _labels(self, view: ChatView) -> Updates:
         parts, words = self.parts, view.words
         key_env = self.house.config.chat.key_env
         return {
@@ -330,7 +326,7 @@ class Page:
             parts.test: words("test"), parts.save: words("save"), parts.outcome: "",
         }  # fmt: skip
 
-    def _connection(self, view: View) -> Updates:
+    def _connection(self, view: ChatView) -> Updates:
         """The saved connection; never a key. What is not set is left alone: somebody may be typing already."""
         chat, words, key_env = self.house.config.chat, view.words, self.house.config.chat.key_env
         url, model = ({"value": saved} if saved else {} for saved in (chat.base_url, chat.model))
@@ -340,14 +336,13 @@ class Page:
             self.parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=key_env)),
         }
 
-    def _remember(self, view: View) -> Updates:
+    def _remember(self, view: ChatView) -> Updates:
         return {self.parts.prefs: {"character": view.character, "language": view.language}}
 
 
 def _live(turn: Turn, face: Face) -> str:
-    found = turn.found
-    spans, recalled = (found.spans, len(found.hits)) if found else ((), 0)
-    return draw.live(turn.text, turn.said, face, turn.at, after=turn.after, spans=spans, recalled=recalled)
+    spans, recalled = turn.recollection.spans, len(turn.recollection.hits)
+    return draw.live(turn.text, turn.reply, face, turn.at, after=turn.after, spans=spans, recalled=recalled)
 
 
 def _spans(agent: Agent, shown: Shown) -> Sequence[Span]:
@@ -363,22 +358,17 @@ def _last_id(agent: Agent) -> str:
     return last[-1].exchange.id if last else ""
 
 
-def _origin(url: str) -> tuple[str, str]:
-    address = urlsplit(url)
-    return address.scheme, address.netloc
-
-
 def build(house: House) -> gr.Blocks:
     """The page over a house. Its ``page`` attribute has ``close``."""
     with gr.Blocks(title="MoeChat", fill_height=True, fill_width=True, analytics_enabled=False) as blocks:
-        parts = lay_out(house.config.web.language, View(), Look())
-        page = Page(house, parts)
+        parts = lay_out(house.config.web.language, ChatView(), Look())
+        page = ChatPage(house, parts)
         _wire(blocks, page, parts)
     blocks.page = page
     return blocks
 
 
-def _wire(blocks: gr.Blocks, page: Page, parts: Parts) -> None:
+def _wire(blocks: gr.Blocks, page: ChatPage, parts: Parts) -> None:
     """Which click calls which handler. Going elsewhere ends the following of a turn, not the turn."""
     hidden: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
     quiet, everywhere = hidden | {"outputs": parts.talk()}, hidden | {"outputs": parts.all()}

@@ -14,7 +14,7 @@ from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.web import author_room, memory_room, topic_room
 from moechat.web.draw import escape
 from moechat.web.memory_page import MINE
-from moechat.web.memory_room import MemoryLook, Note, Told
+from moechat.web.memory_room import Action, MemoryLook, Note
 from moechat.web.topic_room import TopicLook
 from moechat.web.words import Words
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 CHAT, MEMORIES, TOPICS = "chat", "memories", "topics"
 ROOMS = (CHAT, MEMORIES, TOPICS)
-LONGEST = 100_000  # characters of one field
+LONGEST = 100_000  # A field may hold this many characters.
 
 
 @dataclass(frozen=True)
@@ -40,48 +40,48 @@ class Look:
         return Look(self.room, self.width, replace(MemoryLook(), store=self.memories.store))
 
 
-def told_of(given: object) -> Told:
-    """What the page told, as text; anything else is left out."""
-    if not isinstance(given, Mapping):
+def action_of(data: object) -> Action:
+    """What the page reports of a click or a form, as text; anything else is left out."""
+    if not isinstance(data, Mapping):
         return {}
-    return {str(key)[:40]: str(value) for key, value in given.items() if isinstance(value, str | int | float)}
+    return {str(key)[:40]: str(value) for key, value in data.items() if isinstance(value, str | int | float)}
 
 
-def begun(look: Look, told: Told, words: Words) -> Look | None:
-    """What is looked at while an action takes long; None where it does not."""
-    return replace(look, note=Note(words("think_begun"))) if told.get("do") == "think" else None
+def waiting(look: Look, action: Action, words: Words) -> Look | None:
+    """The look while an action takes long; None for an action that does not."""
+    return replace(look, note=Note(words("think_begun"))) if action.get("do") == "think" else None
 
 
-def act(agent: Agent, look: Look, told: Told, words: Words, *, busy: bool = False) -> Look:
+def act(agent: Agent, look: Look, action: Action, words: Words, *, busy: bool = False) -> Look:
     """What is looked at after an action; ``busy``: the agent is answering, and changes have to wait."""
-    look = replace(look, note=Note(), width=_width(told.get("width", ""), look.width))
-    do = told.get("do", "")
-    if any(len(value) > LONGEST for value in told.values()):  # refused, not cut: what is left out would be lost
+    look = replace(look, note=Note(), width=_width(action.get("width", ""), look.width))
+    do = action.get("do", "")
+    if any(len(value) > LONGEST for value in action.values()):  # It is refused, not cut: the rest would be lost.
         return replace(look, note=Note(words("too_long", n=LONGEST), bad=True))
     if do == "room":
-        return replace(look, room=told["room"]) if told.get("room") in ROOMS else look
+        return replace(look, room=action["room"]) if action.get("room") in ROOMS else look
     if do == "show":
-        return replace(look, room=MEMORIES, memories=memory_room.showing(agent, told.get("id", "")))
+        return replace(look, room=MEMORIES, memories=memory_room.showing(agent, action.get("id", "")))
     if busy and do in memory_room.WAITING and look.memories.store == MINE:
         return replace(look, note=Note(words("wait_reply"), bad=True))
     try:
         if look.room == TOPICS:
-            topics, note = topic_room.act(agent, look.topics, told, words)
+            topics, note = topic_room.act(agent, look.topics, action, words)
             return replace(look, topics=topics, note=note)
-        memories, note = memory_room.act(agent, look.memories, told, words)
+        memories, note = memory_room.act(agent, look.memories, action, words)
         return replace(look, memories=memories, note=note)
     except FieldError as wrong:
         return replace(look, note=Note(author_room.wrong(wrong, words), bad=True))
     except NotFound:
-        told_so = words("topic_gone" if look.room == TOPICS else "gone")
+        gone = words("topic_gone" if look.room == TOPICS else "gone")
         memories = replace(look.memories, opened="", doing="")
-        return replace(look, memories=memories, note=Note(told_so, bad=True))
+        return replace(look, memories=memories, note=Note(gone, bad=True))
     except (MoeChatError, OSError) as failure:
         return replace(look, note=Note(words("went_wrong", error=failure), bad=True))
 
 
-def _width(given: str, before: int) -> int:
-    return int(given) if given.isdigit() and 0 < int(given) < 10_000 else before
+def _width(text: str, before: int) -> int:
+    return int(text) if text.isdigit() and 0 < int(text) < 10_000 else before
 
 
 def drawn(agent: Agent, look: Look, words: Words) -> str:

@@ -46,7 +46,7 @@ FONTS = (
 )  # fmt: skip
 
 
-class Guard:
+class PageGuard:
     """Closes the endpoints that the page does not use and forbids the browser every request elsewhere. ``local``: it answers
     to this machine's own names alone.
 
@@ -69,7 +69,7 @@ class Guard:
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         unfinished = False
 
-        async def heard() -> Message:
+        async def receive_or_end() -> Message:
             waits: list[asyncio.Future[Any]] = [
                 asyncio.ensure_future(receive()),
                 asyncio.ensure_future(self.ending.wait()),
@@ -81,14 +81,14 @@ class Guard:
                 for one in waits:
                     one.cancel()
 
-        async def said(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal unfinished
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message["headers"], *HEADERS]}
             unfinished = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
 
-        await self.app(scope, heard, said)
+        await self.app(scope, receive_or_end, send_with_headers)
         if unfinished and self.ending.is_set():
             await send({"type": "http.response.body", "body": b""})
 
@@ -127,7 +127,7 @@ def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastA
         mcp_server=False,
         pwa=False,
     )
-    app.add_middleware(Guard, ending=ending, local=local)
+    app.add_middleware(PageGuard, ending=ending, local=local)
     return app, blocks.page.close
 
 

@@ -16,14 +16,14 @@ from moechat.web.draw import escape
 from moechat.web.treemap import Box, fitted, squarified
 from moechat.web.words import MONTHS, WEEKDAYS, Words
 
-Node = Mapping[str, Any]
-"""As ``Topics.overview`` gives it: name, path, count, total, newest, children."""
+TopicNode = Mapping[str, Any]
+"""A topic as ``Topics.overview`` gives it: name, path, count, total, newest, children."""
 
 GAP, HEAD, ROUND = 3, 26, 8
 NAME_PX, COUNT_PX = 14, 11.5
-OLD_DAYS = 365  # as cold as it gets
-COLDEST = 4  # percent on the way from cold to warm
-HOT = 82  # where light text reads better than dark
+OLD_DAYS = 365  # A topic of this age is as cold as it gets.
+COLDEST = 4  # The coldest topic stands at this percentage of the way to warm.
+HOT = 82  # From this warmth on, light text reads better than dark.
 CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
 WEEKS = 53
 
@@ -51,7 +51,7 @@ class Canvas:
         return round(COLDEST + (100 - COLDEST) * max(0.0, 1 - math.log1p(days) / math.log1p(OLD_DAYS)))
 
 
-def treemap(nodes: Sequence[Node], canvas: Canvas, width: int) -> str:
+def treemap(nodes: Sequence[TopicNode], canvas: Canvas, width: int) -> str:
     """The topics as nested tiles, sized by memories and coloured by recency; two levels, the rest opens with a click."""
     height = round(min(520, max(380, width * 0.55)))
     ranked = _ranked(nodes)
@@ -63,36 +63,36 @@ def treemap(nodes: Sequence[Node], canvas: Canvas, width: int) -> str:
     )
 
 
-def _ranked(nodes: Sequence[Node]) -> list[Node]:
+def _ranked(nodes: Sequence[TopicNode]) -> list[TopicNode]:
     return sorted(nodes, key=lambda node: (-node["total"], node["path"]))
 
 
-def _group(node: Node, box: Box, canvas: Canvas) -> str:
+def _group(node: TopicNode, box: Box, canvas: Canvas) -> str:
     """A topic with the topics below it, where there is room for them."""
     children = _ranked(node["children"])
     if not children or box.w < 90 or box.h < 84:
         return _tile(node, box, canvas, node["total"])
     own = [node["count"]] if node["count"] else []
     parts = squarified([*(child["total"] for child in children), *own], box.inside(GAP, HEAD, 0, 0))
-    drawn = [
+    tiles = [
         _tile(child, part.inside(0, 0, GAP, GAP), canvas, child["total"])
         for child, part in zip(children, parts, strict=False)
     ]
     if own:
-        drawn.append(_tile(node, parts[-1].inside(0, 0, GAP, GAP), canvas, node["count"], own=True))
-    return _around(node, box, canvas, "".join(drawn))
+        tiles.append(_tile(node, parts[-1].inside(0, 0, GAP, GAP), canvas, node["count"], own=True))
+    return _around(node, box, canvas, "".join(tiles))
 
 
-def _around(node: Node, box: Box, canvas: Canvas, drawn: str) -> str:
+def _around(node: TopicNode, box: Box, canvas: Canvas, inside: str) -> str:
     count = str(node["total"])
     name = fitted(node["name"], box.w - 30 - 8 * len(count), NAME_PX)
     label = f'<text x="{box.x + 9:.1f}" y="{box.y + 18:.1f}" class="name">{escape(name)}</text>'
     label += f'<text x="{box.x + box.w - 8:.1f}" y="{box.y + 18:.1f}" class="count end">{count}</text>'
     frame = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{ROUND + 2}"/>'
-    return f"<g {_button(node, canvas, 'group')}>{_title(node, canvas)}{frame}{label}</g>{drawn}"
+    return f"<g {_button(node, canvas, 'group')}>{_title(node, canvas)}{frame}{label}</g>{inside}"
 
 
-def _tile(node: Node, box: Box, canvas: Canvas, count: int, *, own: bool = False) -> str:
+def _tile(node: TopicNode, box: Box, canvas: Canvas, count: int, *, own: bool = False) -> str:
     if box.w < 1 or box.h < 1:
         return ""
     warmth = canvas.warmth(node["newest"])
@@ -108,14 +108,14 @@ def _tile(node: Node, box: Box, canvas: Canvas, count: int, *, own: bool = False
     )
 
 
-def _button(node: Node, canvas: Canvas, kind: str) -> str:
+def _button(node: TopicNode, canvas: Canvas, kind: str) -> str:
     pressed = str(node["path"] == canvas.chosen).lower()
     opens = f' data-top="{escape(node["path"])}"' if node["children"] else ""
-    told = f'data-do="topic" data-topic="{escape(node["path"])}"{opens}'
-    return f'class="{kind}" role="button" {told} aria-pressed="{pressed}"'
+    data = f'data-do="topic" data-topic="{escape(node["path"])}"{opens}'
+    return f'class="{kind}" role="button" {data} aria-pressed="{pressed}"'
 
 
-def _title(node: Node, canvas: Canvas, own: bool = False) -> str:
+def _title(node: TopicNode, canvas: Canvas, own: bool = False) -> str:
     words, path = canvas.words, crumbs(node["path"])
     if own:
         return f"<title>{escape(words('own_told', path=path, n=node['count']))}</title>"
@@ -198,10 +198,10 @@ def _day(day: date, count: int, place: tuple[float, float, float], most: int, wo
     rect = f'<rect x="{x:.1f}" y="{y:.1f}" width="{cell:.1f}" height="{cell:.1f}" rx="{cell / 4:.1f}"'
     if not count:
         return f'{rect} class="no-day"/>'
-    told = words("day_told", day=words.day(datetime(day.year, day.month, day.day)), n=count)
+    title = words("day_told", day=words.day(datetime(day.year, day.month, day.day)), n=count)
     depth = 30 + round(70 * math.log1p(count) / math.log1p(max(most, 3)))
     pressed = str(day.isoformat() == chosen).lower()
     return (
         f'<g role="button" class="one-day" data-do="day" data-day="{day}" aria-pressed="{pressed}" '
-        f'style="--depth:{depth}%"><title>{escape(told)}</title>{rect}/></g>'
+        f'style="--depth:{depth}%"><title>{escape(title)}</title>{rect}/></g>'
     )

@@ -1,4 +1,4 @@
-"""The topic room: what a tab looks at, what a click does, and what is drawn of it. Knows no Gradio."""
+"""The topic room: what a tab looks at, what a click does, and how the room is drawn. Knows no Gradio."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from moechat.model import Episode
 from moechat.rules.activation import ARROW, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
 from moechat.web.draw import escape
-from moechat.web.memory_page import Names, button, choice, dated, field, tag
-from moechat.web.memory_room import Note, Told, names_of
-from moechat.web.topic_charts import Canvas, Node, crumbs
+from moechat.web.memory_page import Speakers, button, choice, dated, field, tag
+from moechat.web.memory_room import Action, Note, speakers_of
+from moechat.web.topic_charts import Canvas, TopicNode, crumbs
 from moechat.web.words import Words
 
-SLICES = 20
-OFFERED = 200  # topics to merge with or move to, those with the most memories
+SLICES = 20  # A page of slices.
+OFFERED = 200  # So many topics are offered to merge with or move to, those with the most memories.
 NARROWEST, WIDEST = 260, 1100
 
 
@@ -35,25 +35,25 @@ class TopicLook:
     count: int = SLICES
 
 
-Done = tuple[TopicLook, Note]
+TopicOutcome = tuple[TopicLook, Note]
 
 
-def act(agent: Agent, look: TopicLook, told: Told, words: Words) -> Done:
-    """What is looked at after an action. Raises MoeChatError."""
-    match told.get("do", ""):
+def act(agent: Agent, look: TopicLook, action: Action, words: Words) -> TopicOutcome:
+    """The look after an action. Raises MoeChatError where the action fails."""
+    match action.get("do", ""):
         case "topic":
-            top = told.get("top", look.top)
-            return TopicLook(topic=told.get("topic", ""), top=top, back=look.back), Note()
+            top = action.get("top", look.top)
+            return TopicLook(topic=action.get("topic", ""), top=top, back=look.back), Note()
         case "day":
-            day = told.get("day", "")
+            day = action.get("day", "")
             chosen = day if day != look.day and _is_day(day) else ""
             return TopicLook(day=chosen, top=look.top, back=look.back), Note()
         case "back":
-            return replace(look, back=max(0, look.back + (1 if told.get("value") == "1" else -1))), Note()
+            return replace(look, back=max(0, look.back + (1 if action.get("value") == "1" else -1))), Note()
         case "more-slices":
             return replace(look, count=look.count + SLICES), Note()
         case "rename" | "merge" | "move" as do:
-            return _ordered(agent, look, do, told.get("value", ""), words)
+            return _ordered(agent, look, do, action.get("value", ""), words)
     return look, Note()
 
 
@@ -64,7 +64,7 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _ordered(agent: Agent, look: TopicLook, do: str, value: str, words: Words) -> Done:
+def _ordered(agent: Agent, look: TopicLook, do: str, value: str, words: Words) -> TopicOutcome:
     """Rename, merge or move the chosen topic; its slices follow. ``value`` is the name, or the other topic."""
     topics, path = agent.topics, look.topic
     try:
@@ -89,45 +89,45 @@ def _ordered(agent: Agent, look: TopicLook, do: str, value: str, words: Words) -
 def drawn(agent: Agent, look: TopicLook, words: Words, width: int) -> str:
     """The room, for so many pixels. Raises MoeChatError where the memories cannot be read."""
     now, width = agent.now(), min(max(width, NARROWEST), WIDEST)
-    seen = agent.topics.overview(now)
-    if not seen["days"]:
+    overview = agent.topics.overview(now)
+    if not overview["days"]:
         return f'<p class="empty">{escape(words("no_topics"))}</p>'
     canvas = Canvas(words, now, look.topic)
     return (
-        _map(seen, look, canvas, width)
-        + _calendar(seen["days"], look, words, now.date(), width)
-        + _slices(agent, look, words, list(_all(seen["topics"])))
+        _map(overview, look, canvas, width)
+        + _calendar(overview["days"], look, words, now.date(), width)
+        + _slices(agent, look, words, list(_all(overview["topics"])))
     )
 
 
-def _all(nodes: Iterable[Node]) -> Iterator[Node]:
+def _all(nodes: Iterable[TopicNode]) -> Iterator[TopicNode]:
     for node in nodes:
         yield node
         yield from _all(node["children"])
 
 
-def _around(nodes: Sequence[Node], path: str) -> tuple[str, Sequence[Node]]:
+def _around(nodes: Sequence[TopicNode], path: str) -> tuple[str, Sequence[TopicNode]]:
     """(topic, its children): the nearest topic at or above ``path`` that others lie below; all of them for none."""
-    found: tuple[str, Sequence[Node]] = ("", nodes)
+    nearest: tuple[str, Sequence[TopicNode]] = ("", nodes)
     for node in _all(nodes):
         if node["children"] and is_within(path, node["path"]):
-            found = (node["path"], node["children"])
-    return found
+            nearest = (node["path"], node["children"])
+    return nearest
 
 
-def _map(seen: Mapping[str, Any], look: TopicLook, canvas: Canvas, width: int) -> str:
+def _map(overview: Mapping[str, Any], look: TopicLook, canvas: Canvas, width: int) -> str:
     words = canvas.words
-    top, nodes = _around(seen["topics"], look.top)
+    top, nodes = _around(overview["topics"], look.top)
     drawing = topic_charts.treemap(nodes, canvas, width) if nodes else ""
-    told = escape(words("topic_map_told" if nodes else "no_topics"))
-    untold = f'<p class="hint">{escape(words("untold", n=seen["untold"]))}</p>' if seen["untold"] else ""
+    hint = escape(words("topic_map_told" if nodes else "no_topics"))
+    untold = f'<p class="hint">{escape(words("untold", n=overview["untold"]))}</p>' if overview["untold"] else ""
     scale = (
         f'<span class="scale" aria-hidden="true">{escape(words("long_ago"))}<i class="warmths"></i>'
         f"{escape(words('lately'))}</span>"
     )
     return (
         f'<section class="chart"><div class="chart-head"><h2>{escape(words("topic_map"))}</h2>{_trail(top, words)}'
-        f'{scale}</div><p class="hint">{told}</p>{drawing}{untold}</section>'
+        f'{scale}</div><p class="hint">{hint}</p>{drawing}{untold}</section>'
     )
 
 
@@ -162,34 +162,39 @@ def _calendar(days: Mapping[str, int], look: TopicLook, words: Words, today: dat
 # ---- the slices of what is chosen
 
 
-def _slices(agent: Agent, look: TopicLook, words: Words, nodes: Sequence[Node]) -> str:
+def _slices(agent: Agent, look: TopicLook, words: Words, nodes: Sequence[TopicNode]) -> str:
     if not (look.topic or look.day):
         return f'<section class="slices"><p class="empty">{escape(words("slices_hint"))}</p></section>'
     where: str | date = look.topic or date.fromisoformat(look.day)
-    found = agent.topics.slices(where, agent.now())
-    shown = found[: look.count]
-    said = {one.id: one for one in agent.memories.memories(id_ for e in shown for id_ in e.event.sources)}
-    names = names_of(agent, words)
-    listed = "".join(_slice(e, [said[id_] for id_ in e.event.sources if id_ in said], names, words) for e in shown)
-    left = len(found) - len(shown)
+    episodes = agent.topics.slices(where, agent.now())
+    shown = episodes[: look.count]
+    exchanges = {
+        one.id: one for one in agent.memories.memories(id_ for episode in shown for id_ in episode.event.sources)
+    }
+    speakers = speakers_of(agent, words)
+    listed = "".join(
+        _slice(episode, [exchanges[id_] for id_ in episode.event.sources if id_ in exchanges], speakers, words)
+        for episode in shown
+    )
+    left = len(episodes) - len(shown)
     more = button("more-slices", words("more", n=left), kind="more") if left > 0 else ""
     title = crumbs(look.topic) if look.topic else words.day(where)  # type: ignore[arg-type]
-    order = _order(look.topic, nodes, words) if look.topic and found else ""
-    gone = f'<p class="empty">{escape(words("topic_gone"))}</p>' if not found else ""
+    order = _order(look.topic, nodes, words) if look.topic and episodes else ""
+    gone = f'<p class="empty">{escape(words("topic_gone"))}</p>' if not episodes else ""
     return (
         f'<section class="slices" data-arrive="{escape(look.topic or look.day)}"><div class="chart-head">'
-        f'<h2 tabindex="-1">{escape(title)}</h2><span class="total">{escape(words("slices", n=len(found)))}</span></div>'
+        f'<h2 tabindex="-1">{escape(title)}</h2><span class="total">{escape(words("slices", n=len(episodes)))}</span></div>'
         f"{order}{listed}{gone}{more}</section>"
     )
 
 
-def _slice(episode: Episode, said: Sequence[Memory], names: Names, words: Words) -> str:
+def _slice(episode: Episode, exchanges: Sequence[Memory], speakers: Speakers, words: Words) -> str:
     event = episode.event
     topic = f'<span class="path">{escape(crumbs(event.topic))}</span>' if event.topic else ""
     then = ""
-    if said:
-        quotes = memory_page.quotes(said, names, words)
-        then = f"<details><summary>{escape(words('said_then', n=len(said)))}</summary>{quotes}</details>"
+    if exchanges:
+        quotes = memory_page.quotes(exchanges, speakers, words)
+        then = f"<details><summary>{escape(words('said_then', n=len(exchanges)))}</summary>{quotes}</details>"
     own = "" if episode.by == "author" else button("show", words("in_memories"), id=episode.id)
     return (
         f'<article class="slice {escape(episode.kind)}"><p class="meta">{tag(episode.kind, words)}'
@@ -198,7 +203,7 @@ def _slice(episode: Episode, said: Sequence[Memory], names: Names, words: Words)
     )
 
 
-def _order(path: str, nodes: Sequence[Node], words: Words) -> str:
+def _order(path: str, nodes: Sequence[TopicNode], words: Words) -> str:
     """The forms that rename, merge and move the chosen topic."""
     outside = [one for one in nodes if not is_within(one["path"], path)]
     offered = sorted(one["path"] for one in sorted(outside, key=lambda one: -one["total"])[:OFFERED])

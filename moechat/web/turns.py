@@ -1,4 +1,4 @@
-"""Turns that are under way: each runs in a thread of its own, so that a page may be reloaded, closed or opened twice
+"""Turns that are under way. Each runs in a thread of its own, so that the page may be reloaded, closed or opened twice
 while the character is speaking. Knows no Gradio.
 """
 
@@ -14,15 +14,15 @@ from moechat.errors import MoeChatError
 from moechat.model import Recollection
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent
 
-ASK_S = 0.05
+ASK_S = 0.05  # The pause between two attempts to stop a reply.
 
 log = logging.getLogger(__name__)
 
 
 class Turn:
-    """One reply on its way. ``said`` grows; ``over`` is set when it has ended. ``after`` is the day of the exchange before.
+    """One reply on its way. ``reply`` grows; ``over`` is set when it has ended. ``after`` is the day of the exchange before.
 
-    ``error`` says in words why the turn itself could not be had, ``crash`` names an error that nobody foresaw,
+    ``error`` says in words why the turn failed as a whole, ``crash`` names the type of an error that nobody foresaw,
     ``failure`` says what went wrong with the reply alone.
     """
 
@@ -38,8 +38,9 @@ class Turn:
     ) -> None:
         self.text, self.at, self.exchange_id = text, at, exchange_id
         self.after = after[-1].exchange.at.date() if after else None
-        self.said = ""
-        self.found: Recollection | None = None
+        self.reply = ""
+        self.recollection = Recollection()
+        self._has_recalled = False
         self.error = self.crash = self.failure = ""
         self.over = threading.Event()
         self._agent, self._events = agent, events
@@ -48,7 +49,7 @@ class Turn:
     @property
     def version(self) -> tuple[int, bool]:
         """Changes with everything that a page would draw anew."""
-        return len(self.said), self.found is not None
+        return len(self.reply), self._has_recalled
 
     def start(self) -> Turn:
         self._thread.start()
@@ -57,7 +58,7 @@ class Turn:
     def stop(self, timeout_s: float = 5.0) -> None:
         """End the reply and wait until it has ended; what was said is kept.
 
-        Asked for again and again, since a reply that is only about to begin cannot be stopped yet.
+        It asks again and again, because a reply that is only about to begin cannot be stopped yet.
         """
         for _ in range(max(1, round(timeout_s / ASK_S))):
             self._agent.stop()
@@ -70,7 +71,7 @@ class Turn:
                 self._take(event)
         except (MoeChatError, OSError) as failure:
             self.error = str(failure)
-        except Exception as failure:  # the border of a background worker
+        except Exception as failure:  # This is the border of a background worker.
             log.exception("a turn ended unexpectedly")
             self.crash = type(failure).__name__
         finally:
@@ -78,10 +79,12 @@ class Turn:
 
     def _take(self, event: TurnEvent) -> None:
         match event:
-            case Recalled(exchange_id=id_, recollection=found):
-                self.exchange_id, self.found = id_, found
+            case Recalled(exchange_id=id_, recollection=recollection):
+                self.exchange_id = id_
+                self.recollection = recollection
+                self._has_recalled = True
             case Delta(text=text):
-                self.said += text
+                self.reply += text
             case Ended(error=error):
                 self.failure = error
 
@@ -109,8 +112,9 @@ class Turns:
             last = agent.recent(2)
             if self.current(agent) or not last:
                 return None
-            one, events = last[-1].exchange, agent.regenerate()
-            return self._begin(Turn(agent, one.user, one.at, events, after=last[:-1], exchange_id=one.id), agent)
+            exchange = last[-1].exchange
+            turn = Turn(agent, exchange.user, exchange.at, agent.regenerate(), after=last[:-1], exchange_id=exchange.id)
+            return self._begin(turn, agent)
 
     def _begin(self, turn: Turn, agent: Agent) -> Turn:
         self._turns[id(agent)] = turn

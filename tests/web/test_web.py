@@ -246,7 +246,7 @@ def test_a_second_message_is_refused_while_the_first_is_answered(tmp_path: Path,
         assert held.hold is not None
         held.hold.set()
         assert first.over.wait(10)
-        assert first.said == "慢慢说完"
+        assert first.reply == "慢慢说完"
         second = turns.talk(agent, "再说")
         assert second is not None
         assert second.over.wait(10)
@@ -266,7 +266,7 @@ def test_closing_ends_what_is_under_way_and_what_was_shown_is_kept(tmp_path: Pat
     with Home.build(tmp_path).open(silent([Line("说到这里", hold=Event())])) as house:
         turn = turns.talk(house.agent(), "你好")
         assert turn is not None
-        while not turn.said and not turn.over.wait(0.01):
+        while not turn.reply and not turn.over.wait(0.01):
             pass
         turns.close()
         assert turn.over.is_set()

@@ -233,8 +233,8 @@ def test_thinking_can_be_asked_for_and_says_what_is_missing(tmp_path: Path) -> N
     home.configure(reflection={"counter": 20})
     with home.open(thinker(), looks=True) as house:
         assert ZH("think_ready") in seen(house.agent(), reflections)
-        assert rooms.begun(reflections, {"do": "think"}, ZH).note.text == ZH("think_begun")  # type: ignore[union-attr]
-        assert rooms.begun(reflections, {"do": "open"}, ZH) is None
+        assert rooms.waiting(reflections, {"do": "think"}, ZH).note.text == ZH("think_begun")  # type: ignore[union-attr]
+        assert rooms.waiting(reflections, {"do": "open"}, ZH) is None
         thought = do(house.agent(), reflections, "think")
         assert thought.note.text == "想到了 3 点。"
         assert len(entries(house.agent(), thought)) == 3
@@ -463,8 +463,8 @@ def test_what_is_too_long_is_refused_and_never_cut(agent: Agent) -> None:
 
 
 def test_what_the_page_tells_is_text() -> None:
-    assert rooms.told_of({"do": "open", "n": 3, "deep": {"x": 1}, "none": None}) == {"do": "open", "n": "3"}
-    assert rooms.told_of(["no", "mapping"]) == {}
+    assert rooms.action_of({"do": "open", "n": 3, "deep": {"x": 1}, "none": None}) == {"do": "open", "n": "3"}
+    assert rooms.action_of(["no", "mapping"]) == {}
 
 
 @given(st.dictionaries(st.sampled_from(["do", "room", "width", "value", "q", "id", "day", "topic", "top"]), st.text()))

@@ -108,9 +108,9 @@
     follow(talk);
     const brand = document.querySelector("#brand");
     const tell = () => {
-      const told = brand?.querySelector("[data-language]")?.dataset;
-      document.documentElement.lang = told?.language === "en" ? "en" : "zh-CN";
-      talk.setAttribute("aria-label", told?.talk ?? "");
+      const data = brand?.querySelector("[data-language]")?.dataset;
+      document.documentElement.lang = data?.language === "en" ? "en" : "zh-CN";
+      talk.setAttribute("aria-label", data?.talk ?? "");
     };
     tell();
     if (brand) new MutationObserver(tell).observe(brand, { childList: true, subtree: true, attributes: true });

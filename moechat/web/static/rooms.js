@@ -1,4 +1,4 @@
-// The rooms beside the chat: clicks, forms and keys are told to Python as data; what comes back keeps its place and focus.
+// The rooms beside the chat: clicks, forms and keys reach Python as data; the page that comes back keeps its place and focus.
 (() => {
   const SEARCH_MS = 300;
   const RESIZE_MS = 300;
@@ -10,7 +10,7 @@
   }
 
   function furnish(element, trigger, watch) {
-    const tell = (data, more) => trigger("click", { told: { ...data, width: roomWidth(), ...more } });
+    const tell = (data, more) => trigger("click", { action: { ...data, width: roomWidth(), ...more } });
     let last = {};
 
     function press(source) {
