@@ -10,10 +10,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from moechat.ai.chat_model import ChatModel
 from moechat.clock import Clock
+from moechat.compat import query as seed_query
 from moechat.conversation import Conversation
 from moechat.curation import upkeep
 from moechat.curation.forgetting import Limits
@@ -62,8 +65,8 @@ class Agent:
     """One character with one user, opened. ``folder`` is the owner's; the character's own folder is in ``character``.
 
     ``store`` holds the files, ``layers`` the memory and ``dense`` its vectors; ``conversation`` and ``jobs`` do the work.
-    ``memories`` is for looking after memories by hand. It has more than twenty methods because faces reach no further: each
-    only hands on.
+    ``memories`` is for looking after memories by hand. ``query`` and ``expand_words`` answer as seed 004 does. It has more
+    than twenty methods because faces reach no further: each only hands on.
     """
 
     def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
@@ -97,6 +100,8 @@ class Agent:
             self.store, self.layers, change=self.conversation.change, now=self.now,
             language=lambda: self.character.language, limits=self._limits,
         )  # fmt: skip
+        self.query = partial(seed_query.query, self.layers)
+        self.expand_words = partial(seed_query.expand_words, self.layers.entities)
         self.jobs.start()
 
     def _maintenance(self, prompts: Prompts, model: Callable[[], ChatModel]) -> Maintenance:
@@ -148,7 +153,7 @@ class Agent:
         return self.conversation.recall(text)
 
     def follow(self) -> None:
-        """Take in what hands and other processes changed, in the author's files as well."""
+        """Take in what hands and other processes changed, in the author's files as well. Writes nothing."""
         self.conversation.follow()
 
     def select(self, id_: str, variant: int | None = None) -> None:
@@ -185,6 +190,12 @@ class Agent:
         """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""
         return self.jobs.reflect()
 
+    def record(self, text: str, reply: str, at: datetime) -> str:
+        """Write an exchange of another time, answered; ``finish`` understands it. Returns its id."""
+        id_ = self.store.begin(text, at)
+        self.store.finish(id_, reply, "done")
+        return id_
+
     def settle(self) -> None:
         """What was answered stands; the plain facts in it are found at once."""
         self.jobs.settle()
@@ -196,10 +207,6 @@ class Agent:
     def settle_indexes(self) -> None:
         """Wait until what is made in the background (vectors, a trained index) is made."""
         self.jobs.settle_indexes()
-
-    def progress(self) -> tuple[int, float]:
-        """(exchanges that wait for a vector, about how many seconds that will take)."""
-        return self.jobs.progress()
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""

@@ -72,7 +72,7 @@ class Conversation:
         if not text.strip():
             raise MoeChatError("the message is empty; write something first")
         with self._lock:
-            self.follow()
+            self.follow(reads=True)
             now = self._now()
             self._context.cut_if_idle(now)
             id_ = self._store.begin(text, now)  # 1. the message is in the log; what came before has settled
@@ -81,7 +81,7 @@ class Conversation:
 
     def _regenerate(self) -> Generator[TurnEvent, None, None]:
         with self._lock:
-            self.follow()
+            self.follow(reads=True)
             leaf = self._store.tree.leaf
             if leaf is None or leaf in self._store.tree.retracted:
                 raise NotFound("there is no message to answer again")
@@ -173,15 +173,18 @@ class Conversation:
 
     def recall(self, text: str) -> Recollection:
         """What would be recalled for this message, and why. Writes and touches nothing."""
-        self.follow()
+        self.follow(reads=True)
         now = self._now()
         return self._recall(clean(text), now, self._context.exchanges(now))
 
-    def follow(self) -> None:
-        """Take in what hands and other processes changed, in the author's files as well."""
+    def follow(self, *, reads: bool = False) -> None:
+        """Take in what hands and other processes changed, in the author's files as well.
+
+        ``reads``: the plain facts of what has settled are written, too. Otherwise nothing is.
+        """
         self._file.refresh()
         self._store.follow()
-        if not self._looks:
+        if reads and not self._looks:
             self._read()
         self._layers.refresh()
         self._layers.sync()
@@ -205,7 +208,7 @@ class Conversation:
     def change(self, change: Callable[[], None]) -> None:
         """Run a change of the files that this memory rests on, and follow it."""
         with self._lock:
-            self.follow()
+            self.follow(reads=True)
             change()
             self._read()
             self._layers.sync()

@@ -111,9 +111,9 @@ class Jobs:
         elif not left and dense.changing():
             self._layers.switch()
 
-    def progress(self) -> tuple[int, float]:
-        """(exchanges that wait for a vector, about how many seconds that will take)."""
-        return self._embedding
+    def embed_events(self, most: int) -> None:
+        """Give vectors to so many new events at once; the rest waits for the background. Raises EmbeddingError."""
+        self._layers.episodes.embed_missing(threading.Event(), most)
 
     # ---- understanding, reflecting, forgetting
 

@@ -34,7 +34,7 @@ BINS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class LabelledPair:
     """Whether ``text`` answers ``query``. ``age_hours`` and ``importance`` (0..1) serve the weights, where they are known."""
 
     query: str
@@ -46,7 +46,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ThresholdFit:
     """One layer: the threshold, what it keeps, and the scores that it was fitted to."""
 
     layer: str
@@ -63,7 +63,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightsFit:
     recency: float
     relevance: float
     importance: float
@@ -75,7 +75,7 @@ class Weights:
 # ---- pairs
 
 
-def read(path: Path) -> list[Pair]:
+def read(path: Path) -> list[LabelledPair]:
     """Labelled pairs, one JSON object a line: query, text, relevant, and layer, age_hours, importance. Raises DataError."""
     pairs = []
     with open(path, encoding="utf-8-sig") as lines:
@@ -85,7 +85,7 @@ def read(path: Path) -> list[Pair]:
     return pairs
 
 
-def _pair(line: str, path: Path, number: int) -> Pair:
+def _pair(line: str, path: Path, number: int) -> LabelledPair:
     try:
         row = json.loads(line)
         layer = row.get("layer", "diary")
@@ -94,19 +94,19 @@ def _pair(line: str, path: Path, number: int) -> Pair:
         if not isinstance(row["relevant"], bool):
             raise ValueError("relevant expects true or false")
         more = {name: None if row.get(name) is None else float(row[name]) for name in ("age_hours", "importance")}
-        return Pair(str(row["query"]), str(row["text"]), row["relevant"], layer, **more)
+        return LabelledPair(str(row["query"]), str(row["text"]), row["relevant"], layer, **more)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(path, f"not a labelled pair: {error}; needs query, text, relevant", line=number) from error
 
 
-def own_pairs(agent: Agent, seed: int = 7) -> list[Pair]:
+def own_pairs(agent: Agent, seed: int = 7) -> list[LabelledPair]:
     """Pairs from what the owner has: a message and its own reply, a message and the fact that was found in it, what an
     entry of the world book says and its keyword; each against others, chosen at random."""
     chance = random.Random(seed)
     return [*_diary_pairs(agent, chance), *_core_pairs(agent, chance), *_lore_pairs(agent, chance)]
 
 
-def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
+def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
     newest = [e for e in agent.layers.diary.unlogged(None, NEWEST) if e.user.strip() and e.char.strip()]
     logged = [
         shown.exchange for shown in agent.recent(NEWEST) if shown.exchange.user.strip() and shown.exchange.char.strip()
@@ -119,7 +119,7 @@ def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
         far = [e for j, e in enumerate(exchanges) if abs(i - j) > 3 and replies[e.id] != exchange.char]
         for other in [exchange, *chance.sample(far, min(OTHERS, len(far)))]:
             age = (now - other.at).total_seconds() / 3600
-            yield Pair(exchange.user, other.char, other is exchange, "diary", age, importance.get(other.id))
+            yield LabelledPair(exchange.user, other.char, other is exchange, "diary", age, importance.get(other.id))
 
 
 def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
@@ -129,24 +129,25 @@ def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
+def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
     facts = agent.layers.core.current()
     sources = agent.store.cache.by_ids([source for fact in facts for source in fact.draft.sources[:1]])
     for fact in facts:
         if (row := sources.get(fact.draft.sources[0] if fact.draft.sources else "")) is None:
             continue
         others = [f.text for f in facts if f.id != fact.id and not set(f.draft.sources) & set(fact.draft.sources)]
-        yield Pair(row.exchange.user, fact.text, True, "core")
-        yield from (Pair(row.exchange.user, text, False, "core") for text in _some(others, chance))
+        yield LabelledPair(row.exchange.user, fact.text, True, "core")
+        yield from (LabelledPair(row.exchange.user, text, False, "core") for text in _some(others, chance))
 
 
-def _lore_pairs(agent: Agent, chance: random.Random) -> Iterator[Pair]:
+def _lore_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
     entries = agent.layers.book.entries
     for entry in entries:
         query = entry.text.split("\n")[0][:80].replace(entry.keyword, "")
-        yield Pair(query, entry.keyword, True, "lore")
+        yield LabelledPair(query, entry.keyword, True, "lore")
         yield from (
-            Pair(query, text, False, "lore") for text in _some([e.keyword for e in entries if e is not entry], chance)
+            LabelledPair(query, text, False, "lore")
+            for text in _some([e.keyword for e in entries if e is not entry], chance)
         )
 
 
@@ -157,7 +158,7 @@ def _some(texts: Sequence[str], chance: random.Random) -> list[str]:
 # ---- fitting
 
 
-def scores(pairs: Sequence[Pair], embedder: Embedder) -> np.ndarray:
+def scores(pairs: Sequence[LabelledPair], embedder: Embedder) -> np.ndarray:
     """(n,) cosines of the pairs."""
     queries = list(dict.fromkeys(pair.query for pair in pairs))
     texts = list(dict.fromkeys(pair.text for pair in pairs))
@@ -166,7 +167,9 @@ def scores(pairs: Sequence[Pair], embedder: Embedder) -> np.ndarray:
     return np.array([float(asked[pair.query] @ said[pair.text]) for pair in pairs])
 
 
-def threshold(pairs: Sequence[Pair], cosines: np.ndarray, *, target: float, before: float) -> Fit | None:
+def threshold(
+    pairs: Sequence[LabelledPair], cosines: np.ndarray, *, target: float, before: float
+) -> ThresholdFit | None:
     """The threshold of one layer; None where fewer than ``ENOUGH`` questions have both kinds."""
     relevant = np.array([pair.relevant for pair in pairs], dtype=bool)
     by_query: dict[str, list[int]] = {}
@@ -179,13 +182,13 @@ def threshold(pairs: Sequence[Pair], cosines: np.ndarray, *, target: float, befo
     allowed = int(target * len(highest) + 1e-9)  # so many questions may have something irrelevant above it
     floor = -1.0 if allowed >= len(highest) else float(highest[allowed]) + 1e-3
     value = round(float(np.clip(np.ceil(floor * 1000) / 1000, -1, 1)), 3)
-    return Fit(
+    return ThresholdFit(
         pairs[0].layer, value, float((cosines[relevant] >= value).mean()), float((highest >= value).mean()), before,
         cosines[relevant], cosines[~relevant], highest,
     )  # fmt: skip
 
 
-def weights(pairs: Sequence[Pair], cosines: np.ndarray, now: Mapping[str, float]) -> Weights | None:
+def weights(pairs: Sequence[LabelledPair], cosines: np.ndarray, now: Mapping[str, float]) -> WeightsFit | None:
     """The best weights on the grid; None where fewer than ``ENOUGH`` questions have texts with age and importance."""
     rows: dict[str, list[int]] = {}
     for i, pair in enumerate(pairs):
@@ -209,10 +212,10 @@ def weights(pairs: Sequence[Pair], cosines: np.ndarray, now: Mapping[str, float]
     best = max(grid, key=lambda one: (round(_mrr(asked, one), 9), -float(np.abs(one - used).sum())))
     recency, relevance, importance = (round(float(one), 2) for one in best)
     mrr, before = round(_mrr(asked, best), 4), round(_mrr(asked, used), 4)
-    return Weights(recency, relevance, importance, mrr, before, len(asked))
+    return WeightsFit(recency, relevance, importance, mrr, before, len(asked))
 
 
-def _parts(pairs: Sequence[Pair], cosines: np.ndarray) -> np.ndarray:
+def _parts(pairs: Sequence[LabelledPair], cosines: np.ndarray) -> np.ndarray:
     """(n, 3): recency, relevance, importance, each scaled to 0..1 over the candidates (seed 000)."""
     ages = np.array([cast(float, pair.age_hours) for pair in pairs])
     ranks = np.empty(len(pairs))
@@ -241,13 +244,13 @@ class Calibration:
 
     fingerprint: str
     target: float
-    fits: Sequence[Fit]
-    weights: Weights | None
+    fits: Sequence[ThresholdFit]
+    weights: WeightsFit | None
     lacking: Sequence[str]
 
 
-def calibrate(agent: Agent, pairs: Sequence[Pair]) -> Calibration:
-    """Fit what the pairs allow, for the embedding model that serves. Raises EmbeddingError where none does."""
+def calibrate(agent: Agent, pairs: Sequence[LabelledPair]) -> Calibration:
+    """ThresholdFit what the pairs allow, for the embedding model that serves. Raises EmbeddingError where none does."""
     embedder = agent.dense.serving
     if embedder is None:
         raise EmbeddingError("no embedding model serves; set embedding.provider, there is nothing to calibrate without")
@@ -297,7 +300,7 @@ def report(made: Calibration) -> str:
     return "\n".join([*lines, *(["", *made.lacking] if made.lacking else [])])
 
 
-def _histogram(fit: Fit) -> Iterable[str]:
+def _histogram(fit: ThresholdFit) -> Iterable[str]:
     """Rows of equal width: # relevant, . irrelevant, each in shares of its kind."""
     both = np.concatenate([fit.relevant, fit.irrelevant])
     edges = np.linspace(both.min(), both.max() + 1e-9, BINS + 1)
@@ -307,7 +310,7 @@ def _histogram(fit: Fit) -> Iterable[str]:
         yield f"  {low:6.3f} {mark} {'#' * round(a * 100):40.40} {'.' * round(b * 100):40.40}".rstrip()
 
 
-def _trade_off(fit: Fit) -> Iterable[str]:
+def _trade_off(fit: ThresholdFit) -> Iterable[str]:
     yield "  threshold  relevant kept  irrelevant kept  turns with false recall"
     low, high = float(fit.irrelevant.min()), float(fit.relevant.max())
     for value in sorted({*np.linspace(low, high, 9).round(3).tolist(), fit.threshold}):

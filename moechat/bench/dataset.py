@@ -15,13 +15,13 @@ from typing import Any
 
 from moechat.errors import DataError
 
-PAUSE = timedelta(hours=1)  # who answers later than this begins an exchange of their own
-HALVES = (".u", ".a")  # ids of the two halves of one recorded exchange: found by either, counted once
+PAUSE = timedelta(hours=1)  # Whoever answers later than this begins an exchange of their own.
+HALVES = (".u", ".a")  # So end the ids of the two halves of one exchange, which count once and are found by either.
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One message as the file has it; a picture's caption stands behind its words in brackets."""
+class Utterance:
+    """One message as the file has it. The caption of a picture follows the words in brackets."""
 
     id: str
     at: datetime
@@ -31,7 +31,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``evidence`` are the units to be found: each is found by any of its message ids."""
+    """A question and its ``evidence``: units, each of which is found by any of its message ids."""
 
     id: str
     text: str
@@ -48,11 +48,11 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """An exchange to be: what the first speaker said, and the reply; either may be lacking."""
+class Sides:
+    """The two sides of an exchange to be: what the first speaker said, and the reply. Either may be lacking."""
 
-    user: Said | None
-    char: Said | None
+    user: Utterance | None
+    char: Utterance | None
 
     @property
     def at(self) -> datetime:
@@ -66,46 +66,46 @@ class Haystack:
     """Everything that one user and one partner said, and what is asked about it."""
 
     name: str
-    said: list[Said] = field(default_factory=list)
+    utterances: list[Utterance] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
 
     @property
     def speakers(self) -> list[str]:
         """Everybody who speaks, the first speaker first."""
-        return list(dict.fromkeys(one.speaker for one in self.said))
+        return list(dict.fromkeys(utterance.speaker for utterance in self.utterances))
 
-    def pairs(self) -> list[Pair]:
+    def exchanges(self) -> list[Sides]:
         """Consecutive messages as exchanges, in order, none lost: the first speaker has the user's side."""
-        user = self.speakers[0] if self.said else ""
-        pairs: list[Pair] = []
-        for one in self.said:
-            last = pairs[-1] if pairs else None
-            if one.speaker == user:
-                pairs.append(Pair(one, None))
-            elif last and last.user and not last.char and one.at - last.user.at <= PAUSE:
-                pairs[-1] = Pair(last.user, one)
+        user = self.speakers[0] if self.utterances else ""
+        exchanges: list[Sides] = []
+        for utterance in self.utterances:
+            last = exchanges[-1] if exchanges else None
+            if utterance.speaker == user:
+                exchanges.append(Sides(utterance, None))
+            elif last and last.user and not last.char and utterance.at - last.user.at <= PAUSE:
+                exchanges[-1] = Sides(last.user, utterance)
             else:
-                pairs.append(Pair(None, one))
-        return pairs
+                exchanges.append(Sides(None, utterance))
+        return exchanges
 
 
 def read(path: Path) -> list[Haystack]:
     """The haystacks of a file, each with its memories in order of time. Raises DataError with the line."""
     haystacks: dict[str, Haystack] = {}
-    asked: list[tuple[int, Mapping[str, Any]]] = []
+    questions: list[tuple[int, Mapping[str, Any]]] = []
     for number, row in _rows(path):
         try:
             if row["type"] == "memory":
                 haystack = haystacks.setdefault(row["haystack"], Haystack(row["haystack"]))
-                haystack.said.append(_said(row))
+                haystack.utterances.append(_utterance(row))
             elif row["type"] == "question":
-                asked.append((number, row))
+                questions.append((number, row))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(path, f"not a memory of the format: {error!r}", line=number) from error
     for haystack in haystacks.values():
-        haystack.said.sort(key=lambda one: one.at)
-    ids = {name: {one.id for one in haystack.said} for name, haystack in haystacks.items()}
-    for number, row in asked:
+        haystack.utterances.sort(key=lambda utterance: utterance.at)
+    ids = {name: {utterance.id for utterance in haystack.utterances} for name, haystack in haystacks.items()}
+    for number, row in questions:
         try:
             haystacks[row["haystack"]].questions.append(_question(row, ids[row["haystack"]]))
         except (KeyError, TypeError, ValueError) as error:
@@ -125,13 +125,13 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     yield number, row
 
 
-def _said(row: Mapping[str, Any]) -> Said:
+def _utterance(row: Mapping[str, Any]) -> Utterance:
     caption = row.get("image_caption")
     text = f"{row['text']} [{caption}]" if caption else str(row["text"])
-    return Said(str(row["id"]), _moment(row["timestamp"]), str(row["speaker"]), text)
+    return Utterance(str(row["id"]), _moment(row["timestamp"]), str(row["speaker"]), text)
 
 
-def _question(row: Mapping[str, Any], known: set[str]) -> Question:
+def _question(row: Mapping[str, Any], known_ids: set[str]) -> Question:
     return Question(
         id=str(row["id"]),
         text=str(row["question"]),
@@ -139,7 +139,7 @@ def _question(row: Mapping[str, Any], known: set[str]) -> Question:
         category=str(row.get("category") or ""),
         names_date=bool(row.get("names_date")),
         answerable=not row.get("unanswerable"),
-        evidence=units(row.get("evidence_ids") or (), known),
+        evidence=evidence_units(row.get("evidence_ids") or (), known_ids),
     )
 
 
@@ -148,22 +148,22 @@ def _moment(text: str) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def units(evidence: Iterable[str], known: set[str]) -> tuple[frozenset[str], ...]:
+def evidence_units(evidence: Iterable[str], known_ids: set[str]) -> tuple[frozenset[str], ...]:
     """Evidence ids as units: two halves of an exchange are one, whichever of them is named."""
-    found: dict[frozenset[str], None] = {}
+    units: dict[frozenset[str], None] = {}
     for id_ in map(str, evidence):
         both = [id_[:-2] + half for half in HALVES] if id_.endswith(HALVES) else []
-        found[frozenset(both) if both and known.issuperset(both) else frozenset([id_])] = None
-    return tuple(found)
+        units[frozenset(both) if both and known_ids.issuperset(both) else frozenset([id_])] = None
+    return tuple(units)
 
 
 def share_found(evidence: Sequence[frozenset[str]], ids: Iterable[str]) -> float:
     """Which share of the evidence is among ``ids``."""
-    there = set(ids)
-    return sum(not unit.isdisjoint(there) for unit in evidence) / len(evidence)
+    found_ids = set(ids)
+    return sum(not unit.isdisjoint(found_ids) for unit in evidence) / len(evidence)
 
 
 def reciprocal_rank(evidence: Sequence[frozenset[str]], ranked: Sequence[str]) -> float:
     """1 / the place of the first evidence, 0 where there is none."""
-    wanted = frozenset().union(*evidence)
-    return next((1 / place for place, id_ in enumerate(ranked, 1) if id_ in wanted), 0.0)
+    relevant = frozenset().union(*evidence)
+    return next((1 / place for place, id_ in enumerate(ranked, 1) if id_ in relevant), 0.0)

@@ -27,25 +27,24 @@ from moechat.ai.embedding import make_embedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import dataset
 from moechat.bench.dataset import Haystack, Question
-from moechat.bench.rivals import rivals
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.house import EMBEDDING_KEYS, House
 from moechat.model import Embedder, Kind, Recollection, Thresholds
 from moechat.settings.config import Config, merged
-from moechat.settings.schema import RecallSettings, Recipes
+from moechat.settings.schema import RecallSettings
 from moechat.store import yaml_file
 from moechat.when.names import has_han
 
-Row = dict[str, Any]
+Figures = dict[str, Any]
 DEPTHS = (5, 10, 20)
 NO_DEADLINE_MS = 600_000
 NAMES_DATE = "names_date"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What came back for one question. ``ranked`` and ``injected`` are message ids: the whole order, best first, and what
+class Outcome:
+    """What recall gave for one question. ``ranked`` and ``injected`` are message ids: the whole order, best first, and what
     entered the prompt (both sides of an exchange)."""
 
     question: Question
@@ -54,7 +53,7 @@ class Asked:
     timing_ms: Mapping[str, float]
     embedding_ms: float = 0.0
     stranger: bool = False
-    """Asked by somebody else, whose memory is another haystack."""
+    """The question is somebody else's, whose memory is another haystack."""
 
 
 class KeptVectors:
@@ -101,26 +100,26 @@ class Bench:
     @classmethod
     def of(cls, folder: Path, config: Path | None, provider: str | None = None) -> Bench:
         """``provider`` is another embedding than that of ``config``; its key, as everywhere, is in the environment."""
-        given = (yaml_file.read(config) if config else None) or {}
-        told = given.get("embedding") or {}
+        settings = (yaml_file.read(config) if config else None) or {}
+        embedding = settings.get("embedding") or {}
         if provider:
-            told = {**told, "provider": provider}
-        chosen = Config(embedding=told).embedding
-        settings = SimpleNamespace(
+            embedding = {**embedding, "provider": provider}
+        chosen = Config(embedding=embedding).embedding
+        embedder_settings = SimpleNamespace(
             **{key: getattr(chosen, key) for key in EMBEDDING_KEYS}, key=os.environ.get(chosen.key_env) or None
         )
-        made = make_embedder(settings)
-        return cls({**given, "embedding": told}, KeptVectors(made) if made else None, folder)
+        embedder = make_embedder(embedder_settings)
+        return cls({**settings, "embedding": embedding}, KeptVectors(embedder) if embedder else None, folder)
 
     @property
     def target(self) -> float:
         """The share of unanswerable questions that may have anything injected (``recall.false_recall_target``)."""
-        given = self.settings.get("recall") or {}
-        return float(given.get("false_recall_target", RecallSettings().false_recall_target))
+        settings = self.settings.get("recall") or {}
+        return float(settings.get("false_recall_target", RecallSettings().false_recall_target))
 
     def run(
         self, haystack: Haystack, others: Sequence[Question] = (), changed: Mapping[str, Any] | None = None
-    ) -> Iterator[Asked]:
+    ) -> Iterator[Outcome]:
         """Every question of a haystack, then those of ``others``. It is written once, and read under any settings:
         ``changed`` are on top."""
         if id(haystack) not in self._homes:
@@ -135,29 +134,29 @@ class Bench:
                 question = replace(question, asked_at=haystack.questions[0].asked_at)
                 yield replace(self._ask(agent, clock, question, self._owners[home]), stranger=True)
 
-    def _house(self, home: Path, haystack: Haystack, changed: Mapping[str, Any]) -> _Opened:
+    def _house(self, home: Path, haystack: Haystack, changed: Mapping[str, Any]) -> _BenchHouse:
         character = home / "data" / "agents" / "bench"
         character.mkdir(parents=True, exist_ok=True)
         user, char = [*haystack.speakers, "", ""][:2]
-        told = {"name": char or "bench", "user_name": user or "user"}
-        (character / "character.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
+        names = {"name": char or "bench", "user_name": user or "user"}
+        (character / "character.yaml").write_text(yaml.safe_dump(names, allow_unicode=True), encoding="utf-8")
         config = home / "config.yaml"
         needed = {"time": {"zone": "UTC"}, "recall": {"deadline_ms": NO_DEADLINE_MS}, "Agent": {"char": "bench"}}
         config.write_text(yaml.safe_dump(merged(merged(self.settings, needed), changed), allow_unicode=True), "utf-8")
-        first = haystack.said[0].at if haystack.said else haystack.questions[0].asked_at
+        first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
         off = (changed.get("embedding") or {}).get("provider") == "off"
-        return _Opened(home, SetClock(first), None if off else self.embedder)
+        return _BenchHouse(home, SetClock(first), None if off else self.embedder)
 
-    def _ask(self, agent: Agent, clock: SetClock, question: Question, ids: Mapping[tuple[str, str], str]) -> Asked:
+    def _ask(self, agent: Agent, clock: SetClock, question: Question, ids: Mapping[tuple[str, str], str]) -> Outcome:
         clock.at = question.asked_at
         before = self.embedder.spent_ms if self.embedder else 0.0
         agent.recall(question.text)
         spent = (self.embedder.spent_ms if self.embedder else 0.0) - before
-        found = agent.recall(question.text)
-        return Asked(question, ranked(found, ids), injected(found, ids), found.timing_ms, spent)
+        recollection = agent.recall(question.text)
+        return Outcome(question, ranked(recollection, ids), injected(recollection, ids), recollection.timing_ms, spent)
 
 
-class _Opened:
+class _BenchHouse:
     """A house that is open for the length of a ``with``; it gives its one agent and its clock."""
 
     def __init__(self, home: Path, clock: SetClock, embedder: KeptVectors | None) -> None:
@@ -176,79 +175,83 @@ class _Opened:
 def write(agent: Agent, clock: SetClock, haystack: Haystack) -> dict[tuple[str, str], str]:
     """Write a haystack as the talk it was. Returns the message id of each (exchange id, side)."""
     ids: dict[tuple[str, str], str] = {}
-    for pair in haystack.pairs():
-        clock.at = pair.at
-        id_ = agent.store.begin(pair.user.text if pair.user else "", pair.at)
-        agent.store.finish(id_, pair.char.text if pair.char else "", "done")
-        ids |= {(id_, side): one.id for side, one in (("user", pair.user), ("char", pair.char)) if one}
+    for exchange in haystack.exchanges():
+        user, char = exchange.user, exchange.char
+        clock.at = exchange.at
+        id_ = agent.record(user.text if user else "", char.text if char else "", exchange.at)
+        ids |= {(id_, side): utterance.id for side, utterance in (("user", user), ("char", char)) if utterance}
     agent.finish()
     upkeep.fill(agent.layers, lambda done, of: None)
     agent.settle_indexes()
     return ids
 
 
-def ranked(found: Recollection, ids: Mapping[tuple[str, str], str]) -> list[str]:
+def ranked(recollection: Recollection, ids: Mapping[tuple[str, str], str]) -> list[str]:
     """The message ids of the diary's hits in the fused order, each once."""
-    places = [ids.get((hit.id, hit.side), "") for hit in found.ranked if hit.layer == "diary"]
+    places = [ids.get((hit.id, hit.side), "") for hit in recollection.ranked if hit.layer == "diary"]
     return list(dict.fromkeys(filter(None, places)))
 
 
-def injected(found: Recollection, ids: Mapping[tuple[str, str], str]) -> frozenset[str]:
+def injected(recollection: Recollection, ids: Mapping[tuple[str, str], str]) -> frozenset[str]:
     """The message ids of every exchange of the diary that entered the prompt."""
-    there = {hit.id for hit in found.hits if hit.layer == "diary"}
-    return frozenset(id_ for (exchange, _), id_ in ids.items() if exchange in there)
+    exchanges = {hit.id for hit in recollection.hits if hit.layer == "diary"}
+    return frozenset(id_ for (exchange, _), id_ in ids.items() if exchange in exchanges)
 
 
 # ---- figures
 
 
-def summary(file: str, asked: Sequence[Asked]) -> Row:
+def summary(file: str, outcomes: Sequence[Outcome]) -> Figures:
     """The figures of one file. Recall is over answerable questions with evidence, false recall over the others."""
-    own = [one for one in asked if not one.stranger]
-    counted = [one for one in own if one.question.counts]
-    groups: dict[str, list[Asked]] = {}
-    for one in counted:
-        groups.setdefault(one.question.category, []).append(one)
-        if one.question.names_date:
-            groups.setdefault(NAMES_DATE, []).append(one)
-    by = {name: found(group) for name, group in sorted(groups.items())}
-    return {"file": file, **found(counted), "by": by, **entered(asked), **times(own)}
+    own = [outcome for outcome in outcomes if not outcome.stranger]
+    counted = [outcome for outcome in own if outcome.question.counts]
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in counted:
+        groups.setdefault(outcome.question.category, []).append(outcome)
+        if outcome.question.names_date:
+            groups.setdefault(NAMES_DATE, []).append(outcome)
+    by = {name: found_again(group) for name, group in sorted(groups.items())}
+    return {"file": file, **found_again(counted), "by": by, **entered(outcomes), **times(own)}
 
 
-def found(asked: Sequence[Asked]) -> Row:
+def found_again(outcomes: Sequence[Outcome]) -> Figures:
     """{questions, recall@5, @10, @20, mrr} over message ids."""
-    row: Row = {"questions": len(asked)}
+    row: Figures = {"questions": len(outcomes)}
     for depth in DEPTHS:
-        row[f"recall@{depth}"] = _mean(dataset.share_found(one.question.evidence, one.ranked[:depth]) for one in asked)
-    row["mrr"] = _mean(dataset.reciprocal_rank(one.question.evidence, one.ranked) for one in asked)
+        row[f"recall@{depth}"] = _mean(
+            dataset.share_found(outcome.question.evidence, outcome.ranked[:depth]) for outcome in outcomes
+        )
+    row["mrr"] = _mean(dataset.reciprocal_rank(outcome.question.evidence, outcome.ranked) for outcome in outcomes)
     return row
 
 
-def entered(asked: Sequence[Asked]) -> Row:
+def entered(outcomes: Sequence[Outcome]) -> Figures:
     """What entered the prompt: the share of the evidence, and the share of turns with anything of the diary where it has
     no answer: questions marked so, and those of strangers."""
-    counted = [one for one in asked if one.question.counts and not one.stranger]
-    wrong = [one for one in asked if not one.question.answerable]
-    strange = [one for one in asked if one.stranger]
+    counted = [outcome for outcome in outcomes if outcome.question.counts and not outcome.stranger]
+    wrong = [outcome for outcome in outcomes if not outcome.question.answerable]
+    strange = [outcome for outcome in outcomes if outcome.stranger]
     return {
-        "evidence_injected": _mean(dataset.share_found(one.question.evidence, one.injected) for one in counted),
-        "messages_injected": _mean(len(one.injected) for one in counted),
+        "evidence_injected": _mean(
+            dataset.share_found(outcome.question.evidence, outcome.injected) for outcome in counted
+        ),
+        "messages_injected": _mean(len(outcome.injected) for outcome in counted),
         "unanswerable": len(wrong),
-        "false_recall": _mean(bool(one.injected) for one in wrong),
-        "false_messages": _mean(len(one.injected) for one in wrong),
+        "false_recall": _mean(bool(outcome.injected) for outcome in wrong),
+        "false_messages": _mean(len(outcome.injected) for outcome in wrong),
         "strangers": len(strange),
-        "false_recall_strangers": _mean(bool(one.injected) for one in strange),
-        "false_messages_strangers": _mean(len(one.injected) for one in strange),
+        "false_recall_strangers": _mean(bool(outcome.injected) for outcome in strange),
+        "false_messages_strangers": _mean(len(outcome.injected) for outcome in strange),
     }
 
 
-def times(asked: Sequence[Asked]) -> Row:
+def times(outcomes: Sequence[Outcome]) -> Figures:
     """Milliseconds, embedding apart: in all, and [p50, p95] of each stage and recipe."""
     stages: dict[str, list[float]] = {}
-    for one in asked:
-        for name, value in one.timing_ms.items():
+    for outcome in outcomes:
+        for name, value in outcome.timing_ms.items():
             stages.setdefault(name, []).append(value)
-    stages["embedding"] = [one.embedding_ms for one in asked]
+    stages["embedding"] = [outcome.embedding_ms for outcome in outcomes]
     spread = {name: [_quantile(values, 0.5), _quantile(values, 0.95)] for name, values in stages.items() if values}
     p50, p95 = spread.pop("total", [0.0, 0.0])
     return {"p50_ms": p50, "p95_ms": p95, "stages_ms": spread}
@@ -265,10 +268,7 @@ def _quantile(values: Sequence[float], share: float) -> float:
 
 # ---- a whole measurement
 
-STRANGERS = 40  # questions of other haystacks in the same language that each haystack is asked
-WITHOUT: Mapping[str, Mapping[str, Any]] = {
-    f"without {name}": {"recall": {"recipes": {name: {"enabled": False}}}} for name in Recipes.model_fields
-} | {"without vectors": {"embedding": {"provider": "off"}}}
+STRANGERS = 40  # Each haystack is asked so many questions of others in the same language.
 
 
 class Measurement:
@@ -292,91 +292,56 @@ class Measurement:
         theirs.sort(key=lambda question: question.text)
         return theirs[:: max(1, -(-len(theirs) // STRANGERS))]
 
-    def ours(self, each: Callable[[Row], None] = lambda _: None, changed: Mapping[str, Any] | None = None) -> list[Row]:
-        """The product itself, under its settings or with some changed."""
+    def rows(
+        self, each: Callable[[Figures], None] = lambda _: None, changed: Mapping[str, Any] | None = None
+    ) -> list[Figures]:
+        """The figures of every file, under the settings or with some changed."""
         rows = []
         for file, haystacks in self.files.items():
-            asked = []
+            outcomes = []
             for haystack in haystacks:
-                for one in self.bench.run(haystack, self.strangers(haystack), changed):
-                    asked.append(one)
-                    if not one.stranger:
-                        each({"file": file, "id": one.question.id, "ranked": one.ranked})
-            rows.append(summary(file, asked) | {"false_recall_target": self.bench.target})
+                for outcome in self.bench.run(haystack, self.strangers(haystack), changed):
+                    outcomes.append(outcome)
+                    if not outcome.stranger:
+                        each({"file": file, "id": outcome.question.id, "ranked": outcome.ranked})
+            rows.append(summary(file, outcomes) | {"false_recall_target": self.bench.target})
             each(rows[-1])
         return rows
 
-    def theirs(self) -> dict[str, list[Row]]:
-        """The plain ways: name → a row a file."""
-        rows: dict[str, list[Row]] = {}
-        for file, haystacks in self.files.items():
-            asked: dict[str, list[Asked]] = {}
-            for haystack in haystacks:
-                for name, find in rivals(haystack, self.bench.embedder):
-                    asked.setdefault(name, []).extend(_timed(find, question) for question in haystack.questions)
-            for name, answers in asked.items():
-                counted = [one for one in answers if one.question.counts]
-                rows.setdefault(name, []).append({"file": file, **found(counted), **times(answers)})
-        return rows
-
-
-def _timed(find: Callable[[str], list[str]], question: Question) -> Asked:
-    find(question.text)  # its vector is kept from here on
-    begun = time.perf_counter()
-    ids = find(question.text)
-    return Asked(question, ids, frozenset(), {"total": (time.perf_counter() - begun) * 1000})
-
 
 def _chinese(haystack: Haystack) -> bool:
-    return any(has_han(one.text) for one in haystack.said)
+    return any(has_han(utterance.text) for utterance in haystack.utterances)
 
 
 def measure(
-    files: Sequence[Path], *, config: Path | None, provider: str | None, each: Callable[[Row], None]
-) -> list[Row]:
+    files: Sequence[Path], *, config: Path | None, provider: str | None, each: Callable[[Figures], None]
+) -> list[Figures]:
     """Run every file; ``each`` gets a row a question and then one a file. Returns the rows of the files."""
     with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
-        return Measurement(files, Bench.of(Path(folder), config, provider)).ours(each)
-
-
-def ablate(files: Sequence[Path], *, config: Path | None, provider: str | None) -> Iterator[Row]:
-    """Side by side: the plain ways, ours, and ours with one part off at a time; a row a file and way (``name``)."""
-    with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
-        measurement = Measurement(files, Bench.of(Path(folder), config, provider))
-        for name, rows in measurement.theirs().items():
-            yield from ({"name": name, **row} for row in rows)
-        for name, changed in {"ours": {}, **WITHOUT}.items():
-            yield from ({"name": name, **row} for row in measurement.ours(changed=changed))
+        return Measurement(files, Bench.of(Path(folder), config, provider)).rows(each)
 
 
 # ---- for people
 
 
-def line(row: Row) -> str:
-    """One row of a comparison."""
-    told = " ".join(f"{name} {_shown(row[name])}" for name in ("recall@5", "recall@10", "recall@20", "mrr", "p50_ms"))
-    more = [f"{name} {_shown(row[name])}" for name in ENTERED if row.get(name) is not None]
-    return "  ".join([f"{row['name']:20}", f"{Path(row['file']).parent.name}/{Path(row['file']).stem:20}", told, *more])
-
-
 ENTERED = ("evidence_injected", "false_recall", "false_recall_strangers")
 
 
-def told(row: Row) -> str:
+def report(row: Figures) -> str:
     """The figures of a file over several lines."""
     lines = [row["file"], "  " + _figures(row)]
     lines += [f"  {name:14} {_figures(group)}" for name, group in row["by"].items()]
-    told = ", ".join(f"{name} {_shown(row[name])}" for name in ENTERED)
-    lines.append(f"  in the prompt: {told} (target of false recall: {_shown(row['false_recall_target'])})")
+    prompt = ", ".join(f"{name} {shown(row[name])}" for name in ENTERED)
+    lines.append(f"  in the prompt: {prompt} (target of false recall: {shown(row['false_recall_target'])})")
     lines.append(f"  ms, p50 / p95: all {row['p50_ms']} / {row['p95_ms']}")
     lines += [f"    {name:12} {p50} / {p95}" for name, (p50, p95) in row["stages_ms"].items()]
     return "\n".join(lines)
 
 
-def _figures(row: Row) -> str:
+def _figures(row: Figures) -> str:
     names = ["questions", *(f"recall@{depth}" for depth in DEPTHS), "mrr"]
-    return ", ".join(f"{name} {_shown(row[name])}" for name in names)
+    return ", ".join(f"{name} {shown(row[name])}" for name in names)
 
 
-def _shown(value: float | None) -> str:
+def shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -223,7 +223,6 @@ def _measuring(commands: Any) -> None:
     purpose = "how well memory is found again, on files of memories and questions"
     recall = _command(kinds, "recall", "measure.recall", purpose)
     recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines: memories and questions")
-    recall.add_argument("--ablate", action="store_true", help="beside plain search, and with one part off at a time")
     recall.add_argument(
         "--embedding", metavar="PROVIDER", help="another embedding than the configured one (hash, off, …)"
     )

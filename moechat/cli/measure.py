@@ -38,13 +38,9 @@ def recall(args: argparse.Namespace) -> int:
     from moechat.bench import recall
 
     config = args.config if args.config.exists() else None
-    if args.ablate:
-        for row in recall.ablate(args.files, config=config, provider=args.embedding):
-            print_json(row) if args.json else print(recall.line(row))
-        return 0
     each = print_json if args.json else lambda row: None
     rows = recall.measure(args.files, config=config, provider=args.embedding, each=each)
     if not args.json:
         for row in rows:
-            print(recall.told(row))
+            print(recall.report(row))
     return 0

@@ -9,38 +9,37 @@ from datetime import datetime, time, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import yaml
+
 from moechat.agent import Agent
 from moechat.house import House
-from moechat.store import yaml_file
 
 CHARACTERS = {"青禾": "zh", "Wren": "en"}
 
 
 @dataclass(frozen=True)
-class Line:
-    """One exchange of the month, so many days before the present."""
+class SampleExchange:
+    """One exchange of the month."""
 
     at: datetime
     user: str
     char: str
 
 
-def month(language: str, now: datetime) -> list[Line]:
+def month(language: str, now: datetime) -> list[SampleExchange]:
     """The sample month that ends yesterday, in order of time."""
-    rows = yaml_file.read(Path(__file__).with_name(f"{language}.yaml"), as_text=True)
-    lines = []
-    for row in rows:
+    text = Path(__file__).with_name(f"{language}.yaml").read_text(encoding="utf-8")
+    exchanges = []
+    for row in yaml.load(text, Loader=yaml.BaseLoader):  # noqa: S506  It builds text alone: 20:15 is no number.
         day = now.date() - timedelta(days=int(row["days_ago"]))
-        lines.append(Line(datetime.combine(day, time.fromisoformat(row["at"]), now.tzinfo), row["user"], row["char"]))
-    return sorted(lines, key=lambda line: line.at)
+        at = datetime.combine(day, time.fromisoformat(row["at"]), now.tzinfo)
+        exchanges.append(SampleExchange(at, row["user"], row["char"]))
+    return sorted(exchanges, key=lambda exchange: exchange.at)
 
 
-def fill(agent: Agent, lines: list[Line]) -> list[str]:
-    """Write the lines as settled exchanges that the rules have understood. Returns their ids."""
-    ids = []
-    for line in lines:
-        ids.append(agent.store.begin(line.user, line.at))
-        agent.store.finish(ids[-1], line.char, "done")
+def fill(agent: Agent, exchanges: list[SampleExchange]) -> list[str]:
+    """Write the exchanges, settled, and let the rules understand them. Returns their ids."""
+    ids = [agent.record(exchange.user, exchange.char, exchange.at) for exchange in exchanges]
     agent.finish()
     return ids
 
@@ -50,9 +49,8 @@ def house(config_path: Path, now: str | None = None) -> Iterator[House]:
     """A house on a throw-away folder, with the sample characters and their month; the folder goes when it closes."""
     with (
         TemporaryDirectory(prefix="moechat-demo-") as folder,
-        House(Path(folder) / "data", config_path, now=now) as made,
+        House(Path(folder) / "data", config_path, now=now) as opened,
     ):
-        moment = made.clock.now()
         for name, language in CHARACTERS.items():
-            fill(made.agent(name), month(language, moment))
-        yield made
+            fill(opened.agent(name), month(language, opened.clock.now()))
+        yield opened

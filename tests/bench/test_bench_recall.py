@@ -93,7 +93,7 @@ def test_the_figures_of_a_file(file: Path) -> None:
     assert row["false_recall"] in (0.0, 1.0)
     assert {"by_time", "events", "fuse", "merge", "embedding"} <= row["stages_ms"].keys()
     assert 0 < row["p50_ms"] <= row["p95_ms"]
-    assert str(file) in recall.told(row)
+    assert str(file) in recall.report(row)
 
 
 def test_the_same_file_gives_the_same_ranking(file: Path) -> None:
@@ -122,7 +122,7 @@ def test_haystacks_of_a_file_know_nothing_of_each_other(tmp_path: Path) -> None:
 
 
 def test_two_halves_of_an_exchange_count_once_and_either_finds_it() -> None:
-    units = dataset.units(["d1.1.u", "d1.1.a", "d2.3.a"], {"d1.1.u", "d1.1.a", "d2.3.a"})
+    units = dataset.evidence_units(["d1.1.u", "d1.1.a", "d2.3.a"], {"d1.1.u", "d1.1.a", "d2.3.a"})
     assert units == (frozenset({"d1.1.u", "d1.1.a"}), frozenset({"d2.3.a"}))
     assert dataset.share_found(units, ["d1.1.a"]) == 0.5
     assert dataset.reciprocal_rank(units, ["x", "d1.1.u", "d2.3.a"]) == 0.5
@@ -130,7 +130,7 @@ def test_two_halves_of_an_exchange_count_once_and_either_finds_it() -> None:
 
 def test_a_caption_is_part_of_what_was_said(tmp_path: Path) -> None:
     path = written(tmp_path / "c.jsonl", memory("m1", "2025-03-01T20:00:00", "A", "Look!", image_caption="a red kite"))
-    assert dataset.read(path)[0].said[0].text == "Look! [a red kite]"
+    assert dataset.read(path)[0].utterances[0].text == "Look! [a red kite]"
 
 
 @pytest.mark.parametrize(

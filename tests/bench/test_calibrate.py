@@ -11,7 +11,7 @@ import pytest
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.bench import calibrate
-from moechat.bench.calibrate import Pair
+from moechat.bench.calibrate import LabelledPair
 from moechat.cli.main import main
 from moechat.errors import DataError
 from moechat.settings import config
@@ -36,9 +36,12 @@ def talked(home: Home) -> None:
     )
 
 
-def pairs(worst: list[float], good: list[float]) -> tuple[list[Pair], np.ndarray]:
+def pairs(worst: list[float], good: list[float]) -> tuple[list[LabelledPair], np.ndarray]:
     """One question each with one right and one wrong text, and their scores."""
-    made = [[Pair(f"q{i}", f"right {i}", True), Pair(f"q{i}", f"wrong {i}", False)] for i in range(len(worst))]
+    made = [
+        [LabelledPair(f"q{i}", f"right {i}", True), LabelledPair(f"q{i}", f"wrong {i}", False)]
+        for i in range(len(worst))
+    ]
     scores = [value for both in zip(good, worst, strict=True) for value in both]
     return [pair for both in made for pair in both], np.array(scores)
 
@@ -64,14 +67,14 @@ def test_too_few_questions_fit_no_threshold() -> None:
     assert calibrate.threshold(made, scores, target=0.5, before=0.5) is None
 
 
-def aged(relevant_is: str) -> tuple[list[Pair], np.ndarray]:
+def aged(relevant_is: str) -> tuple[list[LabelledPair], np.ndarray]:
     """Twelve questions of four texts, of which the right one alone stands out in one respect."""
     made, scores = [], []
     for i in range(12):
         for j in range(4):
             best = j == i % 4
             made.append(
-                Pair(
+                LabelledPair(
                     f"q{i}", f"t{i}.{j}", best,
                     age_hours=1.0 if best and relevant_is == "recency" else 10.0 + (j * 7 + i) % 5,
                     importance=0.9 if best and relevant_is == "importance" else 0.1 + (j * 3 + i) % 4 / 10,

@@ -1,0 +1,157 @@
+"""Recall beside the plain ways of finding, and with one part off at a time: what each part of it is worth.
+
+    python benchmarks/ablate.py FILE… [--embedding PROVIDER] [--config FILE] [--json]
+
+FILEs are those of ``moechat bench recall``. The plain ways are BM25, dense vectors, their fusion, and chromadb where it is
+installed. Each sees the same messages as ``speaker: text``, one a document, and embeds with the same model.
+"""
+
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from moechat.bench.dataset import Haystack, Question
+from moechat.bench.recall import ENTERED, Bench, Figures, Measurement, Outcome, found_again, shown, times
+from moechat.index.lexical import LexicalIndex
+from moechat.language import words
+from moechat.model import Embedder
+from moechat.recall.pipeline import RRF_K
+from moechat.settings.schema import Recipes
+
+DEPTH = 100
+WITHOUT: Mapping[str, Mapping[str, Any]] = {
+    f"without {name}": {"recall": {"recipes": {name: {"enabled": False}}}} for name in Recipes.model_fields
+} | {"without vectors": {"embedding": {"provider": "off"}}}
+Find = Callable[[str], list[str]]
+
+
+def ablate(files: Sequence[Path], *, config: Path | None, provider: str | None) -> Iterator[Figures]:
+    """The plain ways, ours, and ours with one part off at a time: a row for each way (``name``) and file."""
+    with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
+        measurement = Measurement(files, Bench.of(Path(folder), config, provider))
+        for name, rows in _plain(measurement).items():
+            yield from ({"name": name, **row} for row in rows)
+        for name, changed in {"ours": {}, **WITHOUT}.items():
+            yield from ({"name": name, **row} for row in measurement.rows(changed=changed))
+
+
+def _plain(measurement: Measurement) -> dict[str, list[Figures]]:
+    """The plain ways: name → a row for each file."""
+    rows: dict[str, list[Figures]] = {}
+    for file, haystacks in measurement.files.items():
+        ways: dict[str, list[Outcome]] = {}
+        for haystack in haystacks:
+            for name, find in plain_ways(haystack, measurement.bench.embedder):
+                ways.setdefault(name, []).extend(_timed(find, question) for question in haystack.questions)
+        for name, outcomes in ways.items():
+            counted = [outcome for outcome in outcomes if outcome.question.counts]
+            rows.setdefault(name, []).append({"file": file, **found_again(counted), **times(outcomes)})
+    return rows
+
+
+def _timed(find: Find, question: Question) -> Outcome:
+    find(question.text)  # Its vector is kept from here on.
+    begun = time.perf_counter()
+    ids = find(question.text)
+    return Outcome(question, ids, frozenset(), {"total": (time.perf_counter() - begun) * 1000})
+
+
+# ---- the plain ways
+
+
+def plain_ways(haystack: Haystack, embedder: Embedder | None) -> Iterator[tuple[str, Find]]:
+    """(name, how it finds: question → message ids, best first). Those that embed come only with an embedder."""
+    ids = [utterance.id for utterance in haystack.utterances]
+    texts = [f"{utterance.speaker}: {utterance.text}" for utterance in haystack.utterances]
+    by_words = _by_words(ids, texts)
+    yield "BM25", by_words
+    if embedder is None or not texts:
+        return
+    vectors = embedder.embed(texts)
+    by_meaning = _by_meaning(ids, vectors, embedder)
+    yield "dense", by_meaning
+    yield "BM25 + dense, RRF", lambda text: reciprocal([by_words(text), by_meaning(text)])
+    if importlib.util.find_spec("chromadb"):
+        yield "chromadb", _by_chromadb(ids, vectors, embedder)
+
+
+def _by_words(ids: Sequence[str], texts: Sequence[str]) -> Find:
+    index = LexicalIndex()
+    for i, text in enumerate(texts):
+        index.add(i, words.tokens(text))
+    return lambda text: [ids[i] for i in index.candidates(words.tokens(text), DEPTH)[0]]
+
+
+def _by_meaning(ids: Sequence[str], vectors: np.ndarray, embedder: Embedder) -> Find:
+    def find(text: str) -> list[str]:
+        scores = vectors @ embedder.embed([text], "query")[0]
+        return [ids[i] for i in np.argsort(-scores, kind="stable")[:DEPTH]]
+
+    return find
+
+
+def reciprocal(rankings: Sequence[Sequence[str]]) -> list[str]:
+    """One order by reciprocal rank (Cormack et al. 2009)."""
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, id_ in enumerate(ranking, 1):
+            scores[id_] = scores.get(id_, 0.0) + 1 / (RRF_K + rank)
+    return sorted(scores, key=lambda id_: -scores[id_])
+
+
+def _by_chromadb(ids: Sequence[str], vectors: np.ndarray, embedder: Embedder) -> Find:
+    chromadb = importlib.import_module("chromadb")
+    client = chromadb.EphemeralClient(chromadb.config.Settings(anonymized_telemetry=False))
+    if "bench" in {collection.name for collection in client.list_collections()}:
+        client.delete_collection("bench")
+    collection = client.create_collection("bench", embedding_function=None, metadata={"hnsw:space": "cosine"})
+    for start in range(0, len(ids), 1000):
+        collection.add(ids=list(ids[start : start + 1000]), embeddings=vectors[start : start + 1000])
+
+    def find(text: str) -> list[str]:
+        count = min(DEPTH, len(ids))
+        vector = embedder.embed([text], "query")
+        return collection.query(query_embeddings=vector, n_results=count, include=[])["ids"][0]
+
+    return find
+
+
+# ---- for people
+
+
+def line(row: Figures) -> str:
+    """One row of the comparison."""
+    figures = " ".join(f"{name} {shown(row[name])}" for name in ("recall@5", "recall@10", "recall@20", "mrr", "p50_ms"))
+    prompt = [f"{name} {shown(row[name])}" for name in ENTERED if row.get(name) is not None]
+    place = f"{Path(row['file']).parent.name}/{Path(row['file']).stem:20}"
+    return "  ".join([f"{row['name']:20}", place, figures, *prompt])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--embedding", metavar="PROVIDER", help="another embedding than the configured one")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the settings (default: the defaults)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    options = parser.parse_args()
+    for row in ablate(options.files, config=options.config, provider=options.embedding):
+        print(json.dumps(row, ensure_ascii=False) if options.json else line(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
