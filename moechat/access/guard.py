@@ -1,4 +1,4 @@
-"""The guard: looks at every request before anything else does.
+"""The guard of the memory over HTTP. It looks at every request before anything else does.
 
 On a loopback address no key is asked for, but ``Host`` and ``Origin`` must name this machine, so that no web page reaches
 the memory through a name of its own (DNS rebinding) or with a form. Anywhere else every request brings the key. A body must
@@ -11,11 +11,10 @@ import asyncio
 import hmac
 import ipaddress
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 256 * 1024
 BODY_S = 20.0
@@ -131,9 +130,9 @@ def name_of(host: str) -> str:
 
 
 def _opens(headers: dict[bytes, list[bytes]], key: str) -> bool:
-    scheme, _, told = _one(headers, b"authorization").partition(" ")
-    given = told.strip() if scheme.casefold() == "bearer" else _one(headers, b"x-api-key")
-    return hmac.compare_digest(given.encode("latin-1"), key.encode())
+    scheme, _, token = _one(headers, b"authorization").partition(" ")
+    key_sent = token.strip() if scheme.casefold() == "bearer" else _one(headers, b"x-api-key")
+    return hmac.compare_digest(key_sent.encode("latin-1"), key.encode())
 
 
 async def _answer(send: Send, status: int, body: bytes) -> None:
@@ -146,13 +145,13 @@ async def _answer(send: Send, status: int, body: bytes) -> None:
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """A ``receive`` that gives the body that was read, once."""
-    given = False
+    is_given = False
 
-    async def heard() -> Message:
-        nonlocal given
-        if given:
+    async def receive_body() -> Message:
+        nonlocal is_given
+        if is_given:
             return await receive()
-        given = True
+        is_given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return heard
+    return receive_body

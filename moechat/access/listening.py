@@ -1,4 +1,4 @@
-"""How a server of ours listens, is announced, runs until it is told to end, or runs beside a test: the page and HTTP alike."""
+"""How a server listens, says where it is, and ends. The page and HTTP both use it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import uvicorn
 
 from moechat.errors import MoeChatError
 
-if TYPE_CHECKING:
-    import uvicorn
-
-STOP_S = 5  # given to requests that are under way
+STOP_S = 5  # Requests that are under way get this long to end.
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises MoeChatError with what to do where the port cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio sets no TCP_NODELAY
+    listening = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # Without the protocol asyncio sets no TCP_NODELAY.
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
@@ -49,7 +49,7 @@ def announce(url: str) -> None:
 
 def until_told(server: uvicorn.Server, listening: socket.socket) -> None:
     """Serve until the program is told to end (Ctrl+C, SIGTERM). For the main thread."""
-    before = signal.signal(signal.SIGTERM, _interrupt)  # uvicorn raises a signal once more when it has ended
+    before = signal.signal(signal.SIGTERM, _interrupt)  # When it has ended, uvicorn raises the signal once more.
     try:
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listening])

@@ -100,11 +100,6 @@ def query(
     }
 
 
-def contents(answer: dict[str, Any]) -> dict[str, list[str]]:
-    """The answer of ``/query_simple``: what is remembered, without scores and words."""
-    return {name: [row["description"] for row in answer[name]] for name in ("memory_events", "memory_entities")}
-
-
 def expand_words(
     entities: Entities,
     sentence: str,

@@ -1,4 +1,4 @@
-"""The agents that requests use, within bounds."""
+"""The agents that requests use: so many at most are open."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from moechat.agent import Agent
 from moechat.errors import EmbeddingError, MoeChatError, NotFound
-from moechat.memory import context
+from moechat.house import House
 from moechat.settings.character import default_character
 
-if TYPE_CHECKING:
-    from moechat.agent import Agent
-    from moechat.house import House
-
-MOST_AGENTS = 16  # open at once
-SOON = 256  # of the author's new events, that are embedded at once; the rest waits for the background
+MOST_AGENTS = 16  # So many are open at once.
+SOON = 256  # So many of the author's new events are embedded at once; the rest waits for the background.
 
 
 class Busy(MoeChatError):
@@ -32,16 +28,18 @@ class Agents:
         self._house, self._most = house, most
         self._lock, self._embedding = threading.Lock(), threading.Lock()
         self._lent: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._embedded: dict[tuple[str, str], int] = {}  # the generation of the author's store whose vectors are made
+        self._embedded: dict[tuple[str, str], int] = {}
+        """The generation of the author's store whose events have their vectors, for each agent."""
 
     @contextlib.contextmanager
     def lent(self, character: str | None, user: str | None, *, new: bool = False) -> Iterator[Agent]:
-        """The agent of a character (default: the configured one, else the first by name) and a user, while it is used. It
-        has taken in what hands, the talk and other processes changed.
+        """The agent of a character and a user, while it is used. It has taken in what hands and other processes changed.
 
+        The default character is the configured one, else the first by name.
         Raises NotFound for a user without memory unless ``new``, PathError for an impossible name, Busy.
         """
-        name, user = self._known(character), user or ""
+        name = self._character(character)
+        user = user or ""
         if user and not new and not self._house.has_memory_of(name, user):
             raise NotFound(f"user {user[:60]!r} has no memory with {name}; talk first, or leave user out")
         key = (name, user)
@@ -60,15 +58,13 @@ class Agents:
         return self._house.clock.now()
 
     def _follow(self, key: tuple[str, str], agent: Agent) -> None:
-        agent.store.follow()
-        agent.layers.refresh()
-        agent.layers.sync()
+        agent.follow()
         if self._embedded.get(key) != agent.official.generation:
-            with self._embedding, contextlib.suppress(EmbeddingError):  # told by agent.problems()
-                agent.layers.episodes.embed_missing(threading.Event(), SOON)
+            with self._embedding, contextlib.suppress(EmbeddingError):  # agent.problems() tells it.
+                agent.jobs.embed_events(SOON)
             self._embedded[key] = agent.official.generation
 
-    def _known(self, character: str | None) -> str:
+    def _character(self, character: str | None) -> str:
         name = character or default_character(self._house.data, self._house.config)
         names = self._house.characters()
         if name not in names:
@@ -83,10 +79,3 @@ class Agents:
             del self._lent[idle]
             self._embedded.pop(idle, None)
             self._house.release(*idle)
-
-
-def last_reply(agent: Agent) -> str:
-    """What the character said last in the talk that is still in the context, "" where there is none."""
-    exchanges = context.path(agent.store)
-    idle_h = (agent.now() - exchanges[-1].at).total_seconds() / 3600 if exchanges else 0.0
-    return exchanges[-1].char if exchanges and idle_h < agent.config.roll.idle_cut_h else ""

@@ -1,9 +1,8 @@
 """The routes that look after memories, the owner's (``user``) and the author's (``official``).
 
-``GET /memories`` lists and searches, ``GET /memories/{store}/{id}`` tells everything of one, ``POST /memories`` writes one,
-``PATCH`` changes one, ``DELETE`` erases one for good (``PATCH {"archived": true}`` only hides it). What a memory of the
-author's may have is what ``events.yaml``, ``facts.yaml`` and the world book (``lore``) may; what one of the owner's may have,
-``memory.by_hand`` says.
+``GET /memories`` lists and searches. ``GET /memories/{store}/{id}`` gives everything of one memory, ``POST /memories`` writes
+one, ``PATCH`` changes one, ``DELETE`` erases one for good (``PATCH {"archived": true}`` only hides it). An official memory has
+the fields of ``events.yaml``, ``facts.yaml`` or the world book (``lore``); ``curation.by_hand`` says which the owner's have.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
-from fastapi import Query as Asked
+from fastapi import Query as Parameters
 from pydantic import Field
 
 from moechat.agent import Agent
@@ -23,10 +22,10 @@ from moechat.model import OfficialMemory
 from moechat.serve.agents import Agents
 from moechat.serve.queries import MAX_TEXT, Whose
 
-Store = Literal["user", "official"]
-Type = Literal["fact", "event", "reflection", "exchange", "lore"]
-Row = dict[str, Any]
-MOST = 10_000_000  # an offset beyond this is a mistake
+StoreName = Literal["user", "official"]
+MemoryType = Literal["fact", "event", "reflection", "exchange", "lore"]
+JsonObject = dict[str, Any]
+MOST = 10_000_000  # An offset beyond this is a mistake.
 MAX_LIST = 64
 MARKS = ("archived", "pinned")
 
@@ -34,8 +33,8 @@ MARKS = ("archived", "pinned")
 class Listing(Whose):
     """Which memories. Without ``store`` the author's come first; without ``type`` all but exchanges."""
 
-    store: Store | None = None
-    type: Type | None = None
+    store: StoreName | None = None
+    type: MemoryType | None = None
     q: Annotated[str, Field(max_length=MAX_TEXT)] = ""
     archived: bool = False
     limit: Annotated[int, Field(ge=1, le=200)] = 50
@@ -47,36 +46,40 @@ def router(agents: Agents) -> APIRouter:
     routes = APIRouter(prefix="/memories")
 
     @routes.get("")
-    def listed(asked: Annotated[Listing, Asked()]) -> Row:
-        with agents.lent(asked.character, asked.user) as agent:
-            return _listed(agent, asked)
+    def list_memories(listing: Annotated[Listing, Parameters()]) -> JsonObject:
+        with agents.lent(listing.character, listing.user) as agent:
+            return _listed(agent, listing)
 
     @routes.get("/{store}/{id_:path}")
-    def told(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
+    def show_memory(store: StoreName, id_: str, whose: Annotated[Whose, Parameters()]) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
-            return _told(agent, store, id_)
+            return _shown(agent, store, id_)
 
     @routes.post("", status_code=201)
-    def added(values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
+    def add_memory(values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]) -> JsonObject:
         store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
         _check_new(store, kind, id_, values)
-        own = {} if store == "official" else by_hand.told(kind, values, agents.now())  # before a user's folder is made
+        fields = (
+            {} if store == "official" else by_hand.told(kind, values, agents.now())
+        )  # Refuse it before a user's folder is made.
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":
                 return agent.official.as_row(agent.official.add(kind, values, id_))
             add = agent.memories.add_event if kind == "event" else agent.memories.add_fact
-            return _of_user(as_json(add(**own)))
+            return _of_user(as_json(add(**fields)))
 
     @routes.patch("/{store}/{id_:path}")
-    def changed(store: Store, id_: str, values: Annotated[Row, Body()], whose: Annotated[Whose, Asked()]) -> Row:
+    def change_memory(
+        store: StoreName, id_: str, values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]
+    ) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             return _changed(agent, store, id_, values)
 
     @routes.delete("/{store}/{id_:path}")
-    def gone(store: Store, id_: str, whose: Annotated[Whose, Asked()]) -> Row:
+    def delete_memory(store: StoreName, id_: str, whose: Annotated[Whose, Parameters()]) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
-                return {"gone": [_of_user(as_json(one)) for one in agent.memories.forget([id_])]}
+                return {"gone": [_of_user(as_json(memory)) for memory in agent.memories.forget([id_])]}
             row = agent.official.as_row(agent.official.get(id_))
             agent.official.delete(id_)
             return {"gone": [row]}
@@ -87,31 +90,31 @@ def router(agents: Agents) -> APIRouter:
 # ---- reading
 
 
-def _listed(agent: Agent, asked: Listing) -> Row:
+def _listed(agent: Agent, listing: Listing) -> JsonObject:
     """A page of both stores, the author's before the owner's."""
     authored: Sequence[OfficialMemory] = ()
-    kind = asked.type
-    if asked.store != "user" and not asked.archived and kind != "reflection" and kind != "exchange":
-        authored = agent.official.search(asked.q, kind, MOST) if asked.q.strip() else agent.official.listed(kind)
-    rows = [agent.official.as_row(one) for one in authored[asked.offset : asked.offset + asked.limit]]
+    kind = listing.type
+    if listing.store != "user" and not listing.archived and kind != "reflection" and kind != "exchange":
+        authored = agent.official.search(listing.q, kind, MOST) if listing.q.strip() else agent.official.listed(kind)
+    rows = [agent.official.as_row(memory) for memory in authored[listing.offset : listing.offset + listing.limit]]
     total = len(authored)
-    if asked.store != "official" and kind != "lore":
+    if listing.store != "official" and kind != "lore":
         page = agent.memories.listed(
-            [kind] if kind else UNDERSTOOD, search=asked.q, archived=asked.archived,
-            limit=max(asked.limit - len(rows), 1), offset=max(asked.offset - len(authored), 0),
+            [kind] if kind else UNDERSTOOD, search=listing.q, archived=listing.archived,
+            limit=max(listing.limit - len(rows), 1), offset=max(listing.offset - len(authored), 0),
         )  # fmt: skip
-        rows += [_of_user(as_json(one)) for one in page.memories][: asked.limit - len(rows)]
+        rows += [_of_user(as_json(memory)) for memory in page.memories][: listing.limit - len(rows)]
         total += page.total
     return {"memories": rows, "total": total}
 
 
-def _told(agent: Agent, store: Store, id_: str) -> Row:
+def _shown(agent: Agent, store: StoreName, id_: str) -> JsonObject:
     if store == "user":
         return _of_user(details_as_json(agent.memories.get(id_)))
     return agent.official.as_row(agent.official.get(id_))
 
 
-def _of_user(row: Row) -> Row:
+def _of_user(row: JsonObject) -> JsonObject:
     """``type`` is what a memory is; ``kind`` is left to facts, as facts.yaml has it."""
     rest = {key: value for key, value in row.items() if key != "kind" or value not in KINDS}
     return {"store": "user", "type": row["kind"] if row["kind"] in KINDS else "fact"} | rest
@@ -120,7 +123,7 @@ def _of_user(row: Row) -> Row:
 # ---- writing
 
 
-def _check_new(store: object, kind: object, id_: object, values: Row) -> None:
+def _check_new(store: object, kind: object, id_: object, values: JsonObject) -> None:
     """Raises FieldError where this cannot be written."""
     if store not in ("user", "official"):
         raise FieldError("store", store, "expects user or official")
@@ -137,13 +140,13 @@ def _check_new(store: object, kind: object, id_: object, values: Row) -> None:
         raise FieldError("id", id_, "is for the official store alone; leave it out")
 
 
-def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
+def _changed(agent: Agent, store: StoreName, id_: str, values: JsonObject) -> JsonObject:
     if not values:
         raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
     _bounded(values)
     if store == "official":
         return agent.official.as_row(agent.official.update(id_, values))
-    keeping = agent.memories
+    memories = agent.memories
     for key, value in values.items():
         if key not in ("text", *MARKS):
             raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")
@@ -151,14 +154,14 @@ def _changed(agent: Agent, store: Store, id_: str, values: Row) -> Row:
             raise FieldError(key, value, "expects words" if key == "text" else "expects true or false")
     if "text" in values and not values["text"].strip():
         raise FieldError("text", values["text"], "write it in words; to be rid of a memory, delete it")
-    keeping.get(id_)
+    memories.get(id_)
     if "text" in values:
-        keeping.edit(id_, values["text"])
+        memories.edit(id_, values["text"])
     if "archived" in values:
-        (keeping.archive if values["archived"] else keeping.restore)([id_])
+        (memories.archive if values["archived"] else memories.restore)([id_])
     if "pinned" in values:
-        keeping.pin([id_], values["pinned"])
-    return _told(agent, "user", id_)
+        memories.pin([id_], values["pinned"])
+    return _shown(agent, "user", id_)
 
 
 def _bounded(values: Mapping[str, object]) -> None:

@@ -1,27 +1,30 @@
-"""``moechat serve``: memory over HTTP, on FastAPI and uvicorn. See ``serving`` for who may come in and what is answered."""
+"""``moechat serve``: memory over HTTP, on FastAPI and uvicorn. ``access`` says who may come in, the modules beside this one
+what is answered."""
 
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from moechat import __version__
 from moechat.access.guard import Guard, error_body, is_loopback
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
 from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
+from moechat.house import House
+from moechat.serve import memories, queries
 from moechat.serve.agents import Agents, Busy
 
-if TYPE_CHECKING:
-    import socket
-
-    import uvicorn
-    from fastapi import FastAPI
-
-    from moechat.house import House
-
-PORT = 8012  # the seed's own
+PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
-MOST_REQUESTS = 64  # under way at once; more are told to come again
+MOST_REQUESTS = 64  # So many are under way at once; more are asked to come again.
 
 
 # ---- the application
@@ -29,13 +32,6 @@ MOST_REQUESTS = 64  # under way at once; more are told to come again
 
 def make_app(house: House, *, key: str | None = None) -> FastAPI:
     """The application over a house. ``key`` None: for a loopback address."""
-    from fastapi import FastAPI
-    from fastapi.exceptions import RequestValidationError
-    from starlette.exceptions import HTTPException
-
-    from moechat import __version__
-    from moechat.serve import memories, queries
-
     app = FastAPI(title="MoeChat", version=__version__, docs_url=None, redoc_url=None)
     agents = Agents(house)
     app.state.house = house
@@ -49,9 +45,7 @@ def make_app(house: House, *, key: str | None = None) -> FastAPI:
     return app
 
 
-def _response(status: int, body: bytes, headers: dict[str, str] | None = None) -> Any:
-    from starlette.responses import Response
-
+def _response(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
     return Response(body, status, headers, "application/json; charset=utf-8")
 
 
@@ -115,8 +109,6 @@ def _checked(host: str, key: str | None, key_env: str) -> str | None:
 def _server(
     house: House, host: str, port: int, key: str | None, key_env: str = KEY_ENV
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
-    import uvicorn
-
     key = _checked(host, key, key_env)
     with listen(host, port) as listening:
         config = uvicorn.Config(

@@ -89,7 +89,7 @@ def drawn(agent: Agent, look: Look, words: Words) -> str:
     if look.room == CHAT:
         return ""
     try:
-        _follow(agent)
+        agent.follow()
         inside = (
             topic_room.drawn(agent, look.topics, words, look.width)
             if look.room == TOPICS
@@ -101,13 +101,6 @@ def drawn(agent: Agent, look: Look, words: Words) -> str:
     role = "alert" if look.note.bad else "status"
     note = f'<div class="note-line {kind}" role="{role}">{escape(look.note.text)}</div>'
     return f'{note}<div class="room {look.room}">{inside}</div>'
-
-
-def _follow(agent: Agent) -> None:
-    """Take in what hands, the author and other processes changed."""
-    agent.store.follow()
-    agent.layers.refresh()
-    agent.layers.sync()
 
 
 def switch(words: Words, *, loaded: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The page served: our own ASGI application around Gradio's, on uvicorn, so that it stops as cleanly as it starts."""
+"""The page as a server: an ASGI application of our own around Gradio's, on uvicorn, so that it stops as cleanly as it starts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import socket
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moechat.access.guard import is_loopback, names_this_machine
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
-
-if TYPE_CHECKING:
-    import uvicorn
-    from fastapi import FastAPI
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from moechat.house import House
+from moechat.house import House
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS, STYLES = ("page.js", "rooms.js"), ("page.css", "rooms.css")
 
-# What this page does not use of Gradio: files in and out, requests made for others, development tools.
+# The page does not use these parts of Gradio: files in and out, requests made for others, development tools.
 CLOSED = (
     "/gradio_api/file", "/gradio_api/upload", "/gradio_api/proxy", "/gradio_api/stream", "/gradio_api/component_server",
     "/gradio_api/custom_component", "/gradio_api/process_recording", "/gradio_api/deep_link", "/gradio_api/run",
@@ -101,7 +99,6 @@ async def _refuse(send: Send, status: int, why: bytes) -> None:
 def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastAPI, Callable[[], None]]:
     """The application, which hangs up at ``ending``, and what stops the turns that are under way."""
     import gradio as gr
-    from fastapi import FastAPI
 
     from moechat.web.page import build
 
@@ -134,8 +131,6 @@ def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastA
 @contextlib.contextmanager
 def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
     """(server, its socket, the address to open)."""
-    import uvicorn
-
     ending = asyncio.Event()
 
     class Server(uvicorn.Server):

@@ -18,12 +18,13 @@ from houses import DIM
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
-from moechat.compat.query import contents, expand_words, keyword_scores, query, usual_threshold
+from moechat.compat.query import expand_words, keyword_scores, query, usual_threshold
 from moechat.index.dense import Dense
 from moechat.language.association import Associations, Table
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
+from moechat.serve.queries import contents
 from moechat.store.files import FileStore
 
 ZONE = ZoneInfo("Asia/Shanghai")
