@@ -30,6 +30,9 @@ MAX_LIST = 64
 MARKS = ("archived", "pinned")
 
 
+WhoseParameters = Annotated[Whose, Parameters()]
+
+
 class Listing(Whose):
     """Which memories. Without ``store`` the author's come first; without ``type`` all but exchanges."""
 
@@ -51,12 +54,12 @@ def router(agents: Agents) -> APIRouter:
             return _listed(agent, listing)
 
     @routes.get("/{store}/{id_:path}")
-    def show_memory(store: StoreName, id_: str, whose: Annotated[Whose, Parameters()]) -> JsonObject:
+    def show_memory(store: StoreName, id_: str, whose: WhoseParameters) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             return _shown(agent, store, id_)
 
     @routes.post("", status_code=201)
-    def add_memory(values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]) -> JsonObject:
+    def add_memory(values: Annotated[JsonObject, Body()], whose: WhoseParameters) -> JsonObject:
         store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
         _check_new(store, kind, id_, values)
         fields = (
@@ -70,13 +73,13 @@ def router(agents: Agents) -> APIRouter:
 
     @routes.patch("/{store}/{id_:path}")
     def change_memory(
-        store: StoreName, id_: str, values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]
+        store: StoreName, id_: str, values: Annotated[JsonObject, Body()], whose: WhoseParameters
     ) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             return _changed(agent, store, id_, values)
 
     @routes.delete("/{store}/{id_:path}")
-    def delete_memory(store: StoreName, id_: str, whose: Annotated[Whose, Parameters()]) -> JsonObject:
+    def delete_memory(store: StoreName, id_: str, whose: WhoseParameters) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
                 return {"gone": [_of_user(as_json(memory)) for memory in agent.memories.forget([id_])]}

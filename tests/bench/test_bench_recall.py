@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import ablate
 from moechat.bench import dataset, recall
 from moechat.cli.main import main
 from moechat.errors import DataError
@@ -62,13 +63,13 @@ def measured(*files: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def test_consecutive_messages_are_paired_in_order_and_none_is_lost(file: Path) -> None:
     [haystack] = dataset.read(file)
-    pairs = [(p.user.id if p.user else "", p.char.id if p.char else "") for p in haystack.pairs()]
+    pairs = [(p.user.id if p.user else "", p.char.id if p.char else "") for p in haystack.exchanges()]
     assert pairs == [("m1", "m2"), ("m3", ""), ("", "m4"), ("m5", ""), ("m6", "m7"), ("", "m8")]
 
 
 def test_an_answer_after_a_long_pause_is_an_exchange_of_its_own(file: Path) -> None:
     [haystack] = dataset.read(file)
-    third = next(pair for pair in haystack.pairs() if pair.char and pair.char.id == "m4")
+    third = next(pair for pair in haystack.exchanges() if pair.char and pair.char.id == "m4")
     assert third.user is None
     assert haystack.said[3].at - haystack.said[2].at > timedelta(hours=1)
 
@@ -147,13 +148,13 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
 
 
 def test_side_by_side_has_plain_search_and_one_part_off_at_a_time(file: Path) -> None:
-    rows = list(recall.ablate([file], config=None, provider="hash"))
+    rows = list(ablate.ablate([file], config=None, provider="hash"))
     names = [row["name"] for row in rows if row["name"] != "chromadb"]
     assert names[:4] == ["BM25", "dense", "BM25 + dense, RRF", "ours"]
     assert {"without by_time", "without events", "without vectors"} <= set(names)
     by = {row["name"]: row for row in rows}
     assert by["without events"]["recall@10"] < by["ours"]["recall@10"] == 1.0
-    assert all(recall.line(row).startswith(row["name"]) for row in rows)
+    assert all(ablate.line(row).startswith(row["name"]) for row in rows)
 
 
 def test_the_command_prints_one_object_a_line(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
