@@ -71,7 +71,7 @@ def test_an_answer_after_a_long_pause_is_an_exchange_of_its_own(file: Path) -> N
     [haystack] = dataset.read(file)
     third = next(pair for pair in haystack.exchanges() if pair.char and pair.char.id == "m4")
     assert third.user is None
-    assert haystack.said[3].at - haystack.said[2].at > timedelta(hours=1)
+    assert haystack.utterances[3].at - haystack.utterances[2].at > timedelta(hours=1)
 
 
 def test_every_message_is_ranked_by_its_own_id_and_the_right_one_first(file: Path) -> None:
