@@ -75,7 +75,7 @@ class Agent:
         prompts = Prompts(around.prompt_folders, file.character.language)
         self.store = FileStore(folder, clock=around.clock, zone=self.config.time.tzinfo)
         self.dense = Dense(
-            folder / ".index", around.embedder, settings=around.embedding_settings, load=around.load_embedder
+            self.store.index_folder, around.embedder, settings=around.embedding_settings, load=around.load_embedder
         )
         self.layers = Layers(
             self.store, self.dense, lambda: self.character, lambda: self.config, model=around.understanding,

@@ -24,6 +24,7 @@ from moechat.model import Episode, Event, Exchange
 from moechat.settings.character import FILE
 from moechat.store import formats, records
 from moechat.store.files import FileStore
+from moechat.store.paths import index_folder
 from moechat.when.names import has_han
 
 Language = Literal["zh", "en"]
@@ -160,7 +161,7 @@ def _write(
             store.derived.put_episodes(imported.episodes)
     finally:
         store.close()
-    shutil.rmtree(folder / ".index", ignore_errors=True)  # it is made anew where the character will lie
+    shutil.rmtree(index_folder(folder), ignore_errors=True)  # it is made anew where the character will lie
     (folder / ".lock").unlink(missing_ok=True)
     (folder / FILE).write_bytes(character_yaml(persona, language))
     events = sum(episode.kind == "event" for episode in imported.episodes)

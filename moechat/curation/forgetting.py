@@ -88,7 +88,7 @@ class Forecast:
 
 def retention(days: float, strength: int) -> float:
     """What is left after ``days`` without use, 0..1."""
-    return FADED ** (max(days, 0.0) / (FADES_AFTER_DAYS * strength))
+    return math.pow(FADED, max(days, 0.0) / (FADES_AFTER_DAYS * strength))
 
 
 def fades_at(trace: Trace) -> float:

@@ -23,13 +23,12 @@ from moechat.curation.forgetting import Cleaning, Limits
 from moechat.errors import MoeChatError, NotFound
 from moechat.index.vector import tables_under
 from moechat.index.vector_keys import text_key
-from moechat.memory import context
 from moechat.memory.contradiction import relation
-from moechat.model import Episode, Exchange, Fact, FactDraft, Message
+from moechat.model import Episode, Exchange, Fact, FactDraft
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.rules.activation import ARROW
-from moechat.store import erasure
+from moechat.store import erasure, history
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.records import storable
@@ -213,12 +212,12 @@ class Keeper(Catalogue):
             lost = self._gone(ids)
             told.extend(self.memories(lost.ids))
             words.extend({*lost.texts, *_topic_names(lost.episodes)})
-            saved = self._saved()
+            saved = history.read(self._store.folder)
             erasure.check(self._store, lost)
             with self._layers.diary.index.erasing() if lost.exchanges else nullcontext():
                 erasure.erase(self._store, lost)
-            if saved is not None:
-                context.save(self._store.folder, [message for message in saved if message.content not in words])
+            if saved:
+                history.write(self._store.folder, [message for message in saved if message.content not in words])
 
         self._change(work)
         self._layers.topics.flush()  # without the topics that nothing has any more
@@ -235,16 +234,11 @@ class Keeper(Catalogue):
             facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.cache.facts()),
         )
 
-    def _saved(self) -> list[Message] | None:
-        """What history.yaml holds, None where there is none. Raises DataError where it is broken."""
-        there = (self._store.folder / context.HISTORY).exists()
-        return context.saved(self._store.folder) if there else None
-
     def _erase_vectors(self, texts: Sequence[str]) -> None:
         """Vectors of these words, in every layer and of every model that ever served here; an exchange that stays keeps those
         of its own equal words (好的 is said often)."""
         alive = {row for row, _ in self._store.cache.times()}
-        index, keys = self._store.folder / ".index", [text_key(text) for text in texts]
+        index, keys = self._store.index_folder, [text_key(text) for text in texts]
         with ExitStack() as held:
             for folder in sorted(index.glob("vectors-*")):  # a batch that is being embedded is let through first
                 lock = FileLock(folder / "fill.lock", timeout=LOCK_TIMEOUT_S, thread_local=False)

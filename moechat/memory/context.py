@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.settings.config import Config
-from moechat.store import records, yaml_file
+from moechat.store import history
 from moechat.store.files import FileStore
-
-HISTORY = "history.yaml"
 
 
 def path(store: FileStore) -> list[Exchange]:
@@ -50,31 +47,6 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
     return kept[::-1]
 
 
-def saved(folder: Path) -> list[Message]:
-    """What history.yaml holds. Raises DataError where it is broken."""
-    path = folder / HISTORY
-    told = yaml_file.read(path, as_text=True) if path.exists() else None
-    if not told:
-        return []
-    if not isinstance(told, list) or not all(
-        isinstance(one, dict) and {"role", "content"} <= one.keys() for one in told
-    ):
-        raise DataError(path, "expects a list of `- role: user` with `content: …` below it")
-    said = [(one["role"], one["content"]) for one in told]
-    return [
-        Message(role, content) for role, content in said if role in ("user", "assistant") and isinstance(content, str)
-    ]
-
-
-def save(folder: Path, said: Sequence[Message]) -> None:
-    """Write history.yaml for people to read. Raises DataError where it is broken: then it is left as it is."""
-    path = folder / HISTORY
-    if path.exists() and saved(folder) == list(said):
-        return
-    told = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in said)
-    records.replace(path, (told or "[]\n").encode("utf-8"))
-
-
 @dataclass
 class Context:
     """The context of one owner. ``config`` is asked anew each time.
@@ -90,7 +62,7 @@ class Context:
 
     def __post_init__(self) -> None:
         if not self.store.tree.parents:
-            self._history(lambda: self._before.extend(saved(self.store.folder)))
+            self._history(lambda: self._before.extend(history.read(self.store.folder)))
 
     def path(self) -> list[Exchange]:
         return path(self.store)
@@ -138,7 +110,7 @@ class Context:
         if self.store.tree.parents:
             open_ids = {node.id for node in self.store.tree.open()}
             settled = [exchange for exchange in self.path() if exchange.id not in open_ids]
-            self._history(lambda: save(self.store.folder, self.talk(settled)))
+            self._history(lambda: history.write(self.store.folder, self.talk(settled)))
 
     def _history(self, work: Callable[[], None]) -> None:
         try:

@@ -88,7 +88,7 @@ class DiaryIndex:
     def __init__(self, store: FileStore, dense: Dense, speakers: tuple[str, str]) -> None:
         self._store, self._dense, self._speakers = store, dense, speakers
         self._lock = threading.RLock()
-        folder = store.folder / ".index"
+        folder = store.index_folder
         self._folder = folder / "lexical"
         self.files = RowFiles(folder)
         self._open()

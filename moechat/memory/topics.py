@@ -111,7 +111,7 @@ class Topics:
     ) -> None:
         self._store, self._episodes, self._dense, self._official = store, episodes, dense, official
         self._lock = threading.RLock()
-        self._file = store.folder / ".index" / FILE
+        self._file = store.index_folder / FILE
         self._begin("")
 
     def _begin(self, identity: str) -> None:

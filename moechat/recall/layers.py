@@ -36,6 +36,7 @@ from moechat.settings.character import Character
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
+from moechat.store.paths import index_folder
 from moechat.when import Span
 
 ASSOCIATIONS = "associations.tsv"  # in the character's folder, for its author to edit
@@ -100,7 +101,7 @@ class Layers:
     def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
         table = self._lore_tables.get(embedder.fingerprint)
         if table is None:
-            folder = self.character().folder / ".index" / f"vectors-{embedder.fingerprint}" / "lore"
+            folder = index_folder(self.character().folder) / f"vectors-{embedder.fingerprint}" / "lore"
             table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
         return lambda texts, _kind: embed_cached(embedder, table, texts)
 

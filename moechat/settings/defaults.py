@@ -9,13 +9,11 @@ import shutil
 from pathlib import Path
 
 from moechat.errors import NotFound
+from moechat.store.paths import OWN
 
 SAMPLES = ("青禾", "Wren", "江砚")
 # Memory that has grown beside a sample in a checkout is nobody else's.
-_GROWN = shutil.ignore_patterns(
-    "memorys", "users", ".index", "core_mem.yml", "history.yaml", "log.jsonl", "state.jsonl", "reflection.jsonl",
-    "*.lock", "*.tmp",
-)  # fmt: skip
+_GROWN = shutil.ignore_patterns(*OWN, "users", "*.lock", "*.tmp")
 
 
 def defaults_folder() -> Path:

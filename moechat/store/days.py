@@ -10,32 +10,31 @@ import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from moechat.errors import DataError
 from moechat.model import Exchange
-from moechat.store import formats, records
+from moechat.store import formats, paths, records
+from moechat.store.derived import Derived
 from moechat.store.exchange_rows import ExchangeRow
+from moechat.store.journal import Journal
 from moechat.store.log import Entry
 from moechat.store.records import Signature
 from moechat.store.tree import Node
-
-if TYPE_CHECKING:
-    from moechat.store.files import FileStore
 
 log = logging.getLogger(__name__)
 BESIDE = ".2.yaml"  # our file of a day that has one of MoeChat's
 
 
 class DayFiles:
-    """Reads and writes the day files of one store, whose lock guards every write."""
+    """Reads and writes the day files of one owner; the journal's lock guards every write. What was ``derived`` from words
+    that a hand has changed goes."""
 
-    def __init__(self, store: FileStore) -> None:
-        self._store = store
+    def __init__(self, journal: Journal, derived: Derived) -> None:
+        self._journal, self._derived = journal, derived
 
     def reread(self, name: str) -> None:
         """Read a changed file anew: what differs from what we knew was changed by hand, or by a crash of ours."""
-        path = self._store.folder / name
+        path = self._journal.folder / name
         self._mend_torn_tail(path)
         signature = Signature.of(path)
         _, parsed = records.read(path)
@@ -43,63 +42,65 @@ class DayFiles:
         found: dict[str, tuple[Exchange, str]] = {}
         for record in parsed.records:
             try:
-                exchange, tag = formats.exchange_from(record, path, self._store.zone)
+                exchange, tag = formats.exchange_from(record, path, self._journal.zone)
                 found[exchange.id] = (exchange, tag)
             except DataError as error:
                 problems.append(error)
         self._compare(name, found, broken=bool(problems))
-        self._store.sign(name, signature, problems)
+        self._journal.sign(name, signature, problems)
         for problem in problems:
             log.warning("%s", problem)
 
     def _compare(self, name: str, found: Mapping[str, tuple[Exchange, str]], *, broken: bool) -> None:
-        known = self._store.cache.of_file(name)
+        known = self._journal.cache.of_file(name)
         fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in found.values()]
         changed = [r for r in fresh if r[0].id not in known or not _same(known[r[0].id], r)]
         corrected = [r for r in changed if self._by_hand(r[0].id, r[2], known)]
         gone = [] if broken else [id_ for id_ in known if id_ not in found]
-        with self._store.cache.transaction():
-            self._store.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + gone)
-            self._store.cache.add_exchanges(name, changed)
-        elsewhere = self._store.cache.by_ids(gone)  # moved by hand to a file that was read first
+        with self._journal.cache.transaction():
+            self._journal.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + gone)
+            self._journal.cache.add_exchanges(name, changed)
+        elsewhere = self._journal.cache.by_ids(gone)  # moved by hand to a file that was read first
         missing = [id_ for id_ in gone if id_ not in elsewhere]
-        back = [e.id for e, _, _ in fresh if e.id in self._store.state.missing]
+        back = [e.id for e, _, _ in fresh if e.id in self._journal.state.missing]
         if missing or back:
-            now = self._store.clock.now()
-            self._store.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
-            self._store.state.write([{"op": "found", "ids": back}] if back else [])
+            now = self._journal.clock.now()
+            self._journal.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
+            self._journal.state.write([{"op": "found", "ids": back}] if back else [])
         for exchange, _, sha in corrected:
-            if exchange.id in self._store.tree:
-                self._store.record([edit_entry(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
-        self._store.derived.drop([e.id for e, _, _ in corrected])
+            if exchange.id in self._journal.tree:
+                self._journal.record([edit_entry(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
+        self._derived.drop([e.id for e, _, _ in corrected])
 
     def _by_hand(self, id_: str, sha: str, known: Mapping[str, ExchangeRow]) -> bool:
         """Whether a record's text is not the one that we filed, or knew where it has no log entry."""
-        if id_ not in self._store.tree:
+        if id_ not in self._journal.tree:
             return id_ in known and known[id_].sha != sha
-        node = self._store.tree.nodes.get(id_)
-        filed = node.filed if node else self._store.tree.past_sha.get(id_, "")
+        node = self._journal.tree.nodes.get(id_)
+        filed = node.filed if node else self._journal.tree.past_sha.get(id_, "")
         return bool(filed) and filed != sha
 
     def add(self, exchange: Exchange) -> bool:
         name = self._name(exchange.at)
         if not self.current(name):
             return False
-        path = self._store.folder / name
-        if exchange.id not in self._store.cache.of_file(name):
+        path = self._journal.folder / name
+        if exchange.id not in self._journal.cache.of_file(name):
             records.append(path, formats.exchange_entry(exchange))
-            with self._store.cache.transaction():
-                self._store.cache.add_exchanges(name, [(exchange, "", formats.text_hash(exchange.user, exchange.char))])
-                self._store.sign(name, Signature.of(path))
+            with self._journal.cache.transaction():
+                self._journal.cache.add_exchanges(
+                    name, [(exchange, "", formats.text_hash(exchange.user, exchange.char))]
+                )
+                self._journal.sign(name, Signature.of(path))
         return True
 
     def write(self, name: str, exchange: Exchange) -> bool:
         """Replace one record of a day file; every other byte stays."""
         if not self.current(name):
             return False
-        path = self._store.folder / name
+        path = self._journal.folder / name
         sha = formats.text_hash(exchange.user, exchange.char)
-        row = self._store.cache.of_file(name).get(exchange.id)
+        row = self._journal.cache.of_file(name).get(exchange.id)
         if row and row.sha == sha and row.exchange.status == exchange.status:
             return True
         data, parsed = records.read(path)
@@ -108,36 +109,36 @@ class DayFiles:
             remedy = "this day file was written by MoeChat and is never written by us; edit it by hand"
             raise DataError(path, f"record {exchange.id!r}: {remedy}")
         records.replace(path, records.spliced(data, parsed, {exchange.id: formats.exchange_entry(exchange)}))
-        with self._store.cache.transaction():
-            self._store.cache.kill_exchanges(name, [exchange.id])
-            self._store.cache.add_exchanges(name, [(exchange, row.tag if row else "", sha)])
-            self._store.sign(name, Signature.of(path))
+        with self._journal.cache.transaction():
+            self._journal.cache.kill_exchanges(name, [exchange.id])
+            self._journal.cache.add_exchanges(name, [(exchange, row.tag if row else "", sha)])
+            self._journal.sign(name, Signature.of(path))
         return True
 
     def _name(self, at: datetime) -> str:
         """Our file of that day; a file of the same name that MoeChat wrote is left alone."""
-        name = formats.day_file(at, self._store.zone)
-        if name in self._store.signatures and self._is_moechats(name):
+        name = paths.day_file(at, self._journal.zone)
+        if name in self._journal.signatures and self._is_moechats(name):
             return name.removesuffix(".yaml") + BESIDE
         return name
 
     def _is_moechats(self, name: str) -> bool:
-        rows = self._store.cache.of_file(name)
-        if not rows or any(id_ in self._store.tree for id_ in rows):
+        rows = self._journal.cache.of_file(name)
+        if not rows or any(id_ in self._journal.tree for id_ in rows):
             return False
-        _, parsed = records.read(self._store.folder / name)
+        _, parsed = records.read(self._journal.folder / name)
         return any(formats.is_moechat(record) for record in parsed.records)
 
     def current(self, name: str) -> bool:
         """Look at the file again before writing to it; False where it is broken and must be left alone."""
-        if Signature.of(self._store.folder / name) != self._store.signature(name):
+        if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
-        return not self._store.cache.has_problems(name)
+        return not self._journal.cache.has_problems(name)
 
     def _mend_torn_tail(self, path: Path) -> None:
         """An append of ours that a crash cut short is taken away: the log has the whole of it and appends it again."""
         name = path.name.replace(BESIDE, ".yaml")
-        unfiled = [node for node in self._store.tree.unfiled() if Path(self._name_by_date(node)).name == name]
+        unfiled = [node for node in self._journal.tree.unfiled() if Path(self._name_by_date(node)).name == name]
         if not unfiled or not path.exists():
             return
         data = path.read_bytes()
@@ -150,27 +151,27 @@ class DayFiles:
                 return
 
     def _name_by_date(self, node: Node) -> str:
-        return formats.day_file(datetime.fromisoformat(node.at), self._store.zone)
+        return paths.day_file(datetime.fromisoformat(node.at), self._journal.zone)
 
     def names(self) -> list[str]:
         """The day files that are known, by name relative to the folder."""
-        return sorted(n for n in self._store.signatures if n != formats.CORE and not n.endswith(formats.NOTES))
+        return sorted(filter(paths.is_day_file, self._journal.signatures))
 
     def add_all(self, exchanges: Iterable[Exchange]) -> None:
         """Write settled exchanges straight to their day files, without log entries: they are on every path."""
         by_file: dict[str, list[Exchange]] = {}
-        with self._store.writing():
+        with self._journal.writing():
             for exchange in exchanges:
                 by_file.setdefault(self._name(exchange.at), []).append(exchange)
             for name, day in by_file.items():
                 if not self.current(name):
-                    raise DataError(self._store.folder / name, "cannot be read; mend it, then import again")
-                known = self._store.cache.of_file(name)
+                    raise DataError(self._journal.folder / name, "cannot be read; mend it, then import again")
+                known = self._journal.cache.of_file(name)
                 new = [e for e in day if e.id not in known]
-                records.append(self._store.folder / name, b"".join(map(formats.exchange_entry, new)))
-                with self._store.cache.transaction():
-                    self._store.cache.add_exchanges(name, [(e, "", formats.text_hash(e.user, e.char)) for e in new])
-                    self._store.sign(name, Signature.of(self._store.folder / name))
+                records.append(self._journal.folder / name, b"".join(map(formats.exchange_entry, new)))
+                with self._journal.cache.transaction():
+                    self._journal.cache.add_exchanges(name, [(e, "", formats.text_hash(e.user, e.char)) for e in new])
+                    self._journal.sign(name, Signature.of(self._journal.folder / name))
 
 
 def _same(row: ExchangeRow, fresh: tuple[Exchange, str, str]) -> bool:

@@ -12,39 +12,36 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact, Understanding
-from moechat.store import formats, records
+from moechat.store import formats, paths, records
+from moechat.store.journal import Journal
 from moechat.store.records import Parsed, Record, Signature
-
-if TYPE_CHECKING:
-    from moechat.store.files import FileStore
 
 log = logging.getLogger(__name__)
 
 
 class Derived:
-    """Notes files and ``core_mem.yml`` of one owner; the store's lock guards every write."""
+    """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write."""
 
-    def __init__(self, store: FileStore) -> None:
-        self._store = store
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     # ---- reading
 
     def reread(self, name: str) -> None:
         """Read a changed notes or facts file anew. A record that cannot be read is reported; the others serve."""
-        path = self._store.folder / name
+        path = self._journal.folder / name
         signature = Signature.of(path)
         _, parsed = records.read(path)
         problems = list(parsed.problems)
-        if name == formats.CORE:
-            self._store.cache.set_facts(name, self._facts(parsed, path, problems))
+        if name == paths.CORE:
+            self._journal.cache.set_facts(name, self._facts(parsed, path, problems))
         else:
             notes, episodes = self._notes(parsed, path, problems)
-            self._store.cache.set_notes(name, notes, episodes)
-        self._store.sign(name, signature, problems)
+            self._journal.cache.set_notes(name, notes, episodes)
+        self._journal.sign(name, signature, problems)
         for problem in problems:
             log.warning("%s", problem)
 
@@ -52,7 +49,7 @@ class Derived:
         facts = []
         for record in parsed.records:
             try:
-                facts.append(formats.fact_from(record, path, self._store.zone))
+                facts.append(formats.fact_from(record, path, self._journal.zone))
             except DataError as problem:
                 problems.append(problem)
         return facts
@@ -63,7 +60,7 @@ class Derived:
         notes, episodes = [], []
         for record in parsed.records:
             try:
-                note, told = formats.notes_from(record, path, self._store.zone)
+                note, told = formats.notes_from(record, path, self._journal.zone)
             except DataError as problem:
                 problems.append(problem)
                 continue
@@ -73,11 +70,11 @@ class Derived:
 
     def _current(self, name: str) -> Signature:
         """The file as it is now, read anew if it changed. Raises DataError where it is broken: it is left alone."""
-        signature = Signature.of(self._store.folder / name)
-        if signature != self._store.signature(name):
+        signature = Signature.of(self._journal.folder / name)
+        if signature != self._journal.signature(name):
             self.reread(name)
-        if self._store.cache.has_problems(name):
-            problem = next(p for p in self._store.problems if p.file == str(self._store.folder / name))
+        if self._journal.cache.has_problems(name):
+            problem = next(p for p in self._journal.problems if p.file == str(self._journal.folder / name))
             raise problem
         return signature
 
@@ -97,9 +94,9 @@ class Derived:
         ``facts`` are the new ones, resolved against the known; ``restated`` gives known facts further sources.
         ``understood`` False leaves the exchanges queued (the rules were first, the model is to follow).
         """
-        store = self._store
-        with store.writing():
-            kept = store.state.forgotten | {fact.id for fact in store.cache.facts() if fact.by == "owner"}
+        journal = self._journal
+        with journal.writing():
+            kept = journal.state.forgotten | {fact.id for fact in journal.cache.facts() if fact.by == "owner"}
             facts = [fact for fact in facts if fact.id not in kept]  # an edited one has the id of the words before
             before = self._by_text(ids)
             keep = {fact.id for fact in facts} | restated.keys()
@@ -108,27 +105,29 @@ class Derived:
             self._put_notes(ids, understanding)
             for text, new in self._by_text(ids).items():
                 if text in before:
-                    store.state.carry(before[text], new)
+                    journal.state.carry(before[text], new)
             if understood:
-                store.mark_understood(ids, understanding.by)
+                journal.mark_understood(ids, understanding.by)
 
     def _told(self, ids: Sequence[str]) -> datetime:
         """When the last of these exchanges was told."""
-        return max((row.exchange.at for row in self._store.cache.by_ids(ids).values()), default=self._store.clock.now())
+        return max(
+            (row.exchange.at for row in self._journal.cache.by_ids(ids).values()), default=self._journal.clock.now()
+        )
 
     def _by_text(self, ids: Sequence[str]) -> dict[tuple[str, str], str]:
         """(what it is, its text) → id of the facts and events that rest on these exchanges."""
         cited = set(ids)
-        facts = {("fact", f.text): f.id for f in self._store.cache.facts() if cited.intersection(f.draft.sources)}
-        return facts | {(e.kind, e.event.text): e.id for _, e in self._store.cache.episodes_citing(ids)}
+        facts = {("fact", f.text): f.id for f in self._journal.cache.facts() if cited.intersection(f.draft.sources)}
+        return facts | {(e.kind, e.event.text): e.id for _, e in self._journal.cache.episodes_citing(ids)}
 
     def _put_notes(self, ids: Sequence[str], understanding: Understanding) -> None:
-        rows = self._store.cache.by_ids(ids)
+        rows = self._journal.cache.by_ids(ids)
         files: dict[str, dict[str, bytes | None]] = {}
         exchanges = {id_: row.exchange for id_, row in rows.items()}
         told: dict[str, list[Episode]] = {id_: [] for id_ in ids}
         owned = self._owned_episodes(ids, ("reflection",))  # those stay as long as their evidence does
-        taken = self._store.state.forgotten | {episode.id for more in owned.values() for episode in more}
+        taken = self._journal.state.forgotten | {episode.id for more in owned.values() for episode in more}
         for event in understanding.events:
             first = next((source for source in event.sources if source in rows), None)
             id_ = formats.derived_id(event.text, event.sources)
@@ -139,7 +138,7 @@ class Derived:
             words, tag = understanding.keywords.get(id_, ()), understanding.tags.get(id_, "")
             episodes = [*owned.get(id_, []), *told[id_]]
             block = formats.notes_entry(id_, tag, words, understanding.by, episodes)
-            files.setdefault(notes_file(row.file), {})[id_] = block
+            files.setdefault(paths.notes_file(row.file), {})[id_] = block
         self._drop_episodes(ids, ("event",))
         for name, changes in files.items():
             self._write(name, changes)
@@ -147,14 +146,14 @@ class Derived:
     def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
         """What the owner wrote or edited in the notes of these exchanges, and whatever is of ``kinds``, by exchange."""
         files: dict[str, set[str]] = {}
-        for id_, file in self._store.cache.notes_files(ids).items():
+        for id_, file in self._journal.cache.notes_files(ids).items():
             files.setdefault(file, set()).add(id_)
         owned: dict[str, list[Episode]] = {}
         for file, wanted in files.items():
-            path = self._store.folder / file
+            path = self._journal.folder / file
             for record in records.read(path)[1].records:
                 if record.key in wanted:
-                    _, episodes = formats.notes_from(record, path, self._store.zone)
+                    _, episodes = formats.notes_from(record, path, self._journal.zone)
                     if kept := [one for one in episodes if one.by == "owner" or one.kind in kinds]:
                         owned[record.key] = kept
         return owned
@@ -162,58 +161,58 @@ class Derived:
     def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]], at: datetime) -> None:
         told_again: dict[str, datetime] = {}
         changes: dict[str, bytes | None] = {fact.id: formats.fact_entry(fact) for fact in facts}
-        for fact in self._store.cache.facts():
+        for fact in self._journal.cache.facts():
             if more := [s for s in restated.get(fact.id, ()) if s not in fact.draft.sources]:
                 draft = replace(fact.draft, sources=(*fact.draft.sources, *more))
                 changes[fact.id] = formats.fact_entry(replace(fact, draft=draft))
                 told_again[fact.id] = fact.since
-        self._write(formats.CORE, changes)
-        self._store.state.restate(told_again, at)
+        self._write(paths.CORE, changes)
+        self._journal.state.restate(told_again, at)
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""
-        with self._store.writing():
-            self._write(formats.CORE, {fact.id: formats.fact_entry(fact) for fact in facts})
+        with self._journal.writing():
+            self._write(paths.CORE, {fact.id: formats.fact_entry(fact) for fact in facts})
 
     def put_episodes(self, episodes: Sequence[Episode]) -> None:
         """Add or replace episodes, as they are, in the notes of the first exchange that each rests on.
 
         An episode whose exchange is not filed (or is none of ours) gets a record of notes of its own, in the file of its day.
         """
-        with self._store.writing():
-            holders = self._store.cache.by_ids([episode.event.sources[0] for episode in episodes])
-            noted = self._store.cache.notes_files([episode.event.sources[0] for episode in episodes])
+        with self._journal.writing():
+            holders = self._journal.cache.by_ids([episode.event.sources[0] for episode in episodes])
+            noted = self._journal.cache.notes_files([episode.event.sources[0] for episode in episodes])
             added: dict[str, dict[str, list[Episode]]] = {}
             for episode in episodes:
                 first = episode.event.sources[0]
-                day = holders[first].file if first in holders else formats.day_file(episode.since, self._store.zone)
-                added.setdefault(noted.get(first) or notes_file(day), {}).setdefault(first, []).append(episode)
+                day = holders[first].file if first in holders else paths.day_file(episode.since, self._journal.zone)
+                added.setdefault(noted.get(first) or paths.notes_file(day), {}).setdefault(first, []).append(episode)
             for file, told in added.items():
                 self._rewrite(file, told, {e.id for more in told.values() for e in more})
 
     def drop_episodes(self, ids: Sequence[str]) -> None:
         """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
-        with self._store.writing():
+        with self._journal.writing():
             files: dict[str, set[str]] = {}
-            for id_, file in self._store.cache.files_of_episodes(ids).items():
+            for id_, file in self._journal.cache.files_of_episodes(ids).items():
                 files.setdefault(file, set()).add(id_)
             for file, gone in files.items():
                 self._rewrite(file, {}, gone)
 
     def drop_facts(self, ids: Sequence[str]) -> None:
         """Take facts out of core memory, whoever wrote them; what they rested on stays."""
-        with self._store.writing():
-            known = {fact.id for fact in self._store.cache.facts()}
-            self._write(formats.CORE, {id_: None for id_ in ids if id_ in known})
+        with self._journal.writing():
+            known = {fact.id for fact in self._journal.cache.facts()}
+            self._write(paths.CORE, {id_: None for id_ in ids if id_ in known})
 
     def drop(self, ids: Sequence[str]) -> None:
         """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
         if not ids:
             return
-        with self._store.writing():
-            others, retracted = self._told_with(ids), self._store.tree.retracted
-            self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._store.tree])
-            self._store.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
+        with self._journal.writing():
+            others, retracted = self._told_with(ids), self._journal.tree.retracted
+            self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._journal.tree])
+            self._journal.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
             for step in (self._drop_facts, self._drop_episodes, self._drop_notes):
                 try:
                     step(ids)
@@ -224,31 +223,31 @@ class Derived:
         """All sources of the facts and events that go with one of ``ids``: they are to be understood anew. A reflection takes
         no exchange with it, its other evidence stands (``memory/reflection``)."""
         told = {source for fact in self._citing(ids) for source in fact.draft.sources}
-        events = (e for _, e in self._store.cache.episodes_citing(ids) if e.by != "owner" and e.kind == "event")
+        events = (e for _, e in self._journal.cache.episodes_citing(ids) if e.by != "owner" and e.kind == "event")
         return told.union(*(event.event.sources for event in events))
 
     def _citing(self, ids: Iterable[str]) -> list[Fact]:
         """Facts that rest on one of ``ids``, without the owner's own."""
         cited = set(ids)
-        return [f for f in self._store.cache.facts() if f.by != "owner" and cited.intersection(f.draft.sources)]
+        return [f for f in self._journal.cache.facts() if f.by != "owner" and cited.intersection(f.draft.sources)]
 
     def _drop_facts(self, ids: Iterable[str]) -> None:
         """Remove whatever cites one of ``ids``."""
-        self._write(formats.CORE, {fact.id: None for fact in self._citing(ids)})
+        self._write(paths.CORE, {fact.id: None for fact in self._citing(ids)})
 
     def _replace_facts(self, ids: Iterable[str], keep: Iterable[str]) -> None:
         """Remove what rests on ``ids`` alone: what others state as well is known, and a model does not repeat it."""
         cited, kept = set(ids), set(keep)
         gone = [
-            fact for fact in self._store.cache.facts()
+            fact for fact in self._journal.cache.facts()
             if fact.by != "owner" and fact.id not in kept and fact.draft.sources and cited.issuperset(fact.draft.sources)
         ]  # fmt: skip
-        self._write(formats.CORE, {fact.id: None for fact in gone})
+        self._write(paths.CORE, {fact.id: None for fact in gone})
 
     def _drop_episodes(self, ids: Sequence[str], kinds: Collection[str] = ("event", "reflection")) -> None:
         """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
         files: dict[str, set[str]] = {}
-        for file, episode in self._store.cache.episodes_citing(ids):
+        for file, episode in self._journal.cache.episodes_citing(ids):
             if episode.by != "owner" and episode.kind in kinds:
                 files.setdefault(file, set()).add(episode.id)
         for file, dropped in files.items():
@@ -256,11 +255,11 @@ class Derived:
 
     def _rewrite(self, file: str, added: Mapping[str, Sequence[Episode]], dropped: set[str]) -> None:
         """Take episodes out of a notes file, and put others into the notes of the exchanges that ``added`` names."""
-        path = self._store.folder / file
+        path = self._journal.folder / file
         _, parsed = records.read(path)
         changes: dict[str, bytes | None] = {}
         for record in parsed.records:
-            (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
+            (id_, tag, words, by), episodes = formats.notes_from(record, path, self._journal.zone)
             left = [episode for episode in episodes if episode.id not in dropped]
             if id_ in added or len(left) < len(episodes):
                 left += added.get(id_, ())
@@ -274,7 +273,7 @@ class Derived:
         """Remove the notes of ``ids``; where the owner wrote an event into them, that alone stays."""
         files: dict[str, dict[str, bytes | None]] = {}
         owned = self._owned_episodes(ids)
-        for id_, file in self._store.cache.notes_files(ids).items():
+        for id_, file in self._journal.cache.notes_files(ids).items():
             left = formats.notes_entry(id_, "", (), "", owned[id_]) if id_ in owned else None
             files.setdefault(file, {})[id_] = left
         for name, changes in files.items():
@@ -283,14 +282,14 @@ class Derived:
     def _unread(self, ids: Sequence[str]) -> None:
         """The rules are to read these again: what they found in them went with another exchange. Their tags and events stay."""
         files: dict[str, list[str]] = {}
-        for id_, file in self._store.cache.notes_files(ids).items():
+        for id_, file in self._journal.cache.notes_files(ids).items():
             files.setdefault(file, []).append(id_)
         for file, wanted in files.items():
-            path, changes = self._store.folder / file, dict[str, bytes | None]()
+            path, changes = self._journal.folder / file, dict[str, bytes | None]()
             with contextlib.suppress(DataError):  # a broken file, told with all others
                 for record in records.read(path)[1].records:
                     if record.key in wanted:
-                        (id_, tag, words, by), episodes = formats.notes_from(record, path, self._store.zone)
+                        (id_, tag, words, by), episodes = formats.notes_from(record, path, self._journal.zone)
                         if by == "rules":  # what a model noted is its own to read again
                             changes[id_] = formats.notes_entry(id_, tag, words, "", episodes)
                 self._write(file, changes)
@@ -299,9 +298,9 @@ class Derived:
         """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
         if not changes:
             return
-        path = self._store.folder / name
+        path = self._journal.folder / name
         self._current(name)
-        if name == formats.CORE and self._append_facts(path, changes):
+        if name == paths.CORE and self._append_facts(path, changes):
             return
         data, parsed = records.read(path)
         known = {record.key: record for record in parsed.records}
@@ -313,7 +312,7 @@ class Derived:
             if data and not data.endswith(b"\n"):
                 data += b"\n"
             data += b"".join(added)
-            if not data.strip() and name.endswith(formats.NOTES):
+            if not data.strip() and paths.is_notes(name):
                 path.unlink()
             else:
                 records.replace(path, data)
@@ -325,13 +324,13 @@ class Derived:
     def _append_facts(self, path: Path, changes: Mapping[str, bytes | None]) -> bool:
         """Where all facts are new, append them without reading the thousands that are there; False where some are not."""
         blocks = [block for block in changes.values() if block is not None]
-        known = {fact.id for fact in self._store.cache.facts()}
+        known = {fact.id for fact in self._journal.cache.facts()}
         if len(blocks) < len(changes) or not known.isdisjoint(changes):
             return False
         added = b"".join(blocks)
         records.append(path, added)
-        self._store.cache.add_facts(formats.CORE, self._facts(records.parse(added, path), path, []))
-        self._store.sign(formats.CORE, Signature.of(path))
+        self._journal.cache.add_facts(paths.CORE, self._facts(records.parse(added, path), path, []))
+        self._journal.sign(paths.CORE, Signature.of(path))
         return True
 
 
@@ -339,7 +338,3 @@ def _unchanged(data: bytes, record: Record | None, block: bytes | None) -> bool:
     if record is None:
         return block is None
     return block is not None and data[record.start : record.end] == block
-
-
-def notes_file(day_file: str) -> str:
-    return day_file.removesuffix(".yaml") + formats.NOTES

@@ -10,20 +10,16 @@ log last.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from moechat.errors import DataError, MoeChatError
 from moechat.model import Episode, Fact
-from moechat.store import formats, records
+from moechat.store import formats, paths, records
 from moechat.store.files import FileStore
 from moechat.store.log import Entry, encode
 from moechat.store.records import Signature
-
-LOG = "log.jsonl"
-_COPY = re.compile(r"\.(?:log\.jsonl|state\.jsonl|core_mem\.yml|history\.yaml|.*\.ya?ml)\.\w{8}")  # records.replace
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ def check(store: FileStore, lost: Gone) -> None:
     rows = store.cache.by_ids(lost.exchanges)
     names = {row.file for row in rows.values()} | set(store.cache.notes_files(lost.exchanges).values())
     names |= set(store.cache.files_of_episodes([one.id for one in lost.episodes]).values())
-    names |= {formats.CORE} if lost.facts else set()
+    names |= {paths.CORE} if lost.facts else set()
     for name in sorted(names):
         if store.cache.has_problems(name):
             raise next(p for p in store.problems if p.file == str(store.folder / name))
@@ -185,7 +181,7 @@ def _could_come_back(lost: Gone) -> list[str]:
 def _erase_entries(store: FileStore, lost: Gone) -> None:
     """The log without these exchanges: what followed one of them follows what was before it now (where nothing of the
     selected path is left, the newest talk is selected). Replies no longer quote what they rested on."""
-    path = store.folder / LOG
+    path = store.folder / paths.LOG
     if not path.exists():
         return
     ids, exchanges = set(lost.ids), set(lost.exchanges)
@@ -250,7 +246,5 @@ def _quotes(hit: Any, ids: set[str], exchanges: set[str]) -> bool:
 
 def _sweep(store: FileStore) -> None:
     """Copies that were being written when a process was killed. Nobody else writes: the lock is held."""
-    for folder in (store.folder, store.folder / "memorys"):
-        for path in folder.glob(".*"):
-            if path.is_file() and _COPY.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+    for path in paths.unfinished_copies(store.folder):
+        path.unlink(missing_ok=True)

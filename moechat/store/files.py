@@ -1,160 +1,58 @@
-"""One owner's memory as plain files: the log, the day files beside it, notes, core memory and state.
-
-The files are the truth. Writers hold the owner's lock for one write, not for the life of the process; every write first
-follows what other processes and hands have changed. Readers take no lock: they work from ``Tree`` and ``Cache``.
-"""
+"""One owner's memory as plain files: the log, the day files beside it, notes, core memory and state. The files are the truth."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import os
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from moechat.clock import Clock, local
-from moechat.errors import DataError, MoeChatError, NotFound
+from moechat.errors import NotFound
 from moechat.model import Exchange, Status
-from moechat.store import formats
-from moechat.store.cache import Cache
+from moechat.store import formats, paths
 from moechat.store.days import DayFiles, edit_entry
 from moechat.store.derived import Derived
-from moechat.store.log import Entry, JsonLines
-from moechat.store.records import Signature
-from moechat.store.state import State
-from moechat.store.tree import Tree
-
-log = logging.getLogger(__name__)
-LOCK_TIMEOUT_S = 30
-FEW_FILES = 400  # of which a turn looks at every one: a millisecond
+from moechat.store.journal import Journal
+from moechat.store.log import Entry
+from moechat.store.streams import Streams
+from moechat.store.watch import FileWatch
 
 
-class FileStore:
-    """The files of one owner, opened. ``folder`` is made when something is first written."""
+class FileStore(Journal):
+    """The conversation of one owner, and the files of what was said (``days``) and understood (``derived``).
+
+    Its methods are what may happen to an exchange: it begins, ends, settles, is filed, corrected, taken back, read.
+    """
 
     def __init__(self, folder: Path, *, clock: Clock, zone: tzinfo | None = None) -> None:
-        self.folder, self.clock, self.zone = folder, clock, zone
-        self._threads = threading.RLock()
-        self._file_lock = FileLock(folder / ".lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
-        self._held = 0
-        self._log = JsonLines(folder / "log.jsonl")
-        self._streams: dict[str, FileLock] = {}
-        self.tree = Tree()
-        self.state = State(folder / "state.jsonl")
-        self.cache = Cache(folder / ".index" / "cache.db")
-        self.signatures = self.cache.signatures()
-        self._generation = self.cache.generation()
+        super().__init__(folder, clock=clock, zone=zone)
         self._hidden: tuple[object, frozenset[str], int, frozenset[str]] = (None, frozenset(), -1, frozenset())
-        self._folder_seen, self._names, self._turn = Signature(), list[str](), 0
-        self.derived, self.days = Derived(self), DayFiles(self)
+        self._streams = Streams(self.index_folder)
+        self._watch = FileWatch(folder)
+        self.derived = Derived(self)
+        self.days = DayFiles(self, self.derived)
         self.follow(all_files=True)
 
     def close(self) -> None:
-        for id_ in list(self._streams):
-            self._end_stream(id_)
-        self.cache.close()
-
-    # ---- following what others changed
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """The owner's lock, with everything that others wrote read first. Reentrant."""
-        with self._threads:
-            if not self._held:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                try:
-                    self._file_lock.acquire()
-                except Timeout:
-                    remedy = "another process holds it; close that one or try again"
-                    raise DataError(self.folder / ".lock", f"no lock within {LOCK_TIMEOUT_S} s: {remedy}") from None
-            self._held += 1
-            try:
-                if self._held == 1:
-                    self._follow_log()
-                yield
-            finally:
-                self._held -= 1
-                if not self._held:
-                    self._file_lock.release()
+        self._streams.end_all()
+        super().close()
 
     def follow(self, *, all_files: bool = False) -> None:
         """Take in what other processes and hands have changed since the last call.
 
-        A diary of years has thousands of files: beyond ``FEW_FILES`` each call looks at the newest, at new and replaced
-        ones, and at a part of the others in turn; ``all_files`` (at the start, and now and then) looks at all of them.
+        ``all_files`` (at the start, and now and then) looks at every file; else some may wait for a later call.
         """
         with self._threads:
             self._follow_log()
-            anew = self.cache.follow()
-            if (generation := self.cache.generation()) != self._generation or anew:
-                self._generation, self.signatures = generation, self.cache.signatures()
-            changed = self._changed_files(all_files or anew)
+            anew = self._follow_cache()
+            changed = self._watch.changed(self.signatures, all_files=all_files or anew)
         if changed:
             with self.writing():
                 self.signatures = self.cache.signatures()
-                for name in self._changed_files(all_files=True):
-                    is_day = name != formats.CORE and not name.endswith(formats.NOTES)
-                    (self.days if is_day else self.derived).reread(name)
+                for name in self._watch.changed(self.signatures, all_files=True):
+                    (self.days if paths.is_day_file(name) else self.derived).reread(name)
                 self._generation = self.cache.generation()
-
-    def _follow_log(self) -> None:
-        anew, entries = self._log.unread()
-        if anew:
-            self.tree = Tree()
-        self.tree.apply(entries)
-        self.state.follow()
-
-    def _changed_files(self, all_files: bool) -> list[str]:
-        """Names whose file is not as it was. Looks at many files, so it holds nothing but what that takes."""
-        folder = Signature.of(self.folder / "memorys")
-        if all_files or len(self.signatures) <= FEW_FILES or folder != self._folder_seen:
-            self._folder_seen = folder
-            return self._changed_of_all()
-        if len(self._names) != len(self.signatures):
-            self._names = sorted(self.signatures)
-        self._turn = (self._turn + FEW_FILES // 2) % len(self._names)
-        names = {*self._names[-FEW_FILES // 2 :], *self._names[self._turn :][: FEW_FILES // 2], formats.CORE}
-        place = f"{self.folder}{os.sep}"
-        return sorted(name for name in names if Signature.of(place + name) != self.signature(name))
-
-    def _changed_of_all(self) -> list[str]:
-        known, changed, seen = self.signatures, [], 0
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / "memorys") as entries:
-            for item in entries:
-                name = f"memorys/{item.name}"
-                if name.endswith((".yaml", ".yml")) and item.name[0] != ".":
-                    seen += 1
-                    stat, before = item.stat(), known.get(name)
-                    if before is None or (stat.st_size, stat.st_mtime_ns, stat.st_ino) != before:
-                        changed.append(name)
-        core = Signature.of(self.folder / formats.CORE)
-        if core != known.get(formats.CORE, Signature()):
-            changed.append(formats.CORE)
-        if seen + (core != Signature()) != len(known) + sum(name not in known for name in changed):
-            changed += [name for name in known if not (self.folder / name).exists() and name not in changed]
-        return sorted(changed)
-
-    def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
-        """Remember that the file, as it is now, is known."""
-        self.cache.sign(name, signature, problems)
-        if signature == Signature():
-            self.signatures.pop(name, None)
-        else:
-            self.signatures[name] = signature
-
-    def signature(self, name: str) -> Signature:
-        """The file as we know it."""
-        return self.signatures.get(name, Signature())
-
-    @property
-    def problems(self) -> list[DataError]:
-        """Everything that could not be read, by file and line."""
-        return [*self.cache.problems(self.folder), *self._log.problems, *self.state.problems]
 
     # ---- the conversation
 
@@ -164,7 +62,7 @@ class FileStore:
             settled = self._settle_entries()
             id_ = self._new_id(at)
             entry = {"op": "exchange", "id": id_, "parent": self.tree.leaf, "at": at.isoformat(), "user": text}
-            self._start_stream(id_)
+            self._streams.start(id_)
             self.record([*settled, entry])
             self._touch(settled)
             self.file_settled()
@@ -194,44 +92,16 @@ class FileStore:
                     self.file_settled()
             else:
                 self.record([entry])
-        self._end_stream(id_)
-
-    def _start_stream(self, id_: str) -> None:
-        """A lock that the system releases if this process dies: so others see whether a reply is still on the way."""
-        lock = FileLock(self.folder / ".index" / f"stream-{id_}.lock", thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise MoeChatError("another process is answering this message right now") from None
-        self._streams[id_] = lock
-
-    def _end_stream(self, id_: str) -> None:
-        if lock := self._streams.pop(id_, None):
-            lock.release()
-            with contextlib.suppress(OSError):
-                os.unlink(lock.lock_file)
+        self._streams.end(id_)
 
     def restart_stream(self, id_: str) -> None:
         """Another reply to the same message is on the way (regenerate)."""
         with self.writing():
-            self._start_stream(id_)
+            self._streams.start(id_)
 
     def is_streaming(self, id_: str) -> bool:
         """Whether some living process is writing the reply to this exchange."""
-        if id_ in self._streams:
-            return True
-        path = self.folder / ".index" / f"stream-{id_}.lock"
-        if not path.exists():
-            return False
-        lock = FileLock(path)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            return True
-        lock.release()
-        with contextlib.suppress(OSError):
-            path.unlink()
-        return False
+        return self._streams.is_alive(id_)
 
     def _settle_entries(self) -> list[Entry]:
         """Open exchanges settle; one whose process died before its reply ended is marked so."""
@@ -316,20 +186,6 @@ class FileStore:
             if id_ not in self.tree.cuts:
                 self.record([{"op": "cut", "id": id_, "at": at.isoformat()}])
 
-    def mark_understood(self, ids: Sequence[str], by: str) -> None:
-        with self.writing():
-            self.record([{"op": "understood", "ids": list(ids), "by": by}])
-
-    def requeue(self, ids: Sequence[str]) -> None:
-        with self.writing():
-            if known := [id_ for id_ in ids if id_ in self.tree]:
-                self.record([{"op": "requeue", "ids": known}])
-
-    def record(self, entries: Sequence[Entry]) -> None:
-        """Into the log, durably, and into the tree; under the lock."""
-        self._log.append(entries)
-        self.tree.apply(entries)
-
     def _require(self, id_: str) -> None:
         if id_ not in self.tree and not self.cache.by_ids([id_]):
             raise NotFound(f"there is no exchange {id_!r}; `moechat log list` shows them")
@@ -408,18 +264,6 @@ class FileStore:
             rows = self.cache.by_ids(list(waiting))
             corrected = [id_ for id_, row in rows.items() if row.sha != _sha(waiting[id_])]
             self.derived.drop([*corrected, *sorted(self.tree.retracted)])
-
-    def compact(self) -> bool:
-        """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
-        with self.writing():
-            self.state.compact()
-            entries = self.tree.folded(self.clock.now())
-            if entries is None:
-                return False
-            self._log.rewrite(entries)
-            self.tree = Tree()
-            self.tree.apply(entries)
-        return True
 
 
 def _sha(exchange: Exchange) -> str:

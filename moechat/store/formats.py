@@ -5,21 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, datetime, time, tzinfo
 from pathlib import Path
 
 from moechat.clock import local
 from moechat.errors import DataError
 from moechat.model import LONG_AGO, ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
+from moechat.store.paths import day_of
 from moechat.store.records import Block, Record, entry
 
-NOTES = ".notes.yaml"
-CORE = "core_mem.yml"
 PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
     r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
 )
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 
 def known(moment: datetime) -> datetime | None:
@@ -36,18 +34,6 @@ def derived_id(text: str, sources: Sequence[str]) -> str:
     """The id of a fact or an episode. It follows from the words, so a record whose id does not fit was edited by hand."""
     first = sources[0] if sources else ""
     return hashlib.blake2b(f"{text}\0{first}".encode(), digest_size=5).hexdigest()
-
-
-def day_file(at: datetime, zone: tzinfo | None) -> str:
-    return f"memorys/{local(at, zone).date().isoformat()}.yaml"
-
-
-def day_of(name: str) -> date | None:
-    match = _DATE.search(name)
-    try:
-        return date(*map(int, match.groups())) if match else None
-    except ValueError:
-        return None
 
 
 def exchange_entry(exchange: Exchange) -> bytes:

@@ -40,8 +40,8 @@ from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ReflectionSettings
 from moechat.store import formats
 from moechat.store.files import FileStore
+from moechat.store.reflections import Made, Reflected, ReflectionFile, digest
 from moechat.understanding.consultation import INSIGHTS, Consultation, Cost, Statement, parse_insights
-from moechat.understanding.reflected import Made, Record, Reflected, digest
 from moechat.understanding.retry import Retry
 
 log = logging.getLogger(__name__)
@@ -90,9 +90,9 @@ class Reflector:
     retry: Retry = field(default_factory=Retry)
 
     def __post_init__(self) -> None:
-        self._record = Record(self.store.folder)
+        self._record = ReflectionFile(self.store.folder)
         self._running = threading.Lock()
-        self._file_lock = FileLock(self.store.folder / ".index" / "reflection.lock", timeout=0, thread_local=False)
+        self._file_lock = FileLock(self.store.index_folder / "reflection.lock", timeout=0, thread_local=False)
         self._tidied: object = None
 
     # ---- when it is due

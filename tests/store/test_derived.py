@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moechat.errors import DataError
 from moechat.model import Event, Fact, FactDraft, Understanding
-from moechat.store import formats
+from moechat.store import formats, paths
 from moechat.store.files import FileStore
 from tests.houses import Home, edit, moment, say, told
 
@@ -246,7 +246,7 @@ def test_what_the_owner_edited_is_not_replaced_by_what_the_same_words_give_again
     a = told(store, home.clock, "我爱喝茶，今天去划船了", settle=True)
     tea, boat = FactDraft("用户爱喝茶", (a,)), Event("用户去划船了", (a,))
     put(store, [a], facts=(tea,), events=(boat,))
-    edit(store.folder / formats.CORE, "用户爱喝茶", "用户只喝龙井和碧螺春")
+    edit(store.folder / paths.CORE, "用户爱喝茶", "用户只喝龙井和碧螺春")
     edit(store.folder / NOTES, "用户去划船了", "用户和同学去西湖划船了")
     store.follow(all_files=True)
     put(store, [a], facts=(tea,), events=(boat,))
@@ -262,9 +262,9 @@ def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events
         agent.finish()
         assert agent.verify()["problems"] == []
         agent.store.cache.set_notes(NOTES, [], [])
-        agent.store.cache.set_facts(formats.CORE, [])
+        agent.store.cache.set_facts(paths.CORE, [])
         told = "\n".join(agent.verify()["problems"])
-        assert NOTES in told and formats.CORE in told and "moechat rebuild" in told
+        assert NOTES in told and paths.CORE in told and "moechat rebuild" in told
 
 
 def test_an_event_that_the_owner_wrote_stays_where_it_stands_whatever_it_rests_on(home: Home, store: FileStore) -> None:

@@ -24,7 +24,7 @@ from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Message, Understanding
 from moechat.settings.prompts import Prompts
 from moechat.store import formats
-from moechat.understanding.reflected import FILE
+from moechat.store.paths import REFLECTIONS
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionSettings, Reflector
 from tests.houses import Home, edit, told
 
@@ -436,7 +436,7 @@ def test_killed_while_its_reflections_are_stored_it_has_each_of_them_once_at_the
     assert len(mind.reflections()) == 6
     assert mind.run() is None
     assert calls(mind) == asked
-    assert "洞察" not in (mind.home.folder / FILE).read_text(encoding="utf-8")
+    assert "洞察" not in (mind.home.folder / REFLECTIONS).read_text(encoding="utf-8")
 
 
 def test_a_broken_notes_file_keeps_what_was_found_until_it_is_mended(mind: Mind) -> None:
@@ -504,7 +504,7 @@ def test_a_record_that_cannot_be_read_begins_anew(mind: Mind, caplog: pytest.Log
     mind.days()
     mind.run()
     mind.close()
-    (mind.home.folder / FILE).write_text('{"until": "gone"}\n', encoding="utf-8")
+    (mind.home.folder / REFLECTIONS).write_text('{"until": "gone"}\n', encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         mind.open()
         assert mind.reflector.counter(mind.now) <= 0
@@ -618,7 +618,7 @@ def test_archived_evidence_keeps_its_reflection(mind: Mind) -> None:
 def test_the_record_holds_ids_and_no_words(mind: Mind) -> None:
     mind.days()
     made = mind.run().made
-    text = (mind.home.folder / FILE).read_text(encoding="utf-8")
+    text = (mind.home.folder / REFLECTIONS).read_text(encoding="utf-8")
     told_ = json.loads(text)
     assert len(text.splitlines()) == 1
     assert {m["id"] for m in told_["made"]} == {e.id for e in made}

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moechat.model import Episode
-from moechat.store import formats
+from moechat.store import formats, paths
 from moechat.store.json_forms import episode_data, episode_from
 from moechat.store.log import Entry, JsonLines
 
 log = logging.getLogger(__name__)
-FILE = "reflection.jsonl"
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,11 @@ class Reflected:
     unstored: tuple[Episode, ...] = ()
 
 
-class Record:
-    """The file. ``write`` needs the owner's lock."""
+class ReflectionFile:
+    """The file of one owner. ``write`` needs the owner's lock."""
 
     def __init__(self, folder: Path) -> None:
-        self._lines = JsonLines(folder / FILE)
+        self._lines = JsonLines(folder / paths.REFLECTIONS)
         self.value = Reflected()
 
     def follow(self) -> None:

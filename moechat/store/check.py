@@ -1,0 +1,90 @@
+"""The check of an owner's files against the log and the cache. The files are the truth; nothing is changed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from moechat.errors import DataError
+from moechat.model import Exchange
+from moechat.store import formats, paths, records
+from moechat.store.files import FileStore
+
+_MENDED = "`moechat rebuild` mends it"
+
+
+def differences(store: FileStore) -> tuple[int, list[str]]:
+    """(how many exchanges the day files hold, every difference in words). Reads all files."""
+    exchanges, problems = _read_days(store)
+    problems += _log_against_files(store, exchanges)
+    problems += _cache_against_files(store, exchanges)
+    problems += _understood_against_files(store)
+    return len(exchanges), problems
+
+
+def _read_days(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
+    """Every exchange of every day file by id, and what cannot be read."""
+    exchanges: dict[str, Exchange] = {}
+    problems = []
+    for name in filter(paths.is_day_file, paths.record_files(store.folder)):
+        path = store.folder / name
+        _, parsed = records.read(path)
+        problems += [str(problem) for problem in parsed.problems]
+        for record in parsed.records:
+            try:
+                exchange, _ = formats.exchange_from(record, path, store.zone)
+            except DataError as error:
+                problems.append(str(error))
+                continue
+            if exchange.id in exchanges:
+                problems.append(f"{path}: the id {exchange.id!r} stands in another day file as well")
+            exchanges[exchange.id] = exchange
+    return exchanges, problems
+
+
+def _log_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) -> list[str]:
+    """What was filed must be there, or be known to be missing; what was settled must be there or wait in the log."""
+    problems = []
+    for id_ in list(store.tree.parents):  # the background may add some
+        node = store.tree.nodes.get(id_)
+        filed = node.filed if node else store.tree.past_sha.get(id_, "")
+        if not filed or id_ in store.tree.retracted:
+            continue
+        if id_ not in exchanges:
+            problems.append(
+                f"exchange {id_} was deleted from its day file; `moechat log retract {id_}` forgets what cites it"
+            )
+        elif formats.text_hash(exchanges[id_].user, exchanges[id_].char) != filed:
+            problems.append(f"exchange {id_} has other words in its day file than the log says were filed")
+    return problems
+
+
+def _cache_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) -> list[str]:
+    cached = {row.exchange.id: row.sha for name in store.days.names() for row in store.cache.of_file(name).values()}
+    problems = [f"exchange {id_} is not in the cache; {_MENDED}" for id_ in exchanges.keys() - cached.keys()]
+    problems += [f"exchange {id_} is in the cache alone; {_MENDED}" for id_ in cached.keys() - exchanges.keys()]
+    problems += [
+        f"exchange {id_} differs from the cache; {_MENDED}"
+        for id_ in cached.keys() & exchanges.keys()
+        if cached[id_] != formats.text_hash(exchanges[id_].user, exchanges[id_].char)
+    ]
+    return problems
+
+
+def _understood_against_files(store: FileStore) -> list[str]:
+    """Facts and episodes of the cache, and those of the files; what cannot be read is told already."""
+    cached = {(paths.CORE, fact.id): fact.text for fact in store.cache.facts()}
+    cached |= {(file, episode.id): episode.event.text for file, episode in store.cache.all_episodes()}
+    texts: dict[tuple[str, str], str] = {}
+    for name in [paths.CORE, *filter(paths.is_notes, paths.record_files(store.folder))]:
+        path = store.folder / name
+        for record in records.read(path)[1].records:
+            with contextlib.suppress(DataError):
+                if name == paths.CORE:
+                    texts[name, record.key] = formats.fact_from(record, path, store.zone).text
+                else:
+                    for episode in formats.notes_from(record, path, store.zone)[1]:
+                        texts.setdefault((name, episode.id), episode.event.text)
+    both = cached.keys() | texts.keys()
+    wrong = sorted({name for name, id_ in both if cached.get((name, id_)) != texts.get((name, id_))})
+    return [f"{name}: the cache holds something else; {_MENDED}" for name in wrong]
