@@ -38,7 +38,7 @@ from moechat.rules import reading as rules
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
-from moechat.understanding.reflection import ReflectionSettings, Reflector, Report
+from moechat.understanding.reflection import ReflectionRun, ReflectionSettings, Reflector
 
 NOW = datetime(2025, 5, 21, 20, tzinfo=timezone(timedelta(hours=8)))
 
@@ -138,7 +138,7 @@ def month(folder: Path, language: str, counter: float) -> Mind:
     return mind
 
 
-def show(report: Report, mind: Mind, taken_ms: float) -> None:
+def show(report: ReflectionRun, mind: Mind, taken_ms: float) -> None:
     """What a run asked, found and cost."""
     for number, question in enumerate(report.questions, 1):
         print(f"  question {number}: {question}")
@@ -149,7 +149,7 @@ def show(report: Report, mind: Mind, taken_ms: float) -> None:
     print(f"  cost: {report.cost}; {taken_ms:.0f} ms beside the model")
 
 
-def run(mind: Mind) -> Report | None:
+def run(mind: Mind) -> ReflectionRun | None:
     begun = time.perf_counter()
     report = mind.reflector.run(NOW)
     taken_ms = (time.perf_counter() - begun) * 1000
@@ -182,7 +182,7 @@ def demonstrate(language: str, counter: float) -> None:
         mind.store.close()
 
 
-def taken_back(mind: Mind, report: Report) -> None:
+def taken_back(mind: Mind, report: ReflectionRun) -> None:
     lost = report.made[0].event.sources[0]
     print(f"taken back: {mind.store.get(lost).user}")
     mind.store.retract(lost)

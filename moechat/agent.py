@@ -32,7 +32,7 @@ from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.turn import Shown, TurnEvent
-from moechat.understanding.reflection import Reflector, Report
+from moechat.understanding.reflection import ReflectionRun, Reflector
 from moechat.understanding.roll import Roller
 
 
@@ -186,7 +186,7 @@ class Agent:
 
     # ---- the jobs behind it
 
-    def reflect(self) -> Report | None:
+    def reflect(self) -> ReflectionRun | None:
         """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""
         return self.jobs.reflect()
 

@@ -15,7 +15,7 @@ from moechat.memory.context import Context, idle_h
 from moechat.recall.layers import Layers
 from moechat.settings.config import Config
 from moechat.store.files import FileStore
-from moechat.understanding.reflection import NEEDS_MODEL, Reflector, Report
+from moechat.understanding.reflection import NEEDS_MODEL, ReflectionRun, Reflector
 from moechat.understanding.roll import Due, Roller, due
 from moechat.worker import Worker
 
@@ -143,7 +143,7 @@ class Jobs:
         for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
             self.worker.guarded(step)
 
-    def reflect(self) -> Report | None:
+    def reflect(self) -> ReflectionRun | None:
         """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""
         report = self._reflector.run(self._now(), self.worker.stopping)
         if report is not None:

@@ -23,7 +23,7 @@ from moechat.rules.activation import (
     PARENT,
     PRIMARY,
     RELATED,
-    Source,
+    SliceSource,
     is_within,
     parent_of,
     parts,
@@ -199,7 +199,7 @@ class TopicIndex:
                 break
         return list(hits.values())
 
-    def _pools(self, node: TopicNode, visible: Visible | None) -> list[tuple[Source, TopicNode, Ints]]:
+    def _pools(self, node: TopicNode, visible: Visible | None) -> list[tuple[SliceSource, TopicNode, Ints]]:
         """Where candidates come from, and the rows of each; those of the node itself first."""
         own = self._visible(node, visible)
         pools = [(PRIMARY, node, own)]
@@ -217,7 +217,7 @@ class TopicIndex:
             return node.members
         return node.members[visible(self.rows.values["key"][node.members])]
 
-    def _scores(self, rows: Ints, pool: Ints, sources: list[Source], now: float) -> NDArray[np.float64]:
+    def _scores(self, rows: Ints, pool: Ints, sources: list[SliceSource], now: float) -> NDArray[np.float64]:
         base = np.array([source.base for source in sources])[pool]
         relation = np.array([source.relation for source in sources])[pool]
         of = self.rows.values[rows]

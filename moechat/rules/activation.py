@@ -28,7 +28,7 @@ _ARROWS = re.compile(r"[-－−–—=＝]*[>＞]+|[→⟶➔➜⇒]")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SliceSource:
     """How a candidate relates to the topic: ``base`` is its base score, ``relation`` the share of its diffusion that counts."""
 
     name: str
@@ -36,9 +36,9 @@ class Source:
     relation: float
 
 
-PRIMARY = Source("PRIMARY", 1.00, 0.30)
-RELATED = Source("RELATED", 0.65, 1.00)
-PARENT = Source("PARENT", 0.45, 0.20)
+PRIMARY = SliceSource("PRIMARY", 1.00, 0.30)
+RELATED = SliceSource("RELATED", 0.65, 1.00)
+PARENT = SliceSource("PARENT", 0.45, 0.20)
 SOURCES = {source.name: source for source in (PRIMARY, RELATED, PARENT)}
 
 RECENCY_DAYS = np.array([1, 3, 7, 30])
@@ -115,7 +115,7 @@ def recency(age_hours: ArrayLike) -> NDArray[np.float64]:
     return RECENCY[np.searchsorted(RECENCY_DAYS, days, side="left")]
 
 
-def parts(source: Source, age_hours: float, profile: ActivationProfile | None) -> dict[str, float]:
+def parts(source: SliceSource, age_hours: float, profile: ActivationProfile | None) -> dict[str, float]:
     """The five summands of the score."""
     p = profile_of(profile)
     return {
@@ -127,6 +127,6 @@ def parts(source: Source, age_hours: float, profile: ActivationProfile | None) -
     }
 
 
-def score(source: Source | str, age_hours: float, profile: ActivationProfile | None) -> float:
+def score(source: SliceSource | str, age_hours: float, profile: ActivationProfile | None) -> float:
     """The score of one slice that is PRIMARY, RELATED or PARENT to the topic (golden ``partner.json``)."""
     return sum(parts(SOURCES[source] if isinstance(source, str) else source, age_hours, profile).values())

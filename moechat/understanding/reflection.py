@@ -54,7 +54,7 @@ NEEDS_MODEL = "reflection needs a language model; connect one (chat.base_url and
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReflectionRun:
     """One run: its questions, the reflections that it made, and its cost.
 
     ``questions`` is empty if the run only replaced reflections that had lost evidence.
@@ -209,7 +209,7 @@ class Reflector:
 
     # ---- a run
 
-    def run(self, now: datetime, stopping: threading.Event | None = None) -> Report | None:
+    def run(self, now: datetime, stopping: threading.Event | None = None) -> ReflectionRun | None:
         """Reflect, if it is due.
 
         None if it is not due, another thread or process is at it, or it failed: then ``problem`` says why, and a later run
@@ -229,7 +229,7 @@ class Reflector:
         finally:
             self._running.release()
 
-    def _run(self, now: datetime, stopping: threading.Event | None) -> Report | None:
+    def _run(self, now: datetime, stopping: threading.Event | None) -> ReflectionRun | None:
         settings = self.settings()
         before = self._record.value
         view = self.episodes.view(now)
@@ -263,7 +263,7 @@ class Reflector:
         if stored is None:
             return None
         log.info("reflected: %d insights, %s", len(stored), asking.cost)
-        return Report(now, tuple(questions), tuple(stored), asking.cost)
+        return ReflectionRun(now, tuple(questions), tuple(stored), asking.cost)
 
     def _mark(self, counted: Sequence[Episode]) -> Reflected:
         """The record after a run that counted these events; without any, only lost reflections were replaced."""
