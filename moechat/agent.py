@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.failure import in_words
 from moechat.clock import Clock
 from moechat.compat import query as seed_query
 from moechat.conversation import Conversation
@@ -127,7 +128,9 @@ class Agent:
         problems = [str(problem) for problem in self.store.problems]
         problems += [str(self._file.problem)] if self._file.problem else []
         problems += self.layers.problems()
-        problems += [text for text in (self._context.problem, self.dense.notice) if text]
+        problems += [self._context.problem] if self._context.problem else []
+        if embedding := self.dense.problem:
+            problems.append(in_words(embedding, self.character.language))
         return problems + self.jobs.problems()
 
     def verify(self) -> upkeep.Report:

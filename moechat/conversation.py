@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
-from moechat.ai.failure import Failure
+from moechat.ai.failure import in_words
 from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.errors import MoeChatError, NotFound
@@ -112,7 +112,7 @@ class Conversation:
             status = "stopped" if self._stopping.is_set() else "done"
             notice = self._notice(context)
         except MoeChatError as failure:
-            status, error = "failed", self._in_words(failure)
+            status, error = "failed", in_words(failure, self._file.character.language)
         finally:
             self._stream = None
             spans = [told(span) for span in recollection.spans]
@@ -151,10 +151,6 @@ class Conversation:
         if any(node.variant.notice for node in nodes if node and node.variant):
             return ""
         return NOTICES[self._file.character.language]
-
-    def _in_words(self, failure: MoeChatError) -> str:
-        language = self._file.character.language
-        return failure.in_words(language) if isinstance(failure, Failure) else str(failure)
 
     def stop(self) -> None:
         """End the reply that is streaming, from any thread."""

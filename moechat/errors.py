@@ -6,6 +6,7 @@ MoeChatError
 ├── PathError        a name or path that would leave the data folder
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
+│   └── StillLoading it will be: ask again later
 ├── FilterError      a filter that is no comparison of columns (a ValueError, too)
 ├── FieldError       a field of a memory that somebody writes, by field, value and remedy
 │   └── NameTaken    another memory has that name already
@@ -57,6 +58,10 @@ class ModelError(MoeChatError):
 
 class EmbeddingError(MoeChatError):
     """An embedding model cannot be loaded or used."""
+
+
+class StillLoading(EmbeddingError):
+    """An embedding model is on its way; asked again later, it may be there."""
 
 
 class FilterError(MoeChatError, ValueError):

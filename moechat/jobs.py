@@ -80,6 +80,8 @@ class Jobs:
         """Now and then, in the background: a pause settles, an idle hour understands."""
         with self._lock:
             self._store.follow(all_files=True)
+            if self._layers.admit():
+                self.worker.submit(self.embed_some)
             if self._looks:
                 return
             opened = self._store.tree.open()
@@ -99,7 +101,7 @@ class Jobs:
             done = self._layers.embed(self.worker.stopping, SLICE)
         except EmbeddingError as error:
             log.warning("embedding stopped until the next turn: %s", error)
-            dense.notice = str(error)
+            dense.failure = error
             return
         taken_s = time.monotonic() - begun
         space = dense.spaces[-1] if dense.spaces else None

@@ -118,10 +118,10 @@ def test_every_prompt_stands_in_the_document_with_its_placeholders() -> None:
 
 
 def declared() -> set[str]:
-    """The packages of pyproject.toml, extras too."""
+    """The packages of pyproject.toml, extras too; an extra that includes another one names moechat itself."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [*project["dependencies"], *(line for lines in project["optional-dependencies"].values() for line in lines)]
-    return {re.split(r"[>=<;\[ ]", line)[0].lower() for line in asked}
+    return {re.split(r"[>=<;\[ ]", line)[0].lower() for line in asked} - {"moechat"}
 
 
 def test_every_dependency_is_justified_and_none_that_is_gone() -> None:

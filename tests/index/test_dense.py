@@ -33,7 +33,7 @@ def test_the_first_model_serves_at_once_and_the_manifest_names_it(tmp_path: Path
     dense = Dense(tmp_path, OLD, settings={"provider": "hash"})
     assert dense.serving is OLD
     assert dense.thresholds == OLD.thresholds
-    assert (dense.changing(), dense.notice) == (None, "")
+    assert (dense.changing(), dense.problem) == (None, None)
     assert manifest(tmp_path)["fingerprint"] == OLD.fingerprint
     assert manifest(tmp_path)["settings"] == {"provider": "hash"}
 
@@ -66,7 +66,7 @@ def test_while_the_old_model_loads_it_serves_until_the_switch(tmp_path: Path) ->
     assert manifest(tmp_path)["fingerprint"] == OLD.fingerprint, "not before the new vectors are made"
     dense.switch()
     assert dense.serving is NEW
-    assert (dense.changing(), dense.notice) == (None, "")
+    assert (dense.changing(), dense.problem) == (None, None)
     assert manifest(tmp_path)["fingerprint"] == NEW.fingerprint
     assert manifest(tmp_path)["settings"] == {"provider": "new"}
     dense.close()
@@ -79,11 +79,11 @@ def test_where_the_old_model_no_longer_loads_words_and_time_serve_which_is_annou
     filled(tmp_path)
     dense = Dense(tmp_path, NEW, load=load)
     assert dense.serving is None
-    assert OLD.fingerprint in dense.notice
-    assert NEW.fingerprint in dense.notice
+    assert OLD.fingerprint in str(dense.problem)
+    assert NEW.fingerprint in str(dense.problem)
     assert dense.query(["一"]) is None
     dense.switch()
-    assert (dense.serving, dense.notice) == (NEW, "")
+    assert (dense.serving, dense.problem) == (NEW, None)
 
 
 def test_a_switch_back_finds_the_old_vectors(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ class Broken(HashEmbedder):
 def test_a_model_that_fails_is_told_and_words_serve(tmp_path: Path) -> None:
     dense = Dense(tmp_path, Broken(16))
     assert dense.query(["一"]) is None
-    assert dense.notice == "the endpoint is down"
+    assert str(dense.problem) == "the endpoint is down"
 
 
 def test_a_text_is_embedded_once_and_kept_by_its_hash(tmp_path: Path) -> None:
