@@ -26,6 +26,7 @@ from typing import Any
 import yaml
 
 from moechat.author.fields import Values, written
+from moechat.author.writing import RecordWriter
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.model import NEW_LORE_FILE, Lore
 from moechat.store import records, yaml_file
@@ -45,7 +46,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class _File:
+class _LoreFile:
     signature: Signature
     entries: tuple[Lore, ...]
     problems: tuple[DataError, ...]
@@ -60,7 +61,7 @@ class LoreFiles:
     def __init__(self, folder: Path, lock: Path) -> None:
         self.folder, self._lock_file = folder, lock
         self._lock = threading.Lock()
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _LoreFile] = {}
 
     def listed(self) -> list[Lore]:
         """All entries, in the order of the files' names."""
@@ -112,20 +113,20 @@ class LoreFiles:
         except OSError as error:
             raise DataError(path, f"cannot be written: {error.strerror}") from error
 
-    def _followed(self) -> list[_File]:
+    def _followed(self) -> list[_LoreFile]:
         with self._lock:
             self._files = {path.name: self._looked_at(path) for path in paths(self.folder)}
             return list(self._files.values())
 
-    def _looked_at(self, path: Path) -> _File:
+    def _looked_at(self, path: Path) -> _LoreFile:
         known, signature = self._files.get(path.name), Signature.of(path)
         if known is not None and known.signature == signature:
             return known
         try:
             entries, problems = read(path)
         except DataError as error:
-            return _File(signature, (), (error,))
-        return _File(signature, tuple(entries), tuple(problems))
+            return _LoreFile(signature, (), (error,))
+        return _LoreFile(signature, tuple(entries), tuple(problems))
 
 
 # ---- reading
@@ -224,33 +225,35 @@ def _formed(before: Any, told: Values) -> str | dict[str, Any]:
 def _added(data: bytes, path: Path, keyword: str, value: str | dict[str, Any]) -> bytes:
     before = _parsed(yaml_file.decoded(data, path), path)
     _check_free(keyword, before, path)
-    line_end = _line_end(data)
-    told = records.entry(keyword, value, shown=_shown(keyword)).replace(b"\n", line_end)
-    after = data + (line_end if data and not data.endswith(b"\n") else b"") + told
-    return _checked(after, path, keyword, {**before, keyword: value})
+    entry = records.entry(keyword, value, shown=_shown(keyword))
+    return _writer(data, path).append(keyword, entry, _trimmed({**before, keyword: value}))
 
 
 def _changed(data: bytes, path: Path, keyword: str, changes: Values) -> bytes:
     before, key = _held(data, path, keyword)
     # What is kept is what the file holds at this moment.
-    told = written("lore", {"keyword": keyword, "text": _text_of(before[key]), **changes})
-    new = str(told.pop("keyword")).strip()
-    value = _formed(before[key], told | {name: None for name, one in changes.items() if one is None})
-    if new != keyword:
+    values = written("lore", {"keyword": keyword, "text": _text_of(before[key]), **changes})
+    new = str(values.pop("keyword")).strip()
+    value = _formed(before[key], values | {name: None for name, one in changes.items() if one is None})
+    writer = _writer(data, path)
+    if new == keyword:
+        new, record = key, writer.record(key)
+        shown = _key_of(data[record.start : record.end])
+    else:
         _check_free(new, before, path)
-    record = _record(data, path, key)
-    shown = _shown(new) if new != keyword else _key_of(data[record.start : record.end])
-    entry = records.entry(new, value, shown=shown).replace(b"\n", _line_end(data))
-    after = records.replaced(data, records.Parsed([record]), key, entry)
-    wanted = {(new if name == key and new != keyword else name): one for name, one in before.items()}
-    wanted[new if new != keyword else key] = value
-    return _checked(after, path, keyword, wanted)
+        shown = _shown(new)
+    others = {name: one for name, one in before.items() if name != key}
+    return writer.replace(key, records.entry(new, value, shown=shown), _trimmed({**others, new: value}))
 
 
 def _removed(data: bytes, path: Path, keyword: str) -> bytes:
     before, key = _held(data, path, keyword)
-    after = records.replaced(data, records.Parsed([_record(data, path, key)]), key, b"")
-    return _checked(after, path, keyword, {name: one for name, one in before.items() if name != key})
+    others = {name: one for name, one in before.items() if name != key}
+    return _writer(data, path).replace(key, b"", _trimmed(others))
+
+
+def _writer(data: bytes, path: Path) -> RecordWriter:
+    return RecordWriter(data, path, lambda after: _trimmed(_parsed(yaml_file.decoded(after, path), path)), _REMEDY)
 
 
 def _text_of(value: Any) -> Any:
@@ -273,37 +276,11 @@ def _check_free(keyword: str, before: Mapping[str, object], path: Path) -> None:
         )
 
 
-def _record(data: bytes, path: Path, key: str) -> records.Record:
-    for record in records.parse(data, path).records:
-        if record.key == key:
-            return record
-    raise _not_told_apart(path, key)
-
-
-def _checked(after: bytes, path: Path, keyword: str, wanted: Mapping[str, object]) -> bytes:
-    """``after`` if it holds what is wanted, in every entry. Raises DataError."""
-    try:
-        held = _parsed(yaml_file.decoded(after, path), path)
-    except DataError:
-        raise _not_told_apart(path, keyword) from None
-    if _trimmed(held) != _trimmed(wanted):
-        raise _not_told_apart(path, keyword)
-    return after
-
-
 def _trimmed(value: Any) -> Any:
     """What an entry tells: line ends around a text are none of it."""
     if isinstance(value, Mapping):
         return {key: _trimmed(one) for key, one in value.items()}
     return value.strip() if isinstance(value, str) else value
-
-
-def _not_told_apart(path: Path, keyword: str) -> DataError:
-    return DataError(path, f"{keyword!r} cannot be written without touching what stands around it; {_REMEDY}")
-
-
-def _line_end(data: bytes) -> bytes:
-    return b"\r\n" if b"\r\n" in data else b"\n"
 
 
 def _shown(keyword: str) -> str:

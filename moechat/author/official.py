@@ -35,6 +35,7 @@ from typing import Any
 
 from moechat.author.fields import Values, check, written
 from moechat.author.lore import FOLDER, LoreFiles
+from moechat.author.writing import RecordWriter
 from moechat.clock import local
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.language import words
@@ -50,7 +51,7 @@ _ID = re.compile(r"\w[\w-]{0,63}")
 
 
 @dataclass(frozen=True)
-class _File:
+class _RecordFile:
     signature: Signature
     raw: Mapping[str, Record]
     read: Mapping[str, Episode | Fact]
@@ -70,7 +71,7 @@ class Official:
         self._lock = threading.RLock()
         self._filled: Mapping[str, str] = {}
         self.lore = LoreFiles(folder / FOLDER, folder / LOCK)
-        self._files: dict[OfficialKind, _File] = {kind: _File(Signature(), {}, {}, ()) for kind in FILES}
+        self._files: dict[OfficialKind, _RecordFile] = {kind: _RecordFile(Signature(), {}, {}, ()) for kind in FILES}
         self.generation = 0
         """Grows whenever what is read here changes."""
         self.refresh()
@@ -205,7 +206,7 @@ class Official:
         records.rewrite(path, self.folder / LOCK, lambda data: _rewritten(data, path, id_, value))
         self.refresh()
 
-    def _read(self, kind: OfficialKind, names: Mapping[str, str]) -> _File:
+    def _read(self, kind: OfficialKind, names: Mapping[str, str]) -> _RecordFile:
         path = self.path(kind)
         signature = Signature.of(path)
         _, parsed = records.read(path)
@@ -218,10 +219,10 @@ class Official:
                 problems.append(DataError(path, f"record {record.key!r}: {error}", line=record.line or None))
             except DataError as error:
                 problems.append(error)
-        return _File(signature, {record.key: record for record in parsed.records}, made, problems)
+        return _RecordFile(signature, {record.key: record for record in parsed.records}, made, problems)
 
 
-def _without(file: _File, taken: Mapping[str, object], path: Path) -> _File:
+def _without(file: _RecordFile, taken: Mapping[str, object], path: Path) -> _RecordFile:
     """A file of facts without those whose id an event has."""
     twice = [id_ for id_ in file.read if id_ in taken]
     problems = [
@@ -282,18 +283,15 @@ def _fill(value: object, names: Mapping[str, str]) -> object:
 def _rewritten(data: bytes, path: Path, id_: str, value: Values | None) -> bytes:
     """The file with one record replaced, appended, or (``value`` None) taken out. Raises DataError where that would touch
     others."""
-    parsed = records.parse(data, path)
-    end = b"\r\n" if b"\r\n" in data else b"\n"
-    entry = (records.entry(id_, dict(value)) if value is not None else b"").replace(b"\n", end)
-    before = {record.key: record.value for record in parsed.records}
-    if id_ in before:
-        written = records.replaced(data, parsed, id_, entry)
-    else:
-        written = data + (end if data and not data.endswith(b"\n") else b"") + entry
-    after = records.parse(written, path)
-    wanted = before | ({id_: value} if value is not None else {})
+    values, problems = _held(data)
+    writer = RecordWriter(data, path, _held, "mend the file first")
     if value is None:
-        wanted.pop(id_, None)
-    if {record.key: record.value for record in after.records} != wanted or len(after.problems) != len(parsed.problems):
-        raise DataError(path, f"{id_!r} cannot be written without touching what stands around it; mend the file first")
-    return written
+        return writer.replace(id_, b"", ({key: one for key, one in values.items() if key != id_}, problems))
+    write = writer.replace if id_ in values else writer.append
+    return write(id_, records.entry(id_, dict(value)), ({**values, id_: value}, problems))
+
+
+def _held(data: bytes) -> tuple[Mapping[str, object], int]:
+    """(every record's value by id, how many cannot be read)."""
+    parsed = records.parse(data, "")
+    return {record.key: record.value for record in parsed.records}, len(parsed.problems)

@@ -8,7 +8,6 @@ are read as text (YAML 1.1 would make 12:30 a number and ``no`` a boolean).
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import json
 import os
@@ -204,21 +203,6 @@ def spliced(data: bytes, parsed: Parsed, changes: Mapping[str, bytes | None]) ->
             pieces += [data[position : record.start], changes[record.key] or b""]
             position = record.end
     return b"".join([*pieces, data[position:]])
-
-
-def replaced(data: bytes, parsed: Parsed, key: str, entry: bytes) -> bytes:
-    """The file with one record replaced, or taken out where there is nothing in its place. The comments and empty lines
-    between it and the next are not its own and stay."""
-    own = [dataclasses.replace(record, end=_own_end(data, record)) for record in parsed.records if record.key == key]
-    return spliced(data, Parsed(own), {key: entry})
-
-
-def _own_end(data: bytes, record: Record) -> int:
-    """Where a record ends without the comments and empty lines that follow it."""
-    lines = data[record.start : record.end].splitlines(keepends=True)
-    while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
-        lines.pop()
-    return record.start + sum(map(len, lines))
 
 
 def append(path: Path, blocks: bytes) -> None:
