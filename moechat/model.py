@@ -212,9 +212,9 @@ class Hit:
     """One recalled memory and why it was recalled.
 
     ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side
-    of an exchange matched, ``kind`` that it is an episode and no exchange, ``shorter`` how it
-    may be told in fewer words, the longest first. ``features`` are the parts of the score,
-    ``words`` what matched literally, ``span`` the time that was asked for.
+    of an exchange matched, ``shorter`` how the memory may be told in fewer words, the longest first. ``features`` are the
+    parts of the score, ``words`` what matched literally, ``span`` the time that was asked for. In the diary, ``episode`` is
+    the kind of episode, None for an exchange.
     """
 
     layer: Layer
@@ -229,8 +229,12 @@ class Hit:
     span: Span | None = None
     tokens: int = 0
     side: Literal["", "user", "char"] = ""
-    kind: Literal["", "event", "reflection"] = ""
+    episode: Literal["event", "reflection"] | None = None
     shorter: tuple[str, ...] = ()
+
+    @property
+    def is_exchange(self) -> bool:
+        return self.layer == "diary" and self.episode is None
 
 
 Candidates = list[tuple[Hit, str]]

@@ -77,7 +77,7 @@ def ground(hit: Hit) -> dict[str, object]:
         "layer": hit.layer, "recipe": hit.recipe, "id": hit.id, "time": hit.time.isoformat() if hit.time else "",
         "text": hit.text[:SHOWN_TEXT], "score": round(hit.score, 4), "words": list(hit.words),
         "features": {name: round(float(value), 4) for name, value in hit.features.items()},
-        "span": hit.span.phrase if hit.span else "", "sources": list(hit.sources), "kind": hit.kind,
+        "span": hit.span.phrase if hit.span else "", "sources": list(hit.sources), "kind": hit.episode or "",
     }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ class Diary:
             shared = sorted(set(cue.words).intersection(words.tokens(episode.event.text)))
             hit = Hit(
                 "diary", "by_time", episode.id, episode.event.text, 0.0, episode.at,
-                words=tuple(shared), span=span, kind="event",
+                words=tuple(shared), span=span, episode="event",
             )  # fmt: skip
             candidates.append((hit, "below_threshold" if check and not shared else ""))
         return candidates
@@ -187,7 +187,7 @@ class Diary:
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
         """Diary hits with the text of their whole exchange; episodes and others as they are."""
-        exchanges = self._store.exchanges([hit.id for hit in hits if hit.layer == "diary" and not hit.kind])
+        exchanges = self._store.exchanges([hit.id for hit in hits if hit.is_exchange])
         user, char = self._speakers
         return [
             replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.id in exchanges else hit

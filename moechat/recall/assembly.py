@@ -64,10 +64,10 @@ def _background(layers: Layers, recollection: Recollection, in_context: Collecti
     """What the hits stand for, and the overview: without what the context or the recalled exchanges tell in full."""
     facts = {fact.id: fact for fact in layers.core.current()}
     hits = [hit for hit in recollection.hits if hit.layer == "diary"]
-    episodes = layers.episodes.get([hit.id for hit in hits if hit.kind])
+    episodes = layers.episodes.get([hit.id for hit in hits if hit.episode])
     recalled = {hit.id for hit in hits}
     for hit in hits:
-        if hit.kind == "event" and hit.id in episodes and hit.text != episodes[hit.id].event.text:
+        if hit.episode == "event" and hit.id in episodes and hit.text != episodes[hit.id].event.text:
             recalled.update(hit.sources)  # word for word, below the event
     capacity = layers.config().roll.overview
     return Background(facts, episodes, overview(layers.episodes, now, in_context, capacity, recalled))
@@ -118,8 +118,8 @@ def _recalled(
     names = {"char": character.name, "user": character.user_name}
     blocks = []
     if background.overview:
-        told = fragments.remembered(background.overview, now, character.language)
-        blocks.append(prompts.fill("overview", **names, entries=told))
+        events = fragments.remembered(background.overview, now, character.language)
+        blocks.append(prompts.fill("overview", **names, entries=events))
     for block in BLOCKS:
         hits = [hit for hit in recollection.hits if _block(hit) == block]
         if block == "diary":
@@ -135,18 +135,18 @@ def _recalled(
 
 
 def _block(hit: Hit) -> str:
-    return {"reflection": "reflected", "event": "remembered"}.get(hit.kind, hit.layer)
+    if hit.episode is None:
+        return hit.layer
+    return "remembered" if hit.episode == "event" else "reflected"
 
 
 def _entries(hits: Sequence[Hit], block: str, character: Character, background: Background, now: datetime) -> str:
     language = character.language
     if block == "core":
         facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
-        told = fragments.fragments(
-            facts, language, user_name=character.user_name, character_name=character.name
-        )  # fmt: skip
+        grouped = fragments.fragments(facts, language, user_name=character.user_name, character_name=character.name)
         others = [f"- {hit.text}" for hit in hits if hit.id not in background.facts]
-        return "\n".join(filter(None, [told, *others]))
+        return "\n".join(filter(None, [grouped, *others]))
     if block == "diary":
         return "\n".join(_dated(hit, language) for hit in hits)
     if block == "remembered":

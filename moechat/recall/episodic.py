@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,9 +31,9 @@ from moechat.store.files import FileStore
 from moechat.turn import exchange_text
 from moechat.when import Span
 
-DEPTH = 30  # candidates a recipe hands over; n_count of seed 000
-COMMON = 100  # a word that more episodes than this have tells none of them from the others
-MOST_PERCEIVED = 12  # words of a message that associate
+DEPTH = 30  # A recipe hands over so many candidates (n_count of seed 000).
+COMMON = 100  # A word that more episodes than this have tells none of them from the others.
+MOST_PERCEIVED = 12  # So many words of a message associate.
 SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
 UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}
 
@@ -50,10 +51,26 @@ class TopicHelper:
             return None
         return topics.cues_by_model(self.model, self.prompts, cue, timeout_s=self.options.timeout_s)
 
-    def evaluated(self, topics: Topics, cue: Cue, found: list[RecalledSlice]) -> list[RecalledSlice]:
+    def helpful(self, topics: Topics, cue: Cue, slices: list[RecalledSlice]) -> list[RecalledSlice]:
         if not self.options.evaluator:
-            return found
-        return topics.helpful(self.model, self.prompts, cue, found, timeout_s=self.options.timeout_s)
+            return slices
+        return topics.helpful(self.model, self.prompts, cue, slices, timeout_s=self.options.timeout_s)
+
+
+class EpisodeMatch(NamedTuple):
+    """An episode that a recipe came upon. Without ``passes`` it stays in the ranking and enters no prompt."""
+
+    episode: Episode
+    score: float
+    features: Mapping[str, float]
+    words: Sequence[str] = ()
+    passes: bool = True
+
+    @property
+    def exchange_id(self) -> str | None:
+        """The exchange that this is a hit on: that of an event which one exchange alone tells of."""
+        sources = self.episode.event.sources
+        return sources[0] if self.episode.kind == "event" and len(sources) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -71,110 +88,109 @@ class Episodic:
         view = self.episodes.view(cue.now)
         if not len(view):
             return []
-        if settings.recency_unit == "rank":
-            recency = stream.recency_by_rank(view.accessed, view.told, view.positions, settings.decay)
-        else:
-            unit = UNIT_S[settings.recency_unit]
-            recency = stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit)
         near = likeness(cue, view)
         relevance = np.zeros(len(view)) if near is None else near
-        w = settings.weights
-        weights = stream.ScoreWeights(w.recency, w.relevance, w.importance)
-        scored = stream.scores(recency, relevance, view.importance, weights)
-        best = stream.order(scored.score, DEPTH).tolist()
-        hits = []
-        for i, episode in view.each(best):
+        weights = stream.ScoreWeights(**settings.weights.model_dump())
+        scored = stream.scores(self._recency(cue, view, settings), relevance, view.importance, weights)
+        matches = []
+        for i, episode in view.each(stream.order(scored.score, DEPTH).tolist()):
             features = {
-                "recency": float(scored.recency[i]), "relevance": float(scored.relevance[i]),
-                "importance": float(scored.importance[i]), "cosine": float(relevance[i]),
-            }  # fmt: skip
-            hits.append((episode, float(scored.score[i]), features, (), bool(meets(float(relevance[i]), threshold))))
-        return self._candidates(cue, "stream", hits)
+                "recency": float(scored.recency[i]),
+                "relevance": float(scored.relevance[i]),
+                "importance": float(scored.importance[i]),
+                "cosine": float(relevance[i]),
+            }
+            passes = bool(meets(float(relevance[i]), threshold))
+            matches.append(EpisodeMatch(episode, float(scored.score[i]), features, passes=passes))
+        return self._candidates(cue, "stream", matches)
+
+    @staticmethod
+    def _recency(cue: Cue, view: EpisodeView, settings: StreamSettings) -> np.ndarray:
+        """(episodes,) by rank of use, or by age in the configured unit."""
+        if settings.recency_unit == "rank":
+            return stream.recency_by_rank(view.accessed, view.told, view.positions, settings.decay)
+        unit_s = UNIT_S[settings.recency_unit]
+        return stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit_s)
 
     def association(self, cue: Cue) -> Candidates:
         """Events and reflections whose keywords, subject or object meet what the message perceives, those that meet most
         words first, then the newest (seed 000, retrieve)."""
         view = self.episodes.view(cue.now)
         perceived = cue.once("perceived", lambda: self._perceived(cue.text))
-        meeting: dict[int, dict[str, None]] = {}
+        shared: dict[int, dict[str, None]] = {}
         for word in perceived:
-            found = _met(view, word)
-            for place in found if len(found) <= COMMON else ():
-                meeting.setdefault(place, {}).update(dict.fromkeys(found[place]))
-        best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:DEPTH]
-        hits = [
-            (episode, float(len(meeting[i])), {"shared": float(len(meeting[i]))}, tuple(meeting[i]), True)
-            for i, episode in view.each(best)
-        ]
-        return self._candidates(cue, "association", hits)
+            places = _meeting(view, word)
+            for place in places if len(places) <= COMMON else ():
+                shared.setdefault(place, {}).update(dict.fromkeys(places[place]))
+        best = sorted(shared, key=lambda i: (-len(shared[i]), -view.told[i], -i))[:DEPTH]
+        matches = []
+        for i, episode in view.each(best):
+            count = float(len(shared[i]))
+            matches.append(EpisodeMatch(episode, count, {"shared": count}, tuple(shared[i])))
+        return self._candidates(cue, "association", matches)
 
     def by_topic(self, cue: Cue, limit: int, helper: TopicHelper | None = None, *, threshold: float) -> Candidates:
         """Slices of the topics and days that the message leads to (seed 002); those that it names, or that are near in
         meaning, may enter the prompt. ``helper`` is a model that is asked before the reply for the cues, for what helps,
         or both."""
-        given = helper.cues(self.topics, cue) if helper else None
-        found = self.topics.recall(cue, cue.now, limit or DEPTH, given=given)
-        found = helper.evaluated(self.topics, cue, found) if helper else found
-        episodes = self.episodes.get([one.id for one in found])
-        hits = []
-        for one in found:
+        cues = helper.cues(self.topics, cue) if helper else None
+        slices = self.topics.recall(cue, cue.now, limit or DEPTH, given=cues)
+        slices = helper.helpful(self.topics, cue, slices) if helper else slices
+        episodes = self.episodes.get([one.id for one in slices])
+        matches = []
+        for one in slices:
             if one.id in episodes:
                 passes = bool(one.words) or bool(meets(one.features.get("cosine", 1.0), threshold))
-                hits.append((episodes[one.id], one.score, one.features, one.words, passes))
-        return self._candidates(cue, "by_topic", hits)
+                matches.append(EpisodeMatch(episodes[one.id], one.score, one.features, one.words, passes))
+        return self._candidates(cue, "by_topic", matches)
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.
 
         An exchange that the model sees anyway, in the context or as a better hit, is told only once.
         """
-        told = {*in_context, *(hit.id for hit in hits if hit.layer == "diary" and not hit.kind)}
-        events = [hit for hit in hits if hit.kind == "event"]
+        shown = {*in_context, *(hit.id for hit in hits if hit.is_exchange)}
+        events = [hit for hit in hits if hit.episode == "event"]
         exchanges = self.store.exchanges(list(dict.fromkeys(source for hit in events for source in hit.sources)))
-        return [self._told(hit, exchanges, told) if hit.kind == "event" else hit for hit in hits]
+        return [self._with_words(hit, exchanges, shown) if hit.episode == "event" else hit for hit in hits]
 
-    def _told(self, hit: Hit, exchanges: Mapping[str, Exchange], told: set[str]) -> Hit:
-        said = [exchanges[source] for source in hit.sources if source in exchanges and source not in told]
-        if not said:
+    def _with_words(self, hit: Hit, exchanges: Mapping[str, Exchange], shown: set[str]) -> Hit:
+        """An event with the exchanges of it that are not ``shown`` yet; they are from now on."""
+        rest = [exchanges[source] for source in hit.sources if source in exchanges and source not in shown]
+        if not rest:
             return hit
-        told.update(hit.sources)
-        whole = "\n".join([hit.text, *(exchange_text(one, *self.speakers) for one in said)])
-        asked = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in said)])
-        return replace(hit, text=whole, shorter=(asked, hit.text))
+        shown.update(hit.sources)
+        whole = "\n".join([hit.text, *(exchange_text(one, *self.speakers) for one in rest)])
+        users = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in rest)])
+        return replace(hit, text=whole, shorter=(users, hit.text))
 
     def _perceived(self, text: str) -> list[str]:
         """Subject, predicate and object of what the message tells, and its keywords; without those who talk."""
-        told = rules.understand(Exchange("", LONG_AGO, text, "")).events
-        parts = [part for event in told for part in (event.subject, event.predicate, event.object)]
-        found = dict.fromkeys(part.casefold() for part in [*parts, *words.keywords(text)] if part)
+        events = rules.understand(Exchange("", LONG_AGO, text, "")).events
+        parts = [part for event in events for part in (event.subject, event.predicate, event.object)]
+        perceived = dict.fromkeys(part.casefold() for part in [*parts, *words.keywords(text)] if part)
         names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}
-        return [word for word in found if word not in names][:MOST_PERCEIVED]
+        return [word for word in perceived if word not in names][:MOST_PERCEIVED]
 
-    def _candidates(
-        self, cue: Cue, recipe: str, found: Sequence[tuple[Episode, float, dict[str, float], Sequence[str], bool]]
-    ) -> Candidates:
+    def _candidates(self, cue: Cue, recipe: str, matches: Sequence[EpisodeMatch]) -> Candidates:
+        """The matches as hits. An exchange that several events tell of counts once, at its best."""
         spans = asked_spans(cue)
-        single = {e.event.sources[0] for e, *_ in found if e.kind == "event" and len(e.event.sources) == 1}
-        exchanges = self.store.exchanges(sorted(single))
+        exchanges = self.store.exchanges(sorted({match.exchange_id for match in matches if match.exchange_id}))
         candidates: dict[str, tuple[Hit, str]] = {}
-        for episode, score, features, shared, passes in found:
-            inside = _inside(episode, spans)
-            why = "outside_span" if spans and inside is None else "" if passes else "below_threshold"
-            hit = _hit(episode, recipe, score, features, tuple(shared), inside)
-            exchange = exchanges.get(hit.sources[0]) if hit.kind == "event" and len(hit.sources) == 1 else None
-            if exchange is not None:
-                side, text = ("user", exchange.user) if exchange.user else ("char", exchange.char)
-                hit = replace(
-                    hit, id=exchange.id, kind="", side=side, text=text, time=exchange.at, shorter=(hit.text,)  # type: ignore[arg-type]
-                )  # fmt: skip
-            elif hit.kind == "event" and len(hit.sources) == 1:
+        for match in matches:
+            span = _inside(match.episode, spans)
+            why = "outside_span" if spans and span is None else "" if match.passes else "below_threshold"
+            hit = _hit(match, recipe, span)
+            if match.exchange_id in exchanges:
+                hit = _on_exchange(hit, exchanges[match.exchange_id])
+            elif match.exchange_id is not None:
                 hit = replace(hit, sources=())  # written by hand: no exchange tells of it
-            if hit.id not in candidates or (candidates[hit.id][1] and not why):  # an exchange counts once, at its best
+            if hit.id not in candidates or (candidates[hit.id][1] and not why):
                 candidates[hit.id] = (hit, why)
         return list(candidates.values())
 
 
-def _met(view: EpisodeView, word: str) -> dict[int, list[str]]:
+def _meeting(view: EpisodeView, word: str) -> dict[int, list[str]]:
     """Places of the view that a word meets, itself or, where nothing has it, the longest end of it (吃火锅: 火锅)."""
     ends = [] if word.isascii() else [word[i:] for i in range(1, len(word) - 1)]
     return next(filter(None, (view.by_keyword([one]) for one in [word, *ends])), {})
@@ -190,10 +206,18 @@ def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
     return None
 
 
-def _hit(
-    episode: Episode, recipe: str, score: float, features: dict[str, float], shared: tuple[str, ...], span: Span | None
-) -> Hit:
+def _hit(match: EpisodeMatch, recipe: str, span: Span | None) -> Hit:
+    episode = match.episode
     return Hit(
-        "diary", recipe, episode.id, episode.event.text, score, episode.at, episode.event.sources, features, shared, span,
-        kind=episode.kind,
+        "diary", recipe, episode.id, episode.event.text, match.score, episode.at, episode.event.sources, match.features,
+        tuple(match.words), span, episode=episode.kind,
+    )  # fmt: skip
+
+
+def _on_exchange(hit: Hit, exchange: Exchange) -> Hit:
+    """A hit on the one exchange that tells of an event; the event is the shorter way to tell it."""
+    side: Literal["user", "char"] = "user" if exchange.user else "char"
+    text = exchange.user or exchange.char
+    return replace(
+        hit, id=exchange.id, episode=None, side=side, text=text, time=exchange.at, shorter=(hit.text,)
     )  # fmt: skip

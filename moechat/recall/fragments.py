@@ -20,9 +20,11 @@ Owner = Literal["user", "character", "particular", "generic"]
 
 
 @dataclass(frozen=True)
-class Group:
-    """Facts of one kind about one sort of entity, under a heading in two languages. ``per`` says whose name ``{about}``
-    in it is; what stands in brackets is left out where there is none."""
+class FactGroup:
+    """Facts of one kind about one sort of entity, under a heading in two languages.
+
+    ``per`` says whose name ``{about}`` in the heading is. What stands in brackets is left out where there is no such name.
+    """
 
     owner: Owner
     kind: Literal["attribute", "relation", "picture"]
@@ -31,22 +33,22 @@ class Group:
     en: str
 
 
-# The order is the seed's (用户-属性, 用户-关系-关联对象名, 主体-关系-关联对象名, 具体实体-属性, 具体实体-关系); what it does not
-# name stands beside its like: the character's attributes, kinds of things, and scenes remembered as seen.
+# The order is the seed's (用户-属性, 用户-关系-关联对象名, 主体-关系-关联对象名, 具体实体-属性, 具体实体-关系). The seed names no
+# place for the character's attributes, kinds of things, and scenes remembered as seen: each stands beside its like.
 GROUPS = (
-    Group("user", "attribute", "", "用户-属性", "{user}: attributes"),
-    Group("user", "relation", "target", "用户-关系[-{about}]", "{user}: relations[ with {about}]"),
-    Group("character", "relation", "target", "主体-关系[-{about}]", "{char}: relations[ with {about}]"),
-    Group("character", "attribute", "", "主体-属性", "{char}: attributes"),
-    Group("particular", "attribute", "entity", "具体实体[-{about}]-属性", "[{about}: ]attributes"),
-    Group("particular", "relation", "entity", "具体实体[-{about}]-关系", "[{about}: ]relations"),
-    Group("generic", "attribute", "entity", "泛化实体[-{about}]-属性", "[{about} (in general): ]attributes"),
-    Group("generic", "relation", "entity", "泛化实体[-{about}]-关系", "[{about} (in general): ]relations"),
-    Group("user", "picture", "", "记忆画面", "Pictures"),
+    FactGroup("user", "attribute", "", "用户-属性", "{user}: attributes"),
+    FactGroup("user", "relation", "target", "用户-关系[-{about}]", "{user}: relations[ with {about}]"),
+    FactGroup("character", "relation", "target", "主体-关系[-{about}]", "{char}: relations[ with {about}]"),
+    FactGroup("character", "attribute", "", "主体-属性", "{char}: attributes"),
+    FactGroup("particular", "attribute", "entity", "具体实体[-{about}]-属性", "[{about}: ]attributes"),
+    FactGroup("particular", "relation", "entity", "具体实体[-{about}]-关系", "[{about}: ]relations"),
+    FactGroup("generic", "attribute", "entity", "泛化实体[-{about}]-属性", "[{about} (in general): ]attributes"),
+    FactGroup("generic", "relation", "entity", "泛化实体[-{about}]-关系", "[{about} (in general): ]relations"),
+    FactGroup("user", "picture", "", "记忆画面", "Pictures"),
 )
 _OPTIONAL = re.compile(r"\[(.*?)\]")
 _NAME = re.compile(r"\{(user|char|about)\}")
-WHOLE_DAY = timedelta(hours=12)  # a span as long as this names a day, not an hour of it
+WHOLE_DAY = timedelta(hours=12)  # A span as long as this names a day, not an hour of it.
 
 
 def fragments(
@@ -61,10 +63,10 @@ def fragments(
         about = {"target": fact.draft.target, "entity": fact.draft.entity, "": ""}[group.per]
         gathered.setdefault((place, names.get(about) or about), []).append(_fact_line(fact, group.kind, language))
     lines: list[str] = []
-    for (place, about), told in sorted(
-        gathered.items(), key=lambda one: one[0][0]
-    ):  # stable: best first within a group
-        lines += [_heading(GROUPS[place], about, language, user_name, character_name), *told]
+    for (place, about), facts_of_group in sorted(
+        gathered.items(), key=lambda item: item[0][0]
+    ):  # best first within one
+        lines += [_heading(GROUPS[place], about, language, user_name, character_name), *facts_of_group]
     return "\n".join(lines)
 
 
@@ -93,7 +95,7 @@ def _group(fact: Fact) -> int:
     return next(i for i, group in enumerate(GROUPS) if (group.owner, group.kind) == (owner, draft.kind))
 
 
-def _heading(group: Group, about: str, language: Language, user_name: str, character_name: str) -> str:
+def _heading(group: FactGroup, about: str, language: Language, user_name: str, character_name: str) -> str:
     template = group.zh if language == "zh" else group.en
     kept = _OPTIONAL.sub(r"\1" if about else "", template)
     names = {"user": user_name or "User", "char": character_name or "Character", "about": about}

@@ -31,7 +31,7 @@ from moechat.memory.world_book import WorldBook
 from moechat.model import Embedder, Episode, Hit, Recollection
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
-from moechat.recall.recipes import Recipes
+from moechat.recall.recipes import ConfiguredRecipes
 from moechat.settings.character import Character
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
@@ -82,7 +82,7 @@ class Layers:
         self._anchors = Anchors(self.core, store, store.clock)
         self._episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
-        self.recipes = Recipes(config, dense, *parts, model, prompts)
+        self.recipes = ConfiguredRecipes(config, dense, *parts, model, prompts)
 
     def _authored(self) -> tuple[int, Sequence[Episode]]:
         return self.official.generation, self.official.episodes()

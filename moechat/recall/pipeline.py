@@ -1,7 +1,7 @@
 """Recall: one pipeline for all layers. Cue → recipes side by side → fused → merged → within a token budget.
 
-A recipe is data: which layer, which search, which weight, limit and threshold. It gives candidates, best first, each with a
-reason where it may not enter the prompt; nothing is lost on the way that is not listed as dropped, with its reason.
+A recipe is data: which layer, which search, which weight, limit and threshold. It gives candidates, best first; one that may
+not enter the prompt comes with the reason. Whatever is left out on the way is listed as dropped, with its reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from moechat.model import Candidates, Dropped, Hit, Layer, Recollection
 from moechat.when import Span
 
 log = logging.getLogger(__name__)
-RRF_K = 60  # Cormack et al. 2009; the rank from which a list's weight falls to half
+RRF_K = 60  # A memory at this rank of a list counts half of what the first counts (Cormack et al. 2009).
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Budget:
 
     tokens: int = 1500
     shares: Mapping[str, float] = field(default_factory=dict)
-    longest: float = 0.4  # of the budget: a longer memory is shown shortened
+    longest: float = 0.4  # A memory that takes a larger share of the budget is shortened.
 
 
 def recall(
@@ -56,7 +56,7 @@ def recall(
 
     ``widen`` gives diary hits the text of their whole exchange. ``in_context`` are exchanges that the model sees anyway.
     """
-    clock = _Stopwatch()
+    clock = _Timing()
     lists, notices = _run(cue, recipes, pool, deadline_s, clock)
     ranked = fused(recipes, lists)
     clock.lap("fuse")
@@ -66,13 +66,14 @@ def recall(
     wide = [_sized(hit, budget) for hit in widen(merged)]
     clock.lap("merge")
     kept = _within(wide, budget, dropped)
-    met = {hit.span for hit in ranked if hit.kind != "reflection"}  # an event that no exchange tells of is a record too
-    empty = [span for span in empty_spans(cue) if span not in met]
+    # An event that no exchange tells of is a record of its time too; a reflection is none.
+    recorded = {hit.span for hit in ranked if hit.episode != "reflection"}
+    empty = [span for span in empty_spans(cue) if span not in recorded]
     return Recollection(list(cue.spans), kept, dropped, empty, notices, clock.total(), ranked)
 
 
-class _Stopwatch:
-    """Milliseconds by stage."""
+class _Timing:
+    """Milliseconds by stage and by recipe."""
 
     def __init__(self) -> None:
         self._start = self._last = time.perf_counter()
@@ -88,7 +89,7 @@ class _Stopwatch:
 
 
 def _run(
-    cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, clock: _Stopwatch
+    cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, clock: _Timing
 ) -> tuple[dict[str, Candidates], list[str]]:
     """All recipes side by side; one that fails or is late is reported and left out."""
 
@@ -164,15 +165,17 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
 
     An event of several exchanges gives way where all of them are shown; a reflection says something of its own.
     """
-    exchanges = {hit.id for hit in hits if hit.layer == "diary" and not hit.kind}
+    exchanges = {hit.id for hit in hits if hit.is_exchange}
     shown: set[str] = set()
     order: list[Hit] = []
     for hit in hits:
         if hit.layer != "diary":
             order.append(hit)
-        elif hit.id in in_context or (hit.kind == "event" and hit.sources and not set(hit.sources) - set(in_context)):
+        elif hit.id in in_context or (
+            hit.episode == "event" and hit.sources and not set(hit.sources) - set(in_context)
+        ):
             dropped.append(Dropped(hit, "in_context"))
-        elif hit.id in shown or (hit.kind == "event" and hit.sources and exchanges.issuperset(hit.sources)):
+        elif hit.id in shown or (hit.episode == "event" and hit.sources and exchanges.issuperset(hit.sources)):
             dropped.append(Dropped(hit, "merged"))
         else:
             shown.add(hit.id)
@@ -221,4 +224,4 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
 
 def _shares(hit: Hit) -> str:
     """What the hit's share of the budget is called: its layer; what was thought has one of its own beside what was said."""
-    return "reflections" if hit.kind == "reflection" else hit.layer
+    return "reflections" if hit.episode == "reflection" else hit.layer

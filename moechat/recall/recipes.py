@@ -18,11 +18,12 @@ from moechat.recall.pipeline import Recipe
 from moechat.settings.config import LAYERS, Config
 from moechat.settings.prompts import Prompts
 
-DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}  # seed 003, where no embedding model brings its own
+# The floors of seed 003 hold where no embedding model brings its own.
+DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}
 
 
 @dataclass(frozen=True)
-class Recipes:
+class ConfiguredRecipes:
     """``config`` and ``book`` are asked anew each time: a character's overrides and an embedding model may change."""
 
     config: Callable[[], Config]
@@ -75,31 +76,38 @@ class Recipes:
 
     def _helper(self) -> TopicHelper | None:
         """A model that is asked about topics before the reply: an option, off by default."""
-        options, model = self.config().recall.topics, self.model()
+        options = self.config().recall.topics
+        model = self.model()
         if not (options.cues_by_model or options.evaluator) or not model.understands:
             return None
         return TopicHelper(model, self.prompts, options)
 
     @property
     def patience_s(self) -> float:
-        """How much longer than the recipes' own deadline a model may take that stands before the reply."""
+        """How much time a model that is asked before the reply may take beside the recipes' own deadline."""
         helper = self._helper() if self.config().recall.recipes.by_topic.enabled else None
-        return helper.options.timeout_s * (helper.options.cues_by_model + helper.options.evaluator) if helper else 0.0
+        if helper is None:
+            return 0.0
+        questions = helper.options.cues_by_model + helper.options.evaluator
+        return helper.options.timeout_s * questions
 
     def _entities(self, cue: Cue) -> Candidates:
         config = self.config()
-        how, limit = config.association, config.recall.recipes.entities.limit
-        found = self.entities.search(
+        how = config.association
+        limit = config.recall.recipes.entities.limit
+        hits = self.entities.search(
             cue, version=how.version, limit=limit or None, threshold=self.threshold("entities"), count=how.count,
             strategy=how.strategy, filter_values=how.filter_values,
         )  # fmt: skip
-        return [(hit, "") for hit in found]
+        return [(hit, "") for hit in hits]
 
     def _profile(self, cue: Cue) -> Candidates:
         top_k = self.config().Agent.core_top_k
         return [(hit, "") for hit in self.core.search(cue, top_k=top_k, threshold=self.threshold("profile"))]
 
     def _lore(self, cue: Cue) -> Candidates:
-        depth, floor = self.config().Agent.scan_depth, self.threshold("lore")
-        hits = self.book().search(cue.clauses, cue.clause_vectors, scan_depth=depth, threshold=floor, text=cue.text)
+        hits = self.book().search(
+            cue.clauses, cue.clause_vectors, scan_depth=self.config().Agent.scan_depth,
+            threshold=self.threshold("lore"), text=cue.text,
+        )  # fmt: skip
         return [(hit, "") for hit in hits]

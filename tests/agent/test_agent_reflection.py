@@ -48,7 +48,7 @@ def test_what_adds_up_is_thought_about_recalled_and_thought_about_anew(tmp_path:
             home.clock.advance(minutes=5)
         agent.finish()
         assert len(reflections(agent)) == 3
-        hits = [hit for hit in agent.recall("用户借跳伞忘掉烦恼").hits if hit.kind == "reflection"]
+        hits = [hit for hit in agent.recall("用户借跳伞忘掉烦恼").hits if hit.episode == "reflection"]
         assert hits
         assert set(hits[0].sources) <= set(ids)
 

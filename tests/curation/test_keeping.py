@@ -477,7 +477,7 @@ def test_it_is_found_by_the_time_that_it_happened(house: House, asked: str) -> N
     house.agent().recall(asked)
     found = house.agent().recall(asked)
     (hit,) = [hit for hit in found.hits if hit.id == made.id]
-    assert (hit.kind, hit.recipe, hit.sources) == ("event", "by_time", ())
+    assert (hit.episode, hit.recipe, hit.sources) == ("event", "by_time", ())
     assert hit.span is not None and found.empty_spans == []
     assert [hit.id for hit in house.agent().recall("2019年8月15日我做了什么").hits if hit.id == made.id] == []
     keeping.archive([made.id])

@@ -67,7 +67,7 @@ def test_facts_stand_under_whose_they_are_and_a_relation_with_the_day_it_was_lea
 def test_an_event_stands_with_its_time_and_place_and_below_it_what_was_said() -> None:
     happened = (moment("2025-05-18T00:00:00"), moment("2025-05-18T23:59:59"))
     event = Event("用户和室友吃了火锅", ("x", "y"), place="湖滨", happened=happened)
-    told = replace(hit("diary", "用户和室友吃了火锅\n你：我们去吃火锅"), id="e", kind="event", sources=("x", "y"))
+    told = replace(hit("diary", "用户和室友吃了火锅\n你：我们去吃火锅"), id="e", episode="event", sources=("x", "y"))
     background = Background(episodes={"e": Episode("e", moment("2025-05-19T18:30:00"), event)})
     block = assembled(character(), Recollection(hits=[told]), background=background)[1].content
     assert "【脑海中回忆起的事件】\n2025-05-18湖滨:用户和室友吃了火锅\n你：我们去吃火锅" in block

@@ -252,7 +252,7 @@ def test_an_event_of_one_exchange_is_a_hit_on_the_exchange(mind: Mind) -> None:
     exchange = mind.say("我昨天在柏林丢了钥匙")
     mind.understand(Event("用户在柏林丢了钥匙", (exchange,), keywords=("钥匙",)))
     ((hit, why),) = mind.associated("钥匙呢")
-    assert (hit.id, hit.kind, hit.side, hit.text, why) == (exchange, "", "user", "我昨天在柏林丢了钥匙", "")
+    assert (hit.id, hit.episode, hit.side, hit.text, why) == (exchange, None, "user", "我昨天在柏林丢了钥匙", "")
     assert hit.shorter == ("用户在柏林丢了钥匙",)
     assert (hit.layer, hit.recipe, hit.sources) == ("diary", "association", (exchange,))
 
@@ -262,7 +262,7 @@ def test_reflections_and_events_of_several_exchanges_are_hits_of_their_own(mind:
     (event,) = mind.understand(Event("丢了钥匙又找到了", (one, two), keywords=("钥匙",)))
     thought = mind.reflect("阿明粗心", [event], [one, two], None)
     hits = {hit.id: hit for hit, _ in mind.stream("钥匙", floor=0)}
-    assert {id_: (hit.kind, hit.sources) for id_, hit in hits.items()} == {
+    assert {id_: (hit.episode, hit.sources) for id_, hit in hits.items()} == {
         event: ("event", (one, two)),
         thought: ("reflection", (one, two)),
     }
@@ -285,7 +285,7 @@ def test_what_the_author_wrote_rests_on_no_exchange_and_is_found(tmp_path: Path)
     written = [Episode("o1", moment("2025-01-01T00:00:00"), Event("画廊开张", (), keywords=("画廊",)), by="author")]
     mind.episodes = Episodes(mind.store, mind.dense, lambda: (1, written))
     ((hit, _),) = mind.associated("画廊")
-    assert (hit.id, hit.kind, hit.text, hit.sources) == ("o1", "event", "画廊开张", ())
+    assert (hit.id, hit.episode, hit.text, hit.sources) == ("o1", "event", "画廊开张", ())
     assert mind.recipes().widen([hit]) == [hit]
     mind.close()
 
@@ -353,7 +353,7 @@ def test_what_is_in_the_context_or_a_hit_of_its_own_is_not_told_again_below_an_e
     (candidate,) = mind.associated("钥匙")
     hit = Hit("diary", "stream", second, "到处都找过了", 1.0, NOW, (second,), side="user")
     found = recalled(mind, Budget(1000), (hit, ""), candidate, in_context=[first])
-    assert [h.text for h in found.hits if h.kind] == [
+    assert [h.text for h in found.hits if h.episode] == [
         "阿明丢了钥匙，后来在冰箱里找到了\n阿明：原来在冰箱里\n小满：好。"
     ]
     found = recalled(mind, Budget(1000), candidate, in_context=[first, second, third])
@@ -382,7 +382,7 @@ def test_an_event_gives_way_where_all_its_exchanges_are_shown(lost: tuple[Mind, 
 def test_reflections_have_their_share_of_the_budget_beside_what_was_said(lost: tuple[Mind, list[str], str]) -> None:
     mind, said, event = lost
     mind.reflect("阿明总在找东西", [event], said, None)
-    (thought,) = [(hit, why) for hit, why in mind.stream("找东西", floor=0) if hit.kind == "reflection"]
+    (thought,) = [(hit, why) for hit, why in mind.stream("找东西", floor=0) if hit.episode == "reflection"]
     diary = [(Hit("diary", "stream", f"x{n}", "长" * 40, 1.0, NOW, (f"x{n}",), side="user"), "") for n in range(9)]
     alone = [hit.id for hit in recalled(mind, Budget(200), *diary, thought).hits]  # type: ignore[arg-type]
     assert thought[0].id not in alone, "without a share what was said fills the budget"

@@ -334,7 +334,7 @@ def test_gradio_is_not_imported_before_a_page_is_built() -> None:
 
 
 def test_a_ground_of_an_older_log_without_a_kind_is_drawn_as_what_was_said() -> None:
-    told = turn.ground(Hit("diary", "stream", "m", "吃了火锅", 0.6, kind="event"))
+    told = turn.ground(Hit("diary", "stream", "m", "吃了火锅", 0.6, episode="event"))
     assert "事件吃了火锅" in Reader(draw.memories([told], ZH)).text
     del told["kind"]
     older = Reader(draw.memories([told], ZH)).text
