@@ -1,4 +1,4 @@
-"""What the files of an owner hold, parsed: a disposable SQLite database in ``.index/``.
+"""The parsed content of an owner's files, in a disposable SQLite database in ``.index/``.
 
 It only saves time. Deleted or damaged, it is made anew from the files.
 """
@@ -54,7 +54,7 @@ class Cache(ExchangeRows, EpisodeRows):
     # ---- facts
 
     def set_facts(self, file: str, facts: Iterable[Fact]) -> None:
-        """Replace all that a facts file told."""
+        """Replace all facts that came from a facts file."""
         with self.transaction() as db:
             db.execute("DELETE FROM facts WHERE file = ?", (file,))
             self._facts = None
@@ -88,7 +88,7 @@ class Cache(ExchangeRows, EpisodeRows):
     # ---- erasing
 
     def erase_dead(self) -> bool:
-        """Nothing of dead rows is left, nor in free pages; False where another process reads the database all the time."""
+        """Erase the bytes of dead rows, also in free pages. False if another process reads the database all the time."""
         with self.transaction() as db:
             self.next_generation(db)
             db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '' WHERE alive = 0")

@@ -53,7 +53,10 @@ class Database:
         self._inode = path.stat().st_ino
 
     def follow(self) -> bool:
-        """Open it again where another process, or a hand, deleted it or had it made anew. Whether that was so."""
+        """Open the database again if another process or a person deleted it or had it made anew.
+
+        Returns whether that was so.
+        """
         with self._lock:
             with contextlib.suppress(FileNotFoundError):
                 if self.path.stat().st_ino == self._inode:
@@ -132,7 +135,10 @@ class Database:
         return rows
 
     def identity(self) -> str:
-        """Changes when the cache is made anew, and with it all row numbers: indexes by row belong to one identity."""
+        """A text that changes when the cache is made anew.
+
+        Row numbers change with it, so an index by row belongs to one identity.
+        """
         return str(self.all("SELECT value FROM meta WHERE key = 'identity'")[0][0])
 
     def generation(self) -> int:
@@ -147,7 +153,7 @@ class Database:
         return self._gen
 
     def vacuum(self) -> bool:
-        """Leave nothing of dead rows in free pages nor in the write-ahead log; False where another process reads too long."""
+        """Erase dead rows from free pages and from the write-ahead log. False if another process reads too long."""
         try:
             self.all("VACUUM")
             return not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]

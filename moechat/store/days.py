@@ -1,7 +1,7 @@
-"""The day files of an owner: what was said, one file a local date, that people may edit while the program runs.
+"""The day files of an owner: the exchanges, one file per local date. People may edit them while the program runs.
 
-A file is looked at again before it is written to; one that does not parse is left alone and named. MoeChat's own files are
-read and never written.
+Before a file is written, it is checked for edits. A file that does not parse is reported and left alone. MoeChat's own
+files are read and never written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DayFiles:
         self._journal, self._derived = journal, derived
 
     def reread(self, name: str) -> None:
-        """Read a changed file anew: what differs from what we knew was changed by hand, or by a crash of ours."""
+        """Read a changed file again. A difference from the known records was made by hand or by a crash of ours."""
         path = self._journal.folder / name
         self._mend_torn_tail(path)
         signature = Signature.of(path)
@@ -73,7 +73,7 @@ class DayFiles:
         self._derived.drop([e.id for e, _, _ in corrected])
 
     def _by_hand(self, id_: str, sha: str, known: Mapping[str, ExchangeRow]) -> bool:
-        """Whether a record's text is not the one that we filed, or knew where it has no log entry."""
+        """Whether a record was edited by hand: its text is not what we filed (what we knew, if it has no log entry)."""
         if id_ not in self._journal.tree:
             return id_ in known and known[id_].sha != sha
         node = self._journal.tree.nodes.get(id_)
@@ -116,7 +116,7 @@ class DayFiles:
         return True
 
     def _name(self, at: datetime) -> str:
-        """Our file of that day; a file of the same name that MoeChat wrote is left alone."""
+        """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
         name = paths.day_file(at, self._journal.zone)
         if name in self._journal.signatures and self._is_moechats(name):
             return name.removesuffix(".yaml") + BESIDE
@@ -130,13 +130,13 @@ class DayFiles:
         return any(formats.is_moechat(record) for record in parsed.records)
 
     def current(self, name: str) -> bool:
-        """Look at the file again before writing to it; False where it is broken and must be left alone."""
+        """Read the file again before it is written, if it has changed. False if it is broken and must be left alone."""
         if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
         return not self._journal.cache.has_problems(name)
 
     def _mend_torn_tail(self, path: Path) -> None:
-        """An append of ours that a crash cut short is taken away: the log has the whole of it and appends it again."""
+        """Remove a record that a crash left incomplete. The log has all of it and appends it again."""
         name = path.name.replace(BESIDE, ".yaml")
         unfiled = [node for node in self._journal.tree.unfiled() if Path(self._name_by_date(node)).name == name]
         if not unfiled or not path.exists():

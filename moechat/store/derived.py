@@ -1,7 +1,7 @@
-"""What was understood, on disk: a notes file beside each day file, and core memory.
+"""The files of what was understood: a notes file beside each day file, and core memory.
 
-Every derived record names the exchanges it rests on. When one of those is corrected or taken back, what cites it goes and
-its other sources are queued anew; what the owner wrote or edited stays.
+Every derived record names the exchanges it rests on. If one of those is corrected or taken back, the records that cite
+it are removed and their other sources are queued again; what the owner wrote or edited stays.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Derived:
             self._write(name, changes)
 
     def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
-        """What the owner wrote or edited in the notes of these exchanges, and whatever is of ``kinds``, by exchange."""
+        """By exchange: the episodes in its notes that the owner wrote or edited, or that are of ``kinds``."""
         files: dict[str, set[str]] = {}
         for id_, file in self._journal.cache.notes_files(ids).items():
             files.setdefault(file, set()).add(id_)
@@ -220,8 +220,10 @@ class Derived:
                     log.warning("nothing was dropped from a broken file: %s", problem)
 
     def _told_with(self, ids: Sequence[str]) -> set[str]:
-        """All sources of the facts and events that go with one of ``ids``: they are to be understood anew. A reflection takes
-        no exchange with it, its other evidence stands (``memory/reflection``)."""
+        """All sources of the facts and events that rest on one of ``ids``; they are to be understood again.
+
+        Reflections are not among them, since their other evidence stands (``understanding.reflection``).
+        """
         told = {source for fact in self._citing(ids) for source in fact.draft.sources}
         events = (e for _, e in self._journal.cache.episodes_citing(ids) if e.by != "owner" and e.kind == "event")
         return told.union(*(event.event.sources for event in events))
@@ -236,7 +238,10 @@ class Derived:
         self._write(paths.CORE, {fact.id: None for fact in self._citing(ids)})
 
     def _replace_facts(self, ids: Iterable[str], keep: Iterable[str]) -> None:
-        """Remove what rests on ``ids`` alone: what others state as well is known, and a model does not repeat it."""
+        """Remove the facts that rest on ``ids`` alone.
+
+        Facts that other exchanges state as well stay, because a model does not repeat what it knows.
+        """
         cited, kept = set(ids), set(keep)
         gone = [
             fact for fact in self._journal.cache.facts()
@@ -280,7 +285,10 @@ class Derived:
             self._write(name, changes)
 
     def _unread(self, ids: Sequence[str]) -> None:
-        """The rules are to read these again: what they found in them went with another exchange. Their tags and events stay."""
+        """Queue these exchanges for the rules, because facts from them were removed along with another exchange.
+
+        Their tags and events stay.
+        """
         files: dict[str, list[str]] = {}
         for id_, file in self._journal.cache.notes_files(ids).items():
             files.setdefault(file, []).append(id_)
@@ -322,7 +330,7 @@ class Derived:
             self.reread(name)
 
     def _append_facts(self, path: Path, changes: Mapping[str, bytes | None]) -> bool:
-        """Where all facts are new, append them without reading the thousands that are there; False where some are not."""
+        """Append the facts without reading the thousands that are there. False if some of them are not new."""
         blocks = [block for block in changes.values() if block is not None]
         known = {fact.id for fact in self._journal.cache.facts()}
         if len(blocks) < len(changes) or not known.isdisjoint(changes):

@@ -76,7 +76,7 @@ def _concerned(store: FileStore, ids: Collection[str], exchanges: Collection[str
 
 
 def _other_words(store: FileStore, id_: str) -> list[str]:
-    """Replies that were not chosen, and words that stood in the cache before a correction."""
+    """Every reply to the exchange, and all words that the cache ever held of it, also from before a correction."""
     node = store.tree.nodes.get(id_)
     said = [variant.char for variant in node.variants if variant.char] if node else []
     return said + store.cache.every_text_of(id_)
@@ -143,7 +143,7 @@ def _erase_derived(store: FileStore, lost: Gone) -> None:
 
 
 def _uncite(store: FileStore, cited: set[str]) -> None:
-    """What the owner wrote and rests on something else as well no longer names these exchanges."""
+    """Remove these exchanges from the sources of the owner's records that rest on others as well."""
     facts = [f for f in store.cache.facts() if f.by == "owner" and cited.intersection(f.draft.sources)]
     store.derived.put_facts([replace(f, draft=replace(f.draft, sources=_left(f.draft.sources, cited))) for f in facts])
     episodes = [e for _, e in store.cache.episodes_citing(sorted(cited)) if e.by == "owner"]
@@ -172,7 +172,7 @@ def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
 
 
 def _could_come_back(lost: Gone) -> list[str]:
-    """What exchanges tell that stay: it would be found in them again."""
+    """The facts and events that exchanges which stay would give again."""
     ids = set(lost.exchanges)
     facts = [fact.id for fact in lost.facts if not ids.issuperset(fact.draft.sources)]
     return facts + [episode.id for episode in lost.episodes if not ids.issuperset(episode.event.sources)]
@@ -217,7 +217,7 @@ def _written(text: str) -> bytes:
 
 
 def _without(entry: Entry, exchanges: set[str], ids: set[str], heir: Any) -> Entry | None:
-    """An entry of the log when some exchanges never were; None where it says nothing then."""
+    """A log entry without any mention of some exchanges; None if nothing is left of it."""
     left = dict(entry)
     if entry.get("id") in exchanges:
         follows = heir(entry["id"]) if entry["op"] in ("select", "cut") else None
@@ -245,6 +245,6 @@ def _quotes(hit: Any, ids: set[str], exchanges: set[str]) -> bool:
 
 
 def _sweep(store: FileStore) -> None:
-    """Copies that were being written when a process was killed. Nobody else writes: the lock is held."""
+    """Delete temporary files that a killed process left. The lock is held, so nobody else is writing."""
     for path in paths.unfinished_copies(store.folder):
         path.unlink(missing_ok=True)

@@ -57,7 +57,7 @@ class FileStore(Journal):
     # ---- the conversation
 
     def begin(self, text: str, at: datetime) -> str:
-        """A message enters: what came before settles, the message is durable. Returns the new exchange's id."""
+        """Record a message durably, and settle what came before. Returns the new exchange's id."""
         with self.writing():
             settled = self._settle_entries()
             id_ = self._new_id(at)
@@ -116,7 +116,7 @@ class FileStore(Journal):
         return entries
 
     def settle(self) -> list[str]:
-        """All answers that have ended stand now. Returns the ids that settled."""
+        """Settle all exchanges whose reply has ended. Returns their ids."""
         with self.writing():
             entries = self._settle_entries()
             if entries:
@@ -126,8 +126,9 @@ class FileStore(Journal):
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
 
     def _touch(self, entries: Sequence[Entry]) -> None:
-        """What the standing answers rested on was used: every memory that entered the prompt, once an exchange, and with an
-        exchange the events that tell of it."""
+        """Count the use of the memories that settled replies rest on: every memory that entered a prompt, once per
+        exchange. With an exchange, the events that cite it are counted, too.
+        """
         used: dict[str, None] = {}
         for entry in entries:
             variant = self.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
@@ -207,7 +208,7 @@ class FileStore(Journal):
         return self.exchanges([id_]).get(id_) or self._missing(id_)
 
     def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """Exchanges by id; one that is nowhere (its day file is gone and the log holds its words no more) is left out."""
+        """Exchanges by id. One whose day file is gone and whose words are no longer in the log is left out."""
         found: dict[str, Exchange] = {}
         for id_ in ids:
             node = self.tree.nodes.get(id_)
@@ -258,7 +259,7 @@ class FileStore(Journal):
         return self._hidden[3]
 
     def resume(self) -> None:
-        """A change of mind that a kill cut short is ended (at a start): nothing stays that rests on words taken back."""
+        """Finish, at a start, a change that a kill cut short, so that nothing rests on words that were taken back."""
         with self.writing():
             waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
             rows = self.cache.by_ids(list(waiting))

@@ -21,7 +21,10 @@ _MOECHAT_MSG = re.compile(
 
 
 def known(moment: datetime) -> datetime | None:
-    """None for the first second of 1970: it stands for no time at all where JSON, or a file of an older version, needs one."""
+    """The moment, or None for the first second of 1970.
+
+    JSON, and files of older versions, write that second for no time at all.
+    """
     return None if moment == LONG_AGO else moment
 
 

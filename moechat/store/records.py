@@ -190,7 +190,7 @@ def _list_item(item: object, indent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Text that is always written as a literal block where that is exact."""
+    """Text that is written as a literal block whenever a block keeps it exactly."""
 
     text: str
 

@@ -1,5 +1,6 @@
-"""What the program knows about memories beyond their words: use, strength, pins, archive, renamed topics.
-One file of JSON lines per owner; ids are those of exchanges, episodes, facts and lore alike.
+"""The state of memories beyond their words: use, strength, pins, archive, renamed topics.
+
+It is one file of JSON lines per owner. Ids are those of exchanges, episodes, facts and lore alike.
 
 touch     ids at       these entered a prompt whose answer stood
 access    rows         touches summed up: id → [last ISO, count]
@@ -28,13 +29,15 @@ log = logging.getLogger(__name__)
 COMPACT_OVER = 20_000
 BIRTH = 1  # strength of a memory that nobody has used yet
 RECALLED = 15  # what each recall adds
-RESTATED: Sequence[tuple[float, int]] = ((1, 1), (3, 3), (7, 7), (30, 30))  # (days since it was last told, gain)
+# (days since it was last told, gain in strength)
+RESTATED: Sequence[tuple[float, int]] = ((1, 1), (3, 3), (7, 7), (30, 30))
 LONG_AFTER = 100  # ... and beyond
 
 
 def restated_gain(days: float) -> int:
-    """What a memory gains that is told again after ``days`` (seed 004, eight; golden
-    ``strength_bonus_by_days_since_update``): the longer ago, the more."""
+    """The strength that a memory gains when it is told again after ``days``; it grows with them (seed 004, eight;
+    golden ``strength_bonus_by_days_since_update``).
+    """
     return next((gain for within, gain in RESTATED if days <= within), LONG_AFTER)
 
 
@@ -167,13 +170,17 @@ class State:
         self.write([{"op": "touch", "ids": list(ids), "at": at.isoformat()}] if ids else [])
 
     def restate(self, born: Mapping[str, datetime], at: datetime) -> None:
-        """These were told again at ``at``. ``born`` says when each was first told: it gains by the days since then, or
-        since its last restatement."""
+        """Note that memories were told again at ``at``.
+
+        ``born`` says when each was first told. The gain depends on the days since then, or since the last restatement.
+        """
         self.write([restated(born, at)] if born else [])
 
     def carry(self, old: str, new: str) -> None:
-        """The record ``old`` is ``new`` now: strength, pin and archive go with it. Nothing is
-        written where nothing is known of the old one."""
+        """Give the record ``new`` the strength, the pin and the archive mark of ``old``.
+
+        Nothing is written if the old one has none.
+        """
         self.write(self.carried(old, new))
 
     def carried(self, old: str, new: str) -> list[Entry]:
@@ -190,8 +197,10 @@ class State:
             self._rewrite()
 
     def forget(self, ids: Collection[str], refuse: Collection[str] = ()) -> None:
-        """Nothing of these is left in the file, nor here; under the owner's lock. ``refuse`` are ids that are not to come
-        back when what they were made of is understood anew."""
+        """Remove everything about these ids from the file and from memory, under the owner's lock.
+
+        The ids in ``refuse`` must not come back when their sources are understood again.
+        """
         self.write([{"op": "forgotten", "ids": sorted(refuse)}] if refuse else [])
         self.follow()
         gone = set(ids)

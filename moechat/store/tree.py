@@ -1,4 +1,4 @@
-"""The conversation as a tree: what the log's entries amount to. Knows no file."""
+"""The conversation as a tree, built from the entries of the log. This module knows no file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class Tree:
         self._off_path: set[str] | None = set()
 
     def apply(self, entries: Iterable[Entry]) -> None:
-        """An entry of a newer version says nothing to this one; one about an exchange whose line was lost is passed over."""
+        """Apply one entry.
+
+        Unknown operations of a newer version are ignored, and so are entries about an exchange whose line was lost.
+        """
         for entry in entries:
             try:
                 if (step := _STEPS.get(entry["op"])) is not None:
@@ -147,7 +150,7 @@ class Tree:
         self.leaf = self._newest
 
     def node(self, id_: str) -> Node:
-        """The exchange's node; one that was folded is unfolded without its text (which stands in its day file)."""
+        """The exchange's node. A folded node is unfolded without its text, which stands in the day file."""
         if id_ not in self.nodes:
             self.nodes[id_] = Node(
                 id_,
