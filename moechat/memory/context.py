@@ -22,7 +22,7 @@ def path(store: FileStore) -> list[Exchange]:
 
 
 def messages(exchanges: Sequence[Exchange]) -> list[Message]:
-    """What was said, as it was said: never an assembled prompt. A reply that failed leaves no message."""
+    """The words of the exchanges as messages, never an assembled prompt. A failed reply gives no message."""
     said = []
     for exchange in exchanges:
         said.append(Message("user", exchange.user))
@@ -51,8 +51,8 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
 class Context:
     """The context of one owner. ``config`` is asked anew each time.
 
-    The talk that an older program left in history.yaml begins the first context; the settled talk is written there.
-    ``problem`` says what is wrong with that file.
+    If an older program left a talk in history.yaml, the first context begins with it. The settled talk is written to
+    that file. ``problem`` says what is wrong with that file.
     """
 
     store: FileStore
@@ -68,12 +68,15 @@ class Context:
         return path(self.store)
 
     def exchanges(self, now: datetime) -> list[Exchange]:
-        """The talk in the context at ``now``: none after the idle hours, whether or not that cut is written already."""
+        """The exchanges in the context at ``now``.
+
+        After the idle hours there are none, even if the cut is not written yet.
+        """
         exchanges = self.path()
         return [] if self._is_over(exchanges, now) else exchanges
 
     def cut_if_idle(self, now: datetime) -> None:
-        """After the idle hours what was answered stands, and the context begins anew."""
+        """After the idle hours, settle the answered exchanges and begin the context anew."""
         exchanges = self.path()
         if self._is_over(exchanges, now):
             self.store.settle()

@@ -1,4 +1,4 @@
-"""What a new fact does to an old one: the same, a replacement, or neither.
+"""The relation of a new fact to an old one: it says the same, it supersedes it, or neither.
 
 Decided by whose fact it is, by the class of its keyword, by target and by polarity. Cosine alone never merges:
 喜欢香菜 and 不喜欢香菜 are at .971.
@@ -225,7 +225,9 @@ def _favourite(thing: str, draft: FactDraft) -> str:
 
 
 def _crosses(new: FactDraft, first: str, old: FactDraft, second: str) -> bool:
-    """Whether classes that differ still meet: a thing no longer liked is no favourite, a favourite is not disliked."""
+    """Whether facts of different classes contradict each other: a thing no longer liked is no favourite, a favourite is
+    not disliked.
+    """
     if {first.partition(":")[0], second.partition(":")[0]} == {"taste", "favourite"}:
         return target(new.target) == target(old.target) and polarity(new) != polarity(old)
     if {first, second} == {"status", "partner"} and first == "status":

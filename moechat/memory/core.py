@@ -43,7 +43,7 @@ COMMON = 100  # a word that more facts than this have tells none of them from th
 
 @dataclass(frozen=True)
 class Learned:
-    """What a batch of drafts amounts to: new facts, and known ones that were stated again (id → further sources)."""
+    """The outcome of a batch of drafts: new facts, and known facts that were stated again (id → further sources)."""
 
     facts: Sequence[Fact] = ()
     restated: Mapping[str, Sequence[str]] | None = None
@@ -163,8 +163,11 @@ class CoreMemory:
     def learn(
         self, drafts: Sequence[FactDraft], at: Mapping[str, datetime], by: str, replacing: Collection[str]
     ) -> Learned:
-        """Hold new drafts against what is known. ``at`` gives each source exchange its time; what rests only on the
-        exchanges in ``replacing`` is being understood anew and does not count as known."""
+        """Compare new drafts with the known facts.
+
+        ``at`` gives each source exchange its time; facts that rest only on the exchanges in ``replacing`` do not count
+        as known, since these are being understood anew.
+        """
         again = set(replacing)
         known = [f for f in self.current() if f.by == "owner" or not f.draft.sources or set(f.draft.sources) - again]
         facts: dict[str, Fact] = {}

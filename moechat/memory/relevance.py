@@ -1,4 +1,4 @@
-"""Whether a memory of the diary is worth telling: the floor under what enters a prompt unasked.
+"""Whether a memory of the diary is relevant enough to enter a prompt.
 
 Rank says which memory is best, never whether it is good: something is always nearest. So a hit passes where its features
 add up to enough, with the words of the question that the diary has never heard counted against it (a question full of

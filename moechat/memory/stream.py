@@ -20,7 +20,7 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ScoreWeights:
-    """What each part of a score counts. ``a * b`` multiplies part by part."""
+    """The weights of the parts of a score. ``a * b`` multiplies part by part."""
 
     recency: float = 1.0
     relevance: float = 1.0

@@ -1,6 +1,6 @@
 """The world book: what the author of a character wrote about its world, found by meaning and by name.
 
-The files are those of ``store.lore``. What is embedded is the whole entry, names and description as one passage; the
+The files are those of ``author.lore``. What is embedded is the whole entry, names and description as one passage; the
 original's keyword alone (CONTRACTS: A, world book) is the compat ``embeds="keyword"``.
 
 Conversation never writes these files; people do. A changed file is read again at ``refresh``, a deleted one is
@@ -151,7 +151,7 @@ class WorldBook:
         self._now = _BookState(entries, names, rows, index)
 
     def _embed_new(self, entries: tuple[Lore, ...]) -> None:
-        """Vectors of all passages; those of entries that are gone are let go."""
+        """The vectors of all passages. Vectors of entries that no longer exist are dropped."""
         if self._embed is None:
             return
         passages = {self._passage(entry) for entry in entries}
@@ -197,7 +197,7 @@ def _stands_alone(name: str, text: str) -> bool:
 
 
 def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...]) -> Hit:
-    """A description seldom repeats what it describes, so the keyword stands before it where it does not occur in it."""
+    """The hit of an entry. A description seldom repeats its keyword; then the keyword is put before it."""
     named = entry.keyword.casefold() in entry.text.casefold()
     text = entry.text if named else f"{entry.keyword}：{entry.text}"
     return Hit("lore", "lore", entry.id, text, score, features=features, words=words)
