@@ -154,7 +154,7 @@ class Dense:
         return last if last is not self._serves else None
 
     def switch(self) -> None:
-        """The next model's vectors are complete: it serves from now on, and the old ones may go."""
+        """Let the next model serve, since its vectors are complete. The old ones may be deleted."""
         with self._lock:
             if (space := self.changing()) is None:
                 return
@@ -167,7 +167,7 @@ class Dense:
             self._write_manifest(space)
 
     def query(self, texts: Sequence[str]) -> np.ndarray | None:
-        """(n, dim) float32 of questions; None where no model serves or it fails (said once in the log)."""
+        """(n, dim) float32 of questions. None if no model serves or it fails; the log says so once."""
         return self._embedded(lambda space: space.embedder.embed(texts, "query"))
 
     def cached(self, layer: str, texts: Sequence[str]) -> np.ndarray | None:

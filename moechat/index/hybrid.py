@@ -1,7 +1,7 @@
 """The diary's search by meaning and by words, over the sides of exchanges.
 
 A document is one side of an exchange (2 × row + side; side 0 is the user's). A talk is a run of documents without a
-pause of an hour. What a document is worth to a question is a sum of a few features, each a number of about the same
+pause of an hour. The score of a document for a question is a sum of a few features, each a number of about the same
 size: how near its meaning is and that of what was said around it, which share of the question's words it has and its
 surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum.
 """
@@ -273,7 +273,7 @@ class HybridIndex:
 
 
 class _Search:
-    """One search: what is asked, which documents come into question, and what each is worth."""
+    """One search: the question, the candidate documents and their scores."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Inverted lists: which vectors may be near, without looking at all of them. Trained with k-means, searched with FAISS.
+"""Inverted lists: candidates for the nearest vectors, without looking at all of them. Trained with k-means, searched
+with FAISS.
 
 They give candidates, never scores. ``ListTrainer`` is the thread that keeps those of one table. Two arrays are kept in
 the folder of the table:
@@ -126,7 +127,7 @@ class InvertedLists:
         return np.flatnonzero(filled_rows(keys) & ~present)
 
     def absorb(self, vectors: Vectors, keys: PackedKeys, stop: threading.Event) -> None:
-        """Put all that is absent into the lists."""
+        """Add all absent positions to the lists."""
         absent = self.absent(keys)
         for start in range(0, len(absent), BLOCK_ROWS):
             block = absent[start : start + BLOCK_ROWS]
@@ -210,11 +211,11 @@ class ListTrainer:
             self._pending = set(self._lists.absent(self._keys()).tolist())
 
     def forget(self) -> None:
-        """The rows are others: the lists no longer fit."""
+        """Drop the lists, because the rows have been replaced."""
         self._lists, self._pending = None, set()
 
     def tend(self) -> None:
-        """Start the thread where there is something to train or to put in, one at a time."""
+        """Start the thread, one at a time, if there is something to train or to add."""
         with self._lock:
             lists = self._lists
             due = lists is None or len(self._pending) >= PENDING_ROWS or self._rows.count > 4 * lists.trained_on

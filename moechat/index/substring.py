@@ -1,4 +1,4 @@
-"""Which texts a word is in: Chinese by substring, other words by their stems (cat is not in education).
+"""Finds the texts that have a word: a Chinese word as a substring, another by its stem (cat is not in education).
 
 Every character and every pair of neighbours with a Chinese character in it has the list of its texts, so that most words
 are one look-up. Compatibility forms, case and Traditional characters are folded.

@@ -1,4 +1,4 @@
-"""What a text asks for and what it tells, read from its form alone: names, questions, times.
+"""Traits of a text that its form alone shows: names, questions, times.
 
 Patterns are Chinese and English. A wrong guess costs little: each is one small part of a score.
 """

@@ -1,4 +1,4 @@
-"""The keys of vectors: what tells that a stored vector is that of this text, and where the vector of a key stands."""
+"""The keys of vectors: they tell whether a stored vector belongs to a text, and where the vector of a key stands."""
 
 from __future__ import annotations
 
