@@ -1,4 +1,4 @@
-"""What an owner writes by hand: facts and events, from the keys and values that commands, the page and HTTP are given."""
+"""Facts and events that an owner writes by hand, made from the keys and values of commands, the page and HTTP."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def event(
     tree: topic_rules.Named,
     **given: Any,
 ) -> Event:
-    """What happened, under a record key of its own; what is not ``given`` is found by rules in its words."""
+    """An event with a record key of its own. The rules fill in what is not given, from its words."""
     if happened is None:  # the words may say
         named = when.resolve(text, now, use="writing")
         happened = (named[0].start, named[0].end) if len(named) == 1 else None
@@ -124,8 +124,9 @@ def _ends(first: date, last: date, now: datetime) -> tuple[datetime, datetime]:
 
 
 def dated(happened: tuple[datetime, datetime] | None, now: datetime) -> datetime:
-    """The day that an event of the owner's is filed under: when it happened (noon, where only days are known), and ``now``
-    where nobody says, or it is yet to come."""
+    """The moment under which an event of the owner's is filed: when it happened (noon if only the day is known), or
+    ``now`` if that is unknown or still to come.
+    """
     if happened is None or happened[0] > now:
         return now
     start, end = happened

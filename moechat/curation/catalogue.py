@@ -69,14 +69,14 @@ class Details:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the forecast of each memory needs of all: ids of those that go ``first``, and how full memory is."""
+    """The part of a forecast that depends on all memories: the ids of those that go ``first``, and how full memory is."""
 
     first: Collection[str]
     fullness: float
 
 
 class Catalogue:
-    """The memories of one owner. Every look follows what hands and other processes changed first.
+    """The memories of one owner. Before every look, changes by people and other processes are taken in.
 
     ``language`` and ``limits`` are asked anew each time: the settings may change while this is open.
     """
@@ -254,7 +254,7 @@ class Catalogue:
         return Details(loaded[id_], **found, fields=parts, forecast=told, forecast_text=said)
 
     def forecasts(self, memories: Iterable[Memory]) -> dict[str, Forecast]:
-        """What becomes of facts and episodes that nobody uses, by id; exchanges do not fade."""
+        """The forecasts of facts and episodes, by id. Exchanges do not fade."""
         stand = self._stand()
         return {one.id: self._forecast(one.id, one.at, one.by, stand) for one in memories if one.kind != "exchange"}
 
@@ -263,7 +263,7 @@ class Catalogue:
         return forgetting.forecast(trace, self.now(), first=id_ in stand.first, fullness=stand.fullness)
 
     def _stand(self) -> Standing:
-        """Where memory stands; looked through again only when a memory, or the use of one, has changed."""
+        """The standing of memory. It is worked out again only after a memory, or the use of one, has changed."""
         cache, state, limits = self._store.cache, self._store.state, self.limits
         key = (cache.identity(), cache.generation(), state, state.changes, limits)
         if self._standing is None or self._standing[0] != key:

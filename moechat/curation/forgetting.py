@@ -1,4 +1,4 @@
-"""Forgetting: what is not used fades; when memory is full, the weakest of it goes into the archive (seed 004, eight).
+"""Forgetting: memories that are not used fade; when memory is full, the weakest go into the archive (seed 004, eight).
 
 Strength grows with use (``store.state``). Two things follow from it:
 
@@ -59,7 +59,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What a cleaning moves into the archive, weakest first, and why; of how many records.
+    """The records that a cleaning moves into the archive, weakest first, the reason, and the number of all records.
 
     ``full``: the cap is reached; ``inactive``: the user was away; else nothing goes: there is ``room``, nobody talked today
     (``not_active``), or the last cleaning was ``recent``.
@@ -102,13 +102,15 @@ def weakest(traces: Iterable[Trace]) -> list[Trace]:
 
 
 def over_cap(traces: Collection[Trace], cap: int, share: float) -> list[str]:
-    """Ids of the weakest ``share`` of what may go, once there are ``cap`` records (golden ``cleanup`` of seed 004)."""
+    """Ids of the weakest ``share`` of the records that may go, if there are at least ``cap`` records (golden
+    ``cleanup`` of seed 004).
+    """
     loose = weakest(traces)
     return [t.id for t in loose[: math.floor(share * len(loose) + 1e-9)]] if len(traces) >= cap else []
 
 
 def over_minimum(traces: Collection[Trace], minimum: int) -> list[str]:
-    """Ids of the weakest, so many that ``minimum`` records stay; what is kept stays in any case."""
+    """Ids of the weakest records beyond ``minimum``. Records that are kept never go."""
     return [t.id for t in weakest(traces)[: max(0, len(traces) - minimum)]]
 
 
@@ -152,8 +154,10 @@ def last_talk(store: FileStore) -> datetime | None:
 
 
 def waits(store: FileStore, now: datetime, limits: Limits) -> Why | None:
-    """Why the memory is not looked through now, None where it is time to: the user talked today, or was away for long, and
-    the last time is ``every_days`` ago."""
+    """The reason not to clean now, or None.
+
+    It is time to clean if the last time is ``every_days`` ago and the user talked today or was away for long.
+    """
     if _recent(store, now, limits):
         return "recent"
     last = last_talk(store)
@@ -195,8 +199,11 @@ def _recent(store: FileStore, now: datetime, limits: Limits) -> bool:
 
 
 def archive(store: FileStore, ids: Collection[str]) -> list[str]:
-    """Hide memories, and keep them. A fact takes along those that it replaced, or they would hold again. Returns what was
-    hidden by this."""
+    """Hide memories without erasing them.
+
+    The facts that a fact replaced go with it, because they would hold again otherwise. Returns the ids that are hidden
+    now.
+    """
     with store.writing():
         hides = [id_ for id_ in with_replaced(ids, store.cache.facts()) if id_ not in store.state.archived]
         if hides:

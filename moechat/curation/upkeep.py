@@ -42,7 +42,10 @@ def verify(store: FileStore, layers: Layers, known: Sequence[str] = ()) -> Repor
 
 
 def drop_indexes(folder: Path, *, vectors: bool) -> None:
-    """Delete what can be made anew. Vectors are kept to be looked up by their text, unless they are to be made anew too."""
+    """Delete the indexes.
+
+    Vectors are kept, so that they can be found by their text, unless they are to be made anew, too.
+    """
     index = index_folder(folder)
     index.mkdir(parents=True, exist_ok=True)
     with FileLock(index / ROWS_LOCK):  # another process may be writing: it finds that its rows are gone, and follows
