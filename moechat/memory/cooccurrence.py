@@ -1,4 +1,4 @@
-"""What goes together in this owner's memory: words that were told of together (失恋 → 火锅, for this user).
+"""Words that go together in this owner's memory, because the same records have them (失恋 → 火锅, for this user).
 
 Strength is pointwise mutual information, normalised by Bouma 2009 ("Normalized (pointwise) mutual information in collocation
 extraction") to 1 for words that never come apart, and discounted where it rests on few records (c / (c + 1)). Nothing is
@@ -30,13 +30,13 @@ MOST = 24  # associations of a word
 
 
 def episode_words(episode: Episode) -> tuple[str, ...]:
-    """What an event or reflection is filed under."""
+    """The words under which an event or a reflection is filed."""
     event = episode.event
     return (*event.keywords, event.subject, event.object, event.place)
 
 
 def fact_words(draft: FactDraft) -> tuple[str, ...]:
-    """What a fact is filed under."""
+    """The words under which a fact is filed."""
     return (draft.keyword, draft.target, draft.entity)
 
 
@@ -87,7 +87,10 @@ class Cooccurrence:
             self.generation += self._drop(keys)
 
     def associations(self, word: str) -> Sequence[Association]:
-        """Words told of together with ``word``, best first; ties by how often, then by the word."""
+        """Words that share records with ``word``, best first.
+
+        Ties go by the number of shared records, then by the word.
+        """
         word = words.fold(word)
         with self._lock:
             having = self._having.get(word)
