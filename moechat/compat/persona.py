@@ -236,7 +236,7 @@ class _Imported:
         )  # fmt: skip
 
     def notices(self) -> Iterator[str]:
-        """What whoever imports should know."""
+        """Notices for the person who imports."""
         for id_, lost in self._lost.items():
             yield f"{id_} rests on {', '.join(lost)} as well, which is not there or was left out"
         ends = [episode.expires for episode in self.episodes if episode.expires]
@@ -256,7 +256,10 @@ def _lines(node: ConceptNode) -> list[tuple[str, str]]:
 
 
 def _exchanges(node: ConceptNode, at: datetime, lines: list[tuple[str, str]], name: str) -> Iterator[Exchange]:
-    """What others said, by name, and the persona's answer; a second apart, so that they keep their order."""
+    """The lines of others, by name, each with the persona's answer.
+
+    They are a second apart, so that they keep their order.
+    """
     own_names = {name, name.split()[0]}
     turns: list[tuple[list[str], list[str]]] = []  # (lines of others, own lines)
     for who, line in lines:

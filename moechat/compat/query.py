@@ -1,4 +1,4 @@
-"""What ``/query`` and ``/expand_words`` answer, in the words and the shape of seed 004 (section 十二). Touches nothing.
+"""The answers of ``/query`` and ``/expand_words``, in the shape of seed 004 (section 十二). They touch nothing.
 
 An event scores w · cosine + (1 − w) · keywords, both 0..1: the cosine of its text with the recall text, and what its keywords
 share with the recall text's base words. There a word counts its idf against that of a word which one event has, and the sum
@@ -33,7 +33,7 @@ STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法
 
 
 class QueriedMemory(Protocol):
-    """What a query asks of a memory (``recall.layers.Layers`` has it)."""
+    """The part of a memory that a query needs; ``recall.layers.Layers`` is one."""
 
     @property
     def dense(self) -> Dense: ...
