@@ -228,8 +228,9 @@ def found_again(outcomes: Sequence[Outcome]) -> Figures:
 
 
 def entered(outcomes: Sequence[Outcome]) -> Figures:
-    """What entered the prompt: the share of the evidence, and the share of turns with anything of the diary where it has
-    no answer: questions marked so, and those of strangers."""
+    """Figures of what entered the prompt: the share of the evidence, and the share of unanswerable questions with
+    anything from the diary. Unanswerable are questions marked so, and those of strangers.
+    """
     counted = [outcome for outcome in outcomes if outcome.question.counts and not outcome.stranger]
     wrong = [outcome for outcome in outcomes if not outcome.question.answerable]
     strange = [outcome for outcome in outcomes if outcome.stranger]
