@@ -1,4 +1,5 @@
-"""Word association (seed 004, section 十一): a few words of a talk become the many under which a memory may be filed.
+"""Word association (seed 004, section 十一): it expands a few words of a talk into many, under which a memory may be
+filed.
 
 A source is any object with ``associations(word)``; it may have a ``generation``, which changes when its answers do. Ours
 are tables (the character's own, the shipped one) and words told together (``memory.cooccurrence``). A resource of one's

@@ -90,7 +90,7 @@ _PERSON_OR_QUESTION = frozenset("我你您什么谁哪吗呢")
 
 
 def tokens(text: str, *, bigrams: bool = True) -> list[str]:
-    """What ``text`` is indexed and searched by, in the order of the text, repeats kept.
+    """The tokens by which ``text`` is indexed and searched, in the order of the text, with repeats.
 
     Compatibility forms, case and Traditional characters are folded. Chinese gives words and, unless ``bigrams`` is off,
     every pair of neighbouring characters, so that a name no dictionary has is found by two of its characters. Latin
