@@ -277,7 +277,7 @@ def _check_free(keyword: str, before: Mapping[str, object], path: Path) -> None:
 
 
 def _trimmed(value: Any) -> Any:
-    """What an entry tells: line ends around a text are none of it."""
+    """The text of an entry without the line ends around it."""
     if isinstance(value, Mapping):
         return {key: _trimmed(one) for key, one in value.items()}
     return value.strip() if isinstance(value, str) else value

@@ -1,4 +1,5 @@
-"""What the author of a character wrote for all its users: ``events.yaml`` and ``facts.yaml`` beside character.yaml.
+"""The memories that the author of a character wrote for all its users: ``events.yaml`` and ``facts.yaml`` beside
+character.yaml.
 
 events.yaml, by id::
 
