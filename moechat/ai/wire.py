@@ -1,4 +1,4 @@
-"""What travels between us and an OpenAI-compatible endpoint: server-sent events, whole replies, errors, sockets."""
+"""The wire to an OpenAI-compatible endpoint: server-sent events, whole replies, errors, sockets."""
 
 from __future__ import annotations
 

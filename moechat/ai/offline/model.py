@@ -1,7 +1,7 @@
 """The model that serves when none is connected: it answers from what memory recalled and pretends nothing.
 
 It understands no language. It finds, in what the user said before, in facts and in the world book, the clause that
-shares most with a question, and says it back; its lines are in ``offline_lines``. Equal requests get equal replies.
+shares most with a question, and says it back; its lines are in ``lines``. Equal requests get equal replies.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ class _Talk:
         return self._line("unsure", said=self._quoted(vague)) if vague else self._line("not_told")
 
     def _answer_about_time(self, ranked: Sequence[Memory], memories: Sequence[Memory]) -> str:
-        """Of the time that was asked for: what fits best, else all that was said, else that there is no record."""
+        """The answer about an asked time: the best memory, else everything that was said then, else that there is no
+        record.
+        """
         fitting = [m for m in ranked if m.dated]
         if fitting:
             return self._tell(fitting[0])
@@ -241,7 +243,7 @@ class _Talk:
         return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self.user_name, self.language) or text
 
     def _belongs(self, text: str, told: datetime | None) -> int:
-        """How what was told then belongs to the time that was asked for (see Memory)."""
+        """How a memory belongs to the time that was asked for (see Memory)."""
         asked = self.request.spans
         if not asked or told is None:
             return 0

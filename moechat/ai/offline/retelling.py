@@ -1,4 +1,4 @@
-"""Saying back what was said: the user's words told to the user, as far as that is safe.
+"""Retelling: the user's words, turned so that they can be said to the user, as far as that is safe.
 
 Pure text rules. What cannot be turned safely is left to be quoted.
 """
