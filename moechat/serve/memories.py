@@ -118,7 +118,7 @@ def _shown(agent: Agent, store: StoreName, id_: str) -> JsonObject:
 
 
 def _of_user(row: JsonObject) -> JsonObject:
-    """``type`` is what a memory is; ``kind`` is left to facts, as facts.yaml has it."""
+    """A memory as HTTP gives it. ``type`` says what it is; ``kind`` belongs to facts, as in facts.yaml."""
     rest = {key: value for key, value in row.items() if key != "kind" or value not in KINDS}
     return {"store": "user", "type": row["kind"] if row["kind"] in KINDS else "fact"} | rest
 
