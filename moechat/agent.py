@@ -156,7 +156,7 @@ class Agent:
         return self.conversation.recall(text)
 
     def follow(self) -> None:
-        """Take in what hands and other processes changed, in the author's files as well. Writes nothing."""
+        """Take in the changes of people and other processes, in the author's files as well. Writes nothing."""
         self.conversation.follow()
 
     def select(self, id_: str, variant: int | None = None) -> None:
@@ -168,7 +168,7 @@ class Agent:
         self.conversation.correct(id_, **words)
 
     def retract(self, id_: str) -> None:
-        """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""
+        """Take an exchange back: it is no longer recalled, and everything that was derived from it is removed."""
         self.conversation.retract(id_)
 
     def restore(self, id_: str) -> None:
@@ -200,11 +200,11 @@ class Agent:
         return id_
 
     def settle(self) -> None:
-        """What was answered stands; the plain facts in it are found at once."""
+        """Settle the answered exchanges; the rules read them at once."""
         self.jobs.settle()
 
     def finish(self) -> None:
-        """A command's end: settled, understood, and what was just said embedded, before this returns."""
+        """End a command: settle, understand and embed the new exchanges before this returns."""
         self.jobs.finish()
 
     def settle_indexes(self) -> None:

@@ -63,7 +63,7 @@ class Conversation:
         return self._held(self._regenerate())
 
     def _held(self, turn: Generator[TurnEvent, None, None]) -> Iterator[TurnEvent]:
-        """Remember a turn as long as somebody holds it, so that ``close`` can end one that was left in the middle."""
+        """Remember a turn while it is in use, so that ``close`` can end one that nobody reads to its end."""
         self._turns.add(turn)
         return turn
 
@@ -174,7 +174,7 @@ class Conversation:
         return self._recall(clean(text), now, self._context.exchanges(now))
 
     def follow(self, *, reads: bool = False) -> None:
-        """Take in what hands and other processes changed, in the author's files as well.
+        """Take in the changes of people and other processes, in the author's files as well.
 
         ``reads``: the plain facts of what has settled are written, too. Otherwise nothing is.
         """
@@ -258,13 +258,15 @@ def clean(text: str) -> str:
 
 
 def _grounds(recollection: Recollection) -> list[dict[str, object]]:
-    """What a reply rests on, as the log keeps it: what was recalled, and three at most that the context held anyway."""
+    """The grounds of a reply as the log keeps them: what was recalled, and at most three memories that the context held
+    anyway.
+    """
     in_view = [ground(one.hit) | {"dropped": one.why} for one in recollection.dropped if one.why == "in_context"]
     return [*map(ground, recollection.hits), *in_view[:3]]
 
 
 def _close(stream: Iterator[str]) -> None:
-    """Hang up. A plain generator that is running in another thread ends at its next piece instead."""
+    """Close the stream. A plain generator that runs in another thread ends at its next piece instead."""
     close = getattr(stream, "close", None)
     if close is not None:
         with contextlib.suppress(ValueError):

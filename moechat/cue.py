@@ -1,4 +1,7 @@
-"""The cue: what recall works from. Everything that costs something is computed once, lazily, and shared by all recipes."""
+"""The cue of a recall: a message, and everything that is computed from it.
+
+Everything that costs something is computed once, lazily, and shared by all recipes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens behind a turn, in one thread: embed, roll, reflect, forget; and a tick that looks for idle work."""
+"""The jobs behind a turn, in one thread: embed, roll, reflect, forget. A tick looks for idle work."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Jobs:
         self._tend()
 
     def tick(self) -> None:
-        """Now and then, in the background: a pause settles, an idle hour understands."""
+        """Look for idle work: after a pause, settle; after an idle hour, understand."""
         with self._lock:
             self._store.follow(all_files=True)
             if self._layers.admit():
@@ -94,7 +94,7 @@ class Jobs:
     # ---- embedding
 
     def embed_some(self) -> None:
-        """A slice of the vectors that are missing; the rest goes behind what else is waiting. Half the time is left free."""
+        """Make some of the missing vectors and queue the rest behind other jobs. Half of the time is left free."""
         begun = time.monotonic()
         dense = self._layers.dense
         try:
@@ -130,7 +130,10 @@ class Jobs:
         )  # fmt: skip
 
     def roll(self, *, closing: bool = False) -> None:
-        """One batch at a time: what is due is decided when the one before is done. ``closing``: until nothing waits."""
+        """Understand one batch after another; each time it is decided anew what is due.
+
+        ``closing``: until nothing waits.
+        """
         with self._rolling:
             before: Due | None = None
             while (work := self._due(closing=closing)) != before and self._roller.run(work, self._now()):
@@ -141,7 +144,7 @@ class Jobs:
                 before = work
 
     def _tend(self) -> None:
-        """What a memory does by itself: associating, reflecting and forgetting. One that fails keeps no other from running."""
+        """Associate, reflect and forget. If one of them fails, the others still run."""
         for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
             self.worker.guarded(step)
 
@@ -157,7 +160,7 @@ class Jobs:
             self._layers.sync()
 
     def problems(self) -> list[str]:
-        """What keeps the work from being done, in words."""
+        """The reasons why work waits, in words for people."""
         problems = [self._roller.problem] if self._roller.problem else []
         if (reason := self._reflector.problem) and reason != NEEDS_MODEL:  # without a model the page says so already
             problems.append(reason)
@@ -169,14 +172,14 @@ class Jobs:
     # ---- the end of a talk
 
     def settle(self) -> None:
-        """What was answered stands; the plain facts in it are found at once."""
+        """Settle the answered exchanges; the rules read them at once."""
         self._store.settle()
         self._context.save()
         self._roller.by_rules()
         self._layers.sync()
 
     def finish(self) -> None:
-        """A command's end: settled, understood, and what was just said embedded, before this returns."""
+        """End a command: settle, understand and embed the new exchanges before this returns."""
         self.settle()
         self.roll(closing=True)
         self._tend()
