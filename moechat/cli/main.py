@@ -72,7 +72,6 @@ def parser() -> argparse.ArgumentParser:
     _memories(commands)
     _official(commands)
     _import(commands)
-    _export(commands)
     _upkeep(commands)
     _measuring(commands)
     return whole
@@ -192,17 +191,6 @@ def _import(commands: Any) -> None:
     persona.add_argument("-c", "--character", required=True, metavar="NAME", help="the new character's name")
     persona.add_argument("--language", choices=["zh", "en"], help="what it speaks (default: as its memories)")
     persona.add_argument("--expire", action="store_true", help="its thoughts expire when the persona's would (30 days)")
-
-
-def _export(commands: Any) -> None:
-    kinds = _group(commands, "export", "give what memory holds to other programs", "what")
-    purpose = (
-        "training pairs for a learned word expander: your sentences and what they bring to mind, rated by the model"
-    )
-    pairs = _command(kinds, "pairs", "exporting.write", purpose, talk=True)
-    pairs.add_argument("file", type=Path, metavar="FILE", help="where the JSON lines go")
-    pairs.add_argument("--mark", type=float, default=6.0, help="least rating that is kept, 1 to 10 (default: 6)")
-    pairs.add_argument("--limit", type=int, default=0, metavar="N", help="how many at most (default: 0, all)")
 
 
 def _upkeep(commands: Any) -> None:

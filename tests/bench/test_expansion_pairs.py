@@ -1,4 +1,4 @@
-"""Training pairs for a learned expander, from a scripted model's marks."""
+"""Training pairs for a learned word expander, from a scripted model's marks and a user's own sentences."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from moechat.ai.expansion_pairs import BATCH, export_pairs, read_scores, sentences, write_pairs
+from benchmarks.expansion_pairs import BATCH, export_pairs, pairs, read_scores, sentences, write_pairs
+from benchmarks.expansion_pairs import main as script
 from moechat.ai.scripted import ScriptedModel
+from moechat.cli.main import main
 from moechat.errors import ModelError
 from moechat.language.association import Association, base_words, expand, shipped
 from moechat.model import Message
 from moechat.settings.prompts import Prompts
+from tests.houses import Home, polite, say
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = Prompts([ROOT / "prompts"], "zh")
@@ -32,9 +35,9 @@ def marks(*scores: int) -> str:
 
 def test_only_well_marked_expansions_are_kept() -> None:
     model = ScriptedModel(answers=[marks(9, 3, 6)])
-    pairs = list(export_pairs(SPOKEN, by_table, model, prompts=PROMPTS, mark=6))
-    assert [(pair["sentence"], pair["score"]) for pair in pairs] == [(SPOKEN[0], 9), (SPOKEN[3], 6)]
-    assert "失恋" in pairs[0]["base"] and ["分手", 11] in [list(one) for one in pairs[0]["expanded"]]
+    kept = list(export_pairs(SPOKEN, by_table, model, prompts=PROMPTS, mark=6))
+    assert [(pair["sentence"], pair["score"]) for pair in kept] == [(SPOKEN[0], 9), (SPOKEN[3], 6)]
+    assert "失恋" in kept[0]["base"] and ["分手", 11] in [list(one) for one in kept[0]["expanded"]]
 
 
 def test_the_model_sees_the_sentence_and_its_words_and_what_brings_nothing_to_mind_is_not_asked() -> None:
@@ -109,3 +112,39 @@ def test_scores_are_kept_within_one_and_ten() -> None:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_the_prompt_is_there_in_both_languages(language: str) -> None:
     assert "[1] x" in Prompts([ROOT / "prompts"], language).fill("score_expansion", pairs="[1] x")
+
+
+# ---- from an owner's talk
+
+
+def rater(messages: Sequence[Message]) -> str:
+    """Rates the first sentence of a batch 9, the others 3."""
+    numbers = re.findall(r"^\[(\d+)\] ", messages[-1].content, re.MULTILINE)
+    return json.dumps({"scores": [{"id": int(n), "score": 9 if n == "1" else 3} for n in numbers]})
+
+
+def test_what_was_said_is_expanded_rated_and_kept_above_the_mark(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(ScriptedModel(polite, understands=False)) as house:
+        agent = house.agent()
+        say(agent, "室友失恋了，我们陪她吃了一晚上火锅。")
+        gone = say(agent, "我下周要去医院做手术。").exchange.id
+        say(agent, "医院的药好苦。")
+        agent.retract(gone)
+        agent.finish()
+    with home.open(ScriptedModel(polite, rater)) as house:
+        count = write_pairs(tmp_path / "pairs.jsonl", pairs(house.agent()))
+    told = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert count == len(told) == 1
+    assert "火锅" in told[0]["sentence"]
+    assert told[0]["score"] == 9
+    assert told[0]["expanded"]
+
+
+def test_without_a_model_the_script_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.yaml").write_text("embedding: {provider: hash}\n", encoding="utf-8")
+    where = ["--data", str(tmp_path / "data"), "--config", str(tmp_path / "config.yaml")]
+    assert main(["say", "我喜欢喝茶", *where]) == 0
+    assert script([str(tmp_path / "pairs.jsonl"), *where]) == 1
+    assert "needs a language model" in capsys.readouterr().err
+    assert not (tmp_path / "pairs.jsonl").exists()

@@ -1,35 +1,45 @@
-"""Training pairs for a learned expander (seed 004, section 十): a sentence, its expansion by table, and a model's mark for it.
+"""Training pairs for a learned word expander (seed 004, section 十): sentences, their expansions, and a model's marks.
 
-The network itself is a vision of the seed; its training set is what an owner's own talk makes possible.
+    python benchmarks/expansion_pairs.py FILE [-c NAME] [-u NAME] [--data DIR] [--config FILE] [--mark 6] [--limit N]
+
+FILE gets JSON lines: what the user said and did not take back, what it brings to mind, and a mark of the connected
+language model for that. The network itself is a vision of the seed; its training set is what an owner's own talk gives.
 """
+
+# ruff: noqa: T201
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import json_repair
 
-from moechat.errors import ModelError
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from moechat.agent import Agent
+from moechat.ai.chat_model import ChatModel
+from moechat.errors import ModelError, MoeChatError
+from moechat.house import House
 from moechat.language.association import COUNT, Association
 from moechat.model import Message
-
-if TYPE_CHECKING:
-    from moechat.ai.chat_model import ChatModel
-    from moechat.settings.prompts import Prompts
+from moechat.settings.home import find_home
+from moechat.settings.prompts import Prompts
 
 log = logging.getLogger(__name__)
 
-MARK = 6.0  # of 10
-BATCH = 8  # sentences that one call rates
+MARK = 6.0  # Pairs of at least this mark, of 10, are kept.
+BATCH = 8  # One call rates so many sentences.
 TIMEOUT_S = 60.0
-SHORTEST, LONGEST = 4, 120  # characters of a sentence
+SHORTEST, LONGEST = 4, 120  # Sentences have between so many characters.
 HOPELESS = ("no_route", "bad_key", "unknown_model")  # the next call would end the same way
 
 _SENTENCE_ENDS = re.compile(r"[。！？!?\n\r…]+|\.(?=\s|$)")
@@ -110,11 +120,12 @@ def write_pairs(path: Path, pairs: Iterable[dict[str, Any]]) -> int:
 def _rated(
     spoken: Iterable[str], expand: Expand, model: ChatModel, prompts: Prompts, timeout_s: float
 ) -> Iterator[Pair]:
-    expanded = ((sentence, base, found[:COUNT]) for sentence in spoken for base, found in [expand(sentence)] if found)
-    while batch := list(islice(expanded, BATCH)):
+    expanded = ((sentence, *expand(sentence)) for sentence in spoken)
+    worth_rating = ((sentence, base, words[:COUNT]) for sentence, base, words in expanded if words)
+    while batch := list(islice(worth_rating, BATCH)):
         shown = "\n\n".join(
-            f"[{number}] {sentence}\n→ {' '.join(word for word, _ in found)}"
-            for number, (sentence, _, found) in enumerate(batch, 1)
+            f"[{number}] {sentence}\n→ {' '.join(word for word, _ in words)}"
+            for number, (sentence, _, words) in enumerate(batch, 1)
         )
         prompt = Message("user", prompts.fill("score_expansion", pairs=shown))
         try:
@@ -125,16 +136,16 @@ def _rated(
             log.warning("%d sentences were not rated: %s", len(batch), error)
             continue
         scores = read_scores(answer)
-        for number, (sentence, base, found) in enumerate(batch, 1):
+        for number, (sentence, base, words) in enumerate(batch, 1):
             if number in scores:
-                yield Pair(sentence, list(base), list(found), scores[number])
+                yield Pair(sentence, list(base), list(words), scores[number])
 
 
 def read_scores(answer: str) -> dict[int, float]:
     """Number of a sentence → score 1..10, as far as the answer can be read ("7/10" and 70/100 are 7)."""
-    told = json_repair.loads(answer)
-    listed = told.get("scores") if isinstance(told, dict) else told
-    scores = {}
+    value = json_repair.loads(answer)
+    listed = value.get("scores") if isinstance(value, dict) else value
+    scores: dict[int, float] = {}
     for one in listed if isinstance(listed, list) else []:
         if not isinstance(one, dict) or not str(one.get("id", "")).strip().isdecimal():
             continue
@@ -143,3 +154,44 @@ def read_scores(answer: str) -> dict[int, float]:
             score = numbers[0] * 10 / numbers[1] if len(numbers) > 1 and numbers[1] else numbers[0]
             scores[int(one["id"])] = min(10.0, max(1.0, score))
     return scores
+
+
+def pairs(agent: Agent, mark: float = MARK, limit: int = 0) -> Iterator[dict[str, Any]]:
+    """The pairs of an owner's sentences. Raises ModelError where no model is connected that could rate them."""
+    recipes, entities, store = agent.layers.recipes, agent.layers.entities, agent.store
+    model = recipes.model()
+    if not model.understands:
+        raise ModelError("other", "rating needs a language model; set chat.base_url and chat.model in config.yaml")
+    hidden = {row.row for row in store.cache.by_ids(sorted(store.hidden())).values()}
+    spoken = (side.user for side in store.cache.sides() if side.row not in hidden)
+
+    def expand(sentence: str) -> tuple[Sequence[str], Sequence[Association]]:
+        expansion = entities.expansion(sentence)
+        return expansion.base, expansion.expanded
+
+    return export_pairs(sentences(spoken), expand, model, prompts=recipes.prompts, mark=mark, limit=limit)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Training pairs for a learned word expander")
+    parser.add_argument("file", type=Path, metavar="FILE", help="where the JSON lines go")
+    parser.add_argument("-c", "--character", metavar="NAME")
+    parser.add_argument("-u", "--user", metavar="NAME")
+    parser.add_argument("--data", type=Path, metavar="DIR")
+    parser.add_argument("--config", type=Path, metavar="FILE")
+    parser.add_argument("--mark", type=float, default=MARK, help="least mark that is kept, 1 to 10 (default: 6)")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="how many at most (default: 0, all)")
+    args = parser.parse_args(argv)
+    home = find_home(args.data, args.config)
+    try:
+        with House(home.data, home.config, looks=True) as house:
+            count = write_pairs(args.file, pairs(house.agent(args.character, args.user), args.mark, args.limit))
+    except MoeChatError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{count} pairs → {args.file}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
