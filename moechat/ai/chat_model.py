@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from moechat.settings.character import Character
 
 CONNECT_S = 10.0
-FORMS = ("json_schema", "json_object", "plain")  # what complete() asks for, best first
+FORMS = ("json_schema", "json_object", "plain")  # complete() asks for these forms, best first.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-KEYLESS = "none"  # the client library insists on a key, and would else take one from its own environment variable
+KEYLESS = "none"  # Without a key, the client library would take one from its own environment variable.
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class OpenAIChatModel:
         self.name = model
         self._base_url = (
             base_url.strip().rstrip("/").removesuffix("/chat/completions")
-        )  # people paste the whole address
+        )  # People paste the whole address.
         self._key, self._timeout_s = (key or "").strip(), timeout_s
         self._extra, self._single_system, self._temperature = dict(extra or {}), single_system, temperature
         self._max_retries, self._language = max_retries, language
@@ -145,7 +145,7 @@ class OpenAIChatModel:
                         raise
                     form += 1
         if schema is not None:
-            self._form = form  # only now: what failed in every form was not about the form
+            self._form = form  # Not before: a failure in every form is not about the form.
         return text
 
     def models(self, timeout_s: float = CONNECT_S) -> list[str]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from xllamacpp import Server
 
 
-LOOK_S = 0.05  # how often a reply that waits for its turn looks whether it was stopped
-EXIT_S = 30.0  # how long the program's end waits for a token: a thread inside llama.cpp cannot outlive the interpreter
+LOOK_S = 0.05  # A reply that waits for its turn checks this often whether it was stopped.
+EXIT_S = 30.0  # At its end, the program waits this long for a token, because a thread in llama.cpp cannot outlive it.
 
 
 class LocalChatModel:

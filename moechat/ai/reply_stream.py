@@ -13,7 +13,7 @@ from threading import Event, Thread, current_thread
 from moechat.errors import ModelError
 
 OPEN, CLOSE = "<think>", "</think>"
-JOIN_S = 1.0  # how long close() waits for the worker after hanging up
+JOIN_S = 1.0  # close() waits this long for the worker after hanging up.
 
 Put = Callable[[str], bool]
 

@@ -11,7 +11,7 @@ from moechat.ai.reply_stream import Put, ReplyStream
 from moechat.errors import ModelError
 from moechat.model import Message
 
-LOOK_S = 0.01  # how often a line that hangs looks whether it was closed
+LOOK_S = 0.01  # A line that hangs checks this often whether it was closed.
 
 
 @dataclass(frozen=True)

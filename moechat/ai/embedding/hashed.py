@@ -53,8 +53,8 @@ class HashEmbedder:
         return unit(sums.reshape(len(cleaned), self.dim))
 
 
-_LATIN = ((0x30, 0x3A), (0x61, 0x7B), (0xC0, 0x250))  # digits and letters that make words
-_CJK = ((0x2E80, 0x3000), (0x3041, 0xFF00), (0xFF66, 0x110000))  # characters that mean something by themselves
+_LATIN = ((0x30, 0x3A), (0x61, 0x7B), (0xC0, 0x250))  # Digits and letters form words.
+_CJK = ((0x2E80, 0x3000), (0x3041, 0xFF00), (0xFF66, 0x110000))  # Each of these characters means something by itself.
 
 
 def _within(points: NDArray[np.uint64], ranges: tuple[tuple[int, int], ...]) -> NDArray[np.bool_]:

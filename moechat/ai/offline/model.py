@@ -24,9 +24,9 @@ from moechat.when.names import has_han
 if TYPE_CHECKING:
     from moechat.rules.clause import Clause
 
-ENOUGH = 2.0  # the least that a memory must share with a question to be its answer
-LISTED = 3  # memories in an enumeration
-REMARK_WORDS = 6  # a longer greeting is more than a greeting
+ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
+LISTED = 3  # An enumeration has this many memories.
+REMARK_WORDS = 6  # A message with more words is more than a greeting.
 
 _NEGATIVE = re.compile(r"不|没|讨厌|受不了|\bnot\b|n't\b|no longer|\bhates?\b|dislikes?|never")
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
