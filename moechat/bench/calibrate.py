@@ -25,11 +25,11 @@ from moechat.settings import config as settings
 
 LAYERS = ("diary", "core", "lore")
 Layer = Literal["diary", "core", "lore"]
-ENOUGH = 10  # questions; fewer say nothing about a layer
-OTHERS = 20  # irrelevant texts that a question made from the memory is held against
-NEWEST = 400  # exchanges of the diary that questions are made from
-STEP = 0.1  # of the grid of weights
-DECAY = 0.99  # recency by rank, the most recent first (seed 000)
+ENOUGH = 10  # Fewer questions say nothing about a layer.
+OTHERS = 20  # A question made from the memory is compared with this many irrelevant texts.
+NEWEST = 400  # Questions are made from this many exchanges of the diary.
+STEP = 0.1  # The grid of weights has this step.
+DECAY = 0.99  # Recency falls by this factor per rank (seed 000).
 BINS = 20
 
 
