@@ -44,7 +44,7 @@ TRAITS: Mapping[Language, tuple[tuple[str, str], ...]] = {
         ("lifestyle", "Daily life: "),
     ),
 }  # fmt: skip
-_ADDRESS = re.compile(r":(?! )")  # the Ville:cafe:counter, but not "plan: get up"
+_ADDRESS = re.compile(r":(?! )")  # It splits the Ville:cafe:counter, but not "plan: get up".
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from moechat.model import Episode
 from moechat.recall.fragments import event_log, fact_log
 
 T = TypeVar("T")
-DENSE_SHARE = 0.5  # w
-ALONE = 0.4  # the usual threshold where keywords serve alone
+DENSE_SHARE = 0.5  # This is w above.
+ALONE = 0.4  # This is the usual threshold if keywords serve alone.
 STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
 
 

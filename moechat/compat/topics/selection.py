@@ -23,7 +23,7 @@ BLOCK = "activated_memory_slices"
 TIMEOUT_S = 15.0
 SHORT_CHARS = 60
 MOST_DAYS = 7
-BUDGET = 1500  # tokens
+BUDGET = 1500  # The block has at most this many tokens.
 
 
 @dataclass(frozen=True, slots=True)
