@@ -29,12 +29,12 @@ Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12
 Strategy = Literal["first", "second"]
 
 LEVELS = 12
-COUNT = 100  # expanded words, unless asked otherwise; the seed: 100–500
+COUNT = 100  # An expansion has this many words unless asked otherwise; the seed has 100 to 500.
 BASE_WORDS = 10
-PIECES = 4  # that a known word may have been cut into
-AGAIN = 2  # levels that a word gains each time it comes up again (strategy ``second``)
-BACK = 2  # levels that an association is weaker from its end
-CACHED = 4096  # words whose associations are kept
+PIECES = 4  # A known word may have been cut into this many pieces.
+AGAIN = 2  # A word gains this many levels each time it comes up again (strategy ``second``).
+BACK = 2  # An association is this many levels weaker when it is followed backwards.
+CACHED = 4096  # The associations of this many words are kept.
 
 
 class Source(Protocol):
