@@ -16,7 +16,7 @@ _SELF = ("我", "me", "my", "i")
 _BIRTHDAY = ("生日", "birthday", "born")
 _ANNIVERSARY = ("纪念日", "anniversary")
 _TALKING = ("聊天", "聊", "说话", "见面", "认识", "相遇", "chat", "talk", "met", "meet", "spoke")
-_SAME_TALK = timedelta(hours=1)  # 上次聊天 is not the talk that is going on
+_SAME_TALK = timedelta(hours=1)  # 上次聊天 does not mean the talk that is going on.
 
 
 class Anchors:

@@ -28,7 +28,7 @@ from moechat.when.names import HAN
 
 Relation = Literal["same", "supersedes", "other"]
 
-MERGE_SIMILARITY = 0.9  # texts this close, of one class and polarity and with one target inside the other, are one
+MERGE_SIMILARITY = 0.9  # Closer texts of one class and polarity are one, if one target contains the other.
 
 
 @dataclass(frozen=True)

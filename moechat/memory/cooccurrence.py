@@ -21,12 +21,12 @@ from moechat.model import Episode, Fact, FactDraft
 if TYPE_CHECKING:
     from moechat.memory.episodes import Episodes, EpisodeView
 
-RECORDS = 25_000  # events and facts; an owner keeps 20,000 (seed 004). Beyond, what came first goes
-SAMPLE = 512  # of a word's records, the newest
-CHANCE = 1e-9  # information of words that meet as often as by chance, but for rounding
-WEIGHED = 128  # of the words told together with one, the most frequent
-WORDS = 16  # of a record
-MOST = 24  # associations of a word
+RECORDS = 25_000  # At most this many events and facts; the oldest go first. An owner keeps 20,000 (seed 004).
+SAMPLE = 512  # Only this many records of a word are read, the newest.
+CHANCE = 1e-9  # Words that meet only by chance have less information than this.
+WEIGHED = 128  # Only this many words are weighed for a word, the most frequent.
+WORDS = 16  # At most this many words of a record count.
+MOST = 24  # A word has at most this many associations.
 
 
 def episode_words(episode: Episode) -> tuple[str, ...]:

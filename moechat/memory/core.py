@@ -38,7 +38,7 @@ ASKED: Mapping[str, re.Pattern[str]] = {
         "pet": r"我.{0,4}(?:宠物|猫|狗)|my (?:pet|cat|dog)",
     }.items()
 }
-COMMON = 100  # a word that more facts than this have tells none of them from the others
+COMMON = 100  # A word that more facts have does not distinguish them.
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class DiaryMatch:
 
 
 class Diary:
-    """The exchanges of one owner. Searches see what the last ``index.sync`` saw."""
+    """The exchanges of one owner. Searches see what the last ``DiaryIndex.sync`` saw."""
 
     def __init__(self, store: FileStore, dense: Dense, *, user_name: str, character_name: str) -> None:
         self._store = store
@@ -127,7 +127,10 @@ class Diary:
         return sorted(matches, key=lambda match: match.inside is None)
 
     def _vector(self, cue: Cue) -> np.ndarray | None:
-        """The question's vector without the names of those who talk here: a name in a short text drowns its meaning."""
+        """The vector of the question without the names of user and character.
+
+        In a short text, a name outweighs the meaning.
+        """
         bare = self.index.words.without_names(cue.text)
         if bare == cue.text or cue.embed is None:
             return cue.vector
@@ -135,7 +138,7 @@ class Diary:
         return None if vectors is None else vectors[0]
 
     def _tellers(self, happening: Mapping[Span, Sequence[Episode]]) -> dict[int, Span]:
-        """Rows of exchanges that tell of something that happened in a span."""
+        """Rows of the exchanges about something that happened in a span."""
         rows: dict[int, Span] = {}
         for span, happened in happening.items():
             ids = list(dict.fromkeys(source for episode in happened for source in episode.event.sources))
@@ -148,7 +151,7 @@ class Diary:
         return cue.once("happening", lambda: {span: self.index.episodes_during(span) for span in asked_spans(cue)})
 
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
-        """What stands in the log alone (not settled yet, or its day file is broken) is recalled word for word as well."""
+        """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken."""
         tree, hidden = self._store.tree, self._store.hidden()
         asked = set(cue.words)
         matches = []
@@ -204,8 +207,8 @@ class Diary:
 def asked_spans(cue: Cue) -> list[Span]:
     """The spans that memories must lie in to be recalled.
 
-    A time that only dates a remark is none. Neither is a vague stretch up to now (最近, recently) in a question that is about
-    something: there it only hints.
+    A time that only dates a remark is not among them. Nor is a vague stretch up to now (最近, recently) in a question
+    about some matter; there it is only a hint.
     """
     if not cue.asks_time:
         return []

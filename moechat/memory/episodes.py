@@ -23,11 +23,11 @@ from moechat.index.vector_keys import pack_keys, text_key
 from moechat.model import Episode
 from moechat.store.files import FileStore
 
-TABLE = "episodes"  # their vectors, by text
+TABLE = "episodes"  # This table has their vectors, by text.
 BATCH = 64
 NO_VECTOR = -1
-HIDDEN = -1  # a place that an episode does not have
-NO_ROW = -1  # of the cache: it is the author's, or of a cache that was made anew since
+HIDDEN = -1  # This stands for the place of an episode that is not in view.
+NO_ROW = -1  # The author's episodes have no row of the cache, nor have those of an earlier cache.
 Official = Callable[[], tuple[int, Sequence[Episode]]]
 """(generation, the author's episodes)"""
 

@@ -24,14 +24,14 @@ from moechat.memory.episodes import EpisodeView
 from moechat.rules import topics as topic_rules
 from moechat.rules.activation import ARROW, is_within, moved, topic_path
 
-TABLE = "topics"  # the vectors of topic names, by text
+TABLE = "topics"  # This table has the vectors of topic names, by text.
 BATCH = 64
 
 MOST_CUES = 3
-COVERED = 0.5  # how much of a name a message must have
-BY_TABLE, BY_WORDS = 0.6, 0.5  # how sure a cue is that the table, or a slice's keywords, gave
+COVERED = 0.5  # A message must have this share of a name.
+BY_TABLE, BY_WORDS = 0.6, 0.5  # A cue from the table, or from a slice's keywords, is this sure.
 FROM_SLICES = 3
-COMMON = 100  # a word that more slices, or names, than this have tells none of them from the others
+COMMON = 100  # A word that more slices, or names, have does not distinguish them.
 
 Moves = Sequence[tuple[str, str]]
 

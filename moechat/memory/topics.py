@@ -1,4 +1,4 @@
-"""What belongs together (seed 002): the topics and the days of one owner's episodes.
+"""The topics and the days of one owner's episodes (seed 002).
 
 An episode is a slice; its topic binds it to the tree. The files are the truth: the indexes follow the cache of them by
 generation, are kept in ``.index/topics.npz`` and made anew where that does not fit. The owner's renames stand in the state and
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FILE = "topics.npz"
-SAVE_AFTER = 500  # episodes that came or went since the indexes were written
-DEPTH = 30  # slices of a topic that are weighed by their likeness too, and of asked days that one recall gives
-NEARNESS = 2.0  # what a cosine counts beside the score (seed 002 knows none): measured on the recall benchmark
-COMMON = 100  # a keyword that more slices than this have leads to no topic
-CUE_TOKENS = 1200  # of the tree that a cue model is shown
+SAVE_AFTER = 500  # The indexes are written after this many episodes came or went.
+DEPTH = 30  # So many slices of a topic are also weighed by likeness; one recall gives as many of the asked days.
+NEARNESS = 2.0  # A cosine counts this much beside the score (seed 002 has none); tuned on the recall benchmark.
+COMMON = 100  # A keyword that more slices have leads to no topic.
+CUE_TOKENS = 1200  # A model that is asked for cues is shown this much of the tree.
 LONGEST_SPAN = timedelta(days=7)
 
 
@@ -249,7 +249,7 @@ class Topics:
         nearness: float = NEARNESS,
         given: Cues | None = None,
     ) -> list[RecalledSlice]:
-        """What the topics and days that a message leads to bring to mind, best first; scores are those of seed 002.
+        """The slices of the topics and days that a message leads to, best first; scores are those of seed 002.
 
         ``nearness`` is what likeness to the message (a cosine) counts in the order beside the score: with 0 the order is the
         seed's. Of a day that is asked for, every slice counts as PRIMARY (``DEPTH`` at most), after what its topics bring of
