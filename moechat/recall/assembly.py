@@ -1,4 +1,5 @@
-"""The prompt of one turn: what never changes first, then the history, then what was recalled and the time, then the message.
+"""The prompt of one turn: first the parts that never change, then the history, then the recalled memories and the time,
+then the message.
 
 A provider's prompt cache keeps the long prefix that way. Recalled text is only ever placed, never rendered as a template.
 """
@@ -25,7 +26,7 @@ BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
 
 @dataclass(frozen=True)
 class Background:
-    """What the hits stand for, by id, and the events of the overview, oldest first."""
+    """The memories behind the hits, by id, and the events of the overview, oldest first."""
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     episodes: Mapping[str, Episode] = field(default_factory=dict)
@@ -45,7 +46,10 @@ def request(
     *,
     own: str,
 ) -> ChatRequest:
-    """What a reply to ``text`` is asked from. ``exchanges`` is the talk before it, ``own`` the id of its exchange."""
+    """The request for a reply to ``text``.
+
+    ``exchanges`` are those before it in the context, ``own`` is the id of its own exchange.
+    """
     character, config = layers.character(), layers.config()
     kept = context.kept(exchanges)
     in_context = {own, *(exchange.id for exchange in kept)}
@@ -61,7 +65,9 @@ def request(
 
 
 def _background(layers: Layers, recollection: Recollection, in_context: Collection[str], now: datetime) -> Background:
-    """What the hits stand for, and the overview: without what the context or the recalled exchanges tell in full."""
+    """The memories behind the hits, and the overview without events that the context or recalled exchanges tell in
+    full.
+    """
     facts = {fact.id: fact for fact in layers.core.current()}
     hits = [hit for hit in recollection.hits if hit.layer == "diary"]
     episodes = layers.episodes.get([hit.id for hit in hits if hit.episode])

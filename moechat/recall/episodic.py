@@ -75,7 +75,7 @@ class EpisodeMatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Episodic:
-    """``speakers`` are the names of those who talk: that they took part tells no episode from another."""
+    """``speakers`` are the names of user and character. They take part in all episodes, so they distinguish none."""
 
     episodes: Episodes
     store: FileStore
@@ -147,7 +147,7 @@ class Episodic:
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.
 
-        An exchange that the model sees anyway, in the context or as a better hit, is told only once.
+        An exchange that stands in the prompt anyway, in the context or as a better hit, is not repeated.
         """
         shown = {*in_context, *(hit.id for hit in hits if hit.is_exchange)}
         events = [hit for hit in hits if hit.episode == "event"]
@@ -191,13 +191,13 @@ class Episodic:
 
 
 def _meeting(view: EpisodeView, word: str) -> dict[int, list[str]]:
-    """Places of the view that a word meets, itself or, where nothing has it, the longest end of it (吃火锅: 火锅)."""
+    """Places of the episodes that have a word. If none has it, its longest ending counts (火锅 for 吃火锅)."""
     ends = [] if word.isascii() else [word[i:] for i in range(1, len(word) - 1)]
     return next(filter(None, (view.by_keyword([one]) for one in [word, *ends])), {})
 
 
 def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
-    """The asked span that an episode was told or happened in; what is far wider answers no single day."""
+    """The asked span in which an episode was told or happened. An episode of a far wider time does not count."""
     start, end = episode.event.happened or (episode.since, episode.since)
     for span in spans:
         widest = 2 * max(timedelta(days=1), span.end - span.start)

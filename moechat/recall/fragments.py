@@ -1,4 +1,4 @@
-"""What was recalled, as it is put before the chat model and as it is told in logs (seed 004, section 七 and its samples).
+"""Recalled facts and events as text, for the chat model and for logs (seed 004, section 七 and its samples).
 
 Facts stand in groups: the user's attributes and relations, the character's relations, then those of others. An attribute
 holds whenever it was learned and carries no date; a relation does.

@@ -39,7 +39,7 @@ from moechat.store.files import FileStore
 from moechat.store.paths import index_folder
 from moechat.when import Span
 
-ASSOCIATIONS = "associations.tsv"  # in the character's folder, for its author to edit
+ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 
 
 class Layers:
@@ -112,7 +112,7 @@ class Layers:
         return Cue(text, now, previous_reply, embed, self.config().time.widths, self._anchors.resolve)
 
     def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
-        """What comes to mind for a message; the exchanges ``in_context`` stand in the prompt anyway."""
+        """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""
         config = self.config()
         return recall(
             cue, self.recipes.active(), pool=self._pool(),
@@ -142,7 +142,7 @@ class Layers:
         self.topics.sync()
 
     def associate(self, now: datetime) -> None:
-        """Learn which words go together by now, and make ready what a first recall would wait for; in the background."""
+        """Learn which words go together, and prepare whatever a first recall would wait for. Call it in the background."""
         cooccurrence.follow(self.together, self.episodes, self.episodes.view(now), self.core.current())
         self.entities.index()
         self.topics.ready()

@@ -142,7 +142,7 @@ def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Hi
 def _limited(
     recipes: Sequence[Recipe], lists: Mapping[str, Candidates], dropped: list[Dropped]
 ) -> set[tuple[str, str, str]]:
-    """What passed some recipe's own decision, each recipe handing over ``limit`` memories at most."""
+    """The memories that some recipe lets pass, at most ``limit`` of each recipe."""
     passed: set[tuple[str, str, str]] = set()
     refused: dict[tuple[str, str, str], Hit] = {}
     for recipe in recipes:
@@ -161,7 +161,8 @@ def _limited(
 
 
 def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Dropped]) -> list[Hit]:
-    """Diary hits once per exchange, and none whose exchanges the model sees anyway. Facts and lore stay as they are.
+    """The hits with one diary hit per exchange, and without those whose exchanges stand in the context. Facts and lore
+    stay as they are.
 
     An event of several exchanges gives way where all of them are shown; a reflection says something of its own.
     """
@@ -223,5 +224,5 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
 
 
 def _shares(hit: Hit) -> str:
-    """What the hit's share of the budget is called: its layer; what was thought has one of its own beside what was said."""
+    """The name of the hit's share of the budget: its layer, except that reflections have a share of their own."""
     return "reflections" if hit.episode == "reflection" else hit.layer

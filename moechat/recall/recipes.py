@@ -1,4 +1,6 @@
-"""The recipes of an agent: which run, over which layer, with which weight, limit and threshold, as configured now."""
+"""The recipes of an agent as they are configured now: which ones run, over which layer, with which weight, limit and
+threshold.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class ConfiguredRecipes:
         ]
 
     def threshold(self, recipe: str) -> float:
-        """The floor of a recipe: as configured, else that of the embedding model that serves: as fitted, else its own."""
+        """The least score of a recipe: the configured one, else the one that was fitted to the serving embedding model,
+        else the model's own.
+        """
         config = self.config()
         if (configured := config.threshold(recipe)) is not None:
             return configured
