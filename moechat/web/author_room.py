@@ -29,13 +29,14 @@ from moechat.web.memory_page import MemoryRow, Speakers, button, choice, definit
 from moechat.web.words import TEXTS, Words
 
 MOST = 10_000
-PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # the fields that stand first; the others unfold
+PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # These fields stand first; the others unfold.
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
     "lore": ("keyword", "text", "keys"),
 }
-FIRST: Mapping[OfficialKind, str] = {"event": "text", "fact": "text", "lore": "keyword"}  # where writing begins
-HEAD: Mapping[OfficialKind, Sequence[str]] = {  # what an opened record shows in its head
+# Writing begins in this field.
+FIRST: Mapping[OfficialKind, str] = {"event": "text", "fact": "text", "lore": "keyword"}
+HEAD: Mapping[OfficialKind, Sequence[str]] = {  # The head of an opened record shows these.
     "event": ("text", "time"),
     "fact": ("text", "time"),
     "lore": ("keyword", "text", "file"),
@@ -43,7 +44,7 @@ HEAD: Mapping[OfficialKind, Sequence[str]] = {  # what an opened record shows in
 USUAL = frozenset(
     {("polarity", "1"), ("single", "false"), ("generic", "false"), ("constant", "false"), ("enabled", "true")}
 )
-LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # lines of a field
+LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # These fields have so many lines.
     "event": {"text": 2, "insight": 2},
     "fact": {"text": 2},
     "lore": {"text": 6},

@@ -145,7 +145,7 @@ def _meter(forecast: Forecast | None, words: Words) -> str:
 
 
 def opened(one: Opened, speakers: Speakers, words: Words, doing: str = "", goes: Sequence[Memory] = ()) -> str:
-    """Everything known of a memory, and what can be done with it; ``goes`` is what forgetting would take."""
+    """Everything known about a memory, with its actions. ``goes`` are the memories that forgetting would erase."""
     if doing == "edit":
         return edit_form(one.details.memory, words)
     if doing in ("forget", "surely"):
@@ -195,7 +195,7 @@ def _actions(memory: Memory, words: Words) -> str:
 
 
 def _rests(one: Opened, speakers: Speakers, words: Words) -> str:
-    """What it rests on, what it replaced and what was made of it."""
+    """The memories that it rests on, that it replaced and that were made from it."""
     details = one.details
     parts = [_section(words("evidence"), "".join(_nested(each, speakers, words) for each in one.evidence))]
     if details.memory.kind != "exchange" and not one.evidence:
@@ -302,7 +302,7 @@ def event_form(words: Words) -> str:
 
 
 def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
-    """Asked twice: it destroys."""
+    """The form that asks twice before it erases."""
     question = words("forget_sure" if sure else "forget_ask")
     items = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
     items += f"<li>… +{len(goes) - 12}</li>" if len(goes) > 12 else ""

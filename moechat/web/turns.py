@@ -125,7 +125,7 @@ class Turns:
             turn.stop()
 
     def close(self) -> None:
-        """Stop whatever is under way and wait until it is stored."""
+        """Stop all turns and wait until they are stored."""
         with self._lock:
             turns = [turn for turn in self._turns.values() if not turn.over.is_set()]
         for turn in turns:
