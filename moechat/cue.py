@@ -18,7 +18,7 @@ from moechat.language import words
 from moechat.when import Span
 
 T = TypeVar("T")
-MANY_SPANS = 20  # a text that names more times than this is pasted, and asks about none of them
+MANY_SPANS = 20  # A text that names more times is pasted, and asks about none of them.
 Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 

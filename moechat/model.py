@@ -53,7 +53,7 @@ class ActivationProfile:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened, as understood from one or more exchanges (an episode before it has an id).
+    """Something that happened, as understood from one or more exchanges: the draft of an episode, before it has an id.
 
     ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time.
     ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids. ``topic`` and ``related`` are topic paths
@@ -101,12 +101,12 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class FactDraft:
-    """Something known about the user, the character or their world, before it has an id.
+    """Something known about the user, the character or their world: the draft of a fact, before it has an id.
 
     ``entity`` is whose fact it is: ``user``, ``character`` or a name. ``keyword`` is the attribute or relation (住址, 喜好,
     name), ``target`` what it is about (香菜) or the other party of a relation. ``polarity`` is +1, or -1 for a negated or
-    disliked target. ``single`` says that the keyword holds one value at a time, so that a new value replaces the old.
-    ``generic`` entities are kinds of things (泛化实体), others are particular ones (具体实体). A ``picture`` is a scene that
+    disliked target. ``single`` says that the keyword holds one value at a time, so that a new value replaces the old. A
+    ``generic`` entity is a kind of thing (泛化实体), any other is a particular entity (具体实体). A ``picture`` is a scene that
     is remembered as seen (记忆画面).
     """
 

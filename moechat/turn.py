@@ -1,4 +1,4 @@
-"""What a turn tells while it runs, and an exchange as faces show it."""
+"""The events of a running turn, and an exchange in the form that faces show."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from moechat.model import Exchange, Hit, Recollection
 from moechat.store.tree import Node
 from moechat.when import Span
 
-SHOWN_TEXT = 400  # characters of a memory that the log keeps beside a reply
+SHOWN_TEXT = 400  # The log keeps this many characters of a memory beside a reply.
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The reply is about to begin; this is what it rests on."""
+    """The reply is about to begin. ``recollection`` is what was recalled for it."""
 
     exchange_id: str
     recollection: Recollection
