@@ -81,7 +81,7 @@ def act(agent: Agent, look: Look, action: Action, words: Words, *, busy: bool = 
 
 
 def _width(text: str, before: int) -> int:
-    return int(text) if text.isdigit() and 0 < int(text) < 10_000 else before
+    return int(text) if text.isdecimal() and 0 < int(text) < 10_000 else before
 
 
 def drawn(agent: Agent, look: Look, words: Words) -> str:
