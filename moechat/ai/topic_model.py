@@ -16,7 +16,7 @@ import json_repair
 
 from moechat.errors import ModelError
 from moechat.model import Message
-from moechat.rules.activation import topic_path
+from moechat.topic_path import topic_path
 
 if TYPE_CHECKING:
     from moechat.ai.chat_model import ChatModel

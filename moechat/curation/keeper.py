@@ -27,11 +27,11 @@ from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
-from moechat.rules.activation import ARROW
 from moechat.store import erasure, history
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.records import storable
+from moechat.topic_path import ARROW
 
 LOCK_TIMEOUT_S = 60
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")

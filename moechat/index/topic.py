@@ -18,18 +18,8 @@ from moechat.index.topic_rows import Binding, BindingRows
 from moechat.index.topic_tree import NO_MEMBERS, Ints, TopicNode, TopicTree
 from moechat.model import ActivationProfile
 from moechat.rules import activation
-from moechat.rules.activation import (
-    ARROW,
-    PARENT,
-    PRIMARY,
-    RELATED,
-    SliceSource,
-    is_within,
-    parent_of,
-    parts,
-    profile_of,
-    topic_path,
-)
+from moechat.rules.activation import PARENT, PRIMARY, RELATED, SliceSource, parts, profile_of
+from moechat.topic_path import ARROW, is_within, moved, parent_of, topic_path
 
 LIMIT = 5
 NEWEST = 2  # So many slices of the parent, and of each related path, are candidates.
@@ -110,10 +100,10 @@ class TopicIndex:
         top, rows = self.topics[old], self.rows
         for row, linked in list(rows.related.items()):
             if any(is_within(one, old) for one in linked):
-                self._link(row, {activation.moved(one, [(old, new)]) for one in linked} - {rows.home(row).path})
+                self._link(row, {moved(one, [(old, new)]) for one in linked} - {rows.home(row).path})
         members = [row for node in top.below() for row in node.members.tolist()]
         for row in sorted(members, key=lambda row: int(rows.values["order"][row])):
-            self._rehome(row, self.topics.make(activation.moved(rows.home(row).path, [(old, new)])))
+            self._rehome(row, self.topics.make(moved(rows.home(row).path, [(old, new)])))
 
     def movable(self, old: str, new: str) -> tuple[str, str]:
         """Both paths normalised. Raises as ``move`` does."""

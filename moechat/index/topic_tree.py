@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.rules.activation import ARROW, parent_of, topic_path
+from moechat.topic_path import ARROW, parent_of, topic_path
 
 Ints = NDArray[np.int64]
 

@@ -22,7 +22,7 @@ from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
 from moechat.rules import topics as topic_rules
-from moechat.rules.activation import ARROW, is_within, moved, topic_path
+from moechat.topic_path import ARROW, is_within, moved, topic_path
 
 TABLE = "topics"  # This table has the vectors of topic names, by text.
 BATCH = 64

@@ -33,8 +33,9 @@ from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, EpisodeView, Official
 from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.model import LONG_AGO, ActivationProfile, Episode
-from moechat.rules.activation import ARROW, PRIMARY, is_within, moved, parent_of, parts, topic_path
+from moechat.rules.activation import PRIMARY, parts
 from moechat.store.files import FileStore
+from moechat.topic_path import ARROW, is_within, moved, parent_of, topic_path
 
 if TYPE_CHECKING:
     from moechat.ai.chat_model import ChatModel

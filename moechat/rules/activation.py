@@ -1,4 +1,4 @@
-"""How readily a slice comes to mind (seed 002): how topic paths are written, profiles, and the score of a slice in a topic.
+"""How readily a slice comes to mind (seed 002): profiles, and the score of a slice in a topic.
 
     score = source + recency + .50·activation + .30·independence + .20·relation·diffusion
 
@@ -8,23 +8,13 @@ This module knows no tree and no memory; it works on numbers and strings alone.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moechat.model import ActivationProfile
-
-ARROW = "->"
-DEEPEST = 12
-LONGEST_SEGMENT = 60
-
-# Models and people write the arrow -> in many ways. A bare > counts as one, a slash does not (TCP/IP, 24/7).
-_SHAFTS = " -－−–—=＝"
-_ARROWS = re.compile(r"[-－−–—=＝]*[>＞]+|[→⟶➔➜⇒]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +39,6 @@ DEFAULT = ActivationProfile()
 USUAL = astuple(DEFAULT)
 UNRELATED_DIFFUSION = 0.45
 SHORT_ACTIVATION = 0.05
-
-
-@lru_cache(maxsize=16_384)
-def topic_path(text: str) -> str:
-    """``text`` as a normalised topic path: ``a->b->c``, every segment trimmed, empty ones dropped.
-
-    ``→``, ``>`` and full-width forms count as the arrow. A run of blanks inside a segment becomes one blank. At most
-    ``DEEPEST`` segments of ``LONGEST_SEGMENT`` characters are kept. The path is "" for a text that names no topic.
-    """
-    segments = (" ".join(part.split())[:LONGEST_SEGMENT].rstrip(_SHAFTS) for part in _ARROWS.split(text))
-    return ARROW.join([segment for segment in segments if segment][:DEEPEST])
-
-
-def parent_of(path: str) -> str:
-    """The path above a normalised one, "" above a root."""
-    return path.rpartition(ARROW)[0]
-
-
-def is_within(path: str, top: str) -> bool:
-    """Whether a normalised path is ``top`` or lies below it."""
-    return path == top or path.startswith(top + ARROW)
-
-
-def moved(path: str, moves: Iterable[tuple[str, str]]) -> str:
-    """Where a normalised path stands after the owner's moves (from, to), applied in their order."""
-    for old, new in moves:
-        if is_within(path, old):
-            path = new + path[len(old) :]
-    return path
 
 
 def profile_of(values: ActivationProfile | Sequence[float | None] | None) -> ActivationProfile:

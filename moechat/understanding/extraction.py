@@ -19,8 +19,9 @@ from moechat.errors import ModelError
 from moechat.model import Event, Exchange, Fact, FactDraft, Message, Understanding
 from moechat.rules import events as happening
 from moechat.rules import reading as rules
-from moechat.rules.activation import corrected, topic_path
+from moechat.rules.activation import corrected
 from moechat.settings.prompts import Prompts
+from moechat.topic_path import topic_path
 from moechat.understanding import answer, evidence
 from moechat.when.names import WEEKDAYS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from moechat.rules.activation import ARROW
+from moechat.topic_path import ARROW
 from moechat.web.draw import escape
 from moechat.web.treemap import Box, fitted, squarified
 from moechat.web.words import MONTHS, WEEKDAYS, Words

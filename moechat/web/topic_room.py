@@ -10,7 +10,7 @@ from typing import Any
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.model import Episode
-from moechat.rules.activation import ARROW, is_within, moved, parent_of
+from moechat.topic_path import ARROW, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
 from moechat.web.draw import escape
 from moechat.web.memory_page import Speakers, button, choice, dated, field, tag

@@ -16,7 +16,8 @@ from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.index.topic_file import columns_of, index_of, load, save
 from moechat.model import ActivationProfile
-from moechat.rules.activation import corrected, is_within, moved, parts, profile_of, recency, score, topic_path
+from moechat.rules.activation import corrected, parts, profile_of, recency, score
+from moechat.topic_path import is_within, moved, topic_path
 
 NOW = 1_000_000_000.0
 HOUR = 3600.0

@@ -14,9 +14,10 @@ from moechat.errors import DataError, ModelError
 from moechat.model import ActivationProfile, Event, Exchange, Message
 from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
-from moechat.rules.activation import corrected, topic_path
+from moechat.rules.activation import corrected
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import RollSettings
+from moechat.topic_path import topic_path
 from moechat.understanding import extraction
 from moechat.understanding.roll import due
 

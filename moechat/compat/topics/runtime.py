@@ -17,8 +17,9 @@ from moechat.index.time import DateIndex
 from moechat.index.topic import LIMIT, TopicIndex
 from moechat.model import ActivationProfile, Message
 from moechat.rules import activation
-from moechat.rules.activation import topic_path as normalised
 from moechat.store.records import replace
+from moechat.topic_path import is_within, moved
+from moechat.topic_path import topic_path as normalised
 
 log = logging.getLogger(__name__)
 
@@ -129,9 +130,9 @@ class TopicMemoryIndex:
         """Rename, merge or move a topic with all that belongs to it. Raises NotFound and ValueError."""
         old, new = self.tree.movable(old, new)
         self.tree.move(old, new)
-        for path in [path for path in self.ensured if activation.is_within(path, old)]:
+        for path in [path for path in self.ensured if is_within(path, old)]:
             del self.ensured[path]
-            self.ensure_topic_paths([activation.moved(path, [(old, new)])])
+            self.ensure_topic_paths([moved(path, [(old, new)])])
             node = self.tree.topics[path]
             node.mentions -= 1
             self.tree.topics.prune(node)
