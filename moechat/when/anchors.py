@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from moechat.when import periods as p
-from moechat.when import zh as when_zh
 from moechat.when.names import HAN, has_han
 from moechat.when.periods import Context, Period, Piece, compiled
+from moechat.when.zh import CHINESE
 
 _KIN = (
     r"爸爸?|妈妈?|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|弟弟?|姐姐?|妹妹?|老公|老婆|先生|太太|男朋友|女朋友|对象|"
@@ -73,7 +73,7 @@ _EMPTY_EN = rf"^{_EMPTY_WORDS}\b|\b{_EMPTY_WORDS}$"
 _HINT = r"(?i)生日|纪念日|[一上]次|那[一]?[天晚]|当天|birthday|anniversary|first|last time|the (?:day|night)"
 
 
-def _asked(kind: str, what: str) -> Iterator[str]:
+def _queries(kind: str, what: str) -> Iterator[str]:
     """What to ask memory for, longest first: of 说的毕业那天 the end may be what it knows."""
     if kind == "birthday":
         what = re.sub(r"['’]s$", "", what).removeprefix("我") if len(what) > 1 and what != "我们" else what
@@ -92,8 +92,8 @@ def _asked(kind: str, what: str) -> Iterator[str]:
                 yield f"{kind}:{words}"
 
 
-def _period(found: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> Period:
-    start, end = (moment.astimezone(ctx.zone).replace(tzinfo=None) if moment.tzinfo else moment for moment in found)
+def _period(moments: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> Period:
+    start, end = (moment.astimezone(ctx.zone).replace(tzinfo=None) if moment.tzinfo else moment for moment in moments)
     start, end = start.replace(microsecond=0, fold=0), end.replace(microsecond=0, fold=0)
     if whole_day:
         return Period(p.day(start).start, p.day(end).stop, "day" if start.date() == end.date() else "range")
@@ -101,8 +101,8 @@ def _period(found: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> 
     return Period(start, end + p.SECOND, unit)
 
 
-def _piece(kind: str, match: re.Match[str], found: tuple[datetime, datetime], ctx: Context) -> Piece:
-    period = _period(found, ctx, kind == "event" or bool(re.search(r"[天日]$|day$", match.group())))
+def _piece(kind: str, match: re.Match[str], moments: tuple[datetime, datetime], ctx: Context) -> Piece:
+    period = _period(moments, ctx, kind == "event" or bool(re.search(r"[天日]$|day$", match.group())))
     if kind not in YEARLY:
         return Piece(match.span(), 4, fixed=period)
     month, day = period.start.month, period.start.day
@@ -123,11 +123,11 @@ def pieces(text: str, ctx: Context) -> list[Piece]:
         for match in compiled(pattern).finditer(text):
             if any(match.start() < piece.at[1] and match.end() > piece.at[0] for piece in result):
                 continue
-            if kind == "event" and when_zh.pieces(match.group(), ctx):
+            if kind == "event" and CHINESE.pieces(match.group(), ctx):
                 continue  # 国庆那天: the calendar knows it
             what = next((value for value in match.groupdict().values() if value), "")
-            for asked in _asked(kind, what):
-                if found := ctx.anchors(asked):
-                    result.append(_piece(kind, match, found, ctx))
+            for query in _queries(kind, what):
+                if moments := ctx.anchors(query):
+                    result.append(_piece(kind, match, moments, ctx))
                     break
     return sorted(result, key=lambda piece: piece.at)

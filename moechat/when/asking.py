@@ -85,15 +85,16 @@ _BREAK = r"[，。！？；,!?;\n]+|\.(?=\s|$)"
 
 def _clauses(text: str, spans: Sequence[Span]) -> list[tuple[int, str]]:
     """The clauses with their sign and the place where each begins; a comma inside a date parts nothing."""
-    found, start = [], 0
+    clauses: list[tuple[int, str]] = []
+    start = 0
     for sign in compiled(_BREAK).finditer(text):
         if any(span.at[0] < sign.start() < span.at[1] for span in spans):
             continue
-        found.append((start, text[start : sign.end()]))
+        clauses.append((start, text[start : sign.end()]))
         start = sign.end()
     if text[start:].strip():
-        found.append((start, text[start:]))
-    return found
+        clauses.append((start, text[start:]))
+    return clauses
 
 
 def _without(text: str, start: int, spans: Sequence[Span]) -> str:

@@ -70,20 +70,20 @@ def lunar_year(year: int) -> tuple[date, int, list[int]] | None:
 
 def lunar_month(year: int, month: int, *, leap: bool = False) -> tuple[date, int] | None:
     """First day and length of a lunar month; None where there is none."""
-    found = lunar_year(year)
-    if not found or not 1 <= month <= 12 or (leap and found[1] != month):
+    months = lunar_year(year)
+    if not months or not 1 <= month <= 12 or (leap and months[1] != month):
         return None
-    first, leap_month, lengths = found
+    first, leap_month, lengths = months
     index = month - 1 + (leap or 0 < leap_month < month)
     return first + timedelta(days=sum(lengths[:index])), lengths[index]
 
 
 def lunar_day(year: int, month: int, day: int, *, leap: bool = False) -> date | None:
     """The date of a lunar day; the thirtieth of the twelfth month is the year's last day, 29th or 30th (除夕)."""
-    found = lunar_month(year, month, leap=leap)
-    if not found or day < 1:
+    whole = lunar_month(year, month, leap=leap)
+    if not whole or day < 1:
         return None
-    first, length = found
+    first, length = whole
     if day > length:
         return first + timedelta(days=length - 1) if (month, day) == (12, 30) else None
     return first + timedelta(days=day - 1)
@@ -146,8 +146,8 @@ def _weekday(month: int, weekday: int, nth: int) -> DayOf:
 
 def _before(day_of: DayOf, days: int) -> DayOf:
     def day(year: int) -> date | None:
-        found = day_of(year)
-        return found - timedelta(days=days) if found else None
+        base = day_of(year)
+        return base - timedelta(days=days) if base else None
 
     return day
 

@@ -175,11 +175,11 @@ def weekends_beside(sign: int, count: int = 1) -> Shift:
     nearest = weekday_beside(5, sign, 2, "weekend")
 
     def shift(period: Period, ctx: Context) -> Period | None:
-        found = nearest(period, ctx)
-        if not found or count == 1:
-            return found
-        away = sign * 7 * (count - 1) * DAY
-        return Period(min(found.start, found.start + away), max(found.stop, found.stop + away), "range")
+        weekend = nearest(period, ctx)
+        if not weekend or count == 1:
+            return weekend
+        distance = sign * 7 * (count - 1) * DAY
+        return Period(min(weekend.start, weekend.start + distance), max(weekend.stop, weekend.stop + distance), "range")
 
     return shift
 

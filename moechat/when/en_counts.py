@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from moechat.when import distances as d
 from moechat.when import periods as p
+from moechat.when import shapes
 from moechat.when.en_times import ORDINALS, THIRDS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS, YEAR_THIRDS
 from moechat.when.names import english_number
 from moechat.when.periods import Context, Match, Period, Piece, compiled
+from moechat.when.shapes import Amount
 
 
 def number(text: str) -> float:
@@ -31,9 +34,9 @@ def weekday_of(text: str) -> int:
     return WEEKDAYS[text.lower().rstrip(".")]
 
 
-def third(found: Match, ctx: Context) -> list[Piece]:
+def third(match: Match, ctx: Context) -> list[Piece]:
     """early March, the end of last month, late 2023: a third of what follows."""
-    word = found["third"].lower()
+    word = match["third"].lower()
 
     def shift(period: Period, ctx: Context) -> Period | None:
         if period.unit == "month":
@@ -42,38 +45,31 @@ def third(found: Match, ctx: Context) -> list[Piece]:
             first, count = YEAR_THIRDS[word]
             return p.months(period.start.year, first, count, "season")
         length = (period.stop - period.start) / 3
-        place = 0 if THIRDS[word][0] == 1 else 1 if THIRDS[word][0] == 11 else 2
+        place = {1: 0, 11: 1, 21: 2}[THIRDS[word][0]]
         begin = p.day(period.start + place * length).start
         return Period(begin, period.stop if place == 2 else p.day(period.start + (place + 1) * length).start, "range")
 
-    return p.piece(found, 0, shift=shift, leads=True)
+    return shapes.change(match, shift, leads=True)
 
 
-def nth(found: Match, ctx: Context) -> list[Piece]:
+def nth(match: Match, ctx: Context) -> list[Piece]:
     """the second week of, the first weekend of, the last Friday of."""
-    value, what = ordinal(found["nth"]), found["what"].lower()
-    if what == "day":
-        return p.piece(found, 4, within=p.nth(p.blocks(1, "day"), value))
-    if what == "week":
-        return p.piece(found, 5, within=p.last_days(7, "week") if value < 0 else p.nth(p.blocks(7, "week"), value))
-    if what == "weekend":
-        return p.piece(found, 4.5, within=p.nth(p.in_weeks(5, 2, "weekend"), value))
-    return p.piece(found, 4, within=p.nth(p.in_weeks(weekday_of(what)), value))
+    what = match["what"].lower()
+    return shapes.nth(match, ordinal(match["nth"]), WEEKDAYS.get(what, what))
 
 
-def beside(found: Match, ctx: Context) -> list[Piece]:
+def beside(match: Match, ctx: Context) -> list[Piece]:
     """the Monday before, the week after, two days before: a change to the date that follows."""
-    sign = -1 if found["side"].lower() in ("before", "prior to", "preceding") else 1
-    unit = found["bwhat"].lower()
-    count = int(number(found["bcount"])) if found["bcount"] else 1
-    several = unit.endswith("s") and not found["bcount"]
+    sign = -1 if match["side"].lower() in ("before", "prior to", "preceding") else 1
+    unit = match["bwhat"].lower()
+    count = int(number(match["bcount"])) if match["bcount"] else 1
     if unit in WEEKDAYS:
         shift = d.weekday_beside(WEEKDAYS[unit], sign)
     elif unit.startswith("weekend"):
-        shift = d.weekday_beside(5, sign, 2, "weekend")
-    elif unit.startswith("night") or unit.startswith("evening"):
+        shift = d.weekends_beside(sign)
+    elif unit.startswith(("night", "evening")):
         shift = d.SHIFTS["evening before" if sign < 0 else "evening after"]
-    elif several:  # months before the wedding: some of them, up to it
+    elif unit.endswith("s") and not match["bcount"]:  # months before the wedding: some of them, up to it
         shift = d.stretch_beside(sign, unit[:-1], 7 if unit == "days" else 6)
     elif unit.startswith("month"):
         shift = d.month_beside(sign * count)
@@ -84,39 +80,22 @@ def beside(found: Match, ctx: Context) -> list[Piece]:
         # The week before is seven days, two days before is that one day.
         length = days if unit.startswith("week") and count == 1 else 1
         shift = d.beside(sign * days if sign < 0 else days - length + 1, length, "week" if length == 7 else "day")
-    return p.piece(found, 0, shift=shift, leads=True)
+    return shapes.change(match, shift, leads=True)
 
 
-def side(found: Match, ctx: Context) -> list[Piece]:
-    word = found["lead"].lower()
-    kind = (
-        "since"
-        if word.startswith("since")
-        else "around"
-        if word in ("around", "about")
-        else "before"
-        if word in ("before", "until", "till", "prior to")
-        else "after"
-    )
-    return p.piece(found, 0, shift=d.SHIFTS[kind], leads=True)
+def side(match: Match, ctx: Context) -> list[Piece]:
+    """since, around, before and after a date."""
+    word = match["lead"].lower()
+    return shapes.change(match, d.SHIFTS["before" if word == "prior to" else word], leads=True)
 
 
-def vague(found: Match, ctx: Context) -> list[Piece]:
-    word = re.sub(r"\s+", " ", found.group().lower())
-    past = word in VAGUE_PAST
-    key = VAGUE_PAST[word] if past else VAGUE_TILL_NOW[word]
-    whole = {
-        "今天": p.day(ctx.today),
-        "这周": p.week(ctx.now),
-        "这个月": p.month(ctx.now),
-        "今年": p.year(ctx.now.year),
-    }.get(key)
-    fixed = Period(whole.start, ctx.present, "range") if whole else d.vague(ctx, key, past, word)
-    return p.piece(found, 4, fixed=fixed)
+def vague(match: Match, ctx: Context) -> list[Piece]:
+    word = re.sub(r"\s+", " ", match.group().lower())
+    return shapes.vague(match, ctx, word, VAGUE_TILL_NOW, VAGUE_PAST)
 
 
-def quantity(text: str, unit: str) -> tuple[float, float, str] | None:
-    """A counted distance as (least, most, unit)."""
+def quantity(text: str, unit: str) -> Amount | None:
+    """A counted distance: half an hour, two and a half years, a couple of days, three or four weeks."""
     text, unit = text.lower().strip(), unit.lower().rstrip("s")
     kind, scale = {
         "sec": ("second", 1), "min": ("minute", 1), "hr": ("hour", 1),
@@ -135,71 +114,66 @@ def quantity(text: str, unit: str) -> tuple[float, float, str] | None:
     return (low * scale, (number(last) or low) * scale if last else low * scale, kind) if low else None
 
 
-def weekends(found: Match, ctx: Context, count: int) -> list[Piece]:
-    weekend = p.day(p.week(ctx.now, count).start + 5 * p.DAY, 2, "weekend")
-    return p.piece(found, 4.5, fixed=weekend, forward=count > 0)
-
-
 _BY_WEEKDAY = (
     r"(?i)(?:mon|tues|wednes|thurs|fri|satur|sun)day\s*\0|\0\s*,?\s*on (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
 
 
-def weekdays_ago(found: Match, ctx: Context) -> list[Piece]:
+def weekdays_ago(match: Match, ctx: Context) -> list[Piece]:
     """two Fridays ago: the second Friday back from today."""
-    weekday = weekday_of(found["wplural"][:-1])
-    latest = ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
-    return p.piece(found, 4, fixed=p.day(latest - 7 * (int(number(found["wcount"])) - 1) * p.DAY))
+    back = 7 * (int(number(match["wcount"])) - 1) * p.DAY
+    return p.piece(match, 4, fixed=p.day(latest_weekday(ctx, weekday_of(match["wplural"][:-1])) - back))
 
 
-def week_of(found: Match, ctx: Context) -> list[Piece]:
-    shift = d.SHIFTS["its week" if found["cunit"].lower() == "week" else "its weekend"]
-    return p.piece(found, 0, shift=shift, leads=True)
+def latest_weekday(ctx: Context, weekday: int) -> datetime:
+    """The latest such weekday before today."""
+    return ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
 
 
-def distance(found: Match, ctx: Context) -> list[Piece]:
-    amount = quantity(found["dist"] + (found["dhalf"] or ""), found["dunit"])
+def week_of(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.change(match, d.SHIFTS[f"its {match['cunit'].lower()}"], leads=True)
+
+
+def distance(match: Match, ctx: Context) -> list[Piece]:
+    """two weeks ago, over a year ago, three days from now."""
+    amount = quantity(match["dist"] + (match["dhalf"] or ""), match["dunit"])
     if not amount:
         return []
-    low, high, unit = amount
-    if (found["more"] or "").lower().startswith(("over", "more")):
-        high = low + 1
-    ahead = found["dside"].lower() in ("from now", "later", "from today")
-    if found["dunit"].lower().startswith("weekend"):
-        return weekends(found, ctx, round(low) if ahead else -round(low))
-    if (
-        unit == "week"
-        and low == high
-        and compiled(_BY_WEEKDAY).search(found.string[: found.start()] + "\0" + found.string[found.end() :])
-    ):
-        return p.piece(found, 5, fixed=p.week(ctx.now, round(low) if ahead else -round(low)), forward=ahead)
-    if found["dunit"].lower().startswith("night") and not ahead:
-        evening = p.day(ctx.today - low * p.DAY).start + 0.75 * p.DAY
-        return p.piece(found, 3, fixed=Period(evening, evening + 0.25 * p.DAY, "part"))
-    rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)
-    return p.piece(found, rank, fixed=d.away(ctx, unit, low, high, 1 if ahead else -1), forward=ahead)
+    least, most, unit = amount
+    if (match["more"] or "").lower().startswith(("over", "more")):
+        most = least + 1
+    ahead = match["dside"].lower() in ("from now", "later", "from today")
+    if match["dunit"].lower().startswith("night") and not ahead:
+        evening = p.day(ctx.today - least * p.DAY).start + 0.75 * p.DAY
+        return p.piece(match, 3, fixed=Period(evening, evening + 0.25 * p.DAY, "part"))
+    if match["dunit"].lower().startswith("weekend"):
+        unit = "weekend"
+    around = match.string[: match.start()] + "\0" + match.string[match.end() :]
+    names_weekday = unit == "week" and compiled(_BY_WEEKDAY).search(around) is not None
+    return shapes.distance(match, ctx, (least, most, unit), 1 if ahead else -1, names_weekday=names_weekday)
 
 
-def in_future(found: Match, ctx: Context) -> list[Piece]:
-    amount = quantity(found["fdist"], found["funit"])
-    return p.piece(found, 4, fixed=d.away(ctx, amount[2], amount[0], amount[1], 1), forward=True) if amount else []
+def in_future(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.in_future(match, ctx, quantity(match["fdist"], match["funit"]))
 
 
-def trailing(found: Match, ctx: Context) -> list[Piece]:
-    unit = found["tunit"]
-    amount = quantity(found["tcount"] or "one", unit)
+def trailing(match: Match, ctx: Context) -> list[Piece]:
+    """the last three days, the coming week."""
+    count = match["tcount"] or "one"
+    amount = quantity(count, match["tunit"])
     if not amount:
         return []
-    ahead = found["tword"].lower() in ("next", "coming")
-    count = amount[0] if "couple" in (found["tcount"] or "").lower() else amount[1]
-    return p.piece(found, 4, fixed=d.trailing(ctx, amount[2], count, ahead=ahead), forward=ahead)
+    least, most, unit = amount
+    ahead = match["tword"].lower() in ("next", "coming")
+    length = least if "couple" in count.lower() else most
+    return p.piece(match, 4, fixed=d.trailing(ctx, unit, length, ahead=ahead), forward=ahead)
 
 
-def this_time(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 4, within=p.same_day(ctx.today, 0 if "day" in found.group().lower() else 3))
+def this_time(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.this_time(match, ctx, is_day="day" in match.group().lower())
 
 
-def counted(found: Match, ctx: Context) -> list[Piece]:
+def past_counted(match: Match, ctx: Context) -> list[Piece]:
     """last three days, past two weeks (without the article)."""
-    amount = quantity(found["pcount"], found["punit"])
-    return p.piece(found, 4, fixed=d.trailing(ctx, amount[2], amount[1])) if amount else []
+    amount = quantity(match["pcount"], match["punit"])
+    return p.piece(match, 4, fixed=d.trailing(ctx, amount[2], amount[1])) if amount else []

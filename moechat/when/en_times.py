@@ -1,4 +1,4 @@
-"""English time words and patterns: tables that a reader can extend. ``when_en`` says what each pattern means."""
+"""English time words and patterns: tables that a reader can extend. ``en`` says what each pattern means."""
 
 from __future__ import annotations
 

@@ -1,35 +1,67 @@
 """How the pieces of a time expression become spans: refinement, looking back or forward, ranges, and what is shared.
 
-Pieces come from a language's scanner (``when_zh``, ``when_en``) in the order of the text. Neighbours join into one
+Pieces come from a language's scanner (``zh``, ``en``) in the order of the text. Neighbours join into one
 expression, coarse to fine; 到 makes a range, 和 lets the second expression share what contains the first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
-from moechat.when.periods import Context, Period, Piece, cycle_of
+from moechat.when.periods import Context, Maker, Period, Piece, compiled, cycle_of
 
 # How many cycles (days, weeks, months, years) an expression is looked for: 29 February may be eight years away.
 REACH = 12
 
 
 @dataclass(frozen=True)
-class Grammar:
-    """A language's glue. ``gap`` may stand inside an expression, ``to`` between the ends of a range, ``also`` between two
-    expressions that share what contains the first; after ``between`` it makes a range too. What ``refers`` to a day named
-    elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause and use whether it speaks of the future."""
+class Language:
+    """How a language says times.
 
-    gap: re.Pattern[str]
-    to: re.Pattern[str]
-    also: re.Pattern[str]
-    between: re.Pattern[str] | None
-    refers: re.Pattern[str]
+    ``patterns`` are tried in their order, and the first that fits wins. ``makers`` say what they mean; a pattern without a maker
+    only covers what is no time. Each begins with ``opening``. Characters of ``plain`` are read as others.
+
+    The rest is glue. ``gap`` may stand inside an expression, ``to`` between the ends of a range, ``also`` between two
+    expressions that share what contains the first; after ``between`` it makes a range too. What ``refers`` to a day that is
+    named elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause and use whether it speaks of the future.
+    """
+
+    patterns: Mapping[str, str]
+    makers: Mapping[str, Maker]
+    plain: Mapping[int, int]
+    gap: str
+    to: str
+    also: str
+    refers: str
     coarse_first: bool
     forward: Callable[[str, str], bool]
+    between: str | None = None
+    opening: str = ""
+
+    def pieces(self, text: str, ctx: Context) -> list[Piece]:
+        """The time words of a text in order; offsets are those of the text as given."""
+        text = text.translate(self.plain)
+        pieces: list[Piece] = []
+        at = 0
+        while match := self._any_pattern.search(text, at):
+            make = self.makers.get((match.lastgroup or "")[2:])
+            at = max(match.end(), match.start() + 1)
+            if make:
+                try:
+                    pieces += make(match, ctx)
+                except (ValueError, OverflowError):
+                    continue  # a date beyond the calendar
+        return pieces
+
+    @cached_property
+    def _any_pattern(self) -> re.Pattern[str]:
+        """All patterns as one; compiled at first use, since it takes longer than an import may."""
+        rules = "|".join(f"(?P<r_{name}>{pattern})" for name, pattern in self.patterns.items())
+        return re.compile(f"{self.opening}(?:{rules})")
 
 
 @dataclass
@@ -54,7 +86,7 @@ class Group:
         return self.steps[len(self.core) :]
 
 
-def _joins(group: Group, piece: Piece, grammar: Grammar) -> bool:
+def _joins(group: Group, piece: Piece, language: Language) -> bool:
     last = group.steps[-1]
     if piece.shift or last.shift:
         return bool(piece.shift) or piece.rank < 4
@@ -62,32 +94,32 @@ def _joins(group: Group, piece: Piece, grammar: Grammar) -> bool:
         return False
     if any(round(other.rank, 1) == round(piece.rank, 1) for other in group.steps):
         return False
-    if grammar.coarse_first:
+    if language.coarse_first:
         # 周三 after 5月20日 only repeats it; otherwise a coarser piece opens a new expression.
         return piece.rank < last.rank and not (piece.fixed and not piece.within)
     return True
 
 
-def groups(text: str, pieces: Sequence[Piece], grammar: Grammar) -> list[Group]:
-    found: list[Group] = []
+def groups(text: str, pieces: Sequence[Piece], language: Language) -> list[Group]:
+    joined: list[Group] = []
     leads: list[Piece] = []
     for piece in pieces:
         if piece.leads:
             leads.append(piece)
             continue
-        last = found[-1] if found else None
-        beside = last and (piece.at[0] < last.end or grammar.gap.fullmatch(text, last.end, piece.at[0]))
-        if last and not leads and beside and _joins(last, piece, grammar):
+        last = joined[-1] if joined else None
+        beside = last and (piece.at[0] < last.end or compiled(language.gap).fullmatch(text, last.end, piece.at[0]))
+        if last and not leads and beside and _joins(last, piece, language):
             last.steps.append(piece)
             last.end = piece.at[1]
         elif not piece.shift:
             near: list[Piece] = []
             for lead in reversed(leads):  # since the beginning of January: each leads the next
-                if grammar.gap.fullmatch(text, lead.at[1], near[0].at[0] if near else piece.at[0]):
+                if compiled(language.gap).fullmatch(text, lead.at[1], near[0].at[0] if near else piece.at[0]):
                     near.insert(0, lead)
-            found.append(Group([piece], near, near[0].at[0] if near else piece.at[0], piece.at[1]))
+            joined.append(Group([piece], near, near[0].at[0] if near else piece.at[0], piece.at[1]))
             leads = []
-    return found
+    return joined
 
 
 def _refined(period: Period, pieces: Sequence[Piece], trail: list[tuple[float, Period]]) -> Period | None:
@@ -219,41 +251,41 @@ _CLAUSE = re.compile(r"[，。！？；,!?;\n]|\.(?=\s|$)")
 def _clause(text: str, start: int, end: int) -> str:
     """The clause around an expression, as far as two hundred characters on either side."""
     left = max(start - 200, 0)
-    for found in _CLAUSE.finditer(text, left, start):
-        left = found.end()
+    for sign in _CLAUSE.finditer(text, left, start):
+        left = sign.end()
     right = _CLAUSE.search(text, end, end + 200)
     return text[left : right.start() if right else end + 200]
 
 
-def _linked(text: str, group: Group, follower: Group, grammar: Grammar) -> bool:
-    if grammar.to.fullmatch(text, group.end, follower.start):
+def _linked(text: str, group: Group, follower: Group, language: Language) -> bool:
+    if compiled(language.to).fullmatch(text, group.end, follower.start):
         return True
-    opened = grammar.between and grammar.between.search(text, max(group.start - 16, 0), group.end)
-    return bool(opened and grammar.also.fullmatch(text, group.end, follower.start))
+    opened = language.between and compiled(language.between).search(text, max(group.start - 16, 0), group.end)
+    return bool(opened and compiled(language.also).fullmatch(text, group.end, follower.start))
 
 
-def spans(text: str, pieces: Sequence[Piece], grammar: Grammar, ctx: Context) -> list[tuple[int, int, Period]]:
+def spans(text: str, pieces: Sequence[Piece], language: Language, ctx: Context) -> list[tuple[int, int, Period]]:
     """Every expression of the text as (from, to, period), in the order of the text."""
     result: list[tuple[int, int, Period]] = []
-    queue = groups(text, pieces, grammar)
+    queue = groups(text, pieces, language)
     previous: Group | None = None
     index = 0
     while index < len(queue):
         group = queue[index]
         index += 1
         try:
-            forward = grammar.forward(_clause(text, group.start, group.end), ctx.use)
+            forward = language.forward(_clause(text, group.start, group.end), ctx.use)
             follower = queue[index] if index < len(queue) else None
-            if follower and _linked(text, group, follower, grammar):
+            if follower and _linked(text, group, follower, language):
                 whole = _range(group, follower, ctx, forward)
                 if whole:
                     result.append((group.start, follower.end, whole))
                     previous, index = follower, index + 1
                     continue
                 group.period = follower.period = None
-            shares = previous is not None and grammar.also.fullmatch(text, previous.end, group.start)
+            shares = previous is not None and compiled(language.also).fullmatch(text, previous.end, group.start)
             if not (shares and previous and _within_trail(group, previous, ctx)):
-                refers = grammar.refers.search(text, max(group.start - 8, 0), group.start)
+                refers = compiled(language.refers).search(text, max(group.start - 8, 0), group.start)
                 if not (refers and group.core and not group.core[0].fixed):
                     place(group, ctx, forward)
         except (ValueError, OverflowError):

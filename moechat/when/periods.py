@@ -97,7 +97,7 @@ Maker = Callable[[Match, Context], list[Piece]]
 
 
 def piece(
-    found: Match,
+    match: Match,
     rank: float,
     *,
     fixed: Period | None = None,
@@ -107,8 +107,8 @@ def piece(
     leads: bool = False,
     forward: bool = False,
 ) -> list[Piece]:
-    """A rule's usual result: one piece where its pattern was found."""
-    return [Piece(found.span(), rank, fixed, within, cycle, shift, leads, forward)]
+    """A rule's usual result: one piece where its pattern was match."""
+    return [Piece(match.span(), rank, fixed, within, cycle, shift, leads, forward)]
 
 
 def day(moment: datetime, count: int = 1, unit: str = "day") -> Period:
@@ -116,8 +116,8 @@ def day(moment: datetime, count: int = 1, unit: str = "day") -> Period:
     return Period(start, start + count * DAY, unit)
 
 
-def on(found: date) -> Period:
-    return day(datetime(found.year, found.month, found.day))
+def on(at: date) -> Period:
+    return day(datetime(at.year, at.month, at.day))
 
 
 def week(moment: datetime, ahead: int = 0) -> Period:
@@ -169,8 +169,8 @@ def cycle_of(moment: datetime, cycle: Cycle, ahead: int = 0) -> Period:
     return month(moment, ahead) if cycle == "month" else year(moment.year + ahead)
 
 
-def _starts(period: Period, found: Period) -> bool:
-    return period.start <= found.start < period.stop
+def _starts(period: Period, inner: Period) -> bool:
+    return period.start <= inner.start < period.stop
 
 
 def in_years(make: Callable[[int], Period | None]) -> Within:
@@ -178,9 +178,9 @@ def in_years(make: Callable[[int], Period | None]) -> Within:
 
     def within(period: Period) -> Iterator[Period]:
         for number in range(max(period.start.year - 1, 1), min(period.stop.year, 9998) + 1):
-            found = make(number)
-            if found and _starts(period, found):
-                yield found
+            occurrence = make(number)
+            if occurrence and _starts(period, occurrence):
+                yield occurrence
 
     return within
 
@@ -192,8 +192,8 @@ def in_lunar_years(make: Callable[[int], Period | None]) -> Within:
     def within(period: Period) -> Iterator[Period]:
         if period.unit != "year" or period.days > 366:
             yield from common(period)
-        elif found := make(period.start.year):
-            yield found
+        elif occurrence := make(period.start.year):
+            yield occurrence
 
     return within
 
@@ -204,9 +204,9 @@ def in_months(make: Callable[[int, int], Period | None]) -> Within:
     def within(period: Period) -> Iterator[Period]:
         y, m = period.start.year, period.start.month
         while datetime(y, m, 1) < period.stop:
-            found = make(y, m)
-            if found and _starts(period, found):
-                yield found
+            occurrence = make(y, m)
+            if occurrence and _starts(period, occurrence):
+                yield occurrence
             y, m = month_after(y, m, 1)
 
     return within
@@ -239,8 +239,8 @@ def in_days(first: float, last: float, unit: str = "part") -> Within:
 def day_of_month(number: int) -> Within:
     def make(y: int, m: int) -> Period | None:
         whole = months(y, m)
-        found = whole.start + (number - 1) * DAY
-        return day(found) if found < whole.stop else None
+        start = whole.start + (number - 1) * DAY
+        return day(start) if start < whole.stop else None
 
     return in_months(make)
 
@@ -264,12 +264,12 @@ def festival(name: str) -> Within:
 
 
 def nth(within: Within, number: int) -> Within:
-    """The nth (from 1; -1 the last) of what is found inside."""
+    """The nth (from 1; -1 the last) of what is inside."""
 
     def pick(period: Period) -> Iterator[Period]:
-        found = list(within(period))
-        if -len(found) <= number <= len(found) and number:
-            yield found[number - 1 if number > 0 else number]
+        inside = list(within(period))
+        if -len(inside) <= number <= len(inside) and number:
+            yield inside[number - 1 if number > 0 else number]
 
     return pick
 
@@ -303,8 +303,8 @@ def same_day(moment: datetime, slack: int = 0) -> Within:
         m = moment.month if period.days > 31 else period.start.month
         whole = months(y, m)
         if period.days >= 28 and whole.start + (moment.day - 1) * DAY < whole.stop:
-            found = day(whole.start + (moment.day - 1) * DAY)
-            yield Period(found.start - slack * DAY, found.stop + slack * DAY, "day" if not slack else "week")
+            whole_day = day(whole.start + (moment.day - 1) * DAY)
+            yield Period(whole_day.start - slack * DAY, whole_day.stop + slack * DAY, "day" if not slack else "week")
 
     return within
 
@@ -326,26 +326,11 @@ def clock(hour: int, minute: int | None, *, exact: bool = False) -> Within:
             return
         # A part of the day settles the half; 昨晚一点 and 昨晚十二点 lie past midnight.
         for value in (hour,) if exact else (hour, hour + 12, hour + 24):
-            found = at(midnight, value)
-            if period.start <= found.start < period.stop:
-                yield found
+            hour_of_day = at(midnight, value)
+            if period.start <= hour_of_day.start < period.stop:
+                yield hour_of_day
                 return
         if period.start.hour >= 17:
             yield at(midnight, 24 if hour in (12, 24) else hour + 24 if hour < 5 else hour)
 
     return within
-
-
-def read(text: str, rules: re.Pattern[str], makers: Mapping[str, Maker], ctx: Context) -> list[Piece]:
-    """The time words of a text in order: each match of ``rules`` (groups ``r_<name>``) by its maker."""
-    found: list[Piece] = []
-    at = 0
-    while match := rules.search(text, at):
-        make = makers.get((match.lastgroup or "")[2:])
-        at = max(match.end(), match.start() + 1)
-        if make:
-            try:
-                found += make(match, ctx)
-            except (ValueError, OverflowError):
-                continue  # a date beyond the calendar
-    return found

@@ -16,17 +16,16 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from types import ModuleType
 from typing import Literal
 
-from moechat.when import anchors as known
-from moechat.when import en as when_en
-from moechat.when import zh as when_zh
+from moechat.when import anchors as anchors_of_memory
 from moechat.when.distances import WIDTHS
-from moechat.when.expression import spans
+from moechat.when.en import ENGLISH
+from moechat.when.expression import Language, spans
 from moechat.when.names import has_han
 from moechat.when.periods import SECOND, Anchors, Context, Period, Piece
 from moechat.when.span import Span
+from moechat.when.zh import CHINESE
 
 Use = Literal["recall", "writing"]
 
@@ -74,33 +73,37 @@ def _remembered(
 
 
 def _read(
-    text: str, rest: str, own: Sequence[Piece], language: ModuleType, ctx: Context
+    text: str, rest: str, own: Sequence[Piece], language: Language, ctx: Context
 ) -> list[tuple[int, int, Period]]:
     pieces = [*own, *language.pieces(rest, ctx)]
     pieces.sort(key=lambda piece: piece.at)
-    return spans(text, pieces, language.grammar(), ctx)
+    return spans(text, pieces, language, ctx)
 
 
 def _resolve(
     text: str, now: datetime, use: Use, widths: Mapping[str, float], anchors: Anchors | None
 ) -> tuple[Span, ...]:
     ctx = Context(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
-    found: list[tuple[int, int, Period]] = []
+    readings: list[tuple[int, int, Period]] = []
     rest = text = text[:LONGEST]
     own_zh: list[Piece] = []
     own_en: list[Piece] = []
-    for piece in known.pieces(text, ctx):
+    for piece in anchors_of_memory.pieces(text, ctx):
         start, end = piece.at
         chinese = has_han(text[start:end])
         (own_zh if chinese else own_en).append(piece)
         # Covered, so that nothing in it is read twice; 日 is what 前一天 and 那天 lean on.
         rest = rest[:start] + "\0" * (end - start - 1) + ("日" if chinese else "\0") + rest[end:]
     if has_han(text):
-        found = _read(text, rest, own_zh, when_zh, ctx)
+        readings = _read(text, rest, own_zh, CHINESE, ctx)
     if own_en or _LATIN.search(rest):
-        english = _read(text, rest, own_en, when_en, ctx)
-        found += [one for one in english if all(one[1] <= other[0] or one[0] >= other[1] for other in found)]
-        found.sort(key=lambda one: one[0])
+        english = _read(text, rest, own_en, ENGLISH, ctx)
+        readings += [
+            (start, end, period)
+            for start, end, period in english
+            if all(end <= other[0] or start >= other[1] for other in readings)
+        ]
+        readings.sort(key=lambda reading: reading[0])
     return tuple(
         Span(
             text[start:end].strip(),
@@ -109,5 +112,5 @@ def _resolve(
             period.unit,
             (start, end),
         )
-        for start, end, period in found
+        for start, end, period in readings
     )

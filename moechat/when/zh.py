@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
 
 from moechat.when import periods as p
+from moechat.when import shapes
 from moechat.when import zh_counts as counts
-from moechat.when.calendar import holiday, lunar_day, lunar_month
-from moechat.when.expression import Grammar
-from moechat.when.periods import Context, Maker, Match, Period, Piece, compiled, read
+from moechat.when.calendar import lunar_day, lunar_month
+from moechat.when.expression import Language
+from moechat.when.periods import Context, Maker, Match, Period, Piece, compiled
 from moechat.when.tense import PAST_ZH, forward_zh
 from moechat.when.zh_times import (
     FESTIVAL_NAMES,
@@ -26,233 +25,192 @@ from moechat.when.zh_times import (
 )
 
 
-def _relative_day(found: Match, ctx: Context) -> list[Piece]:
-    word = found["rday"]
+def _relative_day(match: Match, ctx: Context) -> list[Piece]:
+    word = match["rday"]
     ahead = REL_DAYS[word]
-    today = ctx.today
-    if word == "今" and found["rpart"] in ("晚", "夜") and ctx.now.hour < 5 and ctx.use == "recall":
+    if word == "今" and match["rpart"] in ("晚", "夜") and ctx.now.hour < 5 and ctx.use == "recall":
         ahead = -1  # 今晚, said after midnight, is the evening that is not over
-    fixed = p.day(today + ahead * p.DAY)
-    same = p.same_day(today) if ahead == 0 else None
-    return p.piece(found, 4, fixed=fixed, within=same, forward=ahead > 0)
+    fixed = p.day(ctx.today + ahead * p.DAY)
+    same = p.same_day(ctx.today) if ahead == 0 else None
+    return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
 
 
-def _relative_week(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 5, fixed=p.week(ctx.now, counts.ups(found["rweek"])))
+def _relative_week(match: Match, ctx: Context) -> list[Piece]:
+    return p.piece(match, 5, fixed=p.week(ctx.now, counts.ups(match["rweek"])))
 
 
-def _weekday(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 3.9, within=p.in_weeks(WEEKDAYS[found.group()[-1]]), cycle="week")
+def _weekday(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.weekday(match, WEEKDAYS[match.group()[-1]])
 
 
-def _weekend(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 4.5, within=p.in_weeks(5, 2, "weekend"), cycle="week")
+def _weekend(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.weekend(match)
 
 
-def _relative_weekend(found: Match, ctx: Context) -> list[Piece]:
-    """这周末, told as past before Saturday, is the weekend that is over."""
-    ahead = counts.ups(found["rwend"])
-    weekend = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
-    told = compiled(PAST_ZH).search(found.string) or found.string[: found.start()].endswith("刚过去的")
-    if ahead == 0 and weekend.start > ctx.now and told:
-        weekend = p.day(weekend.start - 7 * p.DAY, 2, "weekend")
-    return p.piece(found, 4.5, fixed=weekend)
+def _relative_weekend(match: Match, ctx: Context) -> list[Piece]:
+    before = match.string[: match.start()]
+    is_past = compiled(PAST_ZH).search(match.string) is not None or before.endswith("刚过去的")
+    return shapes.relative_weekend(match, ctx, counts.ups(match["rwend"]), is_past=is_past)
 
 
-def _relative_month(found: Match, ctx: Context) -> list[Piece]:
-    ahead = counts.ups(found["rmonth"])
+def _relative_month(match: Match, ctx: Context) -> list[Piece]:
+    ahead = counts.ups(match["rmonth"])
     same = p.in_years(lambda y: p.months(y, ctx.now.month)) if ahead == 0 else None  # 去年这个月
-    return p.piece(found, 6, fixed=p.month(ctx.now, ahead), within=same)
+    return p.piece(match, 6, fixed=p.month(ctx.now, ahead), within=same)
 
 
-def _relative_year(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 8, fixed=p.year(ctx.now.year + REL_YEARS[found["ryear"]]))
+def _relative_year(match: Match, ctx: Context) -> list[Piece]:
+    return p.piece(match, 8, fixed=p.year(ctx.now.year + REL_YEARS[match["ryear"]]))
 
 
-def _year(found: Match, ctx: Context) -> list[Piece]:
-    value = int(counts.number(re.sub(r"[年\s]", "", found.group())))
+def _year(match: Match, ctx: Context) -> list[Piece]:
+    value = counts.number(re.sub(r"[年\s]", "", match.group()))
     if value < 100:
         value += 2000 if value <= ctx.now.year % 100 + 10 else 1900
-    return p.piece(found, 8, fixed=p.year(value))
+    return p.piece(match, 8, fixed=p.year(value))
 
 
-def _decade(found: Match, ctx: Context) -> list[Piece]:
-    tens = int(counts.number(found["decade"]))
-    start = (
-        2000 + tens if tens in (0, 10, 20) and not found.group().startswith(("上", "二十世", "20世")) else 1900 + tens
-    )
-    return p.piece(found, 9, fixed=p.year(start, 10))
+def _decade(match: Match, ctx: Context) -> list[Piece]:
+    tens = counts.number(match["decade"])
+    is_new = tens in (0, 10, 20) and not match.group().startswith(("上", "二十世", "20世"))
+    return p.piece(match, 9, fixed=p.year((2000 if is_new else 1900) + tens, 10))
 
 
-def _year_part(found: Match, ctx: Context) -> list[Piece]:
-    first, count = YEAR_PARTS[found.group().strip("年")]
-    unit = "season" if count < 6 else "range"
-    return p.piece(found, 7, within=p.in_years(lambda y: p.months(y, first, count, unit)), cycle="year")
+def _year_part(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.part_of_year(match, *YEAR_PARTS[match.group().strip("年")])
 
 
-def _quarter(found: Match, ctx: Context) -> list[Piece]:
-    first = int(counts.number(found["quarter"] or found["q"])) * 3 - 2
-    return p.piece(found, 7, within=p.in_years(lambda y: p.months(y, first, 3, "season")), cycle="year")
+def _quarter(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.part_of_year(match, counts.number(match["quarter"] or match["q"]) * 3 - 2, 3)
 
 
-def _relative_quarter(found: Match, ctx: Context) -> list[Piece]:
-    y, m = p.month_after(ctx.now.year, (ctx.now.month - 1) // 3 * 3 + 1, 3 * counts.ups(found["rquarter"]))
-    return p.piece(found, 7, fixed=p.months(y, m, 3, "season"))
+def _relative_quarter(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.relative_quarter(match, ctx, counts.ups(match["rquarter"]))
 
 
-def _season(found: Match, ctx: Context) -> list[Piece]:
-    first, count = SEASONS[found.group() if found.group() == "暑假" else found.group()[0]]
-    return p.piece(found, 7, within=p.in_years(lambda y: p.months(y, first, count, "season")), cycle="year")
+def _season(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.part_of_year(match, *SEASONS[match.group() if match.group() == "暑假" else match.group()[0]])
 
 
-def _new_year_side(found: Match, ctx: Context) -> list[Piece]:
+def _around_new_year(match: Match, rank: float, start: int, days: int, unit: str) -> list[Piece]:
+    """``days`` days that begin ``start`` days from 春节."""
+
+    def make(y: int) -> Period | None:
+        new_year = lunar_day(y, 1, 1)
+        return p.day(p.on(new_year).start + start * p.DAY, days, unit) if new_year else None
+
+    return p.piece(match, rank, within=p.in_years(make), cycle="year")
+
+
+def _new_year_side(match: Match, ctx: Context) -> list[Piece]:
     """年前 and 年后: the month before 春节, and the month after its first week."""
-    after = found.group().endswith("后")
-
-    def make(y: int) -> Period | None:
-        new_year = lunar_day(y, 1, 1)
-        return p.day(p.on(new_year).start + (7 if after else -30) * p.DAY, 30, "range") if new_year else None
-
-    return p.piece(found, 4, within=p.in_years(make), cycle="year")
+    return _around_new_year(match, 4, 7 if match.group().endswith("后") else -30, 30, "range")
 
 
-def _winter_break(found: Match, ctx: Context) -> list[Piece]:
+def _winter_break(match: Match, ctx: Context) -> list[Piece]:
     """寒假: from two weeks and a half before 春节 to two weeks and a half after it."""
+    return _around_new_year(match, 7, -18, 36, "season")
+
+
+def _month(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.month(match, counts.number(match["month"]))
+
+
+def _month_part(match: Match, ctx: Context) -> list[Piece]:
+    first, last = MONTH_PARTS[match.group().strip("的月")]
+    return p.piece(match, 5.5, within=p.part_of_month(first, last), cycle="month")
+
+
+def _month_day(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.day_of_month(match, counts.number(match["dom"]))
+
+
+def _month_date(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.day_of_month(match, counts.number(match["mdom"] or match["mbare"]))
+
+
+def _before_dash(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.day_of_month(match, counts.number(match["dash"]))
+
+
+def _date(match: Match, ctx: Context) -> list[Piece]:
+    return shapes.date(match, *(int(match[name] or 0) for name in ("iy", "im", "id")))
+
+
+def _short_date(match: Match, ctx: Context) -> list[Piece]:
+    month, day = int(match["sm"]), int(match["sd"])
 
     def make(y: int) -> Period | None:
-        new_year = lunar_day(y, 1, 1)
-        start = p.on(new_year).start if new_year else None
-        return Period(start - 18 * p.DAY, start + 18 * p.DAY, "season") if start else None
+        whole = p.months(y, month)
+        period = p.day(whole.start + (day - 1) * p.DAY)
+        return period if period.stop <= whole.stop else None
 
-    return p.piece(found, 7, within=p.in_years(make), cycle="year")
-
-
-def _month(found: Match, ctx: Context) -> list[Piece]:
-    value = int(counts.number(found["month"]))
-    return p.piece(found, 6, within=p.in_years(lambda y: p.months(y, value)), cycle="year")
+    return p.piece(match, 4, within=p.in_years(make), cycle="year")
 
 
-def _month_part(found: Match, ctx: Context) -> list[Piece]:
-    first, last = MONTH_PARTS[found.group().strip("的月")]
-    return p.piece(found, 5.5, within=p.part_of_month(first, last), cycle="month")
-
-
-def _month_day(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 4, within=p.day_of_month(int(counts.number(found["dom"]))), cycle="month")
-
-
-def _month_date(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 4, within=p.day_of_month(int(counts.number(found["mdom"] or found["mbare"]))), cycle="month")
-
-
-def _before_dash(found: Match, ctx: Context) -> list[Piece]:
-    return p.piece(found, 4, within=p.day_of_month(int(counts.number(found["dash"]))), cycle="month")
-
-
-def _date(found: Match, ctx: Context) -> list[Piece]:
-    y, m, d = (int(found[name] or 0) for name in ("iy", "im", "id"))
-    if not 1 <= m <= 12 or d > 31:
-        return []
-    if not d:
-        return p.piece(found, 6, fixed=p.months(y, m))
-    first = p.months(y, m)
-    fixed = p.day(first.start + (d - 1) * p.DAY)
-    return p.piece(found, 4, fixed=fixed) if fixed.stop <= first.stop else []
-
-
-def _short_date(found: Match, ctx: Context) -> list[Piece]:
-    m, d = int(found["sm"]), int(found["sd"])
-    if not 1 <= m <= 12 or not 1 <= d <= 31:
-        return []
-
-    def make(y: int) -> Period | None:
-        whole = p.months(y, m)
-        day = p.day(whole.start + (d - 1) * p.DAY)
-        return day if day.stop <= whole.stop else None
-
-    return p.piece(found, 4, within=p.in_years(make), cycle="year")
-
-
-def _lunar(found: Match, month: int, word: str | None, leap: bool = False) -> list[Piece]:
-    day = int(counts.number(word.lstrip("初"))) if word else 0
+def _lunar(match: Match, month: int, word: str | None, leap: bool = False) -> list[Piece]:
+    """A lunar day, or the whole lunar month where ``word`` names no day."""
+    day = counts.number(word.lstrip("初")) if word else 0
 
     def make(y: int) -> Period | None:
         if day:
-            at = lunar_day(y, month, day, leap=leap)
-            return p.on(at) if at else None
+            date = lunar_day(y, month, day, leap=leap)
+            return p.on(date) if date else None
         whole = lunar_month(y, month, leap=leap)
         return p.day(p.on(whole[0]).start, whole[1], "month") if whole else None
 
-    return p.piece(found, 4 if day else 6, within=p.in_lunar_years(make), cycle="year")
+    return p.piece(match, 4 if day else 6, within=p.in_lunar_years(make), cycle="year")
 
 
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
-def _lunar_date(found: Match, ctx: Context) -> list[Piece]:
-    word = found["lmonth"]
-    return _lunar(found, _LUNAR_MONTHS.get(word) or int(counts.number(word)), found["lday"], bool(found["leap"]))
+def _lunar_date(match: Match, ctx: Context) -> list[Piece]:
+    word = match["lmonth"]
+    return _lunar(match, _LUNAR_MONTHS.get(word) or counts.number(word), match["lday"], bool(match["leap"]))
 
 
-def _lunar_short(found: Match, ctx: Context) -> list[Piece]:
-    if found["newday"] or found["newday2"]:
-        return _lunar(found, 1, found["newday"] or found["newday2"])
-    if found["nmonth"]:
-        return _lunar(found, int(counts.number(found["nmonth"])), found["nday"])
-    return _lunar(found, _LUNAR_MONTHS[found["smonth"]], found["sday"])
+def _lunar_short(match: Match, ctx: Context) -> list[Piece]:
+    if match["newday"] or match["newday2"]:
+        return _lunar(match, 1, match["newday"] or match["newday2"])
+    if match["nmonth"]:
+        return _lunar(match, counts.number(match["nmonth"]), match["nday"])
+    return _lunar(match, _LUNAR_MONTHS[match["smonth"]], match["sday"])
 
 
-def _festival(found: Match, ctx: Context) -> list[Piece]:
-    name = FESTIVAL_NAMES[found["fname"]]
-    days = p.festival(name)
-    whole = bool(found["fwhole"]) or found["fname"] == "过年"
-    if not whole:
-        return p.piece(found, 4, within=days, cycle="year")
-
-    def within(period: Period) -> Iterator[Period]:
-        for day in days(period):
-            first, last = holiday(name, day.start.date())
-            yield Period(p.on(first).start, p.on(last).stop, "range")
-
-    return p.piece(found, 4, within=within, cycle="year")
+def _festival(match: Match, ctx: Context) -> list[Piece]:
+    whole = bool(match["fwhole"]) or match["fname"] == "过年"
+    return shapes.festival(match, FESTIVAL_NAMES[match["fname"]], whole=whole)
 
 
-def _part(found: Match, ctx: Context) -> list[Piece]:
-    festive = found["part"] == "夜" and found.string[found.start() - 1] in "夕秋节宵"
-    first, last = PARTS["晚" if festive else found["part"]]
-    return p.piece(found, 3, within=p.in_days(first, last), cycle="day")
+def _part(match: Match, ctx: Context) -> list[Piece]:
+    festive = match["part"] == "夜" and match.string[match.start() - 1] in "夕秋节宵"
+    first, last = PARTS["晚" if festive else match["part"]]
+    return p.piece(match, 3, within=p.in_days(first, last), cycle="day")
 
 
-def _clock(found: Match, ctx: Context) -> list[Piece]:
-    text = found.group()
-    prefix = "b" if found["bhour"] else "c"
-    hour = int(counts.number(found[prefix + "hour"]))
+def _clock(match: Match, ctx: Context) -> list[Piece]:
+    text = match.group()
+    prefix = "b" if match["bhour"] else "c"
+    hour = counts.number(match[prefix + "hour"])
     minute: int | None = None
-    if found[prefix + "half"]:
+    if match[prefix + "half"]:
         minute = 30
-    elif found[prefix + "quarter"]:
-        minute = 15 * int(counts.number(found[prefix + "quarter"]))
-    elif found[prefix + "minute"]:
-        minute = int(counts.number(found[prefix + "minute"]))
-    if hour > 24 or (minute or 0) > 59:
-        return []
-    if (
-        text.strip() == "一点"
-        and found.start()
-        and found.string[found.start() - 1] not in "，。！？；,.!? 在到从约前后上午夜里晨晚"
-    ):
+    elif match[prefix + "quarter"]:
+        minute = 15 * counts.number(match[prefix + "quarter"])
+    elif match[prefix + "minute"]:
+        minute = counts.number(match[prefix + "minute"])
+    before = match.string[: match.start()][-1:]
+    if text.strip() == "一点" and before not in "，。！？；,.!? 在到从约前后上午夜里晨晚":
         return []  # 一点 is a little, unless something makes it an hour
-    return p.piece(found, 2, within=p.clock(hour, minute, exact=hour > 12 or text[0] == "0"), cycle="day")
+    return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or text[0] == "0"), cycle="day")
 
 
-def _digital(found: Match, ctx: Context) -> list[Piece]:
-    hour, minute = int(found["dhour"]), int(found["dminute"])
-    if hour > 23 or minute > 59:
-        return []
-    return p.piece(found, 2, within=p.clock(hour, minute, exact=hour > 12 or hour < 7), cycle="day")
+def _digital(match: Match, ctx: Context) -> list[Piece]:
+    hour, minute = int(match["dhour"]), int(match["dminute"])
+    return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or hour < 7), cycle="day")
 
 
-# Patterns without a maker only cover what is no time.
 MAKERS: dict[str, Maker] = {
     "bound_clock": _clock,
     "beside_week": counts.beside_week,
@@ -297,26 +255,14 @@ MAKERS: dict[str, Maker] = {
     "near": counts.near,
 }
 
-
-@lru_cache(maxsize=1)
-def _master() -> re.Pattern[str]:
-    """All rules as one pattern, the first that fits wins; compiled at first use, since it takes longer than an import may."""
-    return re.compile("|".join(f"(?P<r_{name}>{pattern})" for name, pattern in PATTERNS.items()))
-
-
-@lru_cache(maxsize=1)
-def grammar() -> Grammar:
-    return Grammar(
-        gap=re.compile(r"\s*(?:的|之)?(?:那天|那一天|当天|这天|那晚的?|那年|那个|这个|那|的时候)?(?:的|，)?\s*"),
-        to=re.compile(r"\s*(?:的)?(?:一直)?(?:到了?|至|~+|-+|—+|–)\s*"),
-        also=re.compile(r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是)\s*"),
-        between=None,
-        refers=re.compile(r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$"),
-        coarse_first=True,
-        forward=forward_zh,
-    )
-
-
-def pieces(text: str, ctx: Context) -> list[Piece]:
-    """The time words of a text in order; offsets are those of the text as given."""
-    return read(text.translate(PLAIN), _master(), MAKERS, ctx)
+CHINESE = Language(
+    patterns=PATTERNS,
+    makers=MAKERS,
+    plain=PLAIN,
+    gap=r"\s*(?:的|之)?(?:那天|那一天|当天|这天|那晚的?|那年|那个|这个|那|的时候)?(?:的|，)?\s*",
+    to=r"\s*(?:的)?(?:一直)?(?:到了?|至|~+|-+|—+|–)\s*",
+    also=r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是)\s*",
+    refers=r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$",
+    coarse_first=True,
+    forward=forward_zh,
+)

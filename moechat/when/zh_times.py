@@ -1,4 +1,4 @@
-"""Chinese time words and patterns: tables that a reader can extend. ``when_zh`` says what each pattern means.
+"""Chinese time words and patterns: tables that a reader can extend. ``zh`` says what each pattern means.
 
 In the tables of words one line is a meaning and the words that have it. Traditional characters are read as simplified ones.
 """
