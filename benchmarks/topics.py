@@ -89,8 +89,8 @@ def write(folder: Path, slices: int, topics: int) -> None:
         for file, told in days.items():
             store.cache.set_notes(file, [], told)
     known.sync()
-    made.sync()
-    made.flush()
+    made.index.sync()
+    made.index.flush()
     store.close()
 
 
@@ -113,7 +113,7 @@ def rebuilt(folder: Path) -> float:
     (folder / ".index" / "topics.npz").unlink()
     store, _, made = opened(folder)
     begun = time.process_time()
-    made.sync()
+    made.index.sync()
     took = time.process_time() - begun
     store.close()
     return round(took, 2)
@@ -139,7 +139,7 @@ def whole(folder: Path, names: list[str]) -> dict[str, object]:
     known.sync()
     known.view(NOW)
     begun = time.process_time()
-    made.sync()
+    made.index.sync()
     start_s = time.process_time() - begun
     cues = [Cue(f"还记得{names[-1 - i * 7 % len(names)].rpartition('>')[2]}吗", NOW) for i in range(QUERIES)]
     great = [Cue("那些琐事", NOW) for _ in range(50)]

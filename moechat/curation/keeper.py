@@ -220,7 +220,7 @@ class Keeper(Catalogue):
                 history.write(self._store.folder, [message for message in saved if message.content not in words])
 
         self._change(work)
-        self._layers.topics.flush()  # without the topics that nothing has any more
+        self._layers.topics.index.flush()  # without the topics that nothing has any more
         self._erase_vectors(words)
         return told
 

@@ -134,7 +134,7 @@ class Episodic:
         meaning, may enter the prompt. ``helper`` is a model that is asked before the reply for the cues, for what helps,
         or both."""
         cues = helper.cues(self.topics, cue) if helper else None
-        slices = self.topics.recall(cue, cue.now, limit or DEPTH, given=cues)
+        slices = self.topics.recall(cue, cue.now, limit or DEPTH, model_cues=cues)
         slices = helper.helpful(self.topics, cue, slices) if helper else slices
         episodes = self.episodes.get([one.id for one in slices])
         matches = []

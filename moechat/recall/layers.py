@@ -139,7 +139,7 @@ class Layers:
         """Take in what the store has learned since the last call."""
         self.diary.index.sync()
         self.episodes.sync()
-        self.topics.sync()
+        self.topics.index.sync()
 
     def associate(self, now: datetime) -> None:
         """Learn which words go together, and prepare whatever a first recall would wait for. Call it in the background."""
@@ -182,6 +182,6 @@ class Layers:
     def close(self) -> None:
         for table in self._lore_tables.values():
             table.close()
-        self.topics.flush()
+        self.topics.index.flush()
         self.diary.index.flush()
         self.dense.close()

@@ -42,7 +42,7 @@ class Shelf:
     def sync(self) -> None:
         self.store.follow(all_files=True)
         self.episodes.sync()
-        self.topics.sync()
+        self.topics.index.sync()
 
     def put(self, id_: str, topic: str, text: str = "", *, at: str = "2025-05-20T12:00:00", **more: object) -> str:
         """An episode, and the exchange that it rests on."""
@@ -200,7 +200,7 @@ def test_cues_of_a_model_take_the_place_of_ours(shelf: Shelf, root: Path) -> Non
     model = ScriptedModel(answers=['{"topics": ["饮食→火锅→毛肚"], "dates": ["2025-05-19"]}', "什么"])
     cue = shelf.cue("随便说说")
     given = shelf.topics.cues_by_model(model, prompts, cue, timeout_s=1)
-    assert given and [found.id for found in shelf.topics.recall(cue, NOW, given=given)] == ["b", "a"]
+    assert given and [found.id for found in shelf.topics.recall(cue, NOW, model_cues=given)] == ["b", "a"]
     assert shelf.topics.cues_by_model(model, prompts, cue, timeout_s=1) is None
 
 
@@ -280,7 +280,7 @@ def test_names_can_be_made_ready_before_the_first_message(shelf: Shelf) -> None:
 
 def test_a_word_that_a_great_many_names_have_tells_none_of_them(shelf: Shelf) -> None:
     for i in range(120):
-        shelf.topics._tree.record(i, f"旅途->旅途 {chr(0x5100 + i)}{chr(0x5400 + i)}", 0.0)
+        shelf.topics.index.tree.record(i, f"旅途->旅途 {chr(0x5100 + i)}{chr(0x5400 + i)}", 0.0)
     assert [led.path for led in shelf.topics.led(shelf.cue("说说旅途"), NOW)] == ["旅途"]
 
 
@@ -289,7 +289,7 @@ def test_a_word_that_a_great_many_names_have_tells_none_of_them(shelf: Shelf) ->
 
 def test_the_indexes_are_restored_from_their_file_and_follow_on(shelf: Shelf) -> None:
     shelf.put("a", "饮食->火锅")
-    shelf.topics.flush()
+    shelf.topics.index.flush()
     shelf.put("b", "饮食->火锅", at="2025-05-20T14:00:00")
     before = shelf.state()
     shelf.open()
@@ -301,7 +301,7 @@ def test_the_indexes_are_restored_from_their_file_and_follow_on(shelf: Shelf) ->
 
 def test_a_damaged_or_missing_file_is_made_anew(shelf: Shelf) -> None:
     shelf.put("a", "饮食->火锅")
-    shelf.topics.flush()
+    shelf.topics.index.flush()
     file = shelf.home.folder / ".index" / "topics.npz"
     before = shelf.state()
     file.write_bytes(b"no")
@@ -317,7 +317,7 @@ def test_the_authors_slices_belong_to_the_tree_and_are_not_kept_with_the_owners(
     shelf = Shelf(Home.build(tmp_path, now="2025-05-21T15:00:00"), [official])
     shelf.put("a", "往事->茶馆")
     assert shelf.recall("茶馆") == ["a", "o1"]
-    shelf.topics.flush()
+    shelf.topics.index.flush()
     assert shelf.recall("茶馆") == ["a", "o1"]
     shelf.official = ()
     shelf.open()
@@ -351,7 +351,7 @@ def test_rebuilt_and_restored_equal_incremental(tmp_path_factory: pytest.TempPat
             shelf.store.derived.drop_episodes([f"e{values[0]}"])
             shelf.sync()
         elif op == "flush":
-            shelf.topics.flush()
+            shelf.topics.index.flush()
         elif any(path.startswith(values[0]) for path in shelf.topics.tree_text(1000).splitlines()):
             try:
                 shelf.topics.move(*values)
