@@ -36,7 +36,7 @@ KEYLESS = "none"  # Without a key, the client library would take one from its ow
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """What a reply is asked from. ``messages`` is all that a language model sees.
+    """The request for a reply. ``messages`` is all that a language model sees.
 
     The other fields are what the offline model works from; language models ignore them. ``hits`` are best first,
     ``context`` is the talk still in the context, oldest first, without the exchange that is being answered.

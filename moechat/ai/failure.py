@@ -1,4 +1,4 @@
-"""What can go wrong between us and a model, and the words for it.
+"""Failures between us and a model, and the words for them.
 
 One table of sentences for people; one function that tells the kind of failure from an endpoint's answer. No sentence
 ever holds a key.

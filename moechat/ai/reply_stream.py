@@ -101,7 +101,7 @@ class ThoughtFilter:
         self._begun = False
 
     def feed(self, piece: str) -> str:
-        """What may be shown now; the rest is held back until it is clear whether it is a tag."""
+        """The text that may be shown now. The rest is held back until it is clear whether it is a tag."""
         self._held += piece
         shown = ""
         while True:
@@ -117,7 +117,7 @@ class ThoughtFilter:
         return self._show(shown)
 
     def rest(self) -> str:
-        """What was held back when the text ended: shown unless it was a thought."""
+        """The text that is still held back at the end, unless it is a thought."""
         held, self._held = self._held, ""
         return "" if self._thinking else self._show(held)
 

@@ -38,7 +38,7 @@ HELPFUL_SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """What a message leads to: topic paths, normalised, and local days."""
+    """The cues of a message: normalised topic paths, and local days."""
 
     topics: tuple[str, ...] = ()
     dates: tuple[date, ...] = ()

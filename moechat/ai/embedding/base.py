@@ -1,4 +1,4 @@
-"""What all embedders share: clean input, unit vectors, one load, and names for files."""
+"""The common parts of all embedders: clean input, unit vectors, one load, and names for files."""
 
 from __future__ import annotations
 

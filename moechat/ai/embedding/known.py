@@ -1,4 +1,4 @@
-"""What is known of embedding models: the floors that ship with them, and what they want to read before a text.
+"""The known embedding models: the thresholds that ship with them, and the prefixes that they expect before a text.
 
 Thresholds belong to a model, never to a layer alone, because cosines of two models do not compare.
 """
@@ -41,7 +41,7 @@ def thresholds_for(fingerprint: str) -> Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What a model wants to read before a query and before a passage."""
+    """The prefixes that a model expects before a query and before a passage."""
 
     query: str = ""
     passage: str = ""

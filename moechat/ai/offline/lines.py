@@ -1,4 +1,5 @@
-"""What the offline model says and what it listens for, one table per language. Data only: change a line freely.
+"""The lines of the offline model and the patterns that it listens for, one table per language. Data only: change a line
+freely.
 
 A line may use {name}, {user} (", " and the name, or nothing), {day}, {said}, {phrase}, {clock} and {date}. Where a key
 has several lines, the user's text decides which one is taken.

@@ -199,7 +199,7 @@ class _Talk:
     # ---- memories
 
     def _memories(self) -> list[Memory]:
-        """What may answer, the newest of the talk first, then what was recalled, best first."""
+        """The memories that may answer: first those of the talk, newest first, then the recalled ones, best first."""
         found = [
             Memory("context", clause.text, exchange.at, self._belongs(clause.text, exchange.at), exchange.id, place)
             for exchange in reversed(self.context)
@@ -233,7 +233,7 @@ class _Talk:
         ]
 
     def _tells(self, clause: Clause) -> bool:
-        """Whether a clause of the user's tells anything: what was asked or asked for answers nothing."""
+        """Whether a clause of the user's can be an answer. A question or a request cannot."""
         ears = self.ears
         asks = ears.asks.search(clause.text) and not ears.asks_nothing.search(clause.text)
         return clause.mood in _EARNEST and not asks and not dict(ears.remarks)["request"].search(clause.text)
