@@ -1,1 +1,1 @@
-"""What a character's author wrote: official events and facts, and the world book's files."""
+"""The author's store: official events and facts, and the files of the world book."""

@@ -1,4 +1,4 @@
-"""What a record of the author's may have: the keys of ``events.yaml``, ``facts.yaml`` and the world book, and their forms."""
+"""The fields of the author's records: the keys of ``events.yaml``, ``facts.yaml`` and the world book, and their forms."""
 
 from __future__ import annotations
 
