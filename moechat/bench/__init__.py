@@ -1,1 +1,1 @@
-"""What users measure with: what memory costs at a size, how well it recalls, which thresholds fit."""
+"""Measurements for users: the cost of memory at a size, the quality of recall, the thresholds that fit."""

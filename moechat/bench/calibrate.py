@@ -227,7 +227,7 @@ def _parts(pairs: Sequence[LabelledPair], cosines: np.ndarray) -> np.ndarray:
 
 
 def _mrr(asked: Sequence[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:
-    """Ties count against: what is relevant stands behind what has the same score."""
+    """The mean reciprocal rank. In a tie, the relevant text counts as the later one."""
     total = 0.0
     for parts, relevant in asked:
         values = parts @ weights
@@ -240,7 +240,10 @@ def _mrr(asked: Sequence[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) ->
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was fitted for which model; a layer without enough data is not in ``fits`` but in ``lacking``, in words."""
+    """The fitted values and their model.
+
+    A layer without enough data is in ``lacking``, with the reason, and not in ``fits``.
+    """
 
     fingerprint: str
     target: float
@@ -250,7 +253,10 @@ class Calibration:
 
 
 def calibrate(agent: Agent, pairs: Sequence[LabelledPair]) -> Calibration:
-    """ThresholdFit what the pairs allow, for the embedding model that serves. Raises EmbeddingError where none does."""
+    """Fit thresholds and weights, as far as the pairs allow, for the embedding model that serves.
+
+    Raises EmbeddingError where none does.
+    """
     embedder = agent.dense.serving
     if embedder is None:
         raise EmbeddingError("no embedding model serves; set embedding.provider, there is nothing to calibrate without")

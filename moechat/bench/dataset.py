@@ -63,7 +63,7 @@ class Sides:
 
 @dataclass
 class Haystack:
-    """Everything that one user and one partner said, and what is asked about it."""
+    """The messages of one user and one partner, and the questions about them."""
 
     name: str
     utterances: list[Utterance] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""What memory costs at a size: ``moechat bench speed``. A made-up diary, a stand-in embedding, each figure beside its floor.
+"""The cost of memory at a size: ``moechat bench speed``. A made-up diary, a stand-in embedding, each figure beside its
+floor.
 
 Times are CPU time of all threads in milliseconds (start: seconds), medians; imports and embedding are not counted. The figures
 are taken in a fresh process, on a diary that another one wrote.
@@ -164,7 +165,7 @@ def _stages(agent: Agent) -> dict[str, float]:
 
 
 def _by_time(agent: Agent) -> float:
-    """What a named day costs beyond understanding the words: the index, and the words of its exchanges."""
+    """The cost of recalling a named day without reading the time words: the index, and the words of its exchanges."""
     span = when.resolve("昨天", NOW)[0]
     return _median(lambda _: agent.layers.diary.day(span), 200)
 
@@ -189,7 +190,7 @@ def _append(agent: Agent) -> float:
 
 
 def _floors(folder: Path, entries: int, year_rows: int) -> dict[str, float]:
-    """What the machine takes for the bare work: a scan, a write with fsync."""
+    """The cost of the bare work on this machine: a scan, a write with fsync."""
     rng = np.random.default_rng(7)
     query = rng.standard_normal(DIM).astype(np.float32)
     year = rng.standard_normal((year_rows, DIM), dtype=np.float32)
