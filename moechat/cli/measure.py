@@ -1,4 +1,4 @@
-"""What users measure with: ``calibrate``, ``bench speed`` and ``bench recall``."""
+"""The measuring commands: ``calibrate``, ``bench speed`` and ``bench recall``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done with the house as a whole: serve it, check it, make its indexes anew, bring in a character."""
+"""Commands for the house as a whole: serve it, check it, make its indexes anew, import a character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command shares: the house that it opens, the lines that it prints, the problems that it tells."""
+"""The parts that all commands share: opening the house, printing lines, reporting problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talking by command, and what was said: ``say``, ``recall`` and ``log``."""
+"""Commands for the talk: ``say``, ``recall`` and ``log``."""
 
 from __future__ import annotations
 
