@@ -197,7 +197,10 @@ class AssociativeMemory:
     # ---- files
 
     def save(self, folder: Path | str) -> None:
-        """Write the three files, each whole or not at all. What was loaded and not changed is written as it was."""
+        """Write the three files, each whole or not at all.
+
+        Nodes that were loaded and not changed are written as they were.
+        """
         target = Path(folder)
         concept_nodes.write_nodes(target / NODES, self.id_to_node.values())
         strength = {"kw_strength_event": self.kw_strength_event, "kw_strength_thought": self.kw_strength_thought}
@@ -232,7 +235,7 @@ class AssociativeMemory:
 
 @dataclass
 class Scratch:
-    """What is read of a persona's short-term memory; the defaults are the original's.
+    """The part of a persona's short-term memory that retrieval reads; the defaults are the original's.
 
     ``curr_time`` is naive or aware as the nodes' times are; ``new_retrieve`` needs it.
     """
@@ -260,7 +263,8 @@ class Persona:
 
 
 def retrieve(persona: Persona, perceived: Iterable[ConceptNode], *, casefold: bool = True) -> dict[str, dict[str, Any]]:
-    """What each perceived event brings to mind: {description: {curr_event, events, thoughts}}, lists newest first.
+    """The nodes that each perceived event brings to mind: {description: {curr_event, events, thoughts}}, lists newest
+    first.
 
     An event is not its own result. ``casefold`` False is the original (compat), which finds the event itself as well.
     """

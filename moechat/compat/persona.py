@@ -49,7 +49,7 @@ _ADDRESS = re.compile(r":(?! )")  # It splits the Ville:cafe:counter, but not "p
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import made, and what it left out: {node id: why}."""
+    """The result of an import: what it made, and the nodes that it left out: {node id: why}."""
 
     name: str
     folder: Path

@@ -29,7 +29,7 @@ TIMEOUT_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class RollingResult:
-    """What one roll made: a unit, and the numbers of its first and last round, counted from 1."""
+    """The result of one roll: a unit, and the numbers of its first and last round, counted from 1."""
 
     unit: MemoryUnit
     first: int

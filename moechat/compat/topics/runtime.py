@@ -172,8 +172,10 @@ class TopicRecallScorer:
 
 
 class TopicRecallCollector:
-    """What a topic brings to mind (seed 002). The nearest ancestor answers for an unknown path, but with ``exact`` (*compat*)
-    nothing does."""
+    """Collects the slices that a topic brings to mind (seed 002).
+
+    The nearest ancestor answers for an unknown path, but with ``exact`` (*compat*) nothing does.
+    """
 
     def __init__(self, index: TopicMemoryIndex, *, limit: int = LIMIT, exact: bool = False) -> None:
         self._index, self._limit, self._exact = index, limit, exact
@@ -229,7 +231,7 @@ class MemoryRuntime:
         return "\n".join(self.topics.topic_tree())
 
     def query_by_topic_path(self, path: str) -> list[ActivatedMemorySlice]:
-        """What the topic brings to mind now, best first, five at most."""
+        """The slices that the topic brings to mind now, best first, five at most."""
         collector = TopicRecallCollector(self.topics, limit=self._limit, exact=self._exact)
         return self._activated(collector.collect(path, self.clock.now()))
 

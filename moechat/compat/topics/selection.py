@@ -114,7 +114,7 @@ class MemorySelector:
         return self._evaluator.evaluate(text, slices)
 
     def recall(self, cues: ExtractorResult) -> list[ActivatedMemorySlice]:
-        """What the cues lead to. A malformed date skips that cue only."""
+        """The slices that the cues lead to. A cue with a malformed date is skipped."""
         recalled: dict[SliceRef, ActivatedMemorySlice] = {}
         for match in cues.matches:
             try:
