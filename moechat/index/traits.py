@@ -75,7 +75,8 @@ def asked_words(text: str) -> list[str]:
 
 
 def side_meant(text: str) -> int | None:
-    """Whose words a question in the first or second person is about: 你推荐过 the character's, 我喜欢 the user's.
+    """The side whose words a question in the first or second person is about: the character's for 你推荐过, the user's for
+    我喜欢.
 
     The first person in it decides, as its subject mostly; where it is spoken to (跟你说的), the other one spoke.
     """
