@@ -1,1 +1,1 @@
-"""What is held: the layers of memory and what each knows of itself."""
+"""The layers of memory: diary, core memory, topics, entities and the world book."""

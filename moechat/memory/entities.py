@@ -154,7 +154,7 @@ def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
 
 @dataclass(frozen=True, slots=True)
 class _Filed:
-    """What is worked out of a fact once."""
+    """The parts of a fact that are worked out once."""
 
     fact: Fact
     group: str
