@@ -1,1 +1,1 @@
-"""What is understood without a model: facts, events, importance and topics, read by rules."""
+"""Understanding without a model: rules that read facts, events, importance and topics."""
