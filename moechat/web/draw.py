@@ -1,4 +1,4 @@
-"""What the page shows, drawn as HTML.
+"""The page drawn as HTML.
 
 Everything that was said, remembered or written by others is text and is escaped here, at one place; nothing of it is ever
 markup. Knows no Gradio.

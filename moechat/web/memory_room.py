@@ -27,7 +27,7 @@ Action = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Note:
-    """What became of an action, in words."""
+    """The outcome of an action, in words."""
 
     text: str = ""
     bad: bool = False
