@@ -39,7 +39,7 @@ from moechat.understanding.roll import Roller
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What an agent shares with others: the pool, the models, the clock and where the prompts are.
+    """The parts that an agent shares with others: the pool, the models, the clock and the folders of prompts.
 
     ``model`` and ``understanding`` are asked anew each time, so that a connection made in the page holds from the next turn.
     ``ready`` waits until recall can be quick. ``looks``: nothing settles, is understood or leaves the context by itself
@@ -124,7 +124,7 @@ class Agent:
         return self._file.config
 
     def problems(self) -> list[str]:
-        """What is wrong with files and models, in words, each with its file."""
+        """The problems of files and models, in words, each with its file."""
         problems = [str(problem) for problem in self.store.problems]
         problems += [str(self._file.problem)] if self._file.problem else []
         problems += self.layers.problems()
@@ -152,7 +152,7 @@ class Agent:
         self.conversation.stop()
 
     def recall(self, text: str) -> Recollection:
-        """What would be recalled for this message, and why. Writes and touches nothing."""
+        """The recall for this message, with its reasons. Writes and touches nothing."""
         return self.conversation.recall(text)
 
     def follow(self) -> None:
@@ -164,7 +164,9 @@ class Agent:
         self.conversation.select(id_, variant)
 
     def correct(self, id_: str, **words: str) -> None:
-        """Change the ``user`` or ``char`` words of an exchange; what follows stays, what was derived is understood anew."""
+        """Change the ``user`` or ``char`` words of an exchange; the exchanges after it stay, and records derived from
+        it are understood anew.
+        """
         self.conversation.correct(id_, **words)
 
     def retract(self, id_: str) -> None:

@@ -168,7 +168,7 @@ class Conversation:
     # ---- recall
 
     def recall(self, text: str) -> Recollection:
-        """What would be recalled for this message, and why. Writes and touches nothing."""
+        """The recall for this message, with its reasons. Writes and touches nothing."""
         self.follow(reads=True)
         now = self._now()
         return self._recall(clean(text), now, self._context.exchanges(now))
@@ -192,7 +192,9 @@ class Conversation:
         self.change(lambda: self._store.select(id_, variant))
 
     def correct(self, id_: str, **words: str) -> None:
-        """Change the ``user`` or ``char`` words of an exchange; what follows stays, what was derived is understood anew."""
+        """Change the ``user`` or ``char`` words of an exchange; the exchanges after it stay, and records derived from
+        it are understood anew.
+        """
         self.change(lambda: self._store.correct(id_, **{side: clean(text) for side, text in words.items()}))
 
     def retract(self, id_: str) -> None:
