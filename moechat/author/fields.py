@@ -90,9 +90,9 @@ def _is_time(text: str) -> bool:
 def written(kind: OfficialKind, values: Values) -> dict[str, Any]:
     """A record's values as its file holds them, text and lists of text, without those that are None. Raises FieldError where
     it could not be read again."""
-    told = {key: _text(given) for key, given in values.items() if given is not None}
-    check(kind, told)
-    return told
+    record = {key: _text(given) for key, given in values.items() if given is not None}
+    check(kind, record)
+    return record
 
 
 def _text(given: object) -> object:

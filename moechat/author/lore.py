@@ -9,8 +9,8 @@ An entry is ``keyword: description``, or the fuller form::
       enabled: false                  # never there
 
 Its id is ``file#keyword``. Conversation never writes these files; their author does, here or by hand. Writing one entry
-leaves every other byte as it is, and a plain line stays one as long as it can; a file that does not parse, or in which an
-entry cannot be told from its neighbours, is told and never written.
+leaves every other byte as it is, and a plain line stays plain as long as it can. A file that does not parse, or in which an
+entry cannot be told from its neighbours, is reported and never written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ENTRY_KEYS = ("text", "keys", "constant", "enabled")
 _USUAL: Mapping[str, object] = {"keys": [], "constant": "false", "enabled": "true"}
 _COMMAS = re.compile(r"[,，、]")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w -]*\w)?")
-_OTHER_THAN_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # to readers of YAML 1.1
+_OTHER_THAN_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # YAML 1.1 reads them so.
 _REMEDY = (
     "give each entry a line `keyword: …` that begins at the margin, what belongs to it indented below; then try again"
 )
@@ -83,9 +83,9 @@ class LoreFiles:
 
     def add(self, values: Values) -> Lore:
         """Append an entry to ``values["file"]``, ``NEW_LORE_FILE`` without one. Raises FieldError, DataError."""
-        told = written("lore", values)
-        path, keyword = self.folder / str(told.pop("file", NEW_LORE_FILE)), str(told.pop("keyword")).strip()
-        value = _formed(told["text"], told)
+        record = written("lore", values)
+        path, keyword = self.folder / str(record.pop("file", NEW_LORE_FILE)), str(record.pop("keyword")).strip()
+        value = _formed(record["text"], record)
         self._write(path, lambda data: _added(data, path, keyword, value))
         return self.get(f"{path.name}#{keyword}")
 
@@ -96,8 +96,8 @@ class LoreFiles:
         if changes.get("file", entry.file) != entry.file:
             raise FieldError("file", changes["file"], "cannot be changed; add the entry there, then delete this one")
         path, changes = self.folder / entry.file, {key: one for key, one in changes.items() if key != "file"}
-        told = written("lore", {"keyword": entry.keyword, "text": entry.text, **changes})
-        keyword = str(told["keyword"]).strip()
+        record = written("lore", {"keyword": entry.keyword, "text": entry.text, **changes})
+        keyword = str(record["keyword"]).strip()
         self._write(path, lambda data: _changed(data, path, entry.keyword, changes))
         return self.get(f"{path.name}#{keyword}")
 
@@ -119,9 +119,9 @@ class LoreFiles:
             return list(self._files.values())
 
     def _looked_at(self, path: Path) -> _LoreFile:
-        known, signature = self._files.get(path.name), Signature.of(path)
-        if known is not None and known.signature == signature:
-            return known
+        before, signature = self._files.get(path.name), Signature.of(path)
+        if before is not None and before.signature == signature:
+            return before
         try:
             entries, problems = read(path)
         except DataError as error:
@@ -136,8 +136,8 @@ def paths(folder: Path) -> list[Path]:
     """The files of a world book."""
     if not folder.is_dir():
         return []
-    found = (path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
-    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+    files = (path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    return sorted(path for path in files if path.is_file() and not path.name.startswith("."))
 
 
 def read(path: Path) -> tuple[list[Lore], list[DataError]]:
@@ -205,11 +205,11 @@ def _line_of(keyword: str, source: str) -> int | None:
 # ---- writing
 
 
-def _formed(before: Any, told: Values) -> str | dict[str, Any]:
+def _formed(before: Any, changes: Values) -> str | dict[str, Any]:
     """What stands under a keyword after a change to ``told``: a plain line where it was one (``before`` is text) and can be,
     the keys that are as usual left out."""
     value = dict(before) if isinstance(before, Mapping) else {"text": before}
-    for key, given in told.items():
+    for key, given in changes.items():
         new: Any = given
         if key == "text":
             new = str(given).strip()

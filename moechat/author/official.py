@@ -20,8 +20,8 @@ facts.yaml, by id::
 
 The world book is the author's too (``lore``), and is listed, searched and written here beside them.
 
-Talk never writes them; their author does, here or by hand. Ids are the records' keys and stay what they are. A record that
-cannot be read is told with its file and line, and costs itself alone. Writing one record leaves every other byte as it is.
+Talk never writes them; their author does, here or by hand. Ids are the records' keys and do not change. A record that cannot
+be read is reported with its file and line; the others serve. Writing one record leaves every other byte as it is.
 """
 
 from __future__ import annotations
@@ -130,11 +130,11 @@ class Official:
 
     def search(self, text: str, kind: OfficialKind | None = None, limit: int = 20) -> list[OfficialMemory]:
         """Those that have the text as it stands, then those with most of its words, the newest first of equals."""
-        wanted, asked = text.casefold().strip(), {word.casefold() for word in words.keywords(text, top_k=20)}
+        phrase, asked_words = text.casefold().strip(), {word.casefold() for word in words.keywords(text, top_k=20)}
         scored = []
         for one in self.listed(kind):
-            told = _told(one).casefold()
-            score = (len(asked) + 1) * (wanted in told) + sum(word in told for word in asked)
+            own_text = _told(one).casefold()
+            score = (len(asked_words) + 1) * (phrase in own_text) + sum(word in own_text for word in asked_words)
             if score:
                 scored.append((score, one))
         scored.sort(key=lambda pair: (-pair[0], -_at(pair[1])))
@@ -261,12 +261,12 @@ def _made(
     """The memory that a record tells. Raises FieldError, DataError."""
     value = _mapping(record)
     check(kind, value)
-    told = Record(record.key, _fill(value, names), record.start, record.end, record.line)
-    assert isinstance(told.value, Mapping)
+    filled = Record(record.key, _fill(value, names), record.start, record.end, record.line)
+    assert isinstance(filled.value, Mapping)
     if kind == "fact":
-        return replace(fact_from(told, path, zone), by="author")
+        return replace(fact_from(filled, path, zone), by="author")
     at = known(local(datetime.fromisoformat(str(value["time"])), zone)) if value.get("time") else None
-    return Episode(record.key, at, event_from(told.value, (), told, path, zone), by="author")
+    return Episode(record.key, at, event_from(filled.value, (), filled, path, zone), by="author")
 
 
 def _fill(value: object, names: Mapping[str, str]) -> object:

@@ -82,7 +82,7 @@ def _lines(details: Details) -> Iterator[str]:
 def _add(args: argparse.Namespace, memories: Keeper) -> None:
     write = memories.add_event if args.type == "event" else memories.add_fact
     values = {"text": args.text, **values_of(args.set)}
-    _print(args, [write(**by_hand.told(args.type, values, memories.now()))])
+    _print(args, [write(**by_hand.arguments(args.type, values, memories.now()))])
 
 
 def _edit(args: argparse.Namespace, memories: Keeper) -> None:

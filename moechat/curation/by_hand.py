@@ -23,32 +23,32 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "fact": ("text", "kind", "entity", "keyword", "target", "polarity", "single"),
     "event": ("text", "happened", "place", "keywords", "topic", "importance"),
 }
-MOST_KEYWORDS = 6  # where the owner names none
+MOST_KEYWORDS = 6  # So many are found in the words where the owner names none.
 WHEN = (
     "write it as 2025-05-20, 2025-05-20T15:03, two of them with / between, or in words such as 去年夏天 or last Friday"
 )
 _SECOND = timedelta(seconds=1)
 
 
-def told(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
+def arguments(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
     """Values by key as ``Keeper.add_fact`` and ``add_event`` take them. Raises FieldError for the first that cannot be."""
     for key in values:
         if key not in KEYS[kind]:
             raise FieldError(str(key), None, _refusal(kind, str(key)))
     rest = {key: value for key, value in values.items() if key != "happened"}
-    found: dict[str, Any] = fields.written(kind, rest)
-    if "single" in found:
-        found["single"] = found["single"] == "true"
+    values_by_key: dict[str, Any] = fields.written(kind, rest)
+    if "single" in values_by_key:
+        values_by_key["single"] = values_by_key["single"] == "true"
     for key, form in (("polarity", int), ("importance", float)):
-        if key in found:
-            found[key] = form(found[key])
-    if isinstance(found.get("keywords"), str):
-        found["keywords"] = [found["keywords"]]
+        if key in values_by_key:
+            values_by_key[key] = form(values_by_key[key])
+    if isinstance(values_by_key.get("keywords"), str):
+        values_by_key["keywords"] = [values_by_key["keywords"]]
     if (given := values.get("happened")) is not None:
         if not isinstance(given, str):
             raise FieldError("happened", given, WHEN)
-        found["happened"] = span_of(given, now)
-    return found
+        values_by_key["happened"] = span_of(given, now)
+    return values_by_key
 
 
 def _refusal(kind: Kind, key: str) -> str:

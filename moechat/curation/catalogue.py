@@ -21,7 +21,7 @@ from moechat.store.files import FileStore
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
 Place = tuple[float, Kind, str, int]  # time in epoch seconds, kind, id, row of the cache
-UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # what forgetting is about
+UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # Forgetting is about these.
 
 
 @dataclass(frozen=True)
@@ -110,17 +110,17 @@ class Catalogue:
         ``archived`` lists the archive instead. ``limit`` 0: all."""
         self._store.follow()
         words = search.casefold().split()
-        found: list[Place] = []
+        places: list[Place] = []
         if "fact" in kinds:
-            held = [f for f in self._facts() if not words or _has(_words_of(f), words)]
-            found += [(f.since.timestamp(), "fact", f.id, 0) for f in held]
-        found += self._episode_rows([kind for kind in ("event", "reflection") if kind in kinds], words)
+            facts = [f for f in self._facts() if not words or _has(_words_of(f), words)]
+            places += [(f.since.timestamp(), "fact", f.id, 0) for f in facts]
+        places += self._episode_rows([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
-            found += self._exchange_rows(words)
-        gone = self._store.state.archived
-        found = sorted((one for one in found if (one[2] in gone) == archived), reverse=True)
-        part = found[offset : offset + limit if limit else None]
-        return Page(self._loaded(part), len(found))
+            places += self._exchange_rows(words)
+        in_archive = self._store.state.archived
+        places = sorted((one for one in places if (one[2] in in_archive) == archived), reverse=True)
+        part = places[offset : offset + limit if limit else None]
+        return Page(self._loaded(part), len(places))
 
     def get(self, id_: str) -> Details:
         """Raises NotFound."""
@@ -135,23 +135,25 @@ class Catalogue:
 
     def memories(self, ids: Iterable[str]) -> list[Memory]:
         """Those that are there, in the order asked for."""
-        wanted = list(dict.fromkeys(ids))
+        unique_ids = list(dict.fromkeys(ids))
         facts = {fact.id: fact for fact in self._store.cache.facts()}
-        rows = self._rows_of_episodes(wanted)
+        rows = self._rows_of_episodes(unique_ids)
         episodes = {episode.id: episode for episode in self._store.cache.episodes(list(rows.values()))}
-        exchanges = self._store.exchanges([id_ for id_ in wanted if id_ not in facts and id_ not in episodes])
+        exchanges = self._store.exchanges([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
         current = {fact.id for fact in self._facts()}
-        found = []
-        for id_ in wanted:
+        memories = []
+        for id_ in unique_ids:
             if id_ in facts:
-                found.append(self._memory(id_, "fact", facts[id_].at, facts[id_].text, facts[id_].by, id_ in current))
+                memories.append(
+                    self._memory(id_, "fact", facts[id_].at, facts[id_].text, facts[id_].by, id_ in current)
+                )
             elif id_ in episodes:
                 one = episodes[id_]
-                found.append(self._memory(id_, one.kind, one.at, one.event.text, one.by))
+                memories.append(self._memory(id_, one.kind, one.at, one.event.text, one.by))
             elif id_ in exchanges:
-                said = exchanges[id_]
-                found.append(replace(self._memory(id_, "exchange", said.at, said.user), reply=said.char))
-        return found
+                exchange = exchanges[id_]
+                memories.append(replace(self._memory(id_, "exchange", exchange.at, exchange.user), reply=exchange.char))
+        return memories
 
     def _memory(
         self, id_: str, kind: Kind, at: datetime | None, text: str, by: str = "", current: bool = True
@@ -188,13 +190,13 @@ class Catalogue:
     def _exchange_rows(self, words: Sequence[str]) -> list[Place]:
         unseen, tree = self._unseen(), self._store.tree
         rows = self._store.cache.exchanges_with(words)
-        found: dict[str, Place] = {id_: (t, "exchange", id_, row) for t, id_, row in rows}
+        places: dict[str, Place] = {id_: (t, "exchange", id_, row) for t, id_, row in rows}
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
-            said = node.exchange()
-            found.pop(node.id, None)
-            if _has(f"{said.user} {said.char}", words):
-                found[node.id] = (said.at.timestamp(), "exchange", node.id, 0)
-        return [one for id_, one in found.items() if id_ not in unseen]
+            exchange = node.exchange()
+            places.pop(node.id, None)
+            if _has(f"{exchange.user} {exchange.char}", words):
+                places[node.id] = (exchange.at.timestamp(), "exchange", node.id, 0)
+        return [one for id_, one in places.items() if id_ not in unseen]
 
     def _loaded(self, part: Sequence[Place]) -> Sequence[Memory]:
         return self.memories(id_ for _, _, id_, _ in part)
@@ -230,9 +232,9 @@ class Catalogue:
     def _of_exchange(self, exchange: Exchange) -> Details:
         tag, words, by = self._store.cache.notes_of([exchange.id]).get(exchange.id, ("", (), ""))
         facts = [fact.id for fact in self._store.cache.facts() if exchange.id in fact.draft.sources]
-        told = [episode.id for _, episode in self._store.cache.episodes_citing([exchange.id])]
+        episodes = [episode.id for _, episode in self._store.cache.episodes_citing([exchange.id])]
         parts: dict[str, object] = {"status": exchange.status, "tag": tag, "keywords": list(words), "by": by}
-        return self._detailed(exchange.id, exchange.at, "", fields=parts, derived=[*facts, *told], fades=False)
+        return self._detailed(exchange.id, exchange.at, "", fields=parts, derived=[*facts, *episodes], fades=False)
 
     def _detailed(
         self,
@@ -245,13 +247,13 @@ class Catalogue:
         **links: Sequence[str],
     ) -> Details:
         loaded = {one.id: one for one in self.memories([id_, *(one for ids in links.values() for one in ids)])}
-        found = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}
-        told, said = None, ""
+        linked = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}
+        forecast, text = None, ""
         if fades:
-            told = self._forecast(id_, at, by, self._stand())
-            said = forgetting.in_words(told, self.now(), self._language())
+            forecast = self._forecast(id_, at, by, self._stand())
+            text = forgetting.in_words(forecast, self.now(), self._language())
         parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
-        return Details(loaded[id_], **found, fields=parts, forecast=told, forecast_text=said)
+        return Details(loaded[id_], **linked, fields=parts, forecast=forecast, forecast_text=text)
 
     def forecasts(self, memories: Iterable[Memory]) -> dict[str, Forecast]:
         """The forecasts of facts and episodes, by id. Exchanges do not fade."""
@@ -267,9 +269,9 @@ class Catalogue:
         cache, state, limits = self._store.cache, self._store.state, self.limits
         key = (cache.identity(), cache.generation(), state, state.changes, limits)
         if self._standing is None or self._standing[0] != key:
-            known = forgetting.traces(self._store)
-            goes = frozenset(forgetting.over_cap(known, 0, limits.share))
-            self._standing = (key, Standing(goes, len(known) / max(limits.cap, 1)))
+            traces = forgetting.traces(self._store)
+            goes = frozenset(forgetting.over_cap(traces, 0, limits.share))
+            self._standing = (key, Standing(goes, len(traces) / max(limits.cap, 1)))
         return self._standing[1]
 
 
@@ -287,22 +289,22 @@ def _words_of(fact: Fact) -> str:
 
 def as_json(memory: Memory) -> dict[str, object]:
     """A memory as commands and HTTP give it."""
-    told: dict[str, object] = {
+    row: dict[str, object] = {
         "id": memory.id, "kind": memory.kind, "time": (memory.at or LONG_AGO).isoformat(), "text": memory.text, "by": memory.by,
         "strength": memory.strength, "recalls": memory.recalls,
         "recalled": memory.recalled.isoformat() if memory.recalled else None, "pinned": memory.pinned,
         "archived": memory.archived, "current": memory.current,
     }  # fmt: skip
-    return told | ({"reply": memory.reply} if memory.kind == "exchange" else {})
+    return row | ({"reply": memory.reply} if memory.kind == "exchange" else {})
 
 
 def details_as_json(details: Details) -> dict[str, object]:
     links = ("sources", "evidence", "replaced", "replaced_by", "derived")
-    told = details.forecast
+    forecast = details.forecast
     return as_json(details.memory) | dict(details.fields) | {
         **{name: [as_json(one) for one in getattr(details, name)] for name in links},
-        "forecast": None if told is None else {
-            "kept": told.kept, "fades": told.fades.isoformat() if told.fades else None,
-            "retention": round(told.retention, 4), "text": details.forecast_text,
+        "forecast": None if forecast is None else {
+            "kept": forecast.kept, "fades": forecast.fades.isoformat() if forecast.fades else None,
+            "retention": round(forecast.retention, 4), "text": details.forecast_text,
         },
     }  # fmt: skip

@@ -1,17 +1,16 @@
 """Forgetting: memories that are not used fade; when memory is full, the weakest go into the archive (seed 004, eight).
 
-Strength grows with use (``store.state``). Two things follow from it:
+Strength grows with use (``store.state``). It decides two things:
 
-- **Fading**, which people are shown. Retention after t days without use is R = exp(−t / (c · S)), Ebbinghaus' curve with a
-  stability that is proportional to the strength S. The seed's curve keeps 21% after a week, for something learned once:
-  that is where a memory counts as faded, so c = 7 / ln(1 / 0.21), and a memory of strength S fades 7 · S days after its
-  last use (told, told again or recalled). A stronger memory fades more slowly, and every recall puts it off.
-- **Cleaning**, which moves. Nothing goes before memory is full (``cap`` records: events, reflections and facts); then
-  the weakest share of what may go does, ties least recently used first, then by id.
+- **Fading**, which people are shown. Retention after t days without use is R = exp(−t / (c · S)): Ebbinghaus' curve with a
+  stability proportional to the strength S. The seed's curve keeps 21% of something learned once after a week. A memory
+  counts as faded there, so c = 7 / ln(1 / 0.21), and a memory of strength S fades 7 · S days after its last use (told, told
+  again or recalled).
+- **Cleaning**, which moves memories into the archive. Nothing goes before memory is full (``cap`` events, reflections and
+  facts). Then the weakest share of what may go is archived; among equals the least recently used first, then by id.
 
-Exchanges are never cleaned away, nor what the author of a character wrote, nor what is pinned, nor what the owner wrote or
-edited: that was meant to be kept, and nothing could bring it back, as no exchange tells of it. What goes is archived, and
-can be brought back.
+Some memories never go: exchanges, what the character's author wrote, what is pinned, and what the owner wrote or edited
+(no exchange tells of it, so nothing could bring it back). What is archived can be restored.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from moechat.store.files import FileStore
 Kept = Literal["", "pinned", "owner", "author"]
 Why = Literal["full", "inactive", "room", "not_active", "recent"]
 
-FADED = 0.21  # of what was learned once, a week later
-FADES_AFTER_DAYS = 7.0  # ... at the strength of one telling
+FADED = 0.21  # Of what was learned once, so much is left a week later: it counts as faded.
+FADES_AFTER_DAYS = 7.0  # A memory of strength 1 fades in this time.
 DAY_S = 86_400.0
-SHORTEST_DAYS = 1 / 24  # between two cleanings, whatever is configured: looking through all takes a second
+SHORTEST_DAYS = 1 / 24  # No cleaning follows another sooner, whatever is configured: each takes a second.
 
 
 @dataclass(frozen=True)
@@ -168,14 +167,14 @@ def waits(store: FileStore, now: datetime, limits: Limits) -> Why | None:
 
 def cleaning(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
     """What would go now. ``by_hand``: whether or not somebody talked today, and however recent the last cleaning was."""
-    known = traces(store)
+    all_traces = traces(store)
     if not by_hand and (why := waits(store, now, limits)) is not None:
-        return Cleaning(why, len(known))
+        return Cleaning(why, len(all_traces))
     if is_away(last_talk(store), now, limits):
-        goes = over_minimum(known, limits.minimum)
-        return Cleaning("inactive" if goes else "room", len(known), goes)
-    goes = over_cap(known, limits.cap, limits.share)
-    return Cleaning("full" if goes else "room", len(known), goes)
+        goes = over_minimum(all_traces, limits.minimum)
+        return Cleaning("inactive" if goes else "room", len(all_traces), goes)
+    goes = over_cap(all_traces, limits.cap, limits.share)
+    return Cleaning("full" if goes else "room", len(all_traces), goes)
 
 
 def clean(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
@@ -223,14 +222,14 @@ def restore(store: FileStore, ids: Collection[str]) -> list[str]:
 def with_replaced(ids: Collection[str], facts: Sequence[Fact]) -> list[str]:
     """``ids`` and the facts that they replaced, and what those replaced, each once."""
     replaced: Mapping[str, Sequence[str]] = {fact.id: fact.supersedes for fact in facts}
-    found: dict[str, None] = {}
+    chain: dict[str, None] = {}
     left = list(reversed(list(ids)))
     while left:
         id_ = left.pop()
-        if id_ not in found:
-            found[id_] = None
+        if id_ not in chain:
+            chain[id_] = None
             left += reversed([old for old in replaced.get(id_, ()) if old in replaced])
-    return list(found)
+    return list(chain)
 
 
 # ---- in words
@@ -261,15 +260,15 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def in_words(told: Forecast, now: datetime, language: str) -> str:
+def in_words(forecast: Forecast, now: datetime, language: str) -> str:
     """A forecast as people read it: "fades in about 12 days unless recalled"."""
     words = _WORDS["en" if language == "en" else "zh"]
-    if told.kept:
-        return words[told.kept]
-    if told.fades is None:
+    if forecast.kept:
+        return words[forecast.kept]
+    if forecast.fades is None:
         return words["never"]
-    days = (told.fades - now) / timedelta(days=1)
-    said = words["faded" if days <= 0 else "today" if days < 1 else "days"].format(days=round(days))
-    if told.first and told.fullness >= 1:
-        return said + words["first"]
-    return said + words["later"].format(percent=min(100, math.floor(100 * told.fullness))) if days <= 0 else said
+    days = (forecast.fades - now) / timedelta(days=1)
+    text = words["faded" if days <= 0 else "today" if days < 1 else "days"].format(days=round(days))
+    if forecast.first and forecast.fullness >= 1:
+        return text + words["first"]
+    return text + words["later"].format(percent=min(100, math.floor(100 * forecast.fullness))) if days <= 0 else text

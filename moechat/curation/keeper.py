@@ -1,7 +1,7 @@
 """The keeper: looking after memories by hand, for every face (commands, page, HTTP).
 
-What the owner edits becomes theirs and is not replaced by any understanding; a fact takes its history along into the
-archive and into oblivion, or what it replaced would hold again. ``forget`` removes the bytes (``store.erasure``).
+What the owner edits becomes theirs: no understanding replaces it. A fact takes what it replaced along into the archive and
+into oblivion; otherwise the older fact would hold again. ``forget`` removes the bytes (``store.erasure``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from moechat.topic_path import ARROW
 
 LOCK_TIMEOUT_S = 60
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
-OWN = "own-"  # how the record of an event begins that no exchange tells of
+OWN = "own-"  # The record of an event that no exchange tells of begins so.
 
 
 class Keeper(Catalogue):
@@ -72,17 +72,17 @@ class Keeper(Catalogue):
             mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
             self._change(lambda: self._store.derived.put_facts([mine]))
         elif (episode := self._episode(id_)) is not None:
-            told = replace(episode, event=replace(episode.event, text=text), by="owner")
-            self._change(lambda: self._store.derived.put_episodes([told]))
+            changed = replace(episode, event=replace(episode.event, text=text), by="owner")
+            self._change(lambda: self._store.derived.put_episodes([changed]))
         return self.get(id_).memory
 
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
         """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
         if draft.entity == "user":
             spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
-            found = rules.understand(Exchange("", self.now(), spoken, "")).facts
-            if len(found) == 1:
-                read = found[0]
+            facts = rules.understand(Exchange("", self.now(), spoken, "")).facts
+            if len(facts) == 1:
+                read = facts[0]
                 return replace(
                     draft,
                     text=text,
@@ -138,11 +138,11 @@ class Keeper(Catalogue):
         span = happened if isinstance(happened, tuple) else by_hand.span_of(happened or "", now)
         self._store.follow()
         key, id_ = self._own_record(text, span)
-        told = by_hand.event(
+        event = by_hand.event(
             text, key, now, span, self._layers.topics,
             place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
         )  # fmt: skip
-        made = Episode(id_, by_hand.dated(span, now), told, "event", "owner")
+        made = Episode(id_, by_hand.dated(span, now), event, "event", "owner")
         self._change(lambda: self._store.derived.put_episodes([made]))
         forgetting.restore(self._store, [id_])  # where it lay in the archive
         return self.get(id_).memory
@@ -180,10 +180,10 @@ class Keeper(Catalogue):
     def _require(self, ids: Sequence[str]) -> list[Memory]:
         """Raises NotFound where one is not there."""
         self._store.follow()
-        found = self.memories(ids)
-        if missing := sorted(set(ids) - {one.id for one in found}):
+        memories = self.memories(ids)
+        if missing := sorted(set(ids) - {one.id for one in memories}):
             raise NotFound(f"there is no memory {missing[0]!r}; `moechat memories list` shows them")
-        return found
+        return memories
 
     def clean(self, *, dry_run: bool = False) -> tuple[Cleaning, list[Memory]]:
         """Archive what goes now, or (``dry_run``) only tell."""
@@ -205,12 +205,12 @@ class Keeper(Catalogue):
         Raises MoeChatError where one of them is being answered, DataError where a file that holds some of it is broken.
         """
         self._require(ids)
-        told: list[Memory] = []
+        forgotten: list[Memory] = []
         words: list[str] = []
 
         def work() -> None:
             lost = self._gone(ids)
-            told.extend(self.memories(lost.ids))
+            forgotten.extend(self.memories(lost.ids))
             words.extend({*lost.texts, *_topic_names(lost.episodes)})
             saved = history.read(self._store.folder)
             erasure.check(self._store, lost)
@@ -222,7 +222,7 @@ class Keeper(Catalogue):
         self._change(work)
         self._layers.topics.index.flush()  # without the topics that nothing has any more
         self._erase_vectors(words)
-        return told
+        return forgotten
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
         facts = {fact.id for fact in self._store.cache.facts()}

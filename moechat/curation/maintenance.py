@@ -1,8 +1,8 @@
 """Maintenance: what is done to a memory now and then, in the background (seed 004, eight).
 
-Of a user who talked today, every few days at most: attributes told several times are summed up, then, where memory is full,
-the weakest goes into the archive. Of one who is away for long: what exceeds a minimum goes, though not in the moment in
-which they are back: a day after the memory was opened, if nothing was said until then.
+It runs every few days at most, if the user talked today: attributes told several times are summed up, then the weakest
+memories go into the archive if memory is full. If the user has been away for long, what exceeds a minimum goes. That waits
+until the memory has been open for a day without a word, so that nothing goes in the moment in which the user comes back.
 """
 
 from __future__ import annotations

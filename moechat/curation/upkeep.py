@@ -53,8 +53,8 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
             if path.name.startswith("vectors-") and not vectors:
                 continue
             if path.is_dir():
-                gone = path.rename(index / f"gone-{uuid.uuid4().hex}")
-                shutil.rmtree(gone, ignore_errors=True)
+                aside = path.rename(index / f"gone-{uuid.uuid4().hex}")
+                shutil.rmtree(aside, ignore_errors=True)
             elif path.suffix != ".lock":  # somebody may hold it
                 path.unlink(missing_ok=True)
 

@@ -63,7 +63,7 @@ def router(agents: Agents) -> APIRouter:
         store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
         _check_new(store, kind, id_, values)
         fields = (
-            {} if store == "official" else by_hand.told(kind, values, agents.now())
+            {} if store == "official" else by_hand.arguments(kind, values, agents.now())
         )  # Refuse it before a user's folder is made.
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":

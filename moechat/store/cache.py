@@ -64,10 +64,10 @@ class Cache(ExchangeRows, EpisodeRows):
     def add_facts(self, file: str, facts: Iterable[Fact]) -> None:
         facts = list(facts)
         with self.transaction() as db:
-            known = self._facts if self._facts and self._facts[0] == self.facts_generation() else None
+            before = self._facts if self._facts and self._facts[0] == self.facts_generation() else None
             generation = self.next_generation(db)
             db.execute("INSERT OR REPLACE INTO meta VALUES ('facts', ?)", (generation,))
-            self._facts = (generation, _in_order([*known[1], *facts])) if known and facts else None
+            self._facts = (generation, _in_order([*before[1], *facts])) if before and facts else None
             rows = [(f.id, file, json.dumps(fact_data(f), ensure_ascii=False)) for f in facts]
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 

@@ -22,7 +22,7 @@ from moechat.store.records import Signature
 from moechat.store.tree import Node
 
 log = logging.getLogger(__name__)
-BESIDE = ".2.yaml"  # our file of a day that has one of MoeChat's
+BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
 class DayFiles:
@@ -39,29 +39,29 @@ class DayFiles:
         signature = Signature.of(path)
         _, parsed = records.read(path)
         problems = list(parsed.problems)
-        found: dict[str, tuple[Exchange, str]] = {}
+        fresh: dict[str, tuple[Exchange, str]] = {}
         for record in parsed.records:
             try:
                 exchange, tag = formats.exchange_from(record, path, self._journal.zone)
-                found[exchange.id] = (exchange, tag)
+                fresh[exchange.id] = (exchange, tag)
             except DataError as error:
                 problems.append(error)
-        self._compare(name, found, broken=bool(problems))
+        self._compare(name, fresh, broken=bool(problems))
         self._journal.sign(name, signature, problems)
         for problem in problems:
             log.warning("%s", problem)
 
-    def _compare(self, name: str, found: Mapping[str, tuple[Exchange, str]], *, broken: bool) -> None:
-        known = self._journal.cache.of_file(name)
-        fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in found.values()]
-        changed = [r for r in fresh if r[0].id not in known or not _same(known[r[0].id], r)]
-        corrected = [r for r in changed if self._by_hand(r[0].id, r[2], known)]
-        gone = [] if broken else [id_ for id_ in known if id_ not in found]
+    def _compare(self, name: str, in_file: Mapping[str, tuple[Exchange, str]], *, broken: bool) -> None:
+        rows = self._journal.cache.of_file(name)
+        fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in in_file.values()]
+        changed = [r for r in fresh if r[0].id not in rows or not _same(rows[r[0].id], r)]
+        corrected = [r for r in changed if self._by_hand(r[0].id, r[2], rows)]
+        lost = [] if broken else [id_ for id_ in rows if id_ not in in_file]
         with self._journal.cache.transaction():
-            self._journal.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + gone)
+            self._journal.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + lost)
             self._journal.cache.add_exchanges(name, changed)
-        elsewhere = self._journal.cache.by_ids(gone)  # moved by hand to a file that was read first
-        missing = [id_ for id_ in gone if id_ not in elsewhere]
+        elsewhere = self._journal.cache.by_ids(lost)  # moved by hand to a file that was read first
+        missing = [id_ for id_ in lost if id_ not in elsewhere]
         back = [e.id for e, _, _ in fresh if e.id in self._journal.state.missing]
         if missing or back:
             now = self._journal.clock.now()
@@ -72,10 +72,10 @@ class DayFiles:
                 self._journal.record([edit_entry(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
         self._derived.drop([e.id for e, _, _ in corrected])
 
-    def _by_hand(self, id_: str, sha: str, known: Mapping[str, ExchangeRow]) -> bool:
+    def _by_hand(self, id_: str, sha: str, rows: Mapping[str, ExchangeRow]) -> bool:
         """Whether a record was edited by hand: its text is not what we filed (what we knew, if it has no log entry)."""
         if id_ not in self._journal.tree:
-            return id_ in known and known[id_].sha != sha
+            return id_ in rows and rows[id_].sha != sha
         node = self._journal.tree.nodes.get(id_)
         filed = node.filed if node else self._journal.tree.past_sha.get(id_, "")
         return bool(filed) and filed != sha
@@ -166,8 +166,8 @@ class DayFiles:
             for name, day in by_file.items():
                 if not self.current(name):
                     raise DataError(self._journal.folder / name, "cannot be read; mend it, then import again")
-                known = self._journal.cache.of_file(name)
-                new = [e for e in day if e.id not in known]
+                rows = self._journal.cache.of_file(name)
+                new = [e for e in day if e.id not in rows]
                 records.append(self._journal.folder / name, b"".join(map(formats.exchange_entry, new)))
                 with self._journal.cache.transaction():
                     self._journal.cache.add_exchanges(name, [(e, "", formats.text_hash(e.user, e.char)) for e in new])

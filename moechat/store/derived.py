@@ -60,12 +60,12 @@ class Derived:
         notes, episodes = [], []
         for record in parsed.records:
             try:
-                note, told = formats.notes_from(record, path, self._journal.zone)
+                note, of_record = formats.notes_from(record, path, self._journal.zone)
             except DataError as problem:
                 problems.append(problem)
                 continue
             notes.append(note)
-            episodes += told
+            episodes += of_record
         return notes, episodes
 
     def _current(self, name: str) -> Signature:
@@ -125,18 +125,18 @@ class Derived:
         rows = self._journal.cache.by_ids(ids)
         files: dict[str, dict[str, bytes | None]] = {}
         exchanges = {id_: row.exchange for id_, row in rows.items()}
-        told: dict[str, list[Episode]] = {id_: [] for id_ in ids}
+        by_exchange: dict[str, list[Episode]] = {id_: [] for id_ in ids}
         owned = self._owned_episodes(ids, ("reflection",))  # those stay as long as their evidence does
         taken = self._journal.state.forgotten | {episode.id for more in owned.values() for episode in more}
         for event in understanding.events:
             first = next((source for source in event.sources if source in rows), None)
             id_ = formats.derived_id(event.text, event.sources)
             if first is not None and id_ not in taken:
-                told[first].append(Episode(id_, exchanges[first].at, event, "event", understanding.by))
+                by_exchange[first].append(Episode(id_, exchanges[first].at, event, "event", understanding.by))
                 taken.add(id_)  # a model may say the same twice
         for id_, row in rows.items():
             words, tag = understanding.keywords.get(id_, ()), understanding.tags.get(id_, "")
-            episodes = [*owned.get(id_, []), *told[id_]]
+            episodes = [*owned.get(id_, []), *by_exchange[id_]]
             block = formats.notes_entry(id_, tag, words, understanding.by, episodes)
             files.setdefault(paths.notes_file(row.file), {})[id_] = block
         self._drop_episodes(ids, ("event",))
@@ -149,10 +149,10 @@ class Derived:
         for id_, file in self._journal.cache.notes_files(ids).items():
             files.setdefault(file, set()).add(id_)
         owned: dict[str, list[Episode]] = {}
-        for file, wanted in files.items():
+        for file, keys in files.items():
             path = self._journal.folder / file
             for record in records.read(path)[1].records:
-                if record.key in wanted:
+                if record.key in keys:
                     _, episodes = formats.notes_from(record, path, self._journal.zone)
                     if kept := [one for one in episodes if one.by == "owner" or one.kind in kinds]:
                         owned[record.key] = kept
@@ -187,8 +187,8 @@ class Derived:
                 first = episode.event.sources[0]
                 day = holders[first].file if first in holders else paths.day_file(episode.since, self._journal.zone)
                 added.setdefault(noted.get(first) or paths.notes_file(day), {}).setdefault(first, []).append(episode)
-            for file, told in added.items():
-                self._rewrite(file, told, {e.id for more in told.values() for e in more})
+            for file, by_exchange in added.items():
+                self._rewrite(file, by_exchange, {e.id for more in by_exchange.values() for e in more})
 
     def drop_episodes(self, ids: Sequence[str]) -> None:
         """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
@@ -196,14 +196,14 @@ class Derived:
             files: dict[str, set[str]] = {}
             for id_, file in self._journal.cache.files_of_episodes(ids).items():
                 files.setdefault(file, set()).add(id_)
-            for file, gone in files.items():
-                self._rewrite(file, {}, gone)
+            for file, dropped in files.items():
+                self._rewrite(file, {}, dropped)
 
     def drop_facts(self, ids: Sequence[str]) -> None:
         """Take facts out of core memory, whoever wrote them; what they rested on stays."""
         with self._journal.writing():
-            known = {fact.id for fact in self._journal.cache.facts()}
-            self._write(paths.CORE, {id_: None for id_ in ids if id_ in known})
+            known_ids = {fact.id for fact in self._journal.cache.facts()}
+            self._write(paths.CORE, {id_: None for id_ in ids if id_ in known_ids})
 
     def drop(self, ids: Sequence[str]) -> None:
         """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
@@ -224,9 +224,9 @@ class Derived:
 
         Reflections are not among them, since their other evidence stands (``understanding.reflection``).
         """
-        told = {source for fact in self._citing(ids) for source in fact.draft.sources}
+        sources = {source for fact in self._citing(ids) for source in fact.draft.sources}
         events = (e for _, e in self._journal.cache.episodes_citing(ids) if e.by != "owner" and e.kind == "event")
-        return told.union(*(event.event.sources for event in events))
+        return sources.union(*(event.event.sources for event in events))
 
     def _citing(self, ids: Iterable[str]) -> list[Fact]:
         """Facts that rest on one of ``ids``, without the owner's own."""
@@ -243,11 +243,11 @@ class Derived:
         Facts that other exchanges state as well stay, because a model does not repeat what it knows.
         """
         cited, kept = set(ids), set(keep)
-        gone = [
+        replaced = [
             fact for fact in self._journal.cache.facts()
             if fact.by != "owner" and fact.id not in kept and fact.draft.sources and cited.issuperset(fact.draft.sources)
         ]  # fmt: skip
-        self._write(paths.CORE, {fact.id: None for fact in gone})
+        self._write(paths.CORE, {fact.id: None for fact in replaced})
 
     def _drop_episodes(self, ids: Sequence[str], kinds: Collection[str] = ("event", "reflection")) -> None:
         """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
@@ -292,11 +292,11 @@ class Derived:
         files: dict[str, list[str]] = {}
         for id_, file in self._journal.cache.notes_files(ids).items():
             files.setdefault(file, []).append(id_)
-        for file, wanted in files.items():
+        for file, keys in files.items():
             path, changes = self._journal.folder / file, dict[str, bytes | None]()
             with contextlib.suppress(DataError):  # a broken file, told with all others
                 for record in records.read(path)[1].records:
-                    if record.key in wanted:
+                    if record.key in keys:
                         (id_, tag, words, by), episodes = formats.notes_from(record, path, self._journal.zone)
                         if by == "rules":  # what a model noted is its own to read again
                             changes[id_] = formats.notes_entry(id_, tag, words, "", episodes)
@@ -311,10 +311,10 @@ class Derived:
         if name == paths.CORE and self._append_facts(path, changes):
             return
         data, parsed = records.read(path)
-        known = {record.key: record for record in parsed.records}
-        same = {key for key, block in changes.items() if _unchanged(data, known.get(key), block)}
-        replaced = {key: block for key, block in changes.items() if key in known and key not in same}
-        added = [block for key, block in changes.items() if key not in known and block is not None]
+        by_key = {record.key: record for record in parsed.records}
+        same = {key for key, block in changes.items() if _unchanged(data, by_key.get(key), block)}
+        replaced = {key: block for key, block in changes.items() if key in by_key and key not in same}
+        added = [block for key, block in changes.items() if key not in by_key and block is not None]
         if replaced:
             data = records.spliced(data, parsed, replaced)
             if data and not data.endswith(b"\n"):
@@ -332,8 +332,8 @@ class Derived:
     def _append_facts(self, path: Path, changes: Mapping[str, bytes | None]) -> bool:
         """Append the facts without reading the thousands that are there. False if some of them are not new."""
         blocks = [block for block in changes.values() if block is not None]
-        known = {fact.id for fact in self._journal.cache.facts()}
-        if len(blocks) < len(changes) or not known.isdisjoint(changes):
+        known_ids = {fact.id for fact in self._journal.cache.facts()}
+        if len(blocks) < len(changes) or not known_ids.isdisjoint(changes):
             return False
         added = b"".join(blocks)
         records.append(path, added)

@@ -34,20 +34,20 @@ class EpisodeRows(Database):
 
     def _set_episodes(self, db: sqlite3.Connection, file: str, episodes: Iterable[Episode], gen: int) -> None:
         live = self.all("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))
-        known = {(id_, data): row for row, id_, data in live}
+        rows = {(id_, data): row for row, id_, data in live}
         unique: dict[str, Episode] = {}
         for episode in episodes:
             unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
         kept: set[int] = set()
         for episode in unique.values():
             data = json.dumps(episode_data(episode), ensure_ascii=False)
-            if (row := known.get((episode.id, data))) is not None:
+            if (row := rows.get((episode.id, data))) is not None:
                 kept.add(row)
             else:
                 self._insert_episode(db, file, episode, data, gen)
-        gone = [row for row, _, _ in live if row not in kept]
-        db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in gone])
-        db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in gone])
+        dead = [row for row, _, _ in live if row not in kept]
+        db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in dead])
+        db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in dead])
 
     def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
         start, end = (

@@ -1,10 +1,10 @@
 """Erasure: the bytes of what the owner wants forgotten go from every file of theirs.
 
 ``gone`` says what goes along: what was derived from an exchange, what rests on an event, what sums up a fact. ``erase``
-removes it: records of day files, notes and core memory, entries of the log and what other entries quote, state, the cache
-with its free pages, and copies that a crash left behind. Indexes, vectors and the saved context are the caller's, who has
-``Gone.texts`` to find them by. It is safe to do again what was cut short: an exchange is taken back first, and leaves the
-log last.
+removes it from day files, notes, core memory, the log (with what other entries quote), the state, the cache (with its free
+pages), and copies that a crash left behind. The caller removes it from indexes, vectors and the saved context, and finds it
+there by ``Gone.texts``. An erasure that was cut short can be repeated: an exchange is taken back first and leaves the log
+last.
 """
 
 from __future__ import annotations
@@ -45,22 +45,30 @@ def gone(store: FileStore, *, exchanges: Collection[str], episodes: Collection[s
     What the owner wrote or edited goes where nothing else that it rests on stays. ``facts`` are taken as they are: their
     history is the caller's to name.
     """
-    asked = {"exchanges": set(exchanges), "episodes": set(episodes), "facts": set(facts)}
-    known = store.cache.facts()
-    lost = {fact.id for fact in known if fact.id in asked["facts"] or _rests(fact.by, fact.draft.sources, exchanges)}
-    while more := {f.id for f in known if f.consolidated and f.id not in lost and lost.intersection(f.supersedes)}:
-        lost |= more
-    told = _concerned(store, asked["episodes"], exchanges)
-    ended = {e.id for e in told if e.id in asked["episodes"] or _rests(e.by, e.event.sources, exchanges)}
-    while more := {e.id for e in told if e.id not in ended and _rests(e.by, e.evidence, ended)}:
-        ended |= more
+    lost_facts = _lost_facts(store, set(facts), exchanges)
+    lost_episodes = _lost_episodes(store, set(episodes), exchanges)
     words = [text for e in store.exchanges(list(exchanges)).values() for text in (e.user, e.char) if text]
     words += [text for id_ in exchanges for text in _other_words(store, id_)]
-    words += [e.event.text for e in told if e.id in ended] + [f.text for f in known if f.id in lost]
-    return Gone(
-        list(dict.fromkeys(exchanges)), [e for e in told if e.id in ended], [f for f in known if f.id in lost],
-        list(dict.fromkeys(words)),
-    )  # fmt: skip
+    words += [e.event.text for e in lost_episodes] + [f.text for f in lost_facts]
+    return Gone(list(dict.fromkeys(exchanges)), lost_episodes, lost_facts, list(dict.fromkeys(words)))
+
+
+def _lost_facts(store: FileStore, ids: Collection[str], exchanges: Collection[str]) -> list[Fact]:
+    """These, those that rest on the exchanges, and the sums of lost ones."""
+    facts = store.cache.facts()
+    lost = {fact.id for fact in facts if fact.id in ids or _rests(fact.by, fact.draft.sources, exchanges)}
+    while sums := {f.id for f in facts if f.consolidated and f.id not in lost and lost.intersection(f.supersedes)}:
+        lost |= sums
+    return [fact for fact in facts if fact.id in lost]
+
+
+def _lost_episodes(store: FileStore, ids: Collection[str], exchanges: Collection[str]) -> list[Episode]:
+    """These, those that rest on the exchanges, and what was thought of lost ones."""
+    episodes = _concerned(store, ids, exchanges)
+    lost = {e.id for e in episodes if e.id in ids or _rests(e.by, e.event.sources, exchanges)}
+    while thoughts := {e.id for e in episodes if e.id not in lost and _rests(e.by, e.evidence, lost)}:
+        lost |= thoughts
+    return [episode for episode in episodes if episode.id in lost]
 
 
 def _rests(by: str, grounds: Sequence[str], lost: Collection[str]) -> bool:
@@ -78,8 +86,8 @@ def _concerned(store: FileStore, ids: Collection[str], exchanges: Collection[str
 def _other_words(store: FileStore, id_: str) -> list[str]:
     """Every reply to the exchange, and all words that the cache ever held of it, also from before a correction."""
     node = store.tree.nodes.get(id_)
-    said = [variant.char for variant in node.variants if variant.char] if node else []
-    return said + store.cache.every_text_of(id_)
+    replies = [variant.char for variant in node.variants if variant.char] if node else []
+    return replies + store.cache.every_text_of(id_)
 
 
 # ---- how it goes

@@ -81,8 +81,9 @@ class FileStore(Journal):
     ) -> None:
         """A reply ended; it is durable when this returns. ``notice`` is what was shown beside it."""
         with self.writing():
-            told = {"error": error, "hits": list(hits), "spans": list(spans), "notice": notice}
-            entry = {"op": "variant", "id": id_, "char": char, "status": status, **{k: v for k, v in told.items() if v}}
+            details = {"error": error, "hits": list(hits), "spans": list(spans), "notice": notice}
+            entry: dict[str, Any] = {"op": "variant", "id": id_, "char": char, "status": status}
+            entry |= {key: detail for key, detail in details.items() if detail}
             node = self.tree.node(id_)
             if node.settled and node.filed:
                 if char:  # a reply that never came takes no other's place
@@ -110,8 +111,8 @@ class FileStore(Journal):
             if self.is_streaming(node.id):
                 continue
             if not node.variants:
-                told = {"char": "", "status": "failed", "error": "broken off: the program ended before the reply did"}
-                entries.append({"op": "variant", "id": node.id, **told})
+                entry = {"op": "variant", "id": node.id, "char": "", "status": "failed"}
+                entries.append(entry | {"error": "broken off: the program ended before the reply did"})
             entries.append({"op": "settle", "id": node.id})
         return entries
 
@@ -135,8 +136,8 @@ class FileStore(Journal):
             for hit in variant.hits if variant else ():
                 if "dropped" not in hit:
                     used[str(hit["id"])] = None
-        told = (episode for _, episode in self.cache.episodes_citing(list(used)))
-        used |= dict.fromkeys(episode.id for episode in told if episode.kind == "event")
+        episodes = (episode for _, episode in self.cache.episodes_citing(list(used)))
+        used |= dict.fromkeys(episode.id for episode in episodes if episode.kind == "event")
         self.state.touch(list(used), self.clock.now())
 
     def select(self, id_: str, variant: int | None = None) -> None:
@@ -209,20 +210,20 @@ class FileStore(Journal):
 
     def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
         """Exchanges by id. One whose day file is gone and whose words are no longer in the log is left out."""
-        found: dict[str, Exchange] = {}
+        by_id: dict[str, Exchange] = {}
         for id_ in ids:
             node = self.tree.nodes.get(id_)
             if node and not node.filed:
-                found[id_] = node.exchange()
-        rows = self.cache.by_ids([id_ for id_ in ids if id_ not in found])
+                by_id[id_] = node.exchange()
+        rows = self.cache.by_ids([id_ for id_ in ids if id_ not in by_id])
         for id_ in ids:
             if id_ in rows:
-                found[id_] = rows[id_].exchange
-            elif id_ not in found:
+                by_id[id_] = rows[id_].exchange
+            elif id_ not in by_id:
                 node = self.tree.nodes.get(id_)
                 if node and not node.folded:
-                    found[id_] = node.exchange()
-        return {id_: found[id_] for id_ in ids if id_ in found}
+                    by_id[id_] = node.exchange()
+        return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
     def _missing(self, id_: str) -> Exchange:
         raise NotFound(f"there is no exchange {id_!r}")
@@ -236,11 +237,11 @@ class FileStore(Journal):
             nodes = self.tree.unfiled()
             if not nodes:
                 return
-            known = self.cache.by_ids([node.id for node in nodes])
+            rows = self.cache.by_ids([node.id for node in nodes])
             for node in nodes:
                 exchange = node.exchange()
-                if node.id in known:
-                    done = self.days.write(known[node.id].file, exchange)
+                if node.id in rows:
+                    done = self.days.write(rows[node.id].file, exchange)
                 else:
                     done = self.days.add(exchange)
                 if done:
@@ -254,8 +255,8 @@ class FileStore(Journal):
         same: the archive of years is large, and a recall asks several times."""
         off, retracted, masked = self.tree.off_path(), frozenset(self.tree.retracted), self.state.masked
         if self._hidden[0] is not off or self._hidden[1:3] != (retracted, masked):
-            found = frozenset(self.tree.hidden() | self.state.archived | self.state.missing.keys())
-            self._hidden = (off, retracted, masked, found)
+            ids = frozenset(self.tree.hidden() | self.state.archived | self.state.missing.keys())
+            self._hidden = (off, retracted, masked, ids)
         return self._hidden[3]
 
     def resume(self) -> None:

@@ -97,8 +97,8 @@ def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: 
         value["keywords"] = list(keywords)
     value["by"] = by
     for kind in ("event", "reflection"):
-        if told := [episode_value(e) for e in episodes if e.kind == kind]:
-            value[f"{kind}s"] = told
+        if values := [episode_value(e) for e in episodes if e.kind == kind]:
+            value[f"{kind}s"] = values
     return entry(id_, value)
 
 
@@ -132,42 +132,42 @@ def notes_from(
         raise DataError(file, f"notes of {record.key!r} need `text_tag:`", line=record.line or None)
     note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), str(value.get("by", "owner")))
     episodes = [
-        _episode_from(told, kind, record, file, zone)
+        _episode_from(item, kind, record, file, zone)
         for kind in ("event", "reflection")
-        for told in value.get(f"{kind}s") or []
+        for item in value.get(f"{kind}s") or []
     ]
     return note, episodes
 
 
-def _episode_from(told: object, kind: str, record: Record, file: Path, zone: tzinfo | None) -> Episode:
-    if not isinstance(told, Mapping) or not told.get("text"):
+def _episode_from(value: object, kind: str, record: Record, file: Path, zone: tzinfo | None) -> Episode:
+    if not isinstance(value, Mapping) or not value.get("text"):
         raise DataError(file, f"an event of {record.key!r} has no `text`", line=record.line or None)
-    sources = _texts(told.get("sources")) or (record.key,)
-    event = event_from(told, sources, record, file, zone)
-    id_ = str(told.get("id") or derived_id(event.text, sources))
-    by = str(told.get("by", "owner")) if id_ == derived_id(event.text, sources) else "owner"
-    expires = _moment(told["expires"], record, file, zone) if told.get("expires") else None
+    sources = _texts(value.get("sources")) or (record.key,)
+    event = event_from(value, sources, record, file, zone)
+    id_ = str(value.get("id") or derived_id(event.text, sources))
+    by = str(value.get("by", "owner")) if id_ == derived_id(event.text, sources) else "owner"
+    expires = _moment(value["expires"], record, file, zone) if value.get("expires") else None
     return Episode(
-        id_, _moment(told.get("told"), record, file, zone), event, kind, by,  # type: ignore[arg-type]
-        _texts(told.get("evidence")), _count(told.get("depth")), expires,
+        id_, _moment(value.get("told"), record, file, zone), event, kind, by,  # type: ignore[arg-type]
+        _texts(value.get("evidence")), _count(value.get("depth")), expires,
     )  # fmt: skip
 
 
 def event_from(
-    told: Mapping[str, object], sources: tuple[str, ...], record: Record, file: Path, zone: tzinfo | None
+    value: Mapping[str, object], sources: tuple[str, ...], record: Record, file: Path, zone: tzinfo | None
 ) -> Event:
     """What happened, from the keys of ``episode_value``; all but ``text`` may be missing."""
     happened = None
-    if span := told.get("happened"):
+    if span := value.get("happened"):
         ends = str(span).split("/")
         happened = (_moment(ends[0], record, file, zone), _moment(ends[-1], record, file, zone))
     usual = ActivationProfile()
-    profile = ActivationProfile(*(_fraction(told.get(key), getattr(usual, key)) for key in PROFILE))
+    profile = ActivationProfile(*(_fraction(value.get(key), getattr(usual, key)) for key in PROFILE))
     return Event(
-        str(told["text"]), sources, str(told.get("subject", "")), str(told.get("predicate", "")),
-        str(told.get("object", "")), _fraction(told.get("importance")), _texts(told.get("keywords")),
-        str(told.get("place", "")), str(told.get("topic", "")), happened, str(told.get("insight", "")),
-        str(told.get("scene", "")), _texts(told.get("related")), profile,
+        str(value["text"]), sources, str(value.get("subject", "")), str(value.get("predicate", "")),
+        str(value.get("object", "")), _fraction(value.get("importance")), _texts(value.get("keywords")),
+        str(value.get("place", "")), str(value.get("topic", "")), happened, str(value.get("insight", "")),
+        str(value.get("scene", "")), _texts(value.get("related")), profile,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS)
 """Everything that belongs to an owner's memory."""
 _NOTES = ".notes.yaml"
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_COPY = re.compile(r"\.(?:log\.jsonl|state\.jsonl|core_mem\.yml|history\.yaml|.*\.ya?ml)\.\w{8}")  # records.replace
+_COPY = re.compile(r"\..*\.(?:jsonl|ya?ml)\.\w{8}")  # ``records.replace`` names its copies so.
 
 
 def index_folder(folder: Path) -> Path:

@@ -26,7 +26,7 @@ from moechat.errors import DataError
 Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _BOM = b"\xef\xbb\xbf"
 LOCK_TIMEOUT_S = 10
-TRIES = 5  # a hand that saves the file in the same moment comes first
+TRIES = 5  # A hand that saves the file in the same moment comes first.
 KEY_LINE = re.compile(rb"(?:^|(?<=\A\xef\xbb\xbf))(?![ \t\r\n#%]|\xef\xbb\xbf|---|\.\.\.)[^\n]+", re.MULTILINE)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _PLAIN_VALUE = re.compile(r"[\w.+][\w.+:/()，。、！？；：（）「」 -]*\Z")
@@ -158,8 +158,8 @@ def block(text: str, indent: int) -> str:
 def entry(key: str, value: Mapping[str, object] | str, *, shown: str = "") -> bytes:
     """One record as the bytes that are appended to its file. Nested mappings, lists of mappings and of text are fine.
     ``shown`` is the key as the file has it, where it is to stay so."""
-    told = _mapping(value, 2) if isinstance(value, Mapping) else _node(value, 0)
-    return ((shown or key_text(key)) + ":" + told + "\n").encode("utf-8")
+    text = _mapping(value, 2) if isinstance(value, Mapping) else _node(value, 0)
+    return ((shown or key_text(key)) + ":" + text + "\n").encode("utf-8")
 
 
 def _mapping(value: Mapping[str, object], indent: int) -> str:

@@ -27,11 +27,11 @@ from moechat.store.log import Entry, JsonLines
 
 log = logging.getLogger(__name__)
 COMPACT_OVER = 20_000
-BIRTH = 1  # strength of a memory that nobody has used yet
-RECALLED = 15  # what each recall adds
-# (days since it was last told, gain in strength)
+BIRTH = 1  # A memory that nobody has used yet has this strength.
+RECALLED = 15  # Each recall adds this.
+# Days since it was last told, at most, and what a memory gains when it is told again.
 RESTATED: Sequence[tuple[float, int]] = ((1, 1), (3, 3), (7, 7), (30, 30))
-LONG_AFTER = 100  # ... and beyond
+LONG_AFTER = 100  # It gains this when it is told again later than that.
 
 
 def restated_gain(days: float) -> int:
@@ -136,9 +136,9 @@ class State:
             self.access[new] = (_later(at, self.access.get(new, ("", 0))[0]), count + self.recalls(new))
             self.uses.append(new)
         if old in self.gains:
-            gained, told = self.gains.pop(old)
-            more, after = self.gains.get(new, (0, ""))
-            self.gains[new] = (gained + more, _later(told, after))
+            gained, last = self.gains.pop(old)
+            gained_too, last_too = self.gains.get(new, (0, ""))
+            self.gains[new] = (gained + gained_too, _later(last, last_too))
         for marked in (self.archived, self.pinned):
             if old in marked:
                 marked.remove(old)
@@ -185,8 +185,8 @@ class State:
 
     def carried(self, old: str, new: str) -> list[Entry]:
         """What ``carry`` writes."""
-        known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
-        return [{"op": "carry", "from": old, "to": new}] if old != new and known else []
+        is_known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
+        return [{"op": "carry", "from": old, "to": new}] if old != new and is_known else []
 
     def rename_topic(self, old: str, new: str) -> None:
         self.write([{"op": "topic", "from": old, "to": new}])
@@ -204,9 +204,9 @@ class State:
         self.write([{"op": "forgotten", "ids": sorted(refuse)}] if refuse else [])
         self.follow()
         gone = set(ids)
-        for known in (self.access, self.gains, self.missing):
-            for id_ in gone.intersection(known):
-                del known[id_]
+        for rows in (self.access, self.gains, self.missing):
+            for id_ in gone.intersection(rows):
+                del rows[id_]
         self.archived -= gone
         self.masked += 1
         self.changes += 1

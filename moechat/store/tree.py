@@ -212,19 +212,21 @@ class Tree:
         None where that would save little. Everything else is written as it stands.
         """
         limit = before - keep
-        gone = {node.id for node in self.nodes.values() if node.folded or self._foldable(node, limit)}
-        if len(gone) < 500:
+        shortened = {node.id for node in self.nodes.values() if node.folded or self._foldable(node, limit)}
+        if len(shortened) < 500:
             return None
         rows = [
-            [id_, self.parents[id_], self._sha(id_)] for id_ in self.parents if id_ not in self.nodes or id_ in gone
+            [id_, self.parents[id_], self._sha(id_)]
+            for id_ in self.parents
+            if id_ not in self.nodes or id_ in shortened
         ]
         entries: list[Entry] = [{"op": "past", "rows": rows[i : i + 1000]} for i in range(0, len(rows), 1000)]
         for node in self.nodes.values():
-            if node.id not in gone:
+            if node.id not in shortened:
                 entries += _written(node)
         entries += [{"op": "cut", "id": id_, "at": before.isoformat()} for id_ in sorted(self.cuts)]
         entries += [{"op": "retract", "id": id_} for id_ in sorted(self.retracted)]
-        if again := [node.id for node in self.nodes.values() if node.id in gone and not node.understood]:
+        if again := [node.id for node in self.nodes.values() if node.id in shortened and not node.understood]:
             entries.append({"op": "requeue", "ids": again})
         if self.leaf is not None:
             entries.append({"op": "select", "id": self.leaf})

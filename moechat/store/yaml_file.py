@@ -24,10 +24,10 @@ _TEXT = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 def stamp(path: Path) -> Stamp | None:
     """(mtime in ns, size, inode): tells an edited file from the one that was read. None where there is no file."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def text(path: Path) -> str:

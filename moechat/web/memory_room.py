@@ -135,7 +135,7 @@ def _event_added(agent: Agent, look: MemoryLook, action: Action, words: Words) -
     values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
     values["keywords"] = author_room.several(action.get("keywords", "")) or None
     try:
-        event = by_hand.told("event", values, agent.now())
+        event = by_hand.arguments("event", values, agent.now())
     except FieldError as wrong:
         if wrong.field != "happened":
             raise

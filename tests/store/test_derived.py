@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -280,3 +281,19 @@ def test_an_event_that_the_owner_wrote_stays_where_it_stands_whatever_it_rests_o
     store.correct(b, user="三")
     assert {event.text for event in events(store, a)} == {"甲事", "我自己写的"}
     assert events(store, b) == []
+
+
+@pytest.mark.parametrize(
+    "written", ["", "  time: 1970-01-01T00:00:00+00:00\n"], ids=["without", "as older versions had it"]
+)
+def test_a_fact_without_a_time_has_none_and_is_written_without_one(home: Home, written: str) -> None:
+    home.folder.mkdir(parents=True, exist_ok=True)
+    path = home.folder / paths.CORE
+    path.write_text(f"tea:\n  text: 用户爱喝茶\n{written}", encoding="utf-8")
+    store = home.store()
+    (fact,) = store.cache.facts()
+    assert fact.at is None
+    store.derived.put_facts([replace(fact, draft=replace(fact.draft, keyword="喜好"))])
+    assert "time" not in path.read_text(encoding="utf-8")
+    assert [(one.at, one.draft.keyword) for one in store.cache.facts()] == [(None, "喜好")]
+    store.close()
