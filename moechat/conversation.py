@@ -20,7 +20,7 @@ from moechat.recall import assembly
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
 from moechat.store.files import FileStore
-from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, told
+from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, span_row
 
 
 class Conversation:
@@ -115,7 +115,7 @@ class Conversation:
             status, error = "failed", in_words(failure, self._file.character.language)
         finally:
             self._stream = None
-            spans = [told(span) for span in recollection.spans]
+            spans = [span_row(span) for span in recollection.spans]
             reply = clean("".join(pieces))
             hits = _grounds(recollection)
             self._store.finish(  # 6. stored; it settles later

@@ -24,7 +24,10 @@ Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 @dataclass(frozen=True)
 class Cue:
-    """``embed`` gives the (n, dim) unit vectors of queries, None where the model fails; itself None where none serves."""
+    """One message and what recall needs to know of it.
+
+    ``embed`` gives the (n, dim) unit vectors of queries, or None where the model fails; it is None where no model serves.
+    """
 
     text: str
     now: datetime

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from moechat import when
@@ -27,14 +28,23 @@ from moechat.settings.character import CharacterFile, default_character, encode_
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 
-WARM_S = 20.0
+WARM_S = 20.0  # The first recall waits this long for dictionaries and weights.
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
+
+
+class Connection(NamedTuple):
+    """What a chat model is made from: a GGUF file, or an endpoint, or neither."""
+
+    gguf: str
+    base_url: str
+    key: str | None
+    model: str
 
 
 class House:
     """``data`` and ``config`` are made from the packaged defaults where they are not there.
 
-    ``model`` and ``embedder`` stand in for those of the configuration (tests, demos). ``now`` holds the clock (``--now``).
+    ``model`` and ``embedder`` stand in for those of the configuration. ``now`` holds the clock (``--now``).
     ``looks``: nothing settles, is understood or leaves the context by itself, and neither folder nor settings are made.
     """
 
@@ -62,8 +72,9 @@ class House:
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
         self.key: str | None = None
         self._looks = looks
-        self._given_model, self._lock = model, threading.RLock()
-        self._made: dict[tuple[str, str, str | None, str], ChatModel] = {}
+        self.model = model
+        self._lock = threading.RLock()
+        self._models: dict[Connection, ChatModel] = {}
         self._agents: dict[tuple[str, str], Agent] = {}
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
@@ -74,7 +85,7 @@ class House:
         when.resolve("昨天", self.clock.now())
         words.tokens("我们")
         if self._embedder is not None:
-            with contextlib.suppress(EmbeddingError):  # said when it is used
+            with contextlib.suppress(EmbeddingError):  # It is told when it is used.
                 self._embedder.embed(["我们"], "query")
 
     def ready(self) -> None:
@@ -142,7 +153,7 @@ class House:
             pool=self._pool,
             embedder=self._embedder,
             embedding_settings={key: str(getattr(self.config.embedding, key)) for key in EMBEDDING_KEYS},
-            load_embedder=lambda told: make_embedder(self._embedding_settings(told)),
+            load_embedder=lambda manifest: make_embedder(self._embedding_settings(manifest)),
             model=lambda: self._model("chat"),
             understanding=lambda: self._model("understanding"),
             ready=self.ready,
@@ -151,57 +162,56 @@ class House:
         )
 
     @staticmethod
-    def _embedding_settings(told: Mapping[str, str]) -> SimpleNamespace:
-        values = {key: told.get(key, "") for key in EMBEDDING_KEYS}
+    def _embedding_settings(source: Mapping[str, str]) -> SimpleNamespace:
+        values = {key: source.get(key, "") for key in EMBEDDING_KEYS}
         return SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None)
 
     # ---- models
 
     def _model(self, use: str) -> ChatModel:
         """The chat model as configured at this moment; equal settings share one model."""
-        if self._given_model is not None:
-            return self._given_model
+        if self.model is not None:
+            return self.model
         with self._lock:
-            wanted = self._wanted(use)
-            if wanted not in self._made:
-                self._made[wanted] = self._make(*wanted)
-            return self._made[wanted]
+            connection = self._connection(use)
+            if connection not in self._models:
+                self._models[connection] = self._make(connection)
+            return self._models[connection]
 
-    def _wanted(self, use: str) -> tuple[str, str, str | None, str]:
-        """(gguf, base_url, key, model)."""
+    def _connection(self, use: str) -> Connection:
         chat, own = self.config.chat, self.config.understanding
         if use == "understanding" and own.base_url:
-            return "", own.base_url, os.environ.get(own.key_env), own.model or chat.model
+            return Connection("", own.base_url, os.environ.get(own.key_env), own.model or chat.model)
         model = own.model if use == "understanding" and own.model else chat.model
-        return chat.local_gguf, chat.base_url, self._kept_key(), model
+        return Connection(chat.local_gguf, chat.base_url, self._kept_key(), model)
 
-    def _make(self, gguf: str, base_url: str, key: str | None, model: str) -> ChatModel:
+    def _make(self, connection: Connection) -> ChatModel:
         chat = self.config.chat
-        if gguf:
+        if connection.gguf:
             from moechat.ai.local import LocalChatModel
 
             return LocalChatModel(
-                Path(gguf), timeout_s=chat.timeout_s, temperature=chat.temperature, single_system=chat.single_system,
+                Path(connection.gguf), timeout_s=chat.timeout_s, temperature=chat.temperature, single_system=chat.single_system,
                 extra=chat.extra,
             )  # fmt: skip
-        if not base_url:
+        if not connection.base_url:
             return OfflineModel()
         return OpenAIChatModel(
-            base_url, model, key, timeout_s=chat.timeout_s, extra=chat.extra, single_system=chat.single_system,
-            temperature=chat.temperature,
+            connection.base_url, connection.model, connection.key, timeout_s=chat.timeout_s, extra=chat.extra,
+            single_system=chat.single_system, temperature=chat.temperature,
         )  # fmt: skip
 
     @property
     def connected(self) -> bool:
         """Whether a language model is configured (else the offline model replies)."""
-        return self._given_model is not None or bool(self.config.chat.base_url or self.config.chat.local_gguf)
+        return self.model is not None or bool(self.config.chat.base_url or self.config.chat.local_gguf)
 
     def try_connection(self, base_url: str, model: str, key: str = "") -> Diagnosis:
         """Try a model out, and say what is wrong with it. Without ``key`` the one that is kept is used."""
         return diagnose(base_url, model, key or self._kept_key(), extra=self.config.chat.extra)
 
     def would_tell_key_to(self, base_url: str) -> bool:
-        """Whether another service than the configured one would get to see the key that is kept."""
+        """Whether a service other than the configured one would see the key that is kept."""
         configured = self.config.chat.base_url
         return bool(self._kept_key() and configured and _origin(configured) != _origin(base_url))
 
@@ -219,7 +229,7 @@ class House:
         """Close every agent: what was answered stands, every thread stops."""
         with self._lock:
             agents, self._agents = list(self._agents.values()), {}
-        with contextlib.ExitStack() as last:  # one that fails keeps no other open
+        with contextlib.ExitStack() as last:  # One that fails keeps no other open.
             last.callback(self._open_until_closed.close)
             last.callback(self._pool.shutdown, cancel_futures=True)
             for agent in agents:

@@ -66,7 +66,7 @@ def shown(exchange: Exchange, node: Node | None) -> Shown:
     return Shown(exchange, variant.hits, spans, variant.error, len(node.variants), node.chosen, variant.notice)
 
 
-def told(span: Span) -> list[str]:
+def span_row(span: Span) -> list[str]:
     """A span as the log keeps it."""
     return [span.phrase, span.start.isoformat(), span.end.isoformat(), span.granularity]
 

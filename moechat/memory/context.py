@@ -16,19 +16,19 @@ from moechat.store.files import FileStore
 
 def path(store: FileStore) -> list[Exchange]:
     """The exchanges of the context, oldest first, in the words that stand now (corrections and hand edits included)."""
-    known = store.state.missing
-    ids = [id_ for id_ in store.tree.context() if id_ not in known]
+    missing = store.state.missing
+    ids = [id_ for id_ in store.tree.context() if id_ not in missing]
     return list(store.exchanges(ids).values())
 
 
 def messages(exchanges: Sequence[Exchange]) -> list[Message]:
     """The words of the exchanges as messages, never an assembled prompt. A failed reply gives no message."""
-    said = []
+    talk = []
     for exchange in exchanges:
-        said.append(Message("user", exchange.user))
+        talk.append(Message("user", exchange.user))
         if exchange.char:
-            said.append(Message("assistant", exchange.char))
-    return said
+            talk.append(Message("assistant", exchange.char))
+    return talk
 
 
 def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -> list[Exchange]:
@@ -93,14 +93,14 @@ class Context:
     def talk(self, kept: Sequence[Exchange], greeting: str = "") -> list[Message]:
         """The talk as messages. One that is seen from its start begins with what history.yaml held, which
         ``context_length`` counts, else with the character's greeting."""
-        said = messages(kept)
+        talk = messages(kept)
         if not self._from_the_start(kept):
-            return said
+            return talk
         if not self._before:
-            return [Message("assistant", greeting), *said] if greeting else said
+            return [Message("assistant", greeting), *talk] if greeting else talk
         length = self.config().Agent.context_length
-        whole = [*self._before, *said]
-        return whole[-max(length, len(said)) :] if length else whole
+        whole = [*self._before, *talk]
+        return whole[-max(length, len(talk)) :] if length else whole
 
     def _from_the_start(self, kept: Sequence[Exchange]) -> bool:
         tree = self.store.tree

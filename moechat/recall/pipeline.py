@@ -130,13 +130,21 @@ def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Hi
         for rank, (hit, _) in enumerate(lists.get(recipe.name, ()), 1):
             key = _key(hit)
             scores[key] = scores.get(key, 0.0) + recipe.weight / (RRF_K + rank)
-            known = hits.get(key)
-            hits[key] = hit if known is None else replace(
-                known, features={**hit.features, **known.features}, words=known.words or hit.words, span=known.span or hit.span,
-                shorter=known.shorter or hit.shorter,
-            )  # fmt: skip
+            first = hits.get(key)
+            hits[key] = hit if first is None else _joined(first, hit)
     order = sorted(hits, key=lambda key: -scores[key])
     return [hits[key] for key in order]
+
+
+def _joined(first: Hit, other: Hit) -> Hit:
+    """Two hits on one memory: the first, with what it lacks from the other."""
+    return replace(
+        first,
+        features={**other.features, **first.features},
+        words=first.words or other.words,
+        span=first.span or other.span,
+        shorter=first.shorter or other.shorter,
+    )
 
 
 def _limited(

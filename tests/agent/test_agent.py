@@ -425,7 +425,7 @@ def test_two_programs_on_one_folder_remember_together(home: Home) -> None:
 
 def asked(house: House, text: str) -> list[Message]:
     say(house.agent(), text)
-    model = house._given_model
+    model = house.model
     assert isinstance(model, ScriptedModel)
     return list(model.requests[-1].messages)
 
@@ -609,6 +609,8 @@ def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_a
     day.write_text(old, "utf-8")
     with home.open() as house:
         agent = house.agent()
+        agent.finish()
+        agent.settle_indexes()
         (exchange, _) = agent.store.exchanges(list(agent.store.tree.parents)).values()
         assert exchange.char == "好，记下了。"
         assert agent.verify()["problems"] == []

@@ -257,7 +257,7 @@ def test_what_is_corrected_while_the_model_thinks_stays_queued_and_nothing_cites
             return answer(count, facts=[fact(t, n, keyword=k, target=o) for t, n, k, o in home_and_cat])
 
         corrected: list[bool] = []
-        house._given_model = understanding(make)
+        house.model = understanding(make)
         agent.settle()
         agent.jobs.roll(closing=True)
         assert {f.text for f in agent.layers.core.current()} == {"用户住在苏州", "用户喜欢猫"}
