@@ -61,10 +61,10 @@ class Home:
         """``sections`` are those of config.yaml; ``character`` the keys of character.yaml."""
         owner = folder / "data" / "agents" / CHARACTER
         owner.mkdir(parents=True)
-        told = {"name": CHARACTER, "user_name": "阿明", "language": "zh", "persona": "你是小满，爱听人说话。"} | (
+        keys = {"name": CHARACTER, "user_name": "阿明", "language": "zh", "persona": "你是小满，爱听人说话。"} | (
             character or {}
         )
-        (owner / "character.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
+        (owner / "character.yaml").write_text(yaml.safe_dump(keys, allow_unicode=True), encoding="utf-8")
         home = cls(folder / "data", folder / "config.yaml", SetClock(moment(now)))
         home.configure(**sections)
         return home
@@ -82,8 +82,9 @@ class Home:
         return self.data / "agents" / CHARACTER
 
     def open(self, model: ChatModel | None = None, *, looks: bool = False) -> House:
-        given = model or silent()
-        return House(self.data, self.config, clock=self.clock, model=given, embedder=self.embedder, looks=looks)
+        return House(
+            self.data, self.config, clock=self.clock, model=model or silent(), embedder=self.embedder, looks=looks
+        )
 
     def store(self) -> FileStore:
         return FileStore(self.folder, clock=self.clock, zone=ZONE)
@@ -108,9 +109,9 @@ def recalled(agent: Agent, text: str) -> Recollection:
     return next(event.recollection for event in list(agent.talk(text)) if isinstance(event, Recalled))
 
 
-def shown(found: Recollection, layer: str = "") -> str:
+def shown(recollection: Recollection, layer: str = "") -> str:
     """The text of everything that entered the prompt."""
-    return "\n".join(hit.text for hit in found.hits if not layer or hit.layer == layer)
+    return "\n".join(hit.text for hit in recollection.hits if not layer or hit.layer == layer)
 
 
 def told(
@@ -171,9 +172,9 @@ def understanding(make: Callable[[int], str] = answer, replies: Any = polite) ->
     """A model that understands: ``make(n)`` is its answer about n exchanges."""
 
     def complete(messages: Sequence[Any]) -> str:
-        asked = messages[-1].content
+        request = messages[-1].content
         numbers = [
-            int(line[1:].partition("]")[0]) for line in asked.splitlines() if line[:1] == "[" and "] 20" in line[:8]
+            int(line[1:].partition("]")[0]) for line in request.splitlines() if line[:1] == "[" and "] 20" in line[:8]
         ]
         return make(max(numbers, default=0))
 
