@@ -199,7 +199,7 @@ def _is_speech(quoted: str) -> bool:
 
 
 def _sentence(sentence: str, start: int) -> list[Clause]:
-    asked = "?" in sentence
+    is_question = "?" in sentence
     scripted = re.match(r"^(?!I\b|PS\b|Note\b|Fact\b)[A-Z]\w+(?: [A-Z]\w+)?: ", sentence)  # "Tom: I hate cilantro"
     clauses: list[Clause] = []
     mood: Mood = "said"
@@ -208,11 +208,11 @@ def _sentence(sentence: str, start: int) -> list[Clause]:
     for number, (at, part) in enumerate(parts):
         last = number == len(parts) - 1
         clause, explicit = _clause(part, whose)
-        own: Mood = "hearsay" if scripted else _mood(part, clause, asked and last)
+        own: Mood = "hearsay" if scripted else _mood(part, clause, is_question and last)
         if own == "said" and mood not in ("said", "joke"):
             carried = mood in ("hypothetical", "role") or (not explicit and not _NOW.search(part))
             own = mood if carried else own
-        if _TAG.match(part) and asked and clauses:
+        if _TAG.match(part) and is_question and clauses:
             clauses[-1] = meant(clauses[-1], "question")
         mood, whose = own, clause.whose
         clauses.append(Clause(part, clause.body, clause.whose, own, start + at, clause.lead))
@@ -294,14 +294,14 @@ def _bare(body: str) -> str:
     return body
 
 
-def _mood(part: str, clause: Clause, asked: bool) -> Mood:
+def _mood(part: str, clause: Clause, is_question: bool) -> Mood:
     if _JOKE.search(part) and not _EARNEST.search(part):
         return "joke"
     if _MAKE_BELIEVE.search(part):
         return "role"
     if _IF.search(part):
         return "hypothetical"
-    if asked or _ASKS.match(part) or (clause.lead and _ASKS.match(part[len(clause.lead) :])):
+    if is_question or _ASKS.match(part) or (clause.lead and _ASKS.match(part[len(clause.lead) :])):
         return "question"
     if _OF_OTHERS.match(part):
         return "hearsay"

@@ -182,7 +182,7 @@ def _is_speech(quoted: str) -> bool:
 
 
 def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
-    asked = bool(re.search(r"[?？]", sentence))
+    is_question = bool(re.search(r"[?？]", sentence))
     clauses: list[Clause] = []
     whose = before[-1].whose if before else USER
     mood: Mood = "said"
@@ -190,17 +190,17 @@ def _sentence(sentence: str, start: int, before: list[Clause]) -> list[Clause]:
     for number, (at, part) in enumerate(parts):
         last = number == len(parts) - 1
         clause, explicit = _clause(part, whose)
-        own = _mood(part, clause, asked and last)
+        own = _mood(part, clause, is_question and last)
         if own == "said" and mood in ("hypothetical", "role", "wish", "plan", "past") and not _NOW.search(part):
             if mood in ("hypothetical", "role") or not explicit:
                 own = mood
-        if own == "said" and last and asked:
+        if own == "said" and last and is_question:
             own = "question"
         if not explicit and re.match(r"名?叫", clause.body) and not _only_greetings([*before, *clauses]):
             clause = Clause(part, clause.body, UNKNOWN, own, lead=clause.lead)  # 学了一道菜，叫做清蒸鲈鱼
         mood = own
         whose = OTHER if own == "hearsay" else _introduced(part, clause) or clause.whose
-        if _TAG_QUESTION.match(part) and clauses and (asked or part.endswith(("吗", "吧"))):
+        if _TAG_QUESTION.match(part) and clauses and (is_question or part.endswith(("吗", "吧"))):
             clauses[-1] = meant(clauses[-1], "question")
         clauses.append(Clause(part, clause.body, clause.whose, own, start + at, clause.lead))
     return clauses
@@ -264,14 +264,14 @@ def _bare(body: str) -> str:
         body = shorter
 
 
-def _mood(part: str, clause: Clause, asked: bool) -> Mood:
+def _mood(part: str, clause: Clause, is_question: bool) -> Mood:
     if _JOKE.search(part) and not _EARNEST.search(part):
         return "joke"
     if _MAKE_BELIEVE.search(part):
         return "role"
     if _IF.search(part):
         return "hypothetical"
-    if asked or _ASKS.search(part):
+    if is_question or _ASKS.search(part):
         return "question"
     if _UNSURE.search(part) or _DENIED.match(clause.body) or (part.endswith("吧") and "叫我" not in part):
         return "uncertain"

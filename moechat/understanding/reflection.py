@@ -322,8 +322,8 @@ class _Thinking:
         self._view = view
         self.stopping = stopping
         self._thoughts: dict[str, Thought] = {}
-        known = view.episodes(np.flatnonzero(view.reflection).tolist())
-        self._known = {episode.event.text.casefold() for episode in known}
+        reflections = view.episodes(np.flatnonzero(view.reflection).tolist())
+        self._known_texts = {episode.event.text.casefold() for episode in reflections}
         self.understood = False  # Whether any answer held an insight, new or not.
 
     def questions(self) -> list[str]:
@@ -360,7 +360,7 @@ class _Thinking:
         for text, numbers in insights[:INSIGHTS]:
             evidence = tuple(episodes[number - 1] for number in numbers if 1 <= number <= len(episodes))
             self.understood = self.understood or bool(evidence)
-            if evidence and text.casefold() not in self._known:
+            if evidence and text.casefold() not in self._known_texts:
                 self._thoughts.setdefault(text.casefold(), Thought(text, evidence))
 
     def rated(self) -> list[Thought]:

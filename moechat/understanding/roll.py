@@ -71,20 +71,19 @@ def due(
     if pending and (closing or idle_h >= settings.idle_understand_h or (batch_size and len(pending) >= batch_size)):
         return Due(tuple(pending), newest=rounds[-1] if rounds else "")
     inside = set(rounds)
-    return Due(
-        tuple(id_ for id_ in pending if id_ not in inside)
-    )  # These left the context before they were understood.
+    # These left the context before they were understood.
+    return Due(tuple(id_ for id_ in pending if id_ not in inside))
 
 
 @dataclass(frozen=True)
 class _Elsewhere:
     """The matters that a memory knows from other exchanges. An event that is read again is as new as the first time."""
 
-    known: Episodes
+    episodes: Episodes
     sources: Sequence[str]
 
     def __contains__(self, matter: object) -> bool:
-        return self.known.told_of(str(matter), self.sources)
+        return self.episodes.told_of(str(matter), self.sources)
 
 
 @dataclass
@@ -119,8 +118,8 @@ class Roller:
 
     def _placed(self, event: Event) -> Event:
         """An event of the rules with its topic, and with an importance that takes its novelty into account."""
-        known = _Elsewhere(self.layers.episodes, event.sources)
-        novelty = rate(event, known=known) - rate(event)
+        elsewhere = _Elsewhere(self.layers.episodes, event.sources)
+        novelty = rate(event, known=elsewhere) - rate(event)
         importance = round(min(1.0, max(0.1, event.importance + novelty)), 2)
         return replace(event, topic=topic_rules.path_for(event, self.layers.topics), importance=importance)
 
