@@ -19,14 +19,13 @@ from urllib.parse import urlsplit
 from moechat.ai import failure
 from moechat.ai.failure import Failure, Language
 from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
-from moechat.ai.wire import Line, Unfit, events, text_of, words_of
+from moechat.ai.wire import CallSockets, Unfit, events, text_of, words_of
 from moechat.model import Exchange, Hit, Message
+from moechat.settings.character import Character
 from moechat.when import Span
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # half a second: it is imported at the first call
     from openai import OpenAI
-
-    from moechat.settings.character import Character
 
 CONNECT_S = 10.0
 FORMS = ("json_schema", "json_object", "plain")  # complete() asks for these forms, best first.
@@ -62,7 +61,7 @@ class ChatModel(Protocol):
         """The reply in pieces. Raises ModelError; ``close()``, from any thread, ends it and its connection at once."""
         ...
 
-    def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
+    def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """The raw text of an answer, as JSON of that schema as far as the model supports it. Raises ModelError."""
         ...
 
@@ -115,12 +114,14 @@ class OpenAIChatModel:
         language: Language = "en",
     ) -> None:
         self.name = model
-        self._base_url = (
-            base_url.strip().rstrip("/").removesuffix("/chat/completions")
-        )  # People paste the whole address.
-        self._key, self._timeout_s = (key or "").strip(), timeout_s
-        self._extra, self._single_system, self._temperature = dict(extra or {}), single_system, temperature
-        self._max_retries, self._language = max_retries, language
+        self._base_url = base_url.strip().rstrip("/").removesuffix("/chat/completions")  # people paste all of it
+        self._key = (key or "").strip()
+        self._timeout_s = timeout_s
+        self._extra = dict(extra or {})
+        self._single_system = single_system
+        self._temperature = temperature
+        self._max_retries = max_retries
+        self._language: Language = language
         self._form = 0  # index into FORMS: the best that the endpoint is not known to refuse
         self.streams = True  # False once the endpoint has answered in one piece
 
@@ -128,7 +129,7 @@ class OpenAIChatModel:
         """See ChatModel. Thoughts are never part of the reply; a model that only thinks is not silent."""
         return self._reply(request.messages, self._timeout_s)
 
-    def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
+    def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """See ChatModel. ``timeout_s`` holds for the whole call, whatever has to be tried."""
         import openai
 
@@ -150,7 +151,7 @@ class OpenAIChatModel:
 
     def models(self, timeout_s: float = CONNECT_S) -> list[str]:
         """The names that the endpoint lists. Raises ModelError."""
-        with self._failures(timeout_s), self._client(Line(), timeout_s) as client:
+        with self._failures(timeout_s), self._client(CallSockets(), timeout_s) as client:
             body = client.get("/models", cast_to=object)
         listed = body.get("data") if isinstance(body, dict) else None
         if not isinstance(listed, list):
@@ -167,11 +168,11 @@ class OpenAIChatModel:
     def _reply(self, messages: Sequence[Message], timeout_s: float, *, whole: bool = True) -> ReplyStream:
         import openai  # noqa: F401 - half a second the first time, which is no silence of the model's
 
-        line = Line()
+        sockets = CallSockets()
 
         def produce(put: Put) -> None:
             retries = self._max_retries if whole else 0
-            with self._failures(timeout_s), self._client(line, timeout_s, retries) as client:
+            with self._failures(timeout_s), self._client(sockets, timeout_s, retries) as client:
                 pieces = self._pieces(client, self._body(messages))
                 if whole:
                     self._put_reply(pieces, put)
@@ -179,21 +180,18 @@ class OpenAIChatModel:
                     put("…" if next(pieces, None) is not None else "")
 
         late = self._error("timeout", timeout_s=timeout_s)
-        return ReplyStream(produce, late=late, timeout_s=timeout_s, hang_up=line.hang_up)
+        return ReplyStream(produce, late=late, timeout_s=timeout_s, hang_up=sockets.hang_up)
 
     def _put_reply(self, pieces: Iterator[str], put: Put) -> None:
-        thoughts, said = ThoughtFilter(), False
+        thoughts = ThoughtFilter()
         for piece in pieces:
-            shown = thoughts.feed(piece)
-            said = said or bool(shown)
-            if not put(shown):
+            if not put(thoughts.feed(piece)):
                 return
-        rest = thoughts.rest()
-        put(rest)
-        if not (said or rest):
+        put(thoughts.rest())
+        if not thoughts.shown:
             raise Unfit("empty")
 
-    def _pieces(self, client: OpenAI, body: dict) -> Iterator[str]:
+    def _pieces(self, client: OpenAI, body: dict[str, Any]) -> Iterator[str]:
         """Streams where the endpoint can; where it does not, one whole piece, remembered for the next reply."""
         import openai
 
@@ -212,8 +210,8 @@ class OpenAIChatModel:
                 self.streams = False
         yield text_of(client.post("/chat/completions", cast_to=object, body=_wire(body)))
 
-    def _whole(self, body: dict, timeout_s: float) -> str:
-        with self._client(Line(), timeout_s) as client:
+    def _whole(self, body: dict[str, Any], timeout_s: float) -> str:
+        with self._client(CallSockets(), timeout_s) as client:
             text = without_thoughts(text_of(client.post("/chat/completions", cast_to=object, body=_wire(body))))
         if not text:
             raise Unfit("empty")
@@ -231,7 +229,7 @@ class OpenAIChatModel:
         return body if self._temperature is None else body | {"temperature": self._temperature}
 
     @contextmanager
-    def _client(self, line: Line, timeout_s: float, max_retries: int = 0) -> Iterator[OpenAI]:
+    def _client(self, sockets: CallSockets, timeout_s: float, max_retries: int = 0) -> Iterator[OpenAI]:
         """A client for one call: it costs 20 ms, and hanging up one reply cannot touch another."""
         import openai
 
@@ -242,7 +240,7 @@ class OpenAIChatModel:
             raise Unfit("no_route")
         http = openai.DefaultHttpxClient(
             trust_env=address.hostname not in LOOPBACK,  # a proxy from the environment cannot reach this machine
-            event_hooks={"request": [line.watch]},
+            event_hooks={"request": [sockets.watch]},
         )
         with openai.OpenAI(
             base_url=self._base_url,
@@ -324,16 +322,16 @@ def _listed(chat: OpenAIChatModel, timeout_s: float) -> list[str]:
     return list(dict.fromkeys([*get_close_matches(chat.name, names, n=3), *names]))
 
 
-def _wire(body: dict) -> dict:
+def _wire(body: dict[str, Any]) -> dict[str, Any]:
     """The JSON body of ``create``'s arguments."""
     return {k: v for k, v in body.items() if k != "extra_body"} | dict(body["extra_body"])
 
 
-def _response_format(form: int, schema: dict | None) -> dict:
+def _response_format(form: int, schema: dict[str, Any] | None) -> dict[str, Any]:
     if schema is None or FORMS[form] == "plain":
         return {}
     if FORMS[form] == "json_object":
         return {"response_format": {"type": "json_object"}}
     strict = schema.get("additionalProperties") is False
-    wanted = {"name": "answer", "schema": schema, "strict": strict}
-    return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+    answer = {"name": "answer", "schema": schema, "strict": strict}
+    return {"response_format": {"type": "json_schema", "json_schema": answer}}

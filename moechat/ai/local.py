@@ -18,7 +18,7 @@ from moechat.ai.failure import Failure, Language, cleaned, kind_of
 from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
 from moechat.model import Message
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra, imported at the first use
     from xllamacpp import Server
 
 
@@ -50,8 +50,12 @@ class LocalChatModel:
     ) -> None:
         self._path = Path(path).expanduser()
         self.name = self._path.stem
-        self._context_tokens, self._threads, self._timeout_s = context_tokens, threads, timeout_s
-        self._temperature, self._single_system, self._extra = temperature, single_system, dict(extra or {})
+        self._context_tokens = context_tokens
+        self._threads = threads
+        self._timeout_s = timeout_s
+        self._temperature = temperature
+        self._single_system = single_system
+        self._extra = dict(extra or {})
         self._language: Language = language
         self._server: Server | None = None
         self._turn, self._leaving = Lock(), Event()
@@ -61,7 +65,7 @@ class LocalChatModel:
         """See ChatModel. Stopping takes effect with the next token; a reply to come waits for the one before it."""
         return self._reply(self._body(request.messages), self._timeout_s)
 
-    def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
+    def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """See ChatModel. llama.cpp holds the answer to the schema while it is written."""
         body = self._body(messages)
         if schema is not None:
@@ -87,7 +91,8 @@ class LocalChatModel:
 
     def _generate(self, body: dict[str, Any], put: Put, stopped: Event) -> None:
         """Writes one reply, on the worker thread of a ReplyStream."""
-        thoughts, said, problems = ThoughtFilter(), [], []
+        thoughts = ThoughtFilter()
+        problems: list[str] = []
 
         def take(chunk: dict[str, Any]) -> bool:
             """Called for every token; True stops the model. Must not raise: the library would swallow it."""
@@ -95,9 +100,7 @@ class LocalChatModel:
                 problems.append(str(chunk["error"].get("message", "")))
                 return True
             delta = chunk["choices"][0]["delta"] if chunk.get("choices") else {}
-            shown = thoughts.feed(delta.get("content") or "")
-            said.append(bool(shown))
-            return not put(shown) or stopped.is_set() or self._leaving.is_set()
+            return not put(thoughts.feed(delta.get("content") or "")) or stopped.is_set() or self._leaving.is_set()
 
         while not self._turn.acquire(timeout=LOOK_S):
             if stopped.is_set():
@@ -113,9 +116,8 @@ class LocalChatModel:
         if problems:
             detail = cleaned(problems[0], None)
             raise self._error(kind_of(400, detail), detail=detail)
-        rest = thoughts.rest()
-        put(rest)
-        if not (rest or any(said) or stopped.is_set()):
+        put(thoughts.rest())
+        if not (thoughts.shown or stopped.is_set()):
             raise self._error("empty")
 
     def _load(self) -> Server:

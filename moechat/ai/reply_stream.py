@@ -98,23 +98,23 @@ class ThoughtFilter:
     def __init__(self) -> None:
         self._held = ""
         self._thinking = False
-        self._begun = False
+        self.shown = False  # whether anything but thoughts came
 
     def feed(self, piece: str) -> str:
         """The text that may be shown now. The rest is held back until it is clear whether it is a tag."""
         self._held += piece
-        shown = ""
+        text = ""
         while True:
             before, tag, after = self._held.partition(CLOSE if self._thinking else OPEN)
             if not tag:
                 break
-            shown += "" if self._thinking else before
+            text += "" if self._thinking else before
             self._held, self._thinking = after, not self._thinking
         kept = _tag_begun(self._held, CLOSE if self._thinking else OPEN)
         if not self._thinking:
-            shown += self._held[: len(self._held) - kept]
+            text += self._held[: len(self._held) - kept]
         self._held = self._held[len(self._held) - kept :]
-        return self._show(shown)
+        return self._show(text)
 
     def rest(self) -> str:
         """The text that is still held back at the end, unless it is a thought."""
@@ -122,9 +122,9 @@ class ThoughtFilter:
         return "" if self._thinking else self._show(held)
 
     def _show(self, text: str) -> str:
-        if not self._begun:  # the blank lines after a thought are not part of the reply
+        if not self.shown:  # the blank lines after a thought are not part of the reply
             text = text.lstrip()
-            self._begun = bool(text)
+            self.shown = bool(text)
         return text
 
 

@@ -1,10 +1,11 @@
-"""A chat model that says what it is told to: for tests, demonstrations and benchmarks."""
+"""A chat model that follows a script: for tests, demonstrations and benchmarks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.reply_stream import Put, ReplyStream
@@ -43,7 +44,7 @@ class ScriptedModel:
     piece_chars: int = 4
     timeout_s: float | None = None
     requests: list[ChatRequest] = field(default_factory=list, init=False)
-    asked: list[tuple[Sequence[Message], dict | None]] = field(default_factory=list, init=False)
+    asked: list[tuple[Sequence[Message], dict[str, Any] | None]] = field(default_factory=list, init=False)
     closed: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class ScriptedModel:
         late = ModelError("timeout", f"{self.name} sent nothing for {self.timeout_s} seconds.")
         return ReplyStream(produce, late=late, timeout_s=self.timeout_s, hang_up=hang_up)
 
-    def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
+    def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         self.asked.append((messages, schema))
         line = _line(self._next_answer(messages))
         if line.hold is not None and not line.hold.wait(timeout_s):
@@ -99,7 +100,7 @@ def _play(script: Script, what: str) -> Callable[[Sequence[Message]], str | Line
     return following
 
 
-def _line(said: str | Line | ModelError) -> Line:
-    if isinstance(said, Line):
-        return said
-    return Line(said) if isinstance(said, str) else Line(fails=said)
+def _line(entry: str | Line | ModelError) -> Line:
+    if isinstance(entry, Line):
+        return entry
+    return Line(entry) if isinstance(entry, str) else Line(fails=entry)

@@ -1,7 +1,7 @@
-"""Two questions about topics that a model may answer before the reply: which topics and days a message leads to, and which of
-the slices found so help. Options, off by default: each stands between the message and its answer.
+"""Two questions about topics that a model may answer before the reply: to which topics and days a message leads, and which
+slices found there help. Both are off by default, since each call stands between the message and its answer.
 
-One call each, all candidates together. Raises ModelError as the model does, or of kind ``nonsense``; who asks decides what then.
+Each question is one call. Raises ModelError as the model does, or of kind ``nonsense``; the caller decides what follows.
 """
 
 from __future__ import annotations
@@ -10,30 +10,32 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import json_repair
 
+from moechat.ai.chat_model import ChatModel
 from moechat.errors import ModelError
 from moechat.model import Message
+from moechat.settings.prompts import Prompts
 from moechat.topic_path import topic_path
-
-if TYPE_CHECKING:
-    from moechat.ai.chat_model import ChatModel
-    from moechat.settings.prompts import Prompts
 
 MOST_TOPICS = 3
 SLICE_CHARS = 400
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*[日号]?\s*")
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 CUES_SCHEMA = {
-    "type": "object", "properties": {"topics": _STRINGS, "dates": _STRINGS}, "required": ["topics", "dates"],
+    "type": "object",
+    "properties": {"topics": _STRINGS, "dates": _STRINGS},
+    "required": ["topics", "dates"],
     "additionalProperties": False,
-}  # fmt: skip
+}
 HELPFUL_SCHEMA = {
-    "type": "object", "properties": {"helpful": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["helpful"], "additionalProperties": False,
-}  # fmt: skip
+    "type": "object",
+    "properties": {"helpful": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["helpful"],
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +49,18 @@ class Cues:
 def cues(model: ChatModel, prompts: Prompts, *, tree: str, text: str, now: datetime, timeout_s: float) -> Cues:
     """The cues of a message; ``tree`` is the topics as text. A date that is none is left out, the others stay."""
     prompt = prompts.fill("topic_cues", now=f"{now:%Y-%m-%d %H:%M}", topics=tree, message=text.strip())
-    said = _answer(model, prompt, CUES_SCHEMA, timeout_s)
-    topics = [path for one in _listed(said, "topics") if (path := topic_path(str(one)))]
-    days = [day for one in _listed(said, "dates") if (day := day_from(str(one)))]
+    answer = _answer(model, prompt, CUES_SCHEMA, timeout_s)
+    topics = [path for one in _listed(answer, "topics") if (path := topic_path(str(one)))]
+    days = [day for one in _listed(answer, "dates") if (day := day_from(str(one)))]
     return Cues(tuple(dict.fromkeys(topics))[:MOST_TOPICS], tuple(dict.fromkeys(days)))
 
 
 def helpful(model: ChatModel, prompts: Prompts, *, text: str, slices: Sequence[str], timeout_s: float) -> list[int]:
     """The places (from 0) of the slices that help to answer ``text``, in their order."""
     shown = "\n\n".join(f"[{i}] {one.strip()[:SLICE_CHARS]}" for i, one in enumerate(slices, 1))
-    said = _answer(model, prompts.fill("topic_evaluate", message=text.strip(), slices=shown), HELPFUL_SCHEMA, timeout_s)
-    chosen = {int(number) for one in _listed(said, "helpful") for number in re.findall(r"\d+", str(one))}
+    prompt = prompts.fill("topic_evaluate", message=text.strip(), slices=shown)
+    answer = _answer(model, prompt, HELPFUL_SCHEMA, timeout_s)
+    chosen = {int(number) for one in _listed(answer, "helpful") for number in re.findall(r"\d+", str(one))}
     return [i for i in range(len(slices)) if i + 1 in chosen]
 
 
@@ -70,14 +73,14 @@ def day_from(text: str) -> date | None:
         return None
 
 
-def _answer(model: ChatModel, prompt: str, schema: dict, timeout_s: float) -> dict[str, Any]:
+def _answer(model: ChatModel, prompt: str, schema: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     text = model.complete([Message("user", prompt)], schema=schema, timeout_s=timeout_s)
-    said = json_repair.loads(text)
-    if not isinstance(said, dict) or schema["required"][0] not in said:
+    answer = json_repair.loads(text)
+    if not isinstance(answer, dict) or schema["required"][0] not in answer:
         raise ModelError("nonsense", f"{model.name} did not answer in the form that was asked for")
-    return said
+    return answer
 
 
-def _listed(said: dict[str, Any], key: str) -> list[Any]:
-    value = said.get(key)
+def _listed(answer: dict[str, Any], key: str) -> list[Any]:
+    value = answer.get(key)
     return value if isinstance(value, list) else [] if value in (None, "") else [value]

@@ -23,14 +23,14 @@ def words_of(body: object) -> str:
 
 
 class Unfit(Exception):
-    """Something that cannot be a chat reply, by the kind of its saying."""
+    """An answer that is no chat reply. ``kind`` is the row of ``failure.SAYINGS`` that says why."""
 
     def __init__(self, kind: str, detail: str = "") -> None:
         super().__init__(kind)
         self.kind, self.detail = kind, detail
 
 
-class Line:
+class CallSockets:
     """The sockets of one call, so that another thread can hang up at any moment, even before an answer began."""
 
     def __init__(self) -> None:
@@ -45,20 +45,20 @@ class Line:
 
     def hang_up(self) -> None:
         self._cut = True
-        for line in self._sockets:
-            _shut(line)
+        for opened in self._sockets:
+            _shut(opened)
 
     def _note(self, event: str, info: Mapping[str, Any]) -> None:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            line = info["return_value"].get_extra_info("socket")
-            self._sockets.append(line)
+            opened = info["return_value"].get_extra_info("socket")
+            self._sockets.append(opened)
             if self._cut:
-                _shut(line)
+                _shut(opened)
 
 
-def _shut(line: socket.socket) -> None:
+def _shut(opened: socket.socket) -> None:
     with suppress(OSError):  # already closed
-        socket.socket.shutdown(line, socket.SHUT_RDWR)  # not TLS's own shutdown, which would wait for the other side
+        socket.socket.shutdown(opened, socket.SHUT_RDWR)  # not TLS's own shutdown, which would wait for the other side
 
 
 def events(lines: Iterable[str]) -> Iterator[str]:

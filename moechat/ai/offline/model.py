@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 from zlib import crc32
 
 from moechat.ai.chat_model import ChatRequest
@@ -18,11 +18,9 @@ from moechat.ai.offline.lines import EARS, LINES, Ears
 from moechat.ai.offline.retelling import ENDS, fact_to_user, retold, said_by_user, second_person
 from moechat.errors import ModelError
 from moechat.model import Hit, Layer, Message
+from moechat.rules.clause import Clause
 from moechat.when import Span
 from moechat.when.names import has_han
-
-if TYPE_CHECKING:
-    from moechat.rules.clause import Clause
 
 ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
 LISTED = 3  # An enumeration has this many memories.
@@ -34,7 +32,7 @@ _EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
 
 @dataclass(frozen=True)
-class Memory:
+class AnswerClause:
     """One clause that may answer: who keeps it and when it was told. ``dated`` says how it belongs to the time that was
     asked for: 2 it happened then, 1 it was told then, 0 neither."""
 
@@ -57,7 +55,7 @@ class OfflineModel:
         """The reply in small pieces; never raises."""
         yield from _PIECES.findall(_Talk(request).reply())
 
-    def complete(self, messages: Sequence[Message], *, schema: dict | None = None, timeout_s: float) -> str:
+    def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """Always raises ModelError: it understands nothing."""
         raise ModelError("other", "No language model is connected: set chat.base_url and chat.model in config.yaml.")
 
@@ -132,7 +130,7 @@ class _Talk:
         vague = next((m for m in memories if m.layer in ("core", "diary")), None)
         return self._line("unsure", said=self._quoted(vague)) if vague else self._line("not_told")
 
-    def _answer_about_time(self, ranked: Sequence[Memory], memories: Sequence[Memory]) -> str:
+    def _answer_about_time(self, ranked: Sequence[AnswerClause], memories: Sequence[AnswerClause]) -> str:
         """The answer about an asked time: the best memory, else everything that was said then, else that there is no
         record.
         """
@@ -148,13 +146,13 @@ class _Talk:
             return self._enumerate(of_that_time)
         return f"{gap}{self.ears.glue}{self._line('but_then', said=self._tell(ranked[0]))}" if ranked else gap
 
-    def _about_user(self, memories: Sequence[Memory]) -> str:
+    def _about_user(self, memories: Sequence[AnswerClause]) -> str:
         known = [m for m in memories if m.layer == "core"] or [m for m in memories if m.layer == "context"]
         if not known:
             return self._line("not_told")
         return self._line("about_you", said=self._joined(known))
 
-    def _tell(self, memory: Memory) -> str:
+    def _tell(self, memory: AnswerClause) -> str:
         if memory.layer == "lore":
             return self._line("lore", said=self._retold(memory.text))
         you = self._second_person(memory)
@@ -168,13 +166,13 @@ class _Talk:
             "told_that_day" if that_day else "told_then", said=memory.text, day=self._day(memory.at, full=that_day)
         )
 
-    def _tell_tastes(self, asked: str, ranked: Sequence[Memory]) -> str:
+    def _tell_tastes(self, asked: str, ranked: Sequence[AnswerClause]) -> str:
         """There may be several answers to what somebody likes: all that fit as well as the best."""
         best, _ = self._match(asked, ranked[0])
         alike = [m for m in ranked if self._match(asked, m)[0] == best and self._second_person(m)]
         return self._line("known", said=self._sentence(self._joined(alike))) if alike else self._tell(ranked[0])
 
-    def _enumerate(self, memories: Sequence[Memory]) -> str:
+    def _enumerate(self, memories: Sequence[AnswerClause]) -> str:
         day = self._day(memories[0].at)
         same_day = [m for m in memories if self._day(m.at) == day]
         said = self._joined(same_day)
@@ -198,10 +196,12 @@ class _Talk:
 
     # ---- memories
 
-    def _memories(self) -> list[Memory]:
+    def _memories(self) -> list[AnswerClause]:
         """The memories that may answer: first those of the talk, newest first, then the recalled ones, best first."""
         found = [
-            Memory("context", clause.text, exchange.at, self._belongs(clause.text, exchange.at), exchange.id, place)
+            AnswerClause(
+                "context", clause.text, exchange.at, self._belongs(clause.text, exchange.at), exchange.id, place
+            )
             for exchange in reversed(self.context)
             for place, clause in enumerate(_read(exchange.user))
             if self._tells(clause)
@@ -211,7 +211,7 @@ class _Talk:
         known = [memory for memory in found if memory.layer == "core" and memory.at]
         return [memory for memory in found if not any(self._overtaken(memory, fact) for fact in known)]
 
-    def _overtaken(self, memory: Memory, fact: Memory) -> bool:
+    def _overtaken(self, memory: AnswerClause, fact: AnswerClause) -> bool:
         """Whether a later fact says the opposite of the same thing (我喜欢喝咖啡, then 用户不喝咖啡)."""
         if memory.layer in ("core", "lore") or not memory.at or not fact.at or memory.at >= fact.at:
             return False
@@ -220,13 +220,13 @@ class _Talk:
         shared = self._content(memory.text).keys() & self._content(fact.text).keys()
         return any(len(word) > 1 for word in shared)
 
-    def _of_hit(self, hit: Hit) -> list[Memory]:
+    def _of_hit(self, hit: Hit) -> list[AnswerClause]:
         if hit.layer in ("core", "lore"):
-            return [Memory(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
+            return [AnswerClause(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
         found_by_time = hit.span is not None or hit.recipe == "by_time"
         said = said_by_user(hit.text, self.user_name, self.name)
         return [
-            Memory("diary", self._spoken(clause.text), hit.time, dated or int(found_by_time), hit.id, place)
+            AnswerClause("diary", self._spoken(clause.text), hit.time, dated or int(found_by_time), hit.id, place)
             for place, clause in enumerate(_read(said))
             if self._tells(clause)
             for dated in [self._belongs(clause.text, hit.time)]
@@ -243,7 +243,7 @@ class _Talk:
         return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self.user_name, self.language) or text
 
     def _belongs(self, text: str, told: datetime | None) -> int:
-        """How a memory belongs to the time that was asked for (see Memory)."""
+        """How a memory belongs to the time that was asked for (see AnswerClause)."""
         asked = self.request.spans
         if not asked or told is None:
             return 0
@@ -253,7 +253,7 @@ class _Talk:
         told_then = any(span.covers(told) for span in asked)
         return told_then * (1 if own else 2)
 
-    def _ranked(self, asked: str, memories: Sequence[Memory]) -> list[Memory]:
+    def _ranked(self, asked: str, memories: Sequence[AnswerClause]) -> list[AnswerClause]:
         """Memories that share enough with the question, best first; the first of equals wins.
 
         The best one takes its neighbours along where they answer another part (a cat, and in the next clause its age).
@@ -274,7 +274,7 @@ class _Talk:
         joined = replace(best, text=self.ears.separator.join(m.text for m in told))
         return [joined, *(memories[i] for i in order[1:] if memories[i] not in beside)]
 
-    def _match(self, asked: str, memory: Memory) -> tuple[float, frozenset[str]]:
+    def _match(self, asked: str, memory: AnswerClause) -> tuple[float, frozenset[str]]:
         """How much a memory shares with the question, and what."""
         from moechat.language.words import tokens
 
@@ -318,22 +318,22 @@ class _Talk:
         user = f"{self.ears.separator}{self.user_name}" if known else ""
         return line.format_map({"name": self.name, "user": user, **values})
 
-    def _joined(self, memories: Sequence[Memory]) -> str:
+    def _joined(self, memories: Sequence[AnswerClause]) -> str:
         return self.ears.separator.join(dict.fromkeys(self._quoted(m) for m in memories[:LISTED]))
 
-    def _quoted(self, memory: Memory) -> str:
+    def _quoted(self, memory: AnswerClause) -> str:
         """A memory inside a sentence: to "you" where that is safe, else in quotation marks."""
         you = self._second_person(memory)
         if you or memory.layer in ("core", "lore"):
             return you or memory.text.strip(ENDS)
         return f"「{memory.text}」" if self.language == "zh" else f"“{memory.text}”"
 
-    def _second_person(self, memory: Memory) -> str:
+    def _second_person(self, memory: AnswerClause) -> str:
         if memory.layer == "core":
             return fact_to_user(memory.text.strip(ENDS), self.user_name, self.language)
         return second_person(memory.text, self.language)
 
-    def _times(self, memory: Memory) -> bool:
+    def _times(self, memory: AnswerClause) -> bool:
         return bool(memory.at and _own_times(memory.text, memory.at))
 
     def _day(self, at: datetime | None, *, full: bool = False) -> str:
