@@ -160,18 +160,6 @@ class LexicalIndex:
             lengths[rows] = segment.lengths[places[rows]]
         return table, lengths
 
-    def scores(self, docs: Ints, query: Query) -> Floats:
-        """The exact BM25 scores of given documents."""
-        names, weights = _weighted(query)
-        table, lengths = self.counts(docs, names)
-        return saturate(table, lengths, self.average_length) @ (self.idf(names) * weights)
-
-    def matched(self, doc: int, query: Query) -> list[str]:
-        """The words of the query that a document has, in the order of the query."""
-        names, _ = _weighted(query)
-        table, _ = self.counts(np.array([doc], np.int64), names)
-        return [name for name, count in zip(names, table[0], strict=True) if count]
-
     def flush(self) -> None:
         """Write what is new. The manifest is replaced last, so that a crash leaves the former state."""
         self._freeze()
@@ -197,7 +185,7 @@ class LexicalIndex:
         temporary = self.folder / "manifest.json.new"
         temporary.write_text(json.dumps(manifest), encoding="utf-8")
         temporary.replace(self.folder / "manifest.json")
-        self._sweep(manifest)
+        _sweep(self.folder, manifest)
         self.stale = False
 
     def compact(self) -> None:
@@ -309,12 +297,12 @@ class LexicalIndex:
         self._length, self._frozen = int(manifest["length"]), segments
         self._generation, self.stale = generation, False
 
-    def _sweep(self, manifest: dict[str, Any]) -> None:
-        """Delete what the manifest no longer names (another process may hold it mapped, which is harmless)."""
-        assert self.folder is not None
-        number = self._generation
-        keep = {*manifest["segments"], *manifest["dead"], f"df-{number}.npy", f"terms-{number}.txt", "manifest.json"}
-        for path in self.folder.iterdir():
-            if path.name not in keep:
-                with suppress(OSError):  # in use elsewhere: it goes with a later flush
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+def _sweep(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Delete what the manifest no longer names (another process may hold it mapped, which is harmless)."""
+    number = manifest["generation"]
+    keep = {*manifest["segments"], *manifest["dead"], f"df-{number}.npy", f"terms-{number}.txt", "manifest.json"}
+    for path in folder.iterdir():
+        if path.name not in keep:
+            with suppress(OSError):  # in use elsewhere: it goes with a later flush
+                shutil.rmtree(path) if path.is_dir() else path.unlink()

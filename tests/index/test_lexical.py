@@ -48,17 +48,6 @@ def test_scores_are_bm25():
     assert found(filled(), "a e x a") == pytest.approx(slow(TEXTS, "a e x a"), rel=1e-5)
 
 
-def test_scores_of_given_documents_are_the_same_scores():
-    index, oracle = filled(), slow(TEXTS, "a d")
-    scores = index.scores(np.array([8, 5, 2, 99]), ["a", "d"])
-    assert scores.tolist() == pytest.approx([0, oracle[5], oracle[2], 0], rel=1e-5)
-
-
-def test_the_words_that_matched_are_told_in_the_order_of_the_query():
-    assert filled().matched(5, ["e", "b", "a"]) == ["e", "a"]
-    assert filled().matched(77, ["e"]) == []
-
-
 def test_a_removed_document_leaves_no_trace_in_the_statistics():
     index = filled()
     index.remove([2, 99])
@@ -169,7 +158,6 @@ def test_damaged_files_open_empty_and_can_be_written_again(tmp_path: Path, damag
 def test_an_empty_index_and_an_empty_query_find_nothing():
     assert found(LexicalIndex(), "a") == {}
     assert found(filled(), "") == {}
-    assert LexicalIndex().scores(np.array([1]), ["a"]).tolist() == [0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.text("abcdefg ", min_size=1, max_size=8)), max_size=20), st.data())

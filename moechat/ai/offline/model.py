@@ -156,8 +156,8 @@ class _Talk:
         if memory.layer == "lore":
             return self._line("lore", said=self._retold(memory.text))
         you = self._second_person(memory)
-        if memory.layer == "core" or (you and not self._times(memory)):
-            return self._line("known", said=self._sentence(you or memory.text))
+        if memory.layer == "core" or (you and not (memory.at and _own_times(memory.text, memory.at))):
+            return self._line("known", said=_capitalised(you or memory.text))
         day = self._day(memory.at)
         if not day:
             return self._line("told_now", said=you or memory.text)
@@ -170,7 +170,7 @@ class _Talk:
         """There may be several answers to what somebody likes: all that fit as well as the best."""
         best, _ = self._match(asked, ranked[0])
         alike = [m for m in ranked if self._match(asked, m)[0] == best and self._second_person(m)]
-        return self._line("known", said=self._sentence(self._joined(alike))) if alike else self._tell(ranked[0])
+        return self._line("known", said=_capitalised(self._joined(alike))) if alike else self._tell(ranked[0])
 
     def _enumerate(self, memories: Sequence[AnswerClause]) -> str:
         day = self._day(memories[0].at)
@@ -200,7 +200,12 @@ class _Talk:
         """The memories that may answer: first those of the talk, newest first, then the recalled ones, best first."""
         found = [
             AnswerClause(
-                "context", clause.text, exchange.at, self._belongs(clause.text, exchange.at), exchange.id, place
+                "context",
+                clause.text,
+                exchange.at,
+                _belongs(clause.text, exchange.at, self.request.spans),
+                exchange.id,
+                place,
             )
             for exchange in reversed(self.context)
             for place, clause in enumerate(_read(exchange.user))
@@ -229,7 +234,7 @@ class _Talk:
             AnswerClause("diary", self._spoken(clause.text), hit.time, dated or int(found_by_time), hit.id, place)
             for place, clause in enumerate(_read(said))
             if self._tells(clause)
-            for dated in [self._belongs(clause.text, hit.time)]
+            for dated in [_belongs(clause.text, hit.time, self.request.spans)]
         ]
 
     def _tells(self, clause: Clause) -> bool:
@@ -241,17 +246,6 @@ class _Talk:
     def _spoken(self, text: str) -> str:
         """An understood event speaks of the user in the third person: it is told to the user."""
         return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self.user_name, self.language) or text
-
-    def _belongs(self, text: str, told: datetime | None) -> int:
-        """How a memory belongs to the time that was asked for (see AnswerClause)."""
-        asked = self.request.spans
-        if not asked or told is None:
-            return 0
-        own = _own_times(text, told)
-        if any(a.start <= b.end and b.start <= a.end for a in own for b in asked):
-            return 2
-        told_then = any(span.covers(told) for span in asked)
-        return told_then * (1 if own else 2)
 
     def _ranked(self, asked: str, memories: Sequence[AnswerClause]) -> list[AnswerClause]:
         """Memories that share enough with the question, best first; the first of equals wins.
@@ -333,9 +327,6 @@ class _Talk:
             return fact_to_user(memory.text.strip(ENDS), self.user_name, self.language)
         return second_person(memory.text, self.language)
 
-    def _times(self, memory: AnswerClause) -> bool:
-        return bool(memory.at and _own_times(memory.text, memory.at))
-
     def _day(self, at: datetime | None, *, full: bool = False) -> str:
         """The day when something was told, "" for today: 昨天, 5月20日, with the year where it is another."""
         now = self.request.now
@@ -351,10 +342,6 @@ class _Talk:
     def _retold(self, lore: str) -> str:
         return retold(lore, set(self._content(self.text)), self.name, self.user_name, self.language)
 
-    @staticmethod
-    def _sentence(text: str) -> str:
-        return text[:1].upper() + text[1:]
-
 
 def _read(text: str) -> list[Clause]:
     """The clauses of a message of the user's, read in the language that it is written in."""
@@ -368,3 +355,18 @@ def _own_times(text: str, told: datetime) -> list[Span]:
     from moechat.when import resolve
 
     return resolve(text, told, use="writing")
+
+
+def _belongs(text: str, at: datetime | None, spans: Sequence[Span]) -> int:
+    """How a memory that was told at ``at`` belongs to the times that were asked for (see AnswerClause)."""
+    if not spans or at is None:
+        return 0
+    own = _own_times(text, at)
+    if any(one.start <= span.end and span.start <= one.end for one in own for span in spans):
+        return 2
+    told_then = any(span.covers(at) for span in spans)
+    return told_then * (1 if own else 2)
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
