@@ -123,10 +123,10 @@ def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
 
 
 def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    importance: dict[str, float] = {}
     for source, episode in agent.store.cache.episodes_citing(ids):
-        found[source] = max(found.get(source, 0.0), episode.event.importance)
-    return found
+        importance[source] = max(importance.get(source, 0.0), episode.event.importance)
+    return importance
 
 
 def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
@@ -162,9 +162,9 @@ def scores(pairs: Sequence[LabelledPair], embedder: Embedder) -> np.ndarray:
     """(n,) cosines of the pairs."""
     queries = list(dict.fromkeys(pair.query for pair in pairs))
     texts = list(dict.fromkeys(pair.text for pair in pairs))
-    asked = dict(zip(queries, embedder.embed(queries, "query"), strict=True))
-    said = dict(zip(texts, embedder.embed(texts), strict=True))
-    return np.array([float(asked[pair.query] @ said[pair.text]) for pair in pairs])
+    of_query = dict(zip(queries, embedder.embed(queries, "query"), strict=True))
+    of_text = dict(zip(texts, embedder.embed(texts), strict=True))
+    return np.array([float(of_query[pair.query] @ of_text[pair.text]) for pair in pairs])
 
 
 def threshold(
@@ -194,12 +194,12 @@ def weights(pairs: Sequence[LabelledPair], cosines: np.ndarray, now: Mapping[str
     for i, pair in enumerate(pairs):
         if pair.age_hours is not None and pair.importance is not None:
             rows.setdefault(pair.query, []).append(i)
-    asked = [
+    questions = [
         (_parts([pairs[i] for i in own], cosines[own]), np.array([pairs[i].relevant for i in own]))
         for own in rows.values()
         if any(pairs[i].relevant for i in own) and not all(pairs[i].relevant for i in own)
     ]
-    if len(asked) < ENOUGH:
+    if len(questions) < ENOUGH:
         return None
     steps = round(1 / STEP)
     grid = [
@@ -209,10 +209,10 @@ def weights(pairs: Sequence[LabelledPair], cosines: np.ndarray, now: Mapping[str
     ]
     used = np.array([now[name] for name in ("recency", "relevance", "importance")])
     used = used / used.sum()
-    best = max(grid, key=lambda one: (round(_mrr(asked, one), 9), -float(np.abs(one - used).sum())))
-    recency, relevance, importance = (round(float(one), 2) for one in best)
-    mrr, before = round(_mrr(asked, best), 4), round(_mrr(asked, used), 4)
-    return WeightsFit(recency, relevance, importance, mrr, before, len(asked))
+    best = max(grid, key=lambda point: (round(_mrr(questions, point), 9), -float(np.abs(point - used).sum())))
+    recency, relevance, importance = (round(float(share), 2) for share in best)
+    mrr, before = round(_mrr(questions, best), 4), round(_mrr(questions, used), 4)
+    return WeightsFit(recency, relevance, importance, mrr, before, len(questions))
 
 
 def _parts(pairs: Sequence[LabelledPair], cosines: np.ndarray) -> np.ndarray:
@@ -226,13 +226,13 @@ def _parts(pairs: Sequence[LabelledPair], cosines: np.ndarray) -> np.ndarray:
     return np.where(width > 0, (parts - parts.min(axis=0)) / np.where(width > 0, width, 1), 0.5)
 
 
-def _mrr(asked: Sequence[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:
+def _mrr(questions: Sequence[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:
     """The mean reciprocal rank. In a tie, the relevant text counts as the later one."""
     total = 0.0
-    for parts, relevant in asked:
+    for parts, relevant in questions:
         values = parts @ weights
         total += 1 / (1 + int((values[~relevant] >= values[relevant].max() - 1e-12).sum()))
-    return total / len(asked)
+    return total / len(questions)
 
 
 # ---- the command
@@ -274,36 +274,38 @@ def calibrate(agent: Agent, pairs: Sequence[LabelledPair]) -> Calibration:
                 f"{layer}: {len(own)} pairs, too few for a threshold (needs {ENOUGH} questions with both kinds)"
             )
     diary = [i for i, pair in enumerate(pairs) if pair.layer == "diary"]
-    found = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.stream.weights.model_dump())
-    if found is None:
+    best_weights = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.stream.weights.model_dump())
+    if best_weights is None:
         lacking.append(f"weights: too few pairs with age_hours and importance (needs {ENOUGH} questions)")
-    return Calibration(embedder.fingerprint, target, fits, found, lacking)
+    return Calibration(embedder.fingerprint, target, fits, best_weights, lacking)
 
 
-def write(config: Path, agent: Agent, made: Calibration) -> None:
+def write(config: Path, agent: Agent, calibration: Calibration) -> None:
     """Save what was fitted: thresholds under the model's fingerprint, so that another model never takes them."""
-    if made.fits:
-        known = settings.load(config).embedding.fitted
-        own = known.get(made.fingerprint) or agent.dense.thresholds or Thresholds(0.38, 0.5, 0.5)
-        values = {layer: getattr(own, layer) for layer in LAYERS} | {fit.layer: fit.threshold for fit in made.fits}
-        others = {name: one.model_dump() for name, one in known.items()}
-        settings.save_setting(config, "embedding", "fitted", others | {made.fingerprint: values})
-    if made.weights:
+    if calibration.fits:
+        fitted = settings.load(config).embedding.fitted
+        own = fitted.get(calibration.fingerprint) or agent.dense.thresholds or Thresholds(0.38, 0.5, 0.5)
+        values = {layer: getattr(own, layer) for layer in LAYERS} | {
+            fit.layer: fit.threshold for fit in calibration.fits
+        }
+        others = {name: one.model_dump() for name, one in fitted.items()}
+        settings.save_setting(config, "embedding", "fitted", others | {calibration.fingerprint: values})
+    if calibration.weights:
         for name in ("recency", "relevance", "importance"):
-            settings.save_setting(config, "recall", f"stream.weights.{name}", getattr(made.weights, name))
+            settings.save_setting(config, "recall", f"stream.weights.{name}", getattr(calibration.weights, name))
 
 
-def report(made: Calibration) -> str:
+def report(calibration: Calibration) -> str:
     """For people: each layer's scores as a histogram, and what each threshold would keep."""
-    lines = [f"model {made.fingerprint}, target: false recall in at most {made.target:.0%} of the turns"]
-    for fit in made.fits:
+    lines = [f"model {calibration.fingerprint}, target: false recall in at most {calibration.target:.0%} of the turns"]
+    for fit in calibration.fits:
         kept = f"keeps {fit.kept:.0%} of the relevant, false in {fit.false:.0%}"
         lines += ["", f"{fit.layer}: threshold {fit.threshold:.3f} (now {fit.before:.3f}), {kept}"]
         lines += [*_histogram(fit), *_trade_off(fit)]
-    if one := made.weights:
+    if one := calibration.weights:
         lines += ["", f"weights: recency {one.recency}, relevance {one.relevance}, importance {one.importance} "
                   f"(mrr {one.mrr:.3f}, now {one.mrr_before:.3f}, {one.questions} questions)"]  # fmt: skip
-    return "\n".join([*lines, *(["", *made.lacking] if made.lacking else [])])
+    return "\n".join([*lines, *(["", *calibration.lacking] if calibration.lacking else [])])
 
 
 def _histogram(fit: ThresholdFit) -> Iterable[str]:
@@ -324,10 +326,10 @@ def _trade_off(fit: ThresholdFit) -> Iterable[str]:
         yield f"  {value:9.3f}  {kept[0]:13.2f}  {kept[1]:15.2f}  {kept[2]:23.2f}"
 
 
-def as_json(made: Calibration) -> dict[str, Any]:
+def as_json(calibration: Calibration) -> dict[str, Any]:
     names = ("threshold", "before", "kept", "false")
     return {
-        "fingerprint": made.fingerprint, "target": made.target,
-        "thresholds": {fit.layer: {name: round(getattr(fit, name), 4) for name in names} for fit in made.fits},
-        "weights": asdict(made.weights) if made.weights else None, "lacking": list(made.lacking),
+        "fingerprint": calibration.fingerprint, "target": calibration.target,
+        "thresholds": {fit.layer: {name: round(getattr(fit, name), 4) for name in names} for fit in calibration.fits},
+        "weights": asdict(calibration.weights) if calibration.weights else None, "lacking": list(calibration.lacking),
     }  # fmt: skip

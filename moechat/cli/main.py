@@ -11,7 +11,7 @@ import importlib
 import io
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0 if is_server else 1  # Ctrl+C is how a server ends.
 
 
-def _function(name: str) -> Any:
+def _function(name: str) -> Callable[[argparse.Namespace], int]:
     """The function ``module.function`` of this package."""
     module, _, function = name.partition(".")
-    return getattr(importlib.import_module(f"moechat.cli.{module}"), function)
+    command: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"moechat.cli.{module}"), function)
+    return command
 
 
 # ---- the table
