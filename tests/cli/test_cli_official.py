@@ -103,3 +103,13 @@ def test_a_count_below_nothing_is_wrong_use() -> None:
     with pytest.raises(SystemExit) as ended:
         main(["official", "list", "--limit", "-2"])
     assert ended.value.code == 2
+
+
+def test_what_is_written_in_an_empty_home_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = ["-c", "江砚", "--data", str(tmp_path / "d"), "--config", str(tmp_path / "c.yaml")]
+    assert main(["official", "add", "fact", "江砚怕打雷", "--id", "thunder", *place]) == 0
+    assert main(["official", "show", "thunder", *place]) == 0
+    assert "江砚怕打雷" in capsys.readouterr().out.splitlines()[-1]
