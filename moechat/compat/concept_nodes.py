@@ -65,7 +65,7 @@ class ConceptNode:
 
 def read_nodes(path: Path) -> list[ConceptNode]:
     """nodes.json, oldest first. Raises DataError naming node, key, value and what to do."""
-    nodes = [_node(id_, told, path) for id_, told in read_object(path).items()]
+    nodes = [_node(id_, saved, path) for id_, saved in read_object(path).items()]
     return sorted(nodes, key=lambda node: node.node_count)
 
 
@@ -77,14 +77,14 @@ def write_nodes(path: Path, nodes: Iterable[ConceptNode]) -> None:
 
 def read_strength(path: Path) -> tuple[dict[str, int], dict[str, int]]:
     """kw_strength.json: how often each keyword was met, in events and in thoughts."""
-    told = read_object(path)
-    return _counts(told, "kw_strength_event", path), _counts(told, "kw_strength_thought", path)
+    strength = read_object(path)
+    return _counts(strength, "kw_strength_event", path), _counts(strength, "kw_strength_thought", path)
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object that has no key twice. Raises DataError with the line."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
+        values = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
     except OSError as error:
         raise DataError(path, f"cannot be read ({error.strerror}); expected a saved persona's {path.name}") from error
     except UnicodeDecodeError as error:
@@ -95,9 +95,9 @@ def read_object(path: Path) -> dict[str, Any]:
         raise DataError(
             path, f"not JSON: {error.msg}; restore the file from where it was saved", line=error.lineno
         ) from error
-    if not isinstance(told, dict):
-        raise DataError(path, f"holds {_shown(told)}; expected a JSON object as generative agents saves it")
-    return told
+    if not isinstance(values, dict):
+        raise DataError(path, f"holds {_shown(values)}; expected a JSON object as generative agents saves it")
+    return values
 
 
 class _Twice(ValueError):
@@ -105,29 +105,29 @@ class _Twice(ValueError):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    told = dict(pairs)
-    if len(told) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         seen: set[str] = set()
         raise _Twice(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
-    return told
+    return values
 
 
-def _node(id_: str, told: Any, path: Path) -> ConceptNode:
-    if not isinstance(told, Mapping):
-        raise DataError(path, f"{id_} = {_shown(told)}: a node is an object with {', '.join(KEYS)}")
-    if missing := [key for key in _NEEDED if key not in told]:
+def _node(id_: str, saved: Any, path: Path) -> ConceptNode:
+    if not isinstance(saved, Mapping):
+        raise DataError(path, f"{id_} = {_shown(saved)}: a node is an object with {', '.join(KEYS)}")
+    if missing := [key for key in _NEEDED if key not in saved]:
         raise DataError(path, f"{id_} has no {missing[0]}; a node needs {', '.join(_NEEDED)}")
-    given = {"node_count": id_.removeprefix("node_"), **told}
+    values = {"node_count": id_.removeprefix("node_"), **saved}
     for keys, fits, remedy in _EXPECTED:
         for key in keys:
-            if key in given and not fits(given[key]):
-                raise DataError(path, f"{id_}: {key} = {_shown(given[key])}: expects {remedy}")
-    created = _time(told["created"])
+            if key in values and not fits(values[key]):
+                raise DataError(path, f"{id_}: {key} = {_shown(values[key])}: expects {remedy}")
+    created = _time(saved["created"])
     return ConceptNode(
-        id_, int(given["node_count"]), int(given.get("type_count", 0)), told["type"], int(given.get("depth", 0)),
-        created, _time(given.get("expiration")), told["subject"], told["predicate"], told["object"],
-        told["description"], told["embedding_key"], told["poignancy"], given.get("keywords") or [], given.get("filling"),
-        _time(given.get("last_accessed")) or created, told,
+        id_, int(values["node_count"]), int(values.get("type_count", 0)), saved["type"], int(values.get("depth", 0)),
+        created, _time(values.get("expiration")), saved["subject"], saved["predicate"], saved["object"],
+        saved["description"], saved["embedding_key"], saved["poignancy"], values.get("keywords") or [], values.get("filling"),
+        _time(values.get("last_accessed")) or created, saved,
     )  # fmt: skip
 
 
@@ -177,18 +177,18 @@ def _time(text: str | None) -> Any:
 
 
 def _saved(node: ConceptNode) -> dict[str, Any]:
-    told = {key: getattr(node, key) for key in KEYS}
-    told["created"] = node.created.strftime(TIME)
-    told["expiration"] = node.expiration.strftime(TIME) if node.expiration else None
+    values = {key: getattr(node, key) for key in KEYS}
+    values["created"] = node.created.strftime(TIME)
+    values["expiration"] = node.expiration.strftime(TIME) if node.expiration else None
     if node.last_accessed != node.created or "last_accessed" in node.saved:  # the original forgets it
-        told["last_accessed"] = node.last_accessed.strftime(TIME)
-    further = {key: value for key, value in node.saved.items() if key not in told}
-    absent = {key for key, value in told.items() if not value and node.saved and key not in node.saved}
-    return {key: value for key, value in told.items() if key not in absent} | further
+        values["last_accessed"] = node.last_accessed.strftime(TIME)
+    further = {key: value for key, value in node.saved.items() if key not in values}
+    absent = {key for key, value in values.items() if not value and node.saved and key not in node.saved}
+    return {key: value for key, value in values.items() if key not in absent} | further
 
 
-def _counts(told: Mapping[str, Any], key: str, path: Path) -> dict[str, int]:
-    counts = told.get(key) or {}
+def _counts(values: Mapping[str, Any], key: str, path: Path) -> dict[str, int]:
+    counts = values.get(key) or {}
     if not isinstance(counts, dict):
         raise DataError(path, f"{key} = {_shown(counts)}: expects an object of keyword: number")
     for word, count in counts.items():
@@ -216,6 +216,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def write_object(path: Path, told: Mapping[str, Any]) -> None:
+def write_object(path: Path, values: Mapping[str, Any]) -> None:
     """The whole file or none of it, byte for byte as the original writes."""
-    records.replace(path, json.dumps(told).encode())
+    records.replace(path, json.dumps(values).encode())

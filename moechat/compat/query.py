@@ -60,7 +60,7 @@ class Stopwatch:
         finally:
             self.spent_ms[stage] += (time.perf_counter() - begun) * 1000
 
-    def told(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
         return {stage: f"{spent:.2f} 毫秒" for stage, spent in self.spent_ms.items()}
 
 
@@ -84,7 +84,7 @@ def query(
     vector = watch.run("向量+embedding检索", lambda: _vector(memory.dense, recall_text))
     dense = watch.run("向量+embedding检索", lambda: view.relevance(vector))
     sparse = watch.run("向量+embedding检索", lambda: keyword_scores(view, expansion.base))
-    found = watch.run(
+    matches = watch.run(
         "mysql检索",
         lambda: memory.entities.index().search(expansion.asked, now=now, version=version, limit=limit),
     )
@@ -95,7 +95,7 @@ def query(
     events = [_event(i, score, episode, zone) for i, (score, episode) in enumerate(best)]
     return {
         "memory_events": events,
-        "memory_entities": [_entity(i, one, zone) for i, one in enumerate(found)],
+        "memory_entities": [_entity(i, match, zone) for i, match in enumerate(matches)],
         "additional_info": _info(watch, text, expansion),
     }
 
@@ -109,11 +109,11 @@ def expand_words(
     filter_values: Sequence[int] = (),
 ) -> dict[str, list[Any]]:
     """The answer of ``/expand_words``: the words of the sentence, its base words, and what they bring to mind."""
-    found = entities.expansion(sentence, count=count, strategy=strategy, filter_values=filter_values)
+    expansion = entities.expansion(sentence, count=count, strategy=strategy, filter_values=filter_values)
     return {
-        "原始关键词列表": list(found.segments),
-        "输入的单词列表": list(found.base),
-        "扩展的联想词列表": _levels(found.expanded),
+        "原始关键词列表": list(expansion.segments),
+        "输入的单词列表": list(expansion.base),
+        "扩展的联想词列表": _levels(expansion.expanded),
     }
 
 
@@ -143,7 +143,7 @@ def _vector(dense: Dense, text: str) -> np.ndarray | None:
 def _best(view: EpisodeView, scores: np.ndarray, floor: float, limit: int) -> list[tuple[float, Episode]]:
     """Events (no reflections) with a score of at least ``floor``, best first, then the newest."""
     places = np.flatnonzero(meets(scores, floor) & (scores > 0) & ~view.reflection)
-    order = places[np.lexsort((-view.told[places], -scores[places]))][:limit].tolist()
+    order = places[np.lexsort((-view.since[places], -scores[places]))][:limit].tolist()
     return [(float(scores[i]), episode) for i in order for episode in view.episodes([i])]  # one may be gone by now
 
 
@@ -166,19 +166,19 @@ def _event(place: int, score: float, episode: Episode, zone: Any) -> dict[str, A
     }
 
 
-def _entity(place: int, found: FactMatch, zone: Any) -> dict[str, Any]:
-    fact, index, matched = found.fact, {"index": _number(found.fact.id)}, list(found.matched)
-    told = fact.at.astimezone(zone).replace(tzinfo=None, microsecond=0).isoformat() if fact.at else ""
+def _entity(place: int, match: FactMatch, zone: Any) -> dict[str, Any]:
+    fact, index, matched = match.fact, {"index": _number(match.fact.id)}, list(match.matched)
+    updated = fact.at.astimezone(zone).replace(tzinfo=None, microsecond=0).isoformat() if fact.at else ""
     return {
         "id": place,
-        "kind": found.label,
-        "score": round(found.score, 4),
+        "kind": match.label,
+        "score": round(match.score, 4),
         "index": index,
-        "description": found.text,
-        "updatetime": told,
+        "description": match.text,
+        "updatetime": updated,
         "matched_keywords": matched,
         "keyword": fact.draft.keyword,
-        "log": fact_log(found.label, found.score, index, found.text, matched, fact.draft.keyword),
+        "log": fact_log(match.label, match.score, index, match.text, matched, fact.draft.keyword),
     }
 
 
@@ -189,7 +189,7 @@ def _number(id_: str) -> int | str:
 
 def _info(watch: Stopwatch, text: str, expansion: Expansion) -> dict[str, Any]:
     return {
-        "检索耗时": watch.told(),
+        "检索耗时": watch.texts(),
         "query": text,
         "分词": list(expansion.segments),
         "给联想的基词": list(expansion.base),

@@ -34,29 +34,29 @@ class Anchors:
             case "anniversary":
                 return self._day_in_fact(_ANNIVERSARY, what)
             case "first" | "last":
-                return self._day_told(what, last=kind == "last")
+                return self._day_said(what, last=kind == "last")
             case "event":
-                return self._day_happened(what) or self._day_told(what, last=True)
+                return self._day_happened(what) or self._day_said(what, last=True)
         return None
 
     def _day_in_fact(self, words: tuple[str, ...], whose: str) -> Moments | None:
         for fact in reversed(self._core.current()):
-            told = f"{fact.draft.keyword} {fact.text}".casefold()
-            if any(word in told for word in words) and _is_about(fact, whose):
-                for text in (fact.draft.target, fact.text):
-                    if spans := when.resolve(text, self._clock.now()):
+            text = f"{fact.draft.keyword} {fact.text}".casefold()
+            if any(word in text for word in words) and _is_about(fact, whose):
+                for dated in (fact.draft.target, fact.text):
+                    if spans := when.resolve(dated, self._clock.now()):
                         return spans[0].start, spans[0].end
         return None
 
-    def _day_told(self, what: str, *, last: bool) -> Moments | None:
+    def _day_said(self, what: str, *, last: bool) -> Moments | None:
         before = (self._clock.now() - _SAME_TALK).timestamp()
         word = "" if what.casefold() in _TALKING else what
         moment = self._store.cache.time_said(word, before, last=last, hidden=self._store.hidden())
         return self._day(moment)
 
     def _day_happened(self, what: str) -> Moments | None:
-        found = self._store.cache.time_happened(what, self._clock.now().timestamp(), hidden=self._store.hidden())
-        return self._day(found)
+        now = self._clock.now().timestamp()
+        return self._day(self._store.cache.time_happened(what, now, hidden=self._store.hidden()))
 
     def _day(self, moment: float | None) -> Moments | None:
         if moment is None:

@@ -67,20 +67,20 @@ class Cooccurrence:
         with self._following:
             if self._seen is not None and state == self._seen[0]:
                 return
-            wanted = dict.fromkeys(list(keys())[-self._limit :])
-            new = [key for key in wanted if key not in self._records]
-            told = list(words_of(new))  # slow, and nobody else need wait for it
+            current = dict.fromkeys(list(keys())[-self._limit :])
+            new = [key for key in current if key not in self._records]
+            records = list(words_of(new))  # slow, and nobody else need wait for it
             with self._lock:
-                changed = self._drop([key for key in self._records if key not in wanted])
-                for key, said in zip(new, told, strict=True):
-                    changed |= self._put(key, said)
+                changed = self._drop([key for key in self._records if key not in current])
+                for key, record in zip(new, records, strict=True):
+                    changed |= self._put(key, record)
                 self.generation += changed
             self._seen = (state,)
 
-    def add(self, key: Hashable, told: Sequence[str]) -> None:
+    def add(self, key: Hashable, record: Sequence[str]) -> None:
         """Take in one record, in place of the one with this key."""
         with self._lock:
-            self.generation += self._put(key, told)
+            self.generation += self._put(key, record)
 
     def remove(self, keys: Iterable[Hashable]) -> None:
         with self._lock:
@@ -106,8 +106,8 @@ class Cooccurrence:
         ranked = sorted(levels, key=lambda other: (-levels[other], -together[other], other))
         return [(other, levels[other]) for other in ranked[:MOST]]
 
-    def _put(self, key: Hashable, told: Sequence[str]) -> bool:
-        cleaned = (words.fold(word.strip()) for word in told)
+    def _put(self, key: Hashable, record: Sequence[str]) -> bool:
+        cleaned = (words.fold(word.strip()) for word in record)
         kept = tuple(dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names))[:WORDS]
         if self._records.get(key) == kept:
             return False
@@ -140,12 +140,12 @@ def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: S
         yield from zip(view.ids, view.positions.tolist(), strict=True)  # an edited episode has a new position
 
     def words_of(new: Sequence[Any]) -> Iterable[Sequence[str]]:
-        told = {episode.id: episode for episode in episodes.at([key[1] for key in new if isinstance(key, tuple)])}
+        by_id = {episode.id: episode for episode in episodes.at([key[1] for key in new if isinstance(key, tuple)])}
         for key in new:
             if isinstance(key, Fact):
                 yield fact_words(key.draft)
             else:
-                yield episode_words(told[key[0]]) if key[0] in told else ()
+                yield episode_words(by_id[key[0]]) if key[0] in by_id else ()
 
     source.follow((view.positions.tobytes(), list(facts)), keys, words_of)
 

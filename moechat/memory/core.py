@@ -90,8 +90,8 @@ class CoreMemory:
         scores: dict[int, float] = {}
         vector = cue.vector if now.index is not None else None
         if now.index is not None and vector is not None:
-            places, found = now.index.search(vector, top_k)
-            scores = {int(i): float(s) for i, s in zip(places, found, strict=True) if meets(s, threshold)}
+            places, cosines = now.index.search(vector, top_k)
+            scores = {int(i): float(s) for i, s in zip(places, cosines, strict=True) if meets(s, threshold)}
         near = set(scores)
         shared = self._sharing(now, cue)
         if now.vectors is not None and vector is not None:
@@ -109,9 +109,9 @@ class CoreMemory:
             for i in having if len(having) <= COMMON else ():
                 shared.setdefault(i, []).append(word)
         for name, pattern in ASKED.items():
-            if asked := pattern.search(cue.text):
+            if question := pattern.search(cue.text):
                 for i in now.by_class.get(name, ())[-COMMON:]:
-                    shared.setdefault(i, []).append(asked[0])
+                    shared.setdefault(i, []).append(question[0])
         return shared
 
     def _now(self) -> _CurrentFacts:
@@ -178,13 +178,15 @@ class CoreMemory:
                 if old and old[0].id not in facts:
                     restated.setdefault(old[0].id, []).extend(draft.sources)
                 continue
-            told = max((at[s] for s in draft.sources if s in at), default=None)
-            if told is None:
+            since = max((at[s] for s in draft.sources if s in at), default=None)
+            if since is None:
                 continue
             id_ = derived_id(draft.text, draft.sources)
-            facts[id_] = Fact(id_, told, draft, tuple(f.id for f in old if f.since <= told), by)  # type: ignore[arg-type]
-            for newer in old:  # an older exchange that is understood late (corrected, say): what was told since stands
-                if newer.since > told and newer.by not in ("owner", "author"):
+            facts[id_] = Fact(id_, since, draft, tuple(f.id for f in old if f.since <= since), by)  # type: ignore[arg-type]
+            for (
+                newer
+            ) in old:  # an older exchange that is understood late (corrected, say): what was said since then stands
+                if newer.since > since and newer.by not in ("owner", "author"):
                     facts[newer.id] = replace(newer, supersedes=(*newer.supersedes, id_))
         return Learned(list(facts.values()), restated)
 

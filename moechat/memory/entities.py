@@ -158,7 +158,7 @@ class _Filed:
 
     fact: Fact
     group: str
-    told: float  # epoch seconds
+    since: float  # epoch seconds
     texts: Mapping[Field, str]
     words: tuple[str, ...]
 
@@ -193,25 +193,25 @@ class EntityIndex:
         self.facts = sorted(facts, key=lambda fact: (fact.since, fact.id))
         filed = []
         for fact in self.facts:
-            known = same.get(fact.id)
-            if known is None or known.fact is not fact:
-                known = _Filed.of(fact, user_name, character_name, pattern)
-            filed.append(known)
-        self._filed: Mapping[str, _Filed] = {one.fact.id: one for one in filed}
-        self._groups = [one.group for one in filed]
-        self._told = np.array([one.told for one in filed], dtype=np.float64)
+            entry = same.get(fact.id)
+            if entry is None or entry.fact is not fact:
+                entry = _Filed.of(fact, user_name, character_name, pattern)
+            filed.append(entry)
+        self._filed: Mapping[str, _Filed] = {entry.fact.id: entry for entry in filed}
+        self._groups = [entry.group for entry in filed]
+        self._since = np.array([entry.since for entry in filed], dtype=np.float64)
         self._members = {
             name: np.array([whose == name for whose in self._groups], dtype=bool) for name in set(self._groups)
         }
         self._fields: dict[Field, Substrings] = {
-            name: Substrings([one.texts[name] for one in filed], before._fields[name] if before else None)
+            name: Substrings([entry.texts[name] for entry in filed], before._fields[name] if before else None)
             for name in get_args(Field)
         }
-        self.vocabulary = frozenset().union(*(one.words for one in filed)) - self._names - {""}
+        self.vocabulary = frozenset().union(*(entry.words for entry in filed)) - self._names - {""}
         """What facts are filed under: names, keywords and targets."""
         drafts = [fact.draft for fact in self.facts]
-        told = {d.entity for d in drafts} | {d.target for d in drafts if d.kind == "relation"}
-        self.named = frozenset(map(words.fold, told)) - self._names - {"", *OWNERS}
+        names_in_facts = {d.entity for d in drafts} | {d.target for d in drafts if d.kind == "relation"}
+        self.named = frozenset(map(words.fold, names_in_facts)) - self._names - {"", *OWNERS}
         """Who and what the facts are about."""
 
     def search(
@@ -247,10 +247,10 @@ class EntityIndex:
         """(fact rows, word numbers) of every hit in a field."""
         shortest = plan.description_chars if field == "description" else 1
         rows_of = self._fields[field].rows
-        found = [rows_of(word) if len(word) >= shortest else () for word in asked]
-        counts = [len(rows) for rows in found]
-        rows = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=sum(counts))
-        return rows, np.repeat(np.arange(len(found)), counts)
+        rows_by_word = [rows_of(word) if len(word) >= shortest else () for word in asked]
+        counts = [len(rows) for rows in rows_by_word]
+        rows = np.fromiter(chain.from_iterable(rows_by_word), dtype=np.int64, count=sum(counts))
+        return rows, np.repeat(np.arange(len(counts)), counts)
 
     def _by_stage(self, plan: Plan, weights: Mapping[str, float], limit: int | None) -> list[FactMatch]:
         asked = list(weights)
@@ -258,7 +258,7 @@ class EntityIndex:
             name: self._hits(asked, name, plan) for name in {name for stage in plan.stages for name in stage.fields}
         }
         left = np.ones(len(self.facts), dtype=bool)
-        found: list[FactMatch] = []
+        matches: list[FactMatch] = []
         for number, stage in enumerate(plan.stages, 1):
             rows = np.concatenate([hits[name][0] for name in stage.fields])
             numbers = np.concatenate([hits[name][1] for name in stage.fields])
@@ -266,11 +266,11 @@ class EntityIndex:
             here[rows] = True
             here &= left & self._of(stage.groups)
             left &= ~here
-            room = None if limit is None else max(limit - len(found), 0)
+            room = None if limit is None else max(limit - len(matches), 0)
             chosen = np.flatnonzero(here)[::-1][:room]
             matched = _matched(chosen, rows, numbers, asked)
-            found += [self._found(int(row), plan, 0.0, matched[int(row)], number) for row in chosen]
-        return found
+            matches += [self._match(int(row), plan, 0.0, matched[int(row)], number) for row in chosen]
+        return matches
 
     def _by_weight(
         self,
@@ -287,7 +287,7 @@ class EntityIndex:
         for name, boost in boosts.items():
             rows, numbers = hits[name]
             total += boost * np.bincount(rows, weight_of[numbers], minlength=len(total))
-        days = np.maximum(now.timestamp() - self._told, 0.0) / 86400
+        days = np.maximum(now.timestamp() - self._since, 0.0) / 86400
         scores = TEXT_SHARE * total / (total + 1) + AGE_SHARE * np.exp(-days / AGE_DAYS)
         here = np.flatnonzero(total > 0)[::-1]
         order = here[np.argsort(-scores[here], kind="stable")]
@@ -295,13 +295,13 @@ class EntityIndex:
         chosen = chosen[: None if limit is None else max(limit, 0)]
         every = [np.concatenate(parts) for parts in zip(*hits.values(), strict=True)]
         matched = _matched(chosen, every[0], every[1], asked)
-        return [self._found(int(row), plan, float(scores[row]), matched[int(row)], 0) for row in chosen]
+        return [self._match(int(row), plan, float(scores[row]), matched[int(row)], 0) for row in chosen]
 
     def _of(self, groups: Iterable[str]) -> np.ndarray:
         members = [self._members[name] for name in groups if name in self._members]
         return np.logical_or.reduce(members) if members else np.zeros(len(self.facts), dtype=bool)
 
-    def _found(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> FactMatch:
+    def _match(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> FactMatch:
         fact, whose = self.facts[row], self._groups[row]
         name = fact.draft.entity
         text = name + fact.text if whose in plan.named and name not in fact.text else fact.text
@@ -312,11 +312,11 @@ def _matched(
     chosen: np.ndarray, rows: np.ndarray, numbers: np.ndarray, asked: Sequence[str]
 ) -> dict[int, tuple[str, ...]]:
     """Fact row → the words that hit it, in the order of the asked ones."""
-    found: dict[int, set[int]] = {int(row): set() for row in chosen}
+    numbers_by_row: dict[int, set[int]] = {int(row): set() for row in chosen}
     of_chosen = np.isin(rows, chosen)
     for row, number in zip(rows[of_chosen].tolist(), numbers[of_chosen].tolist(), strict=True):
-        found[row].add(number)
-    return {row: tuple(asked[number] for number in sorted(hit)) for row, hit in found.items()}
+        numbers_by_row[row].add(number)
+    return {row: tuple(asked[number] for number in sorted(hit)) for row, hit in numbers_by_row.items()}
 
 
 def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
@@ -351,10 +351,10 @@ class Entities:
 
     def index(self) -> EntityIndex:
         """The index of the facts as they are now."""
-        facts, known = self._facts(), self._index
-        if known is not None and known[0] == facts:
-            return known[1]
-        user, character, before = self._user_name, self._character_name, known[1] if known else None
+        facts, last = self._facts(), self._index
+        if last is not None and last[0] == facts:
+            return last[1]
+        user, character, before = self._user_name, self._character_name, last[1] if last else None
         index = EntityIndex(facts, user_name=user, character_name=character, before=before)
         self._index = (facts, index)
         return index
@@ -403,13 +403,13 @@ class Entities:
                 cue.text, cue.previous_reply, count=count, strategy=strategy, filter_values=filter_values
             ),
         )
-        found = self.index().search(expansion.asked, now=cue.now, version=version, limit=limit, threshold=threshold)
-        return [_hit(one) for one in found]
+        matches = self.index().search(expansion.asked, now=cue.now, version=version, limit=limit, threshold=threshold)
+        return [_hit(match) for match in matches]
 
 
-def _hit(found: FactMatch) -> Hit:
-    fact = found.fact
-    features = {"words": found.score} if found.stage == 0 else {"stage": float(found.stage)}
+def _hit(match: FactMatch) -> Hit:
+    fact = match.fact
+    features = {"words": match.score} if match.stage == 0 else {"stage": float(match.stage)}
     return Hit(
-        "core", "entities", fact.id, found.text, found.score, fact.at, fact.draft.sources, features, found.matched
+        "core", "entities", fact.id, match.text, match.score, fact.at, fact.draft.sources, features, match.matched
     )

@@ -1,7 +1,7 @@
 """The episodes of one owner in memory: what happened and what was thought about it, as arrays that every recipe reads.
 
 The files are the truth; this follows the cache of them by generation, and the official episodes of the character's author
-beside it. A ``EpisodeView`` is what may be recalled at one moment: no episode of another branch, none that rests on words taken
+beside it. An ``EpisodeView`` is what may be recalled at one moment: no episode of another branch, none that rests on words taken
 back, none archived or expired.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Event as Signal
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +39,7 @@ class EpisodeView:
     seconds, ``accessed`` that of the last use or of birth; ``importance`` 0..1."""
 
     positions: np.ndarray
-    told: np.ndarray
+    since: np.ndarray
     accessed: np.ndarray
     importance: np.ndarray
     reflection: np.ndarray
@@ -66,8 +67,8 @@ class EpisodeView:
         """(place, episode) of those at these places of the view (0..n-1), in that order; one that has been replaced since
         the last ``sync`` is left out."""
         positions = self.positions[list(places)].tolist()
-        found = self._all.found(positions)
-        return [(place, found[p]) for place, p in zip(places, positions, strict=True) if p in found]
+        episodes = self._all.by_position(positions)
+        return [(place, episodes[p]) for place, p in zip(places, positions, strict=True) if p in episodes]
 
     def episodes(self, places: Sequence[int]) -> list[Episode]:
         """Those at these places, as ``each`` has them."""
@@ -81,17 +82,17 @@ class EpisodeView:
 
     def by_keyword(self, words: Collection[str]) -> dict[int, list[str]]:
         """Places of the view whose keywords, subject or object are one of ``words``, and which; case is folded."""
-        found: dict[int, list[str]] = {}
+        shared: dict[int, list[str]] = {}
         for word in words:
             for position in self._all.with_keyword(word):
-                found.setdefault(position, []).append(word)
-        places = self._in_view(list(found)).tolist()
-        return {place: found[position] for place, position in zip(places, self.positions[places].tolist(), strict=True)}
+                shared.setdefault(position, []).append(word)
+        places = self._in_view(list(shared)).tolist()
+        return {place: shared[p] for place, p in zip(places, self.positions[places].tolist(), strict=True)}
 
     def _in_view(self, positions: Sequence[int]) -> np.ndarray:
         """The places of those of ``positions`` that are in view."""
-        known = np.array([position for position in positions if position < len(self._place_of)], dtype=np.int64)
-        places: np.ndarray = self._place_of[known]
+        in_range = np.array([position for position in positions if position < len(self._place_of)], dtype=np.int64)
+        places: np.ndarray = self._place_of[in_range]
         return places[places != HIDDEN]
 
 
@@ -106,7 +107,7 @@ class Episodes:
         self._rows: list[int] = []
         self._sources: list[Sequence[str]] = []
         self._keys = bytearray()  # of their texts, packed
-        self._times = array("d")  # by four: told, expires, importance, is a reflection
+        self._times = array("d")  # by four: since, expires, importance, is a reflection
         self._alive = bytearray()
         self._position: dict[str, int] = {}
         self._of_row: dict[int, int] = {}
@@ -117,7 +118,7 @@ class Episodes:
         self._vectors: WeakKeyDictionary[VectorTable, np.ndarray] = WeakKeyDictionary()
         self._view: tuple[object, float, float, EpisodeView] | None = None
         self._masked: tuple[frozenset[str], np.ndarray] = (frozenset(), np.zeros(0, dtype=bool))
-        self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it is known
+        self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it was read
         self._used = array("d")  # when last, -inf where never
         self._used_since = False  # the view was made
         self.changes = 0
@@ -136,10 +137,10 @@ class Episodes:
                 self._identity, self._generation = identity, -1
             generation = cache.generation()
             if generation != self._generation:
-                for row, id_, told in cache.changed_episodes(self._generation):
+                for row, id_, data in cache.changed_episodes(self._generation):
                     self._drop(self._of_row.pop(row, None))
-                    if told is not None:
-                        self._of_row[row] = self._add(id_, told, row)
+                    if data is not None:
+                        self._of_row[row] = self._add(id_, data, row)
                 self._generation = generation
             self._follow_author()
 
@@ -150,25 +151,25 @@ class Episodes:
                 self._drop(position)
             self._authored.clear()
             for episode in episodes:
-                self._authored[self._add(episode.id, _told(episode), NO_ROW)] = episode
+                self._authored[self._add(episode.id, _as_cached(episode), NO_ROW)] = episode
             self._authored_at = authored_at
 
-    def _add(self, id_: str, told: Mapping, row: int) -> int:
+    def _add(self, id_: str, data: Mapping[str, Any], row: int) -> int:
         position = len(self._ids)
         at = self._store.state.recalled(id_)
         self._used.append(at.timestamp() if at else -np.inf)
-        expires = datetime.fromisoformat(told["expires"]).timestamp() if told["expires"] else np.inf
-        born = datetime.fromisoformat(told["at"]).timestamp() if told["at"] else 0.0
+        expires = datetime.fromisoformat(data["expires"]).timestamp() if data["expires"] else np.inf
+        born = datetime.fromisoformat(data["at"]).timestamp() if data["at"] else 0.0
         self._ids.append(id_)
         self._rows.append(row)
-        self._sources.append(told["sources"])
-        self._keys += text_key(told["text"])
-        self._times.extend((born, expires, told["importance"], told["kind"] == "reflection"))
-        self._alive.append(tuple(told["spo"][1:]) != ("is", "idle"))  # generative agents: idle is no event
+        self._sources.append(data["sources"])
+        self._keys += text_key(data["text"])
+        self._times.extend((born, expires, data["importance"], data["kind"] == "reflection"))
+        self._alive.append(tuple(data["spo"][1:]) != ("is", "idle"))  # generative agents: idle is no event
         self._position[id_] = position
-        for source in told["sources"]:
+        for source in data["sources"]:
             self._citing.setdefault(source, []).append(position)
-        for word in {word.casefold() for word in [*told["keywords"], told["spo"][0], told["spo"][2]] if word}:
+        for word in {word.casefold() for word in [*data["keywords"], data["spo"][0], data["spo"][2]] if word}:
             self._keywords.setdefault(word, []).append(position)
         self._changed()
         return position
@@ -229,14 +230,14 @@ class Episodes:
                 self._view = (key, *self._seen(hidden, moment))
             elif self._used_since:
                 since, until, view = self._view[1:]
-                self._view = (key, since, until, replace(view, accessed=self._accessed(view.positions, view.told)))
+                self._view = (key, since, until, replace(view, accessed=self._accessed(view.positions, view.since)))
             self._used_since = False
             return self._view[3]
 
     def _seen(self, hidden: frozenset[str], moment: float) -> tuple[float, float, EpisodeView]:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
         columns, order, _ = self._arrays()
-        told, expires, importance, reflection = columns.T
+        spoken_at, expires, importance, reflection = columns.T
         keep = self._living()
         keep &= ~self._hidden_by(hidden)
         since = float(expires[keep & (expires <= moment)].max(initial=-np.inf))
@@ -245,7 +246,7 @@ class Episodes:
         positions = order[keep[order]]
         place_of = np.full(len(keep), HIDDEN)
         place_of[positions] = np.arange(len(positions))
-        born = told[positions]
+        born = spoken_at[positions]
         table = self._dense.table(TABLE)
         view = EpisodeView(
             positions, born, self._accessed(positions, born), importance[positions], reflection[positions] > 0,
@@ -271,8 +272,8 @@ class Episodes:
         uses = self._store.state.uses
         if uses is not self._uses[0]:
             self._uses, self._used, self._used_since = (uses, 0), array("d", [-np.inf] * len(self._ids)), True
-        known, self._uses = self._uses[1], (uses, len(uses))
-        for id_ in uses[known:]:
+        start, self._uses = self._uses[1], (uses, len(uses))
+        for id_ in uses[start:]:
             if (position := self._position.get(id_)) is not None and (at := self._store.state.recalled(id_)):
                 self._used[position] = at.timestamp()
                 self._used_since = True
@@ -300,8 +301,8 @@ class Episodes:
             held = np.flatnonzero(places != NO_VECTOR)
             lost = table.missing(places[held], keys[held])
             places[np.isin(places, lost)] = NO_VECTOR
-        wanted = np.flatnonzero(self._living() & (places == NO_VECTOR))
-        places[wanted] = table.lookup(keys[wanted])
+        lacking = np.flatnonzero(self._living() & (places == NO_VECTOR))
+        places[lacking] = table.lookup(keys[lacking])
         self._vectors[table] = places
         return places
 
@@ -314,12 +315,12 @@ class Episodes:
     def with_keyword(self, word: str) -> Sequence[int]:
         return self._keywords.get(word.casefold(), ())
 
-    def found(self, positions: Sequence[int]) -> dict[int, Episode]:
+    def by_position(self, positions: Sequence[int]) -> dict[int, Episode]:
         """Episodes by position; those that have been replaced since the last ``sync`` are left out."""
         rows = {position: self._rows[position] for position in positions}
         cached = self._store.cache.episodes_by_row([row for row in rows.values() if row != NO_ROW])
-        told = {p: self._authored.get(p) if row == NO_ROW else cached.get(row) for p, row in rows.items()}
-        return {position: episode for position, episode in told.items() if episode is not None}
+        episodes = {p: self._authored.get(p) if row == NO_ROW else cached.get(row) for p, row in rows.items()}
+        return {position: episode for position, episode in episodes.items() if episode is not None}
 
     def told_of(self, matter: str, besides: Iterable[str] = ()) -> bool:
         """Whether this memory tells of something, by keyword, subject or object, in other exchanges than ``besides``."""
@@ -328,8 +329,8 @@ class Episodes:
 
     def at(self, positions: Sequence[int]) -> list[Episode]:
         """Episodes by their positions, in that order."""
-        found = self.found(positions)
-        return [found[position] for position in positions if position in found]
+        episodes = self.by_position(positions)
+        return [episodes[position] for position in positions if position in episodes]
 
     def get(self, ids: Iterable[str]) -> dict[str, Episode]:
         """Live episodes by id, whether or not they may be recalled now."""
@@ -360,7 +361,7 @@ def overview(
     return [episode for episode in queue[capacity - 1 :: -1] if shown.isdisjoint({episode.id, *episode.event.sources})]
 
 
-def _told(episode: Episode) -> dict:
+def _as_cached(episode: Episode) -> dict[str, Any]:
     """An episode of the author's as the cache would give it."""
     event = episode.event
     return {

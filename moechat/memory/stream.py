@@ -48,13 +48,13 @@ class Scored:
 
 def min_max(values: ArrayLike) -> Array:
     """Scale to [0, 1]. Where all values are equal (or there is only one), each becomes 0.5; none give an empty array."""
-    given = np.asarray(values, dtype=np.float64)
-    if not given.size:
+    numbers = np.asarray(values, dtype=np.float64)
+    if not numbers.size:
         return np.zeros(0)
-    low, high = float(given.min()), float(given.max())
+    low, high = float(numbers.min()), float(numbers.max())
     if high - low <= _EQUAL * max(abs(low), abs(high)):
-        return np.full(given.shape, 0.5)
-    return (given - low) / (high - low)
+        return np.full(numbers.shape, 0.5)
+    return (numbers - low) / (high - low)
 
 
 def access_order(

@@ -55,13 +55,13 @@ class TopicNames:
     def led(self, tree: TopicIndex, cue: Cue) -> list[Led]:
         """Topics of whose name the message has at least half, by characters."""
         self.follow(tree)
-        found: dict[str, list[str]] = {}
+        shared: dict[str, list[str]] = {}
         for word in set(cue.words).intersection(self._by_word):
             names = self._by_word[word]
             for name in names if len(names) <= COMMON else [word] if word in self._cut else ():
-                found.setdefault(name, []).append(word)
+                shared.setdefault(name, []).append(word)
         led = []
-        for name, hit in found.items():
+        for name, hit in shared.items():
             covered = sum(map(len, hit)) / sum(map(len, self._cut[name]))
             if covered >= COVERED:
                 led += [Led(path, covered, tuple(sorted(hit))) for path in tree.topics.named(name)[:MOST_CUES]]
@@ -170,10 +170,10 @@ def _by_words(view: EpisodeView, moves: Moves, cue: Cue) -> list[Led]:
     """Topics of the slices whose keywords, subject or object the message has."""
     meeting: dict[int, list[str]] = {}
     for word in words.keywords(cue.text):
-        found = view.by_keyword([word])
-        for place in found if len(found) <= COMMON else ():
+        places = view.by_keyword([word])
+        for place in places if len(places) <= COMMON else ():
             meeting.setdefault(place, []).append(word)
-    best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.told[i], -i))[:FROM_SLICES]
+    best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.since[i], -i))[:FROM_SLICES]
     return [
         Led(path, BY_WORDS, tuple(meeting[i]))
         for i, path in zip(best, _topics_of(view, best, moves), strict=True)
@@ -187,15 +187,15 @@ def _nearest(paths: Sequence[str], scores: np.ndarray, floor: float) -> list[Led
 
 
 def _topics_of(view: EpisodeView, places: Sequence[int], moves: Moves) -> list[str]:
-    found = view.episodes(places)
-    if len(found) != len(places):  # the cache has moved on since the view was made
+    episodes = view.episodes(places)
+    if len(episodes) != len(places):  # the cache has moved on since the view was made
         return [""] * len(places)
-    return [moved(topic_path(episode.event.topic), moves) for episode in found]
+    return [moved(topic_path(episode.event.topic), moves) for episode in episodes]
 
 
 def _cut(name: str) -> tuple[str, ...]:
-    found = dict.fromkeys(words.tokens(name, bigrams=False))
-    return tuple(word for word in found if not words.is_stop_word(word)) or tuple(found)
+    tokens = dict.fromkeys(words.tokens(name, bigrams=False))
+    return tuple(word for word in tokens if not words.is_stop_word(word)) or tuple(tokens)
 
 
 def _spoken(path: str) -> str:

@@ -120,14 +120,14 @@ class WorldBook:
         return sorted(hits, key=lambda hit: -hit.score)
 
     def _looked_at(self, path: Path) -> _BookFile:
-        """The file as known, or read anew where it has changed."""
-        known, stamp = self._files.get(path.name), yaml_file.stamp(path) or (0, 0, 0)
-        if known is not None and known.stamp == stamp:
-            return known
+        """The file as it was last read, or read again where it has changed."""
+        last, stamp = self._files.get(path.name), yaml_file.stamp(path) or (0, 0, 0)
+        if last is not None and last.stamp == stamp:
+            return last
         try:
             entries, problems = lore.read(path)
         except DataError as error:
-            return _BookFile(stamp, known.entries if known else (), (error,))
+            return _BookFile(stamp, last.entries if last else (), (error,))
         return _BookFile(stamp, tuple(entry for entry in entries if entry.enabled), tuple(problems))
 
     def _rebuild(self) -> None:
@@ -183,11 +183,11 @@ def _nearest(book: _BookState, vectors: np.ndarray | None, scan_depth: int, thre
 def _named(book: _BookState, text: str) -> dict[int, tuple[str, ...]]:
     """{row: the names of that entry which stand in a clause}; letters must not go on beside a name (no in know)."""
     folded_text = text.casefold()
-    found: dict[int, tuple[str, ...]] = {}
+    names_by_row: dict[int, tuple[str, ...]] = {}
     for folded, name, row in book.names:
         if folded in folded_text and _stands_alone(folded, folded_text):
-            found[row] = (*found.get(row, ()), name)
-    return found
+            names_by_row[row] = (*names_by_row.get(row, ()), name)
+    return names_by_row
 
 
 def _stands_alone(name: str, text: str) -> bool:

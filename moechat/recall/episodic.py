@@ -108,7 +108,7 @@ class Episodic:
     def _recency(cue: Cue, view: EpisodeView, settings: StreamSettings) -> np.ndarray:
         """(episodes,) by rank of use, or by age in the configured unit."""
         if settings.recency_unit == "rank":
-            return stream.recency_by_rank(view.accessed, view.told, view.positions, settings.decay)
+            return stream.recency_by_rank(view.accessed, view.since, view.positions, settings.decay)
         unit_s = UNIT_S[settings.recency_unit]
         return stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit_s)
 
@@ -122,7 +122,7 @@ class Episodic:
             places = _meeting(view, word)
             for place in places if len(places) <= COMMON else ():
                 shared.setdefault(place, {}).update(dict.fromkeys(places[place]))
-        best = sorted(shared, key=lambda i: (-len(shared[i]), -view.told[i], -i))[:DEPTH]
+        best = sorted(shared, key=lambda i: (-len(shared[i]), -view.since[i], -i))[:DEPTH]
         matches = []
         for i, episode in view.each(best):
             count = float(len(shared[i]))

@@ -140,7 +140,7 @@ class Reflector:
 
     def _since(self, view: EpisodeView) -> NDArray[np.intp]:
         """Places of the events that were told after the last run."""
-        return np.flatnonzero(~view.reflection & (view.told > self._record.value.until))
+        return np.flatnonzero(~view.reflection & (view.since > self._record.value.until))
 
     def _remaining(self, view: EpisodeView) -> list[Episode]:
         """The rest of the evidence of reflections that were dropped, once all of it is understood (again)."""
@@ -329,7 +329,7 @@ class _Thinking:
     def questions(self) -> list[str]:
         """Three questions about the episodes that were used last."""
         view = self._view
-        order = stream.access_order(view.accessed, view.told, view.positions)[: self._reflector.settings().recent]
+        order = stream.access_order(view.accessed, view.since, view.positions)[: self._reflector.settings().recent]
         recent = self._reflector.understood(view.episodes(sorted(order.tolist())))
         return self._asking.questions(_statements(recent)) if recent else []
 
@@ -338,7 +338,7 @@ class _Thinking:
         view = self._view
         vectors = self._reflector.dense.query([question])
         scored = stream.scores(
-            stream.recency_by_rank(view.accessed, view.told, view.positions, DECAY),
+            stream.recency_by_rank(view.accessed, view.since, view.positions, DECAY),
             view.relevance(None if vectors is None else vectors[0]),
             view.importance,
             stream.GENERATIVE_AGENTS,

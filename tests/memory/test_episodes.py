@@ -47,7 +47,7 @@ def test_a_view_tells_when_how_important_and_of_which_kind(owner: Owner) -> None
     view = owner.view()
     assert view.ids == [a, b, c]
     begun = moment(START).timestamp()
-    assert view.told.tolist() == [begun, begun + 60, begun + 120]
+    assert view.since.tolist() == [begun, begun + 60, begun + 120]
     assert view.importance.tolist() == [0.3, 0.8, 0.5]
     assert view.reflection.tolist() == [False, False, True]
     assert view.citing([first]).tolist() == [True, False, True]
@@ -211,10 +211,10 @@ def test_a_hidden_episode_meets_no_word(owner: Owner) -> None:
 def test_a_use_counts_from_birth_on(owner: Owner) -> None:
     _, event = owner.tell("吃了火锅")
     owner.tell("丢了钥匙")
-    assert owner.view().accessed.tolist() == owner.view().told.tolist()
+    assert owner.view().accessed.tolist() == owner.view().since.tolist()
     with owner.store.writing():
         owner.store.state.touch([event], NOW)
-    assert owner.view().accessed.tolist() == [NOW.timestamp(), owner.view().told[1]]
+    assert owner.view().accessed.tolist() == [NOW.timestamp(), owner.view().since[1]]
     _, _, later = owner.another()
     later.sync()
     assert later.view(NOW).accessed[0] == NOW.timestamp()
@@ -461,7 +461,7 @@ def plainly(store: FileStore, now: datetime) -> dict[str, tuple[float, float, fl
 def arrays(view: EpisodeView) -> Mapping[str, tuple[float, float, float, bool, tuple[str, ...]]]:
     met = view.by_keyword([word.swapcase() for word in WORDS])
     keywords = [tuple(word.swapcase() for word in met.get(place, ())) for place in range(len(view))]
-    columns = (view.told, view.accessed, view.importance, view.reflection)
+    columns = (view.since, view.accessed, view.importance, view.reflection)
     return dict(zip(view.ids, zip(*(column.tolist() for column in columns), keywords, strict=True), strict=True))
 
 
@@ -477,7 +477,7 @@ def test_what_grew_and_what_is_made_anew_equal_plain_python(steps: list[tuple]) 
         expected = plainly(owner.store, now)
         grown = owner.view(now)
         assert arrays(grown) == expected
-        assert grown.told.tolist() == sorted(grown.told.tolist())
+        assert grown.since.tolist() == sorted(grown.since.tolist())
         owner.close()
         shutil.rmtree(owner.home.folder / ".index")
         anew = FileStore(owner.home.folder, clock=SetClock(now), zone=ZONE)
