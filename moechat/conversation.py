@@ -29,6 +29,8 @@ class Conversation:
     ``lock`` is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
     ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
     looking.
+
+    Each change of mind is a method of its own, so there are a few more than twenty.
     """
 
     def __init__(

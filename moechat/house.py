@@ -46,6 +46,8 @@ class House:
 
     ``model`` and ``embedder`` stand in for those of the configuration. ``now`` holds the clock (``--now``).
     ``looks``: nothing settles, is understood or leaves the context by itself, and neither folder nor settings are made.
+
+    There are a few more than twenty methods because faces and programs reach everything that agents share here.
     """
 
     def __init__(
