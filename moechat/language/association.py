@@ -46,10 +46,10 @@ class Source(Protocol):
 
 
 def base_words(
-    sentence: str, *, names: Iterable[str] = (), known: Container[str] = frozenset()
+    sentence: str, *, names: Iterable[str] = (), vocabulary: Container[str] = frozenset()
 ) -> tuple[list[str], list[str]]:
     """(the sentence's words, the base words of an expansion): its ten best keywords without the user's and the
-    character's name. Neighbouring words that are one word of ``known`` (a friend's name that no dictionary has) come first."""
+    character's name. Neighbours that are one word of ``vocabulary`` (a friend's name that no dictionary has) come first."""
     kept = sentence
     single = set()
     for name in filter(None, map(str.strip, names)):
@@ -58,18 +58,18 @@ def base_words(
         else:
             kept = re.sub(name_pattern(name), " ", kept, flags=re.IGNORECASE)
     segments = words.words(sentence)
-    joined = list(_joined(words.fold(sentence), segments, known)) if known else []
+    joined = list(_joined(words.fold(sentence), segments, vocabulary)) if vocabulary else []
     pieces = single | {char for word in joined for char in word}
-    found = words.keywords(kept, BASE_WORDS + len(pieces))
-    base = dict.fromkeys([*joined, *(word for word in found if word not in pieces)])
+    ranked = words.keywords(kept, BASE_WORDS + len(pieces))
+    base = dict.fromkeys([*joined, *(word for word in ranked if word not in pieces)])
     return segments, list(base)[:BASE_WORDS]
 
 
-def _joined(sentence: str, segments: Sequence[str], known: Container[str]) -> Iterator[str]:
+def _joined(sentence: str, segments: Sequence[str], vocabulary: Container[str]) -> Iterator[str]:
     for start in range(len(segments)):
         for end in range(start + 2, min(start + PIECES, len(segments)) + 1):
             word = (" " if segments[start].isascii() else "").join(segments[start:end])
-            if word in known and word in sentence:
+            if word in vocabulary and word in sentence:
                 yield word
 
 
@@ -109,27 +109,31 @@ def merged(word: str, sources: Sequence[Source]) -> list[Association]:
         for near, level in source.associations(word):
             if level > best.get(near, 0):
                 best[near] = level
-    return sorted(best.items(), key=lambda found: -found[1])
+    return _best_first(best.items())
+
+
+def _best_first(associations: Iterable[Association]) -> list[Association]:
+    return sorted(associations, key=lambda association: -association[1])
 
 
 def _in_turns(lists: Sequence[Sequence[Association]], count: int) -> list[Association]:
-    given: dict[str, int] = {}
+    levels: dict[str, int] = {}
     for turn in range(max(map(len, lists), default=0)):
-        for found in lists:
-            if turn < len(found):
-                given.setdefault(*found[turn])
-        if len(given) >= count:
+        for associations in lists:
+            if turn < len(associations):
+                levels.setdefault(*associations[turn])
+        if len(levels) >= count:
             break
-    return list(given.items())
+    return list(levels.items())
 
 
 def _pooled(lists: Sequence[Sequence[Association]]) -> list[Association]:
     pool: dict[str, int] = {}
     best: dict[str, int] = {}
-    for near, level in (one for found in lists for one in found):
+    for near, level in (association for associations in lists for association in associations):
         pool[near] = pool.get(near, -AGAIN) + AGAIN
         best[near] = max(best.get(near, 0), level)
-    return sorted(((near, best[near] + gained) for near, gained in pool.items()), key=lambda found: -found[1])
+    return _best_first((near, best[near] + gained) for near, gained in pool.items())
 
 
 class Associations:
@@ -155,13 +159,13 @@ class Associations:
             if word in self._known:
                 self._known.move_to_end(word)
                 return self._known[word]
-        found = merged(word, self.sources)
+        associations = merged(word, self.sources)
         with self._lock:
             if generation == self._generation:
-                self._known[word] = found
+                self._known[word] = associations
                 while len(self._known) > self._cached:
                     self._known.popitem(last=False)
-        return found
+        return associations
 
 
 class Table:
@@ -187,8 +191,8 @@ class Table:
     def associations(self, word: str) -> Sequence[Association]:
         self._refresh()
         entries, folded = self._entries, words.fold(word)
-        if found := entries.get(folded) or entries.get(words.stem(folded)):
-            return found
+        if associations := entries.get(folded) or entries.get(words.stem(folded)):
+            return associations
         if not folded.isascii():
             for head in (folded[i:] for i in range(1, len(folded) - 1)):
                 if head in entries:
@@ -207,7 +211,7 @@ class Table:
                 return
             entries, self.problems = read_table(source, self.path)
             entries = {**_backwards(entries), **entries} if self._both_ways else entries
-            self._entries = {**{words.stem(word): found for word, found in entries.items()}, **entries}
+            self._entries = {**{words.stem(word): associations for word, associations in entries.items()}, **entries}
             self._stamp = stamp
 
 
@@ -227,18 +231,18 @@ def read_table(source: str, path: Path) -> tuple[Mapping[str, Sequence[Associati
             )
         else:
             word, near, level = words.fold(fields[0]), words.fold(fields[1]), int(fields[2])
-            found = best.setdefault(word, {})
-            found[near] = max(found.get(near, 0), level)
-    return {word: sorted(found.items(), key=lambda one: -one[1]) for word, found in best.items()}, tuple(problems)
+            levels = best.setdefault(word, {})
+            levels[near] = max(levels.get(near, 0), level)
+    return {word: _best_first(levels.items()) for word, levels in best.items()}, tuple(problems)
 
 
 def _backwards(entries: Mapping[str, Sequence[Association]]) -> Mapping[str, Sequence[Association]]:
     back: dict[str, list[Association]] = {}
-    for word, found in entries.items():
-        for near, level in found:
+    for word, associations in entries.items():
+        for near, level in associations:
             if level > BACK and near != word:
                 back.setdefault(near, []).append((word, level - BACK))
-    return {near: sorted(found, key=lambda one: -one[1]) for near, found in back.items()}
+    return {near: _best_first(associations) for near, associations in back.items()}
 
 
 @cache

@@ -96,29 +96,29 @@ def tokens(text: str, *, bigrams: bool = True) -> list[str]:
     every pair of neighbouring characters, so that a name no dictionary has is found by two of its characters. Latin
     words are stemmed; numbers stay.
     """
-    found: list[str] = []
+    result: list[str] = []
     for run, word in _RUNS.findall(fold(text)):
         if run:
             segments = _segment(run)
-            found.extend(_with_pairs(segments) if bigrams else segments)
+            result.extend(_with_pairs(segments) if bigrams else segments)
         else:
-            found.extend(_latin(word))
-    return found
+            result.extend(_latin(word))
+    return result
 
 
 def content_tokens(text: str) -> list[str]:
     """The tokens of ``text`` that say something about the matter: no stop words, and no character pairs with a pronoun or a
     question word in them. Other pairs stay, though they cross stop words: they find phrases."""
-    found: list[str] = []
+    result: list[str] = []
     for run, word in _RUNS.findall(fold(text)):
         if run:
             segments = _segment(run)
             pairs = _with_pairs(segments)[len(segments) :]
-            found.extend(segments)
-            found.extend(pair for pair in pairs if _PERSON_OR_QUESTION.isdisjoint(pair))
+            result.extend(segments)
+            result.extend(pair for pair in pairs if _PERSON_OR_QUESTION.isdisjoint(pair))
         else:
-            found.extend(_latin(word))
-    return [token for token in found if not is_stop_word(token)]
+            result.extend(_latin(word))
+    return [token for token in result if not is_stop_word(token)]
 
 
 def fold(text: str) -> str:
@@ -134,10 +134,10 @@ def is_stop_word(token: str) -> bool:
 
 def words(text: str) -> list[str]:
     """The words of ``text`` as they are read (folded, not stemmed, no bigrams), stop words included."""
-    found: list[str] = []
+    result: list[str] = []
     for run, word in _RUNS.findall(fold(text)):
-        found.extend(_segment(run) if run else [word[:LONGEST_TOKEN]])
-    return found
+        result.extend(_segment(run) if run else [word[:LONGEST_TOKEN]])
+    return result
 
 
 def keywords(text: str, top_k: int = 10) -> list[str]:
@@ -145,8 +145,8 @@ def keywords(text: str, top_k: int = 10) -> list[str]:
 
     Rarity is jieba's own word count for Chinese. Latin words and words unknown to it count as rare: mostly names.
     """
-    told = (_SHORTENED.sub("", word) for word in words(text))
-    counts = Counter(word for word in told if word and not is_stop_word(word) and not word.isdecimal())
+    bare = (_SHORTENED.sub("", word) for word in words(text))
+    counts = Counter(word for word in bare if word and not is_stop_word(word) and not word.isdecimal())
     order = {word: place for place, word in enumerate(counts)}
     ranked = sorted(counts, key=lambda word: (-counts[word] * _rarity(word), order[word]))
     return ranked[: max(top_k, 0)]
@@ -230,8 +230,9 @@ def _unaccented(word: str) -> str:
 
 def _with_pairs(segments: list[str]) -> list[str]:
     """Chinese words and the pairs of neighbouring characters that are not among them."""
-    run, known = "".join(segments), set(segments)
-    return segments + [run[i : i + 2] for i in range(len(run) - 1) if run[i : i + 2] not in known]
+    run = "".join(segments)
+    whole_words = set(segments)
+    return segments + [run[i : i + 2] for i in range(len(run) - 1) if run[i : i + 2] not in whole_words]
 
 
 def _segment(run: str) -> list[str]:

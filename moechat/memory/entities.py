@@ -376,11 +376,11 @@ class Entities:
         the figures).
         """
         names, index = (self._user_name, self._character_name), self.index()
-        segments, base = association.base_words(text, names=names, known=index.vocabulary)
+        segments, base = association.base_words(text, names=names, vocabulary=index.vocabulary)
         expanded = association.expand(base, [self._source], count=count, strategy=strategy, filter_values=filter_values)
         asked = base
         if previous_reply and len(base) < association.BASE_WORDS:
-            before, further = association.base_words(previous_reply, names=names, known=index.vocabulary)
+            before, further = association.base_words(previous_reply, names=names, vocabulary=index.vocabulary)
             segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
             asked = [word for word in base if word in asked or word in index.named]
         return Expansion(segments, base, expanded, [*((word, None) for word in asked), *expanded])

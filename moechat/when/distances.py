@@ -217,10 +217,6 @@ SHIFTS: dict[str, Shift] = {
     "its month": lambda period, ctx: around(period.start, "month"),
     "week before": beside(-7, 7, "week"),
     "week after": beside(1, 7, "week"),
-    "weekend before": weekends_beside(-1),
-    "weekend after": weekends_beside(1),
     "month before": month_beside(-1),
     "month after": month_beside(1),
-    "year before": year_beside(-1),
-    "year after": year_beside(1),
 }

@@ -120,10 +120,10 @@ def test_a_name_is_not_looked_for_inside_other_words() -> None:
 
 def test_a_word_that_the_segmenter_cuts_is_whole_where_it_is_known() -> None:
     assert "拿铁" not in base_words("要不要喝杯拿铁")[1]
-    assert base_words("要不要喝杯拿铁", known={"拿铁"})[1][0] == "拿铁"
-    assert "铁" not in base_words("要不要喝杯拿铁", known={"拿铁"})[1]
-    assert base_words("a cup of green tea", known={"green tea"})[1][0] == "green tea"
-    assert "海边" not in base_words("住在上海边上", known={"海边"})[1]
+    assert base_words("要不要喝杯拿铁", vocabulary={"拿铁"})[1][0] == "拿铁"
+    assert "铁" not in base_words("要不要喝杯拿铁", vocabulary={"拿铁"})[1]
+    assert base_words("a cup of green tea", vocabulary={"green tea"})[1][0] == "green tea"
+    assert "海边" not in base_words("住在上海边上", vocabulary={"海边"})[1]
 
 
 @pytest.mark.parametrize("sentence", ["", "   ", "的了吗", "!?。", "\0", "😀"])
