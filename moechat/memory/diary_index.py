@@ -239,7 +239,8 @@ class DiaryIndex:
             return rows
         docs = np.stack([2 * rows, 2 * rows + 1], axis=1).ravel()
         nearest = table.dot(docs, vector).reshape(-1, 2).max(axis=1)
-        return rows[meets(nearest, threshold)]
+        near: np.ndarray = rows[meets(nearest, threshold)]
+        return near
 
     def differences(self) -> list[str]:
         """Where the indexes do not hold what the cache holds, in words."""

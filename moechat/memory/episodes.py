@@ -93,7 +93,8 @@ class EpisodeView:
         """The places of those of ``positions`` that are in view."""
         in_range = np.array([position for position in positions if position < len(self._place_of)], dtype=np.int64)
         places: np.ndarray = self._place_of[in_range]
-        return places[places != HIDDEN]
+        in_view: np.ndarray = places[places != HIDDEN]
+        return in_view
 
 
 class Episodes:

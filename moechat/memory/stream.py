@@ -107,7 +107,8 @@ def cosine(matrix: ArrayLike, vector: ArrayLike) -> Array:
         return np.zeros(0)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64)) * np.linalg.norm(one.astype(np.float64))
     dots = np.asarray(rows @ one.astype(rows.dtype, copy=False), dtype=np.float64)
-    return np.divide(dots, lengths, out=np.zeros(rows.shape[0]), where=lengths > 0)
+    cosines: Array = np.divide(dots, lengths, out=np.zeros(rows.shape[0]), where=lengths > 0)
+    return cosines
 
 
 def scores(
