@@ -1,6 +1,6 @@
 """Recall beside the plain ways of finding, and with one part off at a time: what each part of it is worth.
 
-    python benchmarks/ablate.py FILE… [--embedding PROVIDER] [--config FILE] [--json]
+    python benchmarks/ablate.py FILE… [--embedding PROVIDER] [--config FILE] [--features] [--json]
 
 FILEs are those of ``moechat bench recall``. The plain ways are BM25, dense vectors, their fusion, and chromadb where it is
 installed. Each sees the same messages as ``speaker: text``, one a document, and embeds with the same model.
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from moechat.agent import Agent
 from moechat.bench.dataset import Haystack, Question
 from moechat.bench.recall import ENTERED, Bench, Figures, Measurement, Outcome, found_again, shown, times
+from moechat.index.hybrid import WEIGHTS
 from moechat.index.lexical import LexicalIndex
 from moechat.language import words
 from moechat.model import Embedder
@@ -40,14 +43,28 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
 Find = Callable[[str], list[str]]
 
 
-def ablate(files: Sequence[Path], *, config: Path | None, provider: str | None) -> Iterator[Figures]:
-    """The plain ways, ours, and ours with one part off at a time: a row for each way (``name``) and file."""
+def ablate(
+    files: Sequence[Path], *, config: Path | None, provider: str | None, features: bool = False
+) -> Iterator[Figures]:
+    """The plain ways, ours, and ours with one part off at a time: a row for each way (``name``) and file.
+
+    ``features`` True: the features of the diary's index are parts, too.
+    """
     with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
         measurement = Measurement(files, Bench.of(Path(folder), config, provider))
         for name, rows in _plain(measurement).items():
             yield from ({"name": name, **row} for row in rows)
         for name, changed in {"ours": {}, **WITHOUT}.items():
             yield from ({"name": name, **row} for row in measurement.rows(changed=changed))
+        for feature in WEIGHTS if features else ():
+            measurement.bench.prepare = lambda agent, feature=feature: _leave_out(agent, feature)  # type: ignore[misc]
+            yield from ({"name": f"without {feature}", **row} for row in measurement.rows())
+
+
+def _leave_out(agent: Agent, feature: str) -> None:
+    index = agent.layers.diary.index.words
+    weights = {name: weight for name, weight in index.settings.weights.items() if name != feature}
+    index.settings = replace(index.settings, weights=weights)
 
 
 def _plain(measurement: Measurement) -> dict[str, list[Figures]]:
@@ -147,9 +164,13 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--embedding", metavar="PROVIDER", help="another embedding than the configured one")
     parser.add_argument("--config", type=Path, metavar="FILE", help="the settings (default: the defaults)")
+    parser.add_argument(
+        "--features", action="store_true", help="leave out each feature of the diary's index in turn, too"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
-    for row in ablate(options.files, config=options.config, provider=options.embedding):
+    rows = ablate(options.files, config=options.config, provider=options.embedding, features=options.features)
+    for row in rows:
         print(json.dumps(row, ensure_ascii=False) if options.json else line(row), flush=True)
 
 

@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +38,8 @@ from moechat.store import yaml_file
 from moechat.when.names import has_han
 
 Figures = dict[str, Any]
+Ids = Mapping[tuple[str, str], str]
+"""The message id of each (exchange id, side)."""
 DEPTHS = (5, 10, 20)
 NO_DEADLINE_MS = 600_000
 NAMES_DATE = "names_date"
@@ -94,8 +97,10 @@ class Bench:
     settings: Mapping[str, Any]
     embedder: KeptVectors | None
     folder: Path
-    _homes: dict[int, Path] = field(default_factory=dict)
-    _owners: dict[Path, dict[tuple[str, str], str]] = field(default_factory=dict)
+    prepare: Callable[[Agent], None] = lambda agent: None
+    """Called with the agent of each haystack before it is asked."""
+    _written: dict[int, tuple[Path, Ids]] = field(default_factory=dict)
+    """By haystack, once it is written: its folder and its message ids."""
 
     @classmethod
     def of(cls, folder: Path, config: Path | None, provider: str | None = None) -> Bench:
@@ -124,19 +129,21 @@ class Bench:
     ) -> Iterator[Outcome]:
         """Every question of a haystack, then those of ``others``. It is written once, and read under any settings:
         ``changed`` are on top."""
-        if id(haystack) not in self._homes:
-            self._homes[id(haystack)] = self.folder / str(len(self._homes))
-        home = self._homes[id(haystack)]
-        with self._house(home, haystack, changed or {}) as (agent, clock):
-            if home not in self._owners:
-                self._owners[home] = write(agent, clock, haystack)
+        home, ids = self._written.get(id(haystack), (self.folder / str(len(self._written)), None))
+        with self._opened(home, haystack, changed or {}) as (agent, clock):
+            if ids is None:
+                ids = write(agent, clock, haystack)
+                self._written[id(haystack)] = home, ids
+            self.prepare(agent)
             for question in haystack.questions:
-                yield self._ask(agent, clock, question, self._owners[home])
+                yield self._ask(agent, clock, question, ids)
             for question in others:
                 question = replace(question, asked_at=haystack.questions[0].asked_at)
-                yield replace(self._ask(agent, clock, question, self._owners[home]), stranger=True)
+                yield replace(self._ask(agent, clock, question, ids), stranger=True)
 
-    def _house(self, home: Path, haystack: Haystack, changed: Mapping[str, Any]) -> _BenchHouse:
+    @contextmanager
+    def _opened(self, home: Path, haystack: Haystack, changed: Mapping[str, Any]) -> Iterator[tuple[Agent, SetClock]]:
+        """The one agent of a house in ``home``, and its clock, while the block runs."""
         character = home / "data" / "agents" / "bench"
         character.mkdir(parents=True, exist_ok=True)
         user, char = [*haystack.speakers, "", ""][:2]
@@ -147,9 +154,13 @@ class Bench:
         config.write_text(yaml.safe_dump(merged(merged(self.settings, needed), changed), allow_unicode=True), "utf-8")
         first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
         off = (changed.get("embedding") or {}).get("provider") == "off"
-        return _BenchHouse(home, SetClock(first), None if off else self.embedder)
+        clock, embedder = SetClock(first), None if off else self.embedder
+        silent = ScriptedModel((), understands=False)
+        with House(home / "data", config, clock=clock, model=silent, embedder=embedder) as house:
+            house.ready()
+            yield house.agent("bench"), clock
 
-    def _ask(self, agent: Agent, clock: SetClock, question: Question, ids: Mapping[tuple[str, str], str]) -> Outcome:
+    def _ask(self, agent: Agent, clock: SetClock, question: Question, ids: Ids) -> Outcome:
         clock.at = question.asked_at
         before = self.embedder.spent_ms if self.embedder else 0.0
         agent.recall(question.text)
@@ -158,24 +169,8 @@ class Bench:
         return Outcome(question, ranked(recollection, ids), injected(recollection, ids), recollection.timing_ms, spent)
 
 
-class _BenchHouse:
-    """A house that is open for the length of a ``with``; it gives its one agent and its clock."""
-
-    def __init__(self, home: Path, clock: SetClock, embedder: KeptVectors | None) -> None:
-        silent = ScriptedModel((), understands=False)
-        self.clock = clock
-        self.house = House(home / "data", home / "config.yaml", clock=clock, model=silent, embedder=embedder)
-
-    def __enter__(self) -> tuple[Agent, SetClock]:
-        self.house.ready()
-        return self.house.agent("bench"), self.clock
-
-    def __exit__(self, *_: object) -> None:
-        self.house.close()
-
-
-def write(agent: Agent, clock: SetClock, haystack: Haystack) -> dict[tuple[str, str], str]:
-    """Write a haystack as the talk it was. Returns the message id of each (exchange id, side)."""
+def write(agent: Agent, clock: SetClock, haystack: Haystack) -> Ids:
+    """Write a haystack as the talk it was."""
     ids: dict[tuple[str, str], str] = {}
     for exchange in haystack.exchanges():
         user, char = exchange.user, exchange.char
@@ -188,13 +183,13 @@ def write(agent: Agent, clock: SetClock, haystack: Haystack) -> dict[tuple[str, 
     return ids
 
 
-def ranked(recollection: Recollection, ids: Mapping[tuple[str, str], str]) -> list[str]:
+def ranked(recollection: Recollection, ids: Ids) -> list[str]:
     """The message ids of the diary's hits in the fused order, each once."""
     places = [ids.get((hit.id, hit.side), "") for hit in recollection.ranked if hit.layer == "diary"]
     return list(dict.fromkeys(filter(None, places)))
 
 
-def injected(recollection: Recollection, ids: Mapping[tuple[str, str], str]) -> frozenset[str]:
+def injected(recollection: Recollection, ids: Ids) -> frozenset[str]:
     """The message ids of every exchange of the diary that entered the prompt."""
     exchanges = {hit.id for hit in recollection.hits if hit.layer == "diary"}
     return frozenset(id_ for (exchange, _), id_ in ids.items() if exchange in exchanges)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -36,21 +36,8 @@ NOW = datetime(2025, 5, 21, 15, tzinfo=UTC)
 CHARACTER = "bench"
 WHO = ("我", "我妈妈", "室友", "同事小林", "我弟弟", "楼下的猫", "老师", "邻居")
 DID = ("吃了", "看了", "买了", "聊到", "想起", "弄丢了", "修好了", "喜欢上", "讨厌", "画了", "拍了", "读完了")
-WHAT = (
-    "火锅",
-    "一场电影",
-    "雨伞",
-    "香菜",
-    "旧照片",
-    "自行车",
-    "一本小说",
-    "桂花糕",
-    "吉他",
-    "露营的帐篷",
-    "键盘",
-    "海边的石头",
-    "围巾",
-    "咖啡豆",
+WHAT = tuple(
+    "火锅 一场电影 雨伞 香菜 旧照片 自行车 一本小说 桂花糕 吉他 露营的帐篷 键盘 海边的石头 围巾 咖啡豆".split()
 )
 WHERE = ("在公司", "在江边", "在图书馆", "回家路上", "在菜市场", "在车站", "在山顶", "下班以后", "周末的时候")
 QUESTIONS = ("我们聊过火锅吗", "室友在江边买了什么", "谁弄丢了雨伞", "读完的那本小说怎么样", "妈妈喜欢吃什么")
@@ -80,15 +67,9 @@ def exchanges(entries: int) -> list[Exchange]:
         sentence = "，".join(
             f"{chance.choice(WHO)}{chance.choice(WHERE)}{chance.choice(DID)}{chance.choice(WHAT)}" for _ in range(2)
         )
-        at = NOW - step * (entries - i)
-        made.append(
-            Exchange(
-                f"b{i:07d}",
-                at.replace(microsecond=0),
-                f"{sentence}，第{i}次",
-                f"听起来{chance.choice(WHAT)}不错，{sentence[:6]}。",
-            )
-        )
+        at = (NOW - step * (entries - i)).replace(microsecond=0)
+        reply = f"听起来{chance.choice(WHAT)}不错，{sentence[:6]}。"
+        made.append(Exchange(f"b{i:07d}", at, f"{sentence}，第{i}次", reply))
     return made
 
 
@@ -129,7 +110,7 @@ def _measure(folder: Path, entries: int) -> dict[str, object]:
         "by_time_ms": _by_time(agent),
         "filter_year_ms": _filter_year(agent),
         "follow_ms": _median(lambda _: agent.store.follow(), 40),
-        "recall_ms": _median(lambda i: agent.recall(QUESTIONS[i % len(QUESTIONS)]), 40, agent),
+        "recall_ms": _recall(agent),
         "recall_stages_ms": _stages(agent),
         "append_ms": _append(agent),
         "rss_mb": round(_rss_mb() - before_mb, 1),
@@ -139,21 +120,21 @@ def _measure(folder: Path, entries: int) -> dict[str, object]:
     return figures
 
 
-def _median(run: Callable[[int], object], times: int, agent: Agent | None = None) -> float:
-    """Median CPU milliseconds, without what the stand-in embedding takes."""
+def _median(run: Callable[[int], object], times: int, clock: Callable[[], float] = time.process_time) -> float:
+    """Median milliseconds, of CPU time or of another clock's."""
     taken = []
     for i in range(times):
-        begun = time.process_time()
+        begun = clock()
         run(i)
-        taken.append(time.process_time() - begun)
-    spent = statistics.median(taken) * 1000
-    if agent is not None:
-        embedder = HashEmbedder(DIM)
-        begun = time.process_time()
-        for i in range(times):
-            embedder.embed([QUESTIONS[i % len(QUESTIONS)]], "query")
-        spent -= (time.process_time() - begun) / times * 1000
-    return round(spent, 3)
+        taken.append(clock() - begun)
+    return round(statistics.median(taken) * 1000, 3)
+
+
+def _recall(agent: Agent) -> float:
+    """The cost of recall without what the stand-in embedding takes."""
+    embedder = HashEmbedder(DIM)
+    whole = _median(lambda i: agent.recall(QUESTIONS[i % len(QUESTIONS)]), 40)
+    return round(whole - _median(lambda i: embedder.embed([QUESTIONS[i % len(QUESTIONS)]], "query"), 40), 3)
 
 
 def _stages(agent: Agent) -> dict[str, float]:
@@ -180,14 +161,14 @@ def _filter_year(agent: Agent) -> float:
 
 def _append(agent: Agent) -> float:
     """One whole exchange made durable: message and reply in the log, the one before settled and in its day file. Wall time."""
-    taken = []
-    for i in range(60):
-        begun = time.perf_counter()
+
+    def append(i: int) -> None:
         id_ = agent.store.begin(f"今天第{i}件事", NOW + timedelta(minutes=i))
         agent.store.finish(id_, "好的。", "done")
-        taken.append(time.perf_counter() - begun)
+
+    spent_ms = _median(append, 60, time.perf_counter)
     agent.layers.diary.index.sync()
-    return round(statistics.median(taken) * 1000, 3)
+    return spent_ms
 
 
 def _floors(folder: Path, entries: int, year_rows: int) -> dict[str, float]:
@@ -198,22 +179,13 @@ def _floors(folder: Path, entries: int, year_rows: int) -> dict[str, float]:
     everything = np.full((entries, DIM), 0.01, dtype=np.float32)  # A vector for each exchange, for a flat scan.
     moments = np.sort(rng.random(entries))
     with open(folder / "floor", "ab") as file:
-        append = _wall(lambda _: _durable(file), 60)
+        append = _median(lambda _: _durable(file), 60, time.perf_counter)
     return {
         "by_time_ms": _median(lambda _: np.searchsorted(moments, [0.5, 0.51]), 200),
         "filter_year_ms": _median(lambda _: year @ query, 40),
         "append_ms": append,
         "recall_ms": _median(lambda _: everything @ query, 5),
     }
-
-
-def _wall(run: Callable[[int], object], times: int) -> float:
-    taken = []
-    for i in range(times):
-        begun = time.perf_counter()
-        run(i)
-        taken.append(time.perf_counter() - begun)
-    return round(statistics.median(taken) * 1000, 3)
 
 
 def _durable(file: BinaryIO) -> None:
@@ -233,9 +205,5 @@ def _rss_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _main(argv: Sequence[str]) -> None:
-    sys.stdout.write(json.dumps(_measure(Path(argv[0]), int(argv[1]))))
-
-
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    sys.stdout.write(json.dumps(_measure(Path(sys.argv[1]), int(sys.argv[2]))))

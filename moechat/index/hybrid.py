@@ -41,7 +41,7 @@ WEIGHTS: Mapping[str, float] = {
     "asks": -2.25,  # is a question itself: it seldom holds the answer
     "hint": 1.5,  # told or happened in a time that is only hinted at
 }
-"""Fitted by leaving one conversation out and rounded; benchmarks/retrieval.py shows what each is worth."""
+"""Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
 FIRST = 1000.0
 """Added to what lies in an asked time, so that it comes first."""
 NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
