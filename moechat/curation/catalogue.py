@@ -120,7 +120,7 @@ class Catalogue:
         in_archive = self._store.state.archived
         places = sorted((one for one in places if (one[2] in in_archive) == archived), reverse=True)
         part = places[offset : offset + limit if limit else None]
-        return Page(self._loaded(part), len(places))
+        return Page(self.memories(id_ for _, _, id_, _ in part), len(places))
 
     def get(self, id_: str) -> Details:
         """Raises NotFound."""
@@ -137,7 +137,7 @@ class Catalogue:
         """Those that are there, in the order asked for."""
         unique_ids = list(dict.fromkeys(ids))
         facts = {fact.id: fact for fact in self._store.cache.facts()}
-        rows = self._rows_of_episodes(unique_ids)
+        rows = self._store.cache.rows_of_episodes(unique_ids)
         episodes = {episode.id: episode for episode in self._store.cache.episodes(list(rows.values()))}
         exchanges = self._store.exchanges([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
         current = {fact.id for fact in self._facts()}
@@ -176,10 +176,7 @@ class Catalogue:
         return next((fact for fact in self._store.cache.facts() if fact.id == id_), None)
 
     def _episode(self, id_: str) -> Episode | None:
-        return next(iter(self._store.cache.episodes(list(self._rows_of_episodes([id_]).values()))), None)
-
-    def _rows_of_episodes(self, ids: Sequence[str]) -> dict[str, int]:
-        return self._store.cache.rows_of_episodes(ids)
+        return next(iter(self._store.cache.episodes(list(self._store.cache.rows_of_episodes([id_]).values()))), None)
 
     def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
         if not kinds:
@@ -197,9 +194,6 @@ class Catalogue:
             if _has(f"{exchange.user} {exchange.char}", words):
                 places[node.id] = (exchange.at.timestamp(), "exchange", node.id, 0)
         return [one for id_, one in places.items() if id_ not in unseen]
-
-    def _loaded(self, part: Sequence[Place]) -> Sequence[Memory]:
-        return self.memories(id_ for _, _, id_, _ in part)
 
     # ---- one of them
 

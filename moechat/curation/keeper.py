@@ -226,7 +226,7 @@ class Keeper(Catalogue):
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
         facts = {fact.id for fact in self._store.cache.facts()}
-        episodes = set(self._rows_of_episodes(ids))
+        episodes = set(self._store.cache.rows_of_episodes(ids))
         return erasure.gone(
             self._store,
             exchanges=[id_ for id_ in ids if id_ not in facts and id_ not in episodes],

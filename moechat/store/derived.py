@@ -10,12 +10,13 @@ import contextlib
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact, Understanding
 from moechat.store import formats, paths, records
+from moechat.store.episode_rows import Note
 from moechat.store.journal import Journal
 from moechat.store.records import Parsed, Record, Signature
 
@@ -23,7 +24,10 @@ log = logging.getLogger(__name__)
 
 
 class Derived:
-    """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write."""
+    """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write.
+
+    It has more than twenty methods because a change of mind reaches facts, episodes and notes, each in a step of its own.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -37,46 +41,21 @@ class Derived:
         _, parsed = records.read(path)
         problems = list(parsed.problems)
         if name == paths.CORE:
-            self._journal.cache.set_facts(name, self._facts(parsed, path, problems))
+            self._journal.cache.set_facts(name, _facts(parsed, path, self._journal.zone, problems))
         else:
-            notes, episodes = self._notes(parsed, path, problems)
+            notes, episodes = _notes(parsed, path, self._journal.zone, problems)
             self._journal.cache.set_notes(name, notes, episodes)
         self._journal.sign(name, signature, problems)
         for problem in problems:
             log.warning("%s", problem)
 
-    def _facts(self, parsed: Parsed, path: Path, problems: list[DataError]) -> list[Fact]:
-        facts = []
-        for record in parsed.records:
-            try:
-                facts.append(formats.fact_from(record, path, self._journal.zone))
-            except DataError as problem:
-                problems.append(problem)
-        return facts
-
-    def _notes(
-        self, parsed: Parsed, path: Path, problems: list[DataError]
-    ) -> tuple[list[tuple[str, str, tuple[str, ...], str]], list[Episode]]:
-        notes, episodes = [], []
-        for record in parsed.records:
-            try:
-                note, of_record = formats.notes_from(record, path, self._journal.zone)
-            except DataError as problem:
-                problems.append(problem)
-                continue
-            notes.append(note)
-            episodes += of_record
-        return notes, episodes
-
-    def _current(self, name: str) -> Signature:
-        """The file as it is now, read anew if it changed. Raises DataError where it is broken: it is left alone."""
-        signature = Signature.of(self._journal.folder / name)
-        if signature != self._journal.signature(name):
+    def _follow(self, name: str) -> None:
+        """Read the file anew if it changed. Raises DataError where it is broken: it is left alone."""
+        if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
         if self._journal.cache.has_problems(name):
             problem = next(p for p in self._journal.problems if p.file == str(self._journal.folder / name))
             raise problem
-        return signature
 
     # ---- writing
 
@@ -145,11 +124,8 @@ class Derived:
 
     def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
         """By exchange: the episodes in its notes that the owner wrote or edited, or that are of ``kinds``."""
-        files: dict[str, set[str]] = {}
-        for id_, file in self._journal.cache.notes_files(ids).items():
-            files.setdefault(file, set()).add(id_)
         owned: dict[str, list[Episode]] = {}
-        for file, keys in files.items():
+        for file, keys in _by_file(self._journal.cache.notes_files(ids)).items():
             path = self._journal.folder / file
             for record in records.read(path)[1].records:
                 if record.key in keys:
@@ -193,10 +169,7 @@ class Derived:
     def drop_episodes(self, ids: Sequence[str]) -> None:
         """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
         with self._journal.writing():
-            files: dict[str, set[str]] = {}
-            for id_, file in self._journal.cache.files_of_episodes(ids).items():
-                files.setdefault(file, set()).add(id_)
-            for file, dropped in files.items():
+            for file, dropped in _by_file(self._journal.cache.files_of_episodes(ids)).items():
                 self._rewrite(file, {}, dropped)
 
     def drop_facts(self, ids: Sequence[str]) -> None:
@@ -289,10 +262,7 @@ class Derived:
 
         Their tags and events stay.
         """
-        files: dict[str, list[str]] = {}
-        for id_, file in self._journal.cache.notes_files(ids).items():
-            files.setdefault(file, []).append(id_)
-        for file, keys in files.items():
+        for file, keys in _by_file(self._journal.cache.notes_files(ids)).items():
             path, changes = self._journal.folder / file, dict[str, bytes | None]()
             with contextlib.suppress(DataError):  # a broken file, told with all others
                 for record in records.read(path)[1].records:
@@ -307,7 +277,7 @@ class Derived:
         if not changes:
             return
         path = self._journal.folder / name
-        self._current(name)
+        self._follow(name)
         if name == paths.CORE and self._append_facts(path, changes):
             return
         data, parsed = records.read(path)
@@ -337,9 +307,45 @@ class Derived:
             return False
         added = b"".join(blocks)
         records.append(path, added)
-        self._journal.cache.add_facts(paths.CORE, self._facts(records.parse(added, path), path, []))
+        self._journal.cache.add_facts(paths.CORE, _facts(records.parse(added, path), path, self._journal.zone, []))
         self._journal.sign(paths.CORE, Signature.of(path))
         return True
+
+
+def _facts(parsed: Parsed, path: Path, zone: tzinfo | None, problems: list[DataError]) -> list[Fact]:
+    """What cannot be read goes to ``problems``."""
+    facts = []
+    for record in parsed.records:
+        try:
+            facts.append(formats.fact_from(record, path, zone))
+        except DataError as problem:
+            problems.append(problem)
+    return facts
+
+
+def _notes(
+    parsed: Parsed, path: Path, zone: tzinfo | None, problems: list[DataError]
+) -> tuple[list[Note], list[Episode]]:
+    """What cannot be read goes to ``problems``."""
+    notes: list[Note] = []
+    episodes: list[Episode] = []
+    for record in parsed.records:
+        try:
+            note, of_record = formats.notes_from(record, path, zone)
+        except DataError as problem:
+            problems.append(problem)
+            continue
+        notes.append(note)
+        episodes += of_record
+    return notes, episodes
+
+
+def _by_file(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """File → ids, from id → file."""
+    ids: dict[str, set[str]] = {}
+    for id_, file in files.items():
+        ids.setdefault(file, set()).add(id_)
+    return ids
 
 
 def _unchanged(data: bytes, record: Record | None, block: bytes | None) -> bool:

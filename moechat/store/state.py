@@ -42,7 +42,10 @@ def restated_gain(days: float) -> int:
 
 
 class State:
-    """Fed from its file by ``follow``. Writing needs the owner's lock."""
+    """Fed from its file by ``follow``. Writing needs the owner's lock.
+
+    It has more than twenty methods because each kind of entry is read, and most are written, by one of its own.
+    """
 
     def __init__(self, path: Path) -> None:
         self._lines = JsonLines(path)
@@ -144,15 +147,9 @@ class State:
                 marked.remove(old)
                 marked.add(new)
 
-    def _missing(self, entry: Entry) -> None:
-        self.missing.update(dict.fromkeys(_ids(entry), _moment(entry["at"])))
-
     def _found(self, entry: Entry) -> None:
         for id_ in _ids(entry):
             self.missing.pop(id_, None)
-
-    def _topic(self, entry: Entry) -> None:
-        self.topics.append((_text(entry["from"]), _text(entry["to"])))
 
     def _cleaned(self, entry: Entry) -> None:
         self.cleaned = _moment(entry["at"])
@@ -270,9 +267,9 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "restore": lambda state, entry: state.archived.difference_update(_ids(entry)),
     "pin": lambda state, entry: state.pinned.update(_ids(entry)),
     "unpin": lambda state, entry: state.pinned.difference_update(_ids(entry)),
-    "missing": State._missing,
+    "missing": lambda state, entry: state.missing.update(dict.fromkeys(_ids(entry), _moment(entry["at"]))),
     "found": State._found,
-    "topic": State._topic,
+    "topic": lambda state, entry: state.topics.append((_text(entry["from"]), _text(entry["to"]))),
     "cleaned": State._cleaned,
     "forgotten": lambda state, entry: state.forgotten.update(_ids(entry)),
 }

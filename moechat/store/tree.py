@@ -57,7 +57,10 @@ class Node:
 
 
 class Tree:
-    """All exchanges of an owner and the selected leaf. Fed by ``apply``, entry by entry, in log order."""
+    """All exchanges of an owner and the selected leaf. Fed by ``apply``, entry by entry, in log order.
+
+    It has more than twenty methods because each kind of entry is applied by one of its own.
+    """
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -120,15 +123,9 @@ class Tree:
         node.at, node.user = entry["at"], entry["user"]
         node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
 
-    def _retract(self, entry: Entry) -> None:
-        self.retracted.add(entry["id"])
-
     def _restore(self, entry: Entry) -> None:
         self.retracted.discard(entry["id"])
         self.node(entry["id"]).understood = ""
-
-    def _cut(self, entry: Entry) -> None:
-        self.cuts.add(entry["id"])
 
     def _understood(self, entry: Entry) -> None:
         for id_ in entry["ids"]:
@@ -269,9 +266,9 @@ _STEPS: dict[str, Callable[[Tree, Entry], None]] = {
     "settle": Tree._settle,
     "filed": Tree._filed,
     "edit": Tree._edit,
-    "retract": Tree._retract,
+    "retract": lambda tree, entry: tree.retracted.add(entry["id"]),
     "restore": Tree._restore,
-    "cut": Tree._cut,
+    "cut": lambda tree, entry: tree.cuts.add(entry["id"]),
     "understood": Tree._understood,
     "requeue": Tree._requeue,
     "past": Tree._past,
