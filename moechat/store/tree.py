@@ -212,11 +212,8 @@ class Tree:
         shortened = {node.id for node in self.nodes.values() if node.folded or self._foldable(node, limit)}
         if len(shortened) < 500:
             return None
-        rows = [
-            [id_, self.parents[id_], self._sha(id_)]
-            for id_ in self.parents
-            if id_ not in self.nodes or id_ in shortened
-        ]
+        # The links of all come first: a text that was unfolded later than one below it stands behind that in the log.
+        rows = [[id_, parent, self._sha(id_)] for id_, parent in self.parents.items()]
         entries: list[Entry] = [{"op": "past", "rows": rows[i : i + 1000]} for i in range(0, len(rows), 1000)]
         for node in self.nodes.values():
             if node.id not in shortened:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from moechat.store.log import encode
@@ -198,6 +198,9 @@ LONG = chain(*(f"p{i}" for i in range(520)))
 
 
 @given(steps, steps)
+@example(  # a reply below is corrected before the one above it
+    before=[("begin", 809), ("begin", 266), ("edit", 266), ("edit", 6)], after=[("edit", 265)]
+)
 @settings(max_examples=40)
 def test_a_folded_log_says_what_the_long_one_said_now_and_later(
     before: list[tuple[str, int]], after: list[tuple[str, int]]
