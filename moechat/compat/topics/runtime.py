@@ -13,12 +13,10 @@ from typing import Any, Literal
 from moechat.ai import topic_model
 from moechat.clock import Clock, SystemClock
 from moechat.errors import DataError
-from moechat.index.time import DateIndex
 from moechat.index.topic import LIMIT, TopicIndex
 from moechat.model import ActivationProfile, Message
 from moechat.rules import activation
 from moechat.store.records import replace
-from moechat.topic_path import is_within, moved
 from moechat.topic_path import topic_path as normalised
 
 log = logging.getLogger(__name__)
@@ -80,35 +78,27 @@ class ActivatedMemorySlice:
     messages: tuple[Message, ...] = ()
 
 
-class _Refs:
-    """A number for every slice, since the indexes beneath know slices by number. ``by_number`` leads back."""
-
-    def __init__(self) -> None:
-        self.by_number: list[SliceRef] = []
-        self._numbers: dict[SliceRef, int] = {}
-
-    def number(self, ref: SliceRef) -> int:
-        if ref not in self._numbers:
-            self._numbers[ref] = len(self.by_number)
-            self.by_number.append(ref)
-        return self._numbers[ref]
-
-
 # ---- indexes
 
 
 class TopicMemoryIndex:
-    """Topic path → bindings, over ``tree``. ``ensured`` are the paths that stay whether or not a slice is in them."""
+    """Topic path → bindings, over ``tree``, which knows slices by number: by their place in ``refs``.
 
-    def __init__(self, refs: _Refs | None = None) -> None:
-        self.refs = refs or _Refs()
+    ``ensured`` are the paths that stay whether or not a slice is in them.
+    """
+
+    def __init__(self) -> None:
+        self.refs: list[SliceRef] = []
         self.tree = TopicIndex()
         self.ensured: dict[str, None] = {}
+        self._numbers: dict[SliceRef, int] = {}
 
     def record_binding(self, path: str, binding: TopicBinding) -> None:
         """Bind a slice to a topic; related paths get nodes. Bound again: time and profile replaced, related paths united."""
-        moment, related = binding.timestamp.timestamp(), binding.related_topic_paths
-        self.tree.record(self.refs.number(binding.ref), path, moment, related, binding.profile)
+        number = self._numbers.setdefault(binding.ref, len(self.refs))
+        if number == len(self.refs):
+            self.refs.append(binding.ref)
+        self.tree.record(number, path, binding.timestamp.timestamp(), binding.related_topic_paths, binding.profile)
 
     def ensure_topic_paths(self, paths: Iterable[str]) -> None:
         """Make topics of these paths that stay in the tree though no slice is in them; an empty path makes none."""
@@ -117,49 +107,22 @@ class TopicMemoryIndex:
                 self.ensured[path] = None
                 self.tree.topics.make(path).mentions += 1
 
-    def find(self, path: str) -> list[TopicBinding]:
-        """The bindings of one topic, in the order of recording; [] for an unknown one."""
-        path = normalised(path)
-        return [
-            TopicBinding(self.refs.by_number[b.key], datetime.fromtimestamp(b.t, UTC), b.related, b.profile)
-            for b in self.tree.bindings()
-            if b.path == path
-        ]
-
-    def move(self, old: str, new: str) -> None:
-        """Rename, merge or move a topic with all that belongs to it. Raises NotFound and ValueError."""
-        old, new = self.tree.movable(old, new)
-        self.tree.move(old, new)
-        for path in [path for path in self.ensured if is_within(path, old)]:
-            del self.ensured[path]
-            self.ensure_topic_paths([moved(path, [(old, new)])])
-            node = self.tree.topics[path]
-            node.mentions -= 1
-            self.tree.topics.prune(node)
-
-    def remove(self, refs: Iterable[SliceRef]) -> None:
-        self.tree.remove([self.refs.number(ref) for ref in refs])
-
     def topic_tree(self) -> list[str]:
         """The tree as a model is shown it, one topic a line."""
         return self.tree.tree()
 
 
 class DateMemoryIndex:
-    """Local date → slices, each once."""
+    """Local date → slices, each once, in the order of recording."""
 
-    def __init__(self, refs: _Refs | None = None) -> None:
-        self.refs = refs or _Refs()
-        self.days = DateIndex()
+    def __init__(self) -> None:
+        self.days: dict[date, dict[SliceRef, None]] = {}
 
     def record(self, ref: SliceRef, day: date) -> None:
-        self.days.record(self.refs.number(ref), day)
+        self.days.setdefault(day, {})[ref] = None
 
     def find(self, day: date) -> list[SliceRef]:
-        return [self.refs.by_number[number] for number in self.days.find(day)]
-
-    def remove(self, refs: Iterable[SliceRef]) -> None:
-        self.days.remove([self.refs.number(ref) for ref in refs])
+        return list(self.days.get(day, ()))
 
 
 class TopicRecallScorer:
@@ -182,7 +145,7 @@ class TopicRecallCollector:
 
     def collect(self, path: str, now: datetime) -> list[SliceRef]:
         hits = self._index.tree.collect(path, now.timestamp(), limit=self._limit, exact=self._exact)
-        return [self._index.refs.by_number[hit.key] for hit in hits]
+        return [self._index.refs[hit.key] for hit in hits]
 
 
 # ---- the runtime
@@ -202,8 +165,7 @@ class MemoryRuntime:
     ) -> None:
         self.units: MutableMapping[str, MemoryUnit] = {} if units is None else units
         self.clock, self.zone = clock or SystemClock(zone), zone
-        refs = _Refs()
-        self.topics, self.dates = TopicMemoryIndex(refs), DateMemoryIndex(refs)
+        self.topics, self.dates = TopicMemoryIndex(), DateMemoryIndex()
         self._limit, self._exact = limit, exact
 
     def record_memory(
@@ -221,11 +183,6 @@ class MemoryRuntime:
         profile = activation.profile_of(profile)
         self.topics.record_binding(topic_path, TopicBinding(ref, slice_.timestamp, tuple(related_topic_paths), profile))
         return ref
-
-    def remove_memory(self, refs: Iterable[SliceRef]) -> None:
-        refs = list(refs)
-        self.topics.remove(refs)
-        self.dates.remove(refs)
 
     def get_topic_tree(self) -> str:
         return "\n".join(self.topics.topic_tree())
@@ -262,7 +219,7 @@ class MemoryRuntimeStateCodec:
     """Both indexes as plain JSON data; the units are not in it."""
 
     def encode(self, runtime: MemoryRuntime) -> dict[str, Any]:
-        refs = runtime.topics.refs.by_number
+        refs = runtime.topics.refs
         return {
             "topics": [
                 {"path": b.path, "slice": astuple(refs[b.key]), "time": b.t, "related": b.related,
@@ -271,21 +228,21 @@ class MemoryRuntimeStateCodec:
             ],
             "paths": list(runtime.topics.ensured),
             "dates": {
-                day.isoformat(): [astuple(ref) for ref in runtime.dates.find(day)] for day in runtime.dates.days.days()
+                day.isoformat(): [astuple(ref) for ref in slices] for day, slices in sorted(runtime.dates.days.items())
             },
         }  # fmt: skip
 
     def decode(self, data: Mapping[str, Any], runtime: MemoryRuntime) -> MemoryRuntime:
         """Put the indexes into a runtime, in place of what it had. Raises ValueError where the data is not ``encode``'s."""
-        refs = _Refs()
-        topics, dates = TopicMemoryIndex(refs), DateMemoryIndex(refs)
+        topics, dates = TopicMemoryIndex(), DateMemoryIndex()
         try:
             for day, slices in data["dates"].items():
                 for ref in slices:
                     dates.record(SliceRef(*ref), date.fromisoformat(day))
             for saved in data["topics"]:
-                number, profile = refs.number(SliceRef(*saved["slice"])), ActivationProfile(*saved["profile"])
-                topics.tree.record(number, saved["path"], saved["time"], saved["related"], profile)
+                time, profile = datetime.fromtimestamp(saved["time"], UTC), ActivationProfile(*saved["profile"])
+                binding = TopicBinding(SliceRef(*saved["slice"]), time, tuple(saved["related"]), profile)
+                topics.record_binding(saved["path"], binding)
             topics.ensure_topic_paths(data.get("paths", ()))  # states of older versions have none
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no state of a memory runtime: {error}") from None
