@@ -63,7 +63,6 @@ class AssociativeMemory:
         self.kw_strength_event: dict[str, int] = {}
         self.kw_strength_thought: dict[str, int] = {}
         self.embeddings: dict[str, Vector] = {}
-        self._tails: dict[NodeType, dict[str, list[ConceptNode]]] = {"event": {}, "thought": {}, "chat": {}}
         self._last = 0
         if f_saved is not None:
             self._load(Path(f_saved))
@@ -130,8 +129,6 @@ class AssociativeMemory:
         _, by_keyword, _ = self._of(node.type)
         for word in _lowered(node.keywords):
             by_keyword.setdefault(word, []).insert(0, node)
-        for word in dict.fromkeys(map(_tail, node.keywords)):
-            self._tails[node.type].setdefault(word, []).insert(0, node)
 
     def _of(self, type_: NodeType) -> tuple[list[ConceptNode], dict[str, list[ConceptNode]], dict[str, int]]:
         return {
@@ -159,8 +156,10 @@ class AssociativeMemory:
         return self._relevant("thought", (s_content, p_content, o_content), casefold)
 
     def _relevant(self, type_: NodeType, words: Sequence[str], casefold: bool) -> set[ConceptNode]:
-        index = self._tails[type_] if casefold else self._of(type_)[1]
-        return {node for word in words if word for node in index.get(_tail(word) if casefold else word, ())}
+        read = _tail if casefold else str
+        sought = {read(word) for word in words if word}
+        by_keyword = self._of(type_)[1]
+        return {node for word, nodes in by_keyword.items() if read(word) in sought for node in nodes}
 
     # ---- vectors
 

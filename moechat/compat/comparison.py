@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,8 @@ from moechat.errors import FilterError
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Columns = Mapping[str, ArrayLike]
+Holds = Callable[[Columns], Mask]
 
 TOLERANCE = 1e-6
 LONGEST = 1000  # A longer statement (in characters) is refused.
@@ -53,30 +55,11 @@ SIGNS: Mapping[str, Callable[[Floats, Floats], Mask]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """``left sign right``; a string names a column, a float is a number."""
-
-    left: str | float
-    sign: str
-    right: str | float
-
-    def holds(self, columns: Mapping[str, ArrayLike]) -> Mask:
-        return SIGNS[self.sign](_values(self.left, columns), _values(self.right, columns))
-
-
-@dataclass(frozen=True, slots=True)
 class Filter:
-    """Holds where any or all of its ``parts`` hold, or, ``negated``, where that is not so."""
+    """What a statement asks of columns. ``holds`` gives (n,) bool for columns of n numbers each; those that were named when
+    it was parsed must be there."""
 
-    parts: tuple[Comparison | Filter, ...]
-    join: Literal["and", "or"]
-    negated: bool = False
-
-    def holds(self, columns: Mapping[str, ArrayLike]) -> Mask:
-        """(n,) bool for columns of n numbers each; those that were named when it was parsed must be there."""
-        masks = [part.holds(columns) for part in self.parts]
-        joined: Mask = np.logical_or.reduce(masks) if self.join == "or" else np.logical_and.reduce(masks)
-        return ~joined if self.negated else joined
+    holds: Holds
 
 
 def parse(statement: str, columns: Collection[str]) -> Filter:
@@ -85,11 +68,10 @@ def parse(statement: str, columns: Collection[str]) -> Filter:
         raise FilterError(f"a filter is text such as 'relevance > 0.5', not {type(statement).__name__}")
     if len(statement) > LONGEST:
         raise FilterError(f"a filter of {len(statement)} characters is too long; {LONGEST} are allowed")
-    return _Reader(statement, columns).filter()
+    return Filter(_Reader(statement, columns).read())
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str  # number, word, sign, mark or end
     text: str
     at: int
@@ -104,33 +86,31 @@ class _Reader:
         self._next = 0
         self._depth = 0
 
-    def filter(self) -> Filter:
+    def read(self) -> Holds:
         whole = self._any()
         if self._peek().kind != "end":
             raise self._wrong(self._peek(), "expected 'and', 'or' or the end")
         return whole
 
-    def _any(self) -> Filter:
-        parts = [self._all()]
-        while self._skip(_OR):
-            parts.append(self._all())
-        return Filter(tuple(parts), "or")
+    def _any(self) -> Holds:
+        return self._joined(_OR, np.logical_or, self._all)
 
-    def _all(self) -> Filter:
-        parts = [self._part()]
-        while self._skip(_AND):
-            parts.append(self._part())
-        return Filter(tuple(parts), "and")
+    def _all(self) -> Holds:
+        return self._joined(_AND, np.logical_and, self._part)
 
-    def _part(self) -> Comparison | Filter:
-        negated = False
-        while self._skip(_NOT):
-            negated = not negated
-        part = self._bracketed() if self._peek().text == "(" else self._comparison()
-        return Filter((part,), "and", negated=True) if negated else part
+    def _joined(self, words: Sequence[str], join: np.ufunc, part: Callable[[], Holds]) -> Holds:
+        parts = [part()]
+        while self._skip(words):
+            parts.append(part())
+        return lambda columns: join.reduce([holds(columns) for holds in parts])
 
-    def _bracketed(self) -> Filter:
-        opening = self._take()
+    def _part(self) -> Holds:
+        if self._skip(_NOT):
+            denied = self._part()
+            return lambda columns: ~denied(columns)
+        opening = self._peek()
+        if not self._skip(("(",)):
+            return self._comparison()
         self._depth += 1
         if self._depth > DEEPEST:
             raise self._wrong(opening, f"more than {DEEPEST} brackets inside one another")
@@ -140,7 +120,7 @@ class _Reader:
         self._depth -= 1
         return inner
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self) -> Holds:
         first = self._peek()
         left = self._operand()
         sign = self._take()
@@ -149,7 +129,7 @@ class _Reader:
         right = self._operand()
         if not isinstance(left, str) and not isinstance(right, str):
             raise self._wrong(first, "a comparison names a column")
-        return Comparison(left, sign.text, right)
+        return lambda columns: SIGNS[sign.text](_values(left, columns), _values(right, columns))
 
     def _operand(self) -> str | float:
         token = self._take()
@@ -197,5 +177,5 @@ def _tokens(statement: str) -> list[_Token]:
     return [*tokens, _Token("end", "", end)]
 
 
-def _values(operand: str | float, columns: Mapping[str, ArrayLike]) -> Floats:
+def _values(operand: str | float, columns: Columns) -> Floats:
     return np.asarray(columns[operand] if isinstance(operand, str) else operand, dtype=np.float64)

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
 from types import EllipsisType
 
@@ -96,22 +97,14 @@ def configure(
             setattr(_configuration, name, value)
 
 
+@dataclass(eq=False, repr=False)
 class Memory:
     """One observation, reflection or plan; ``memory_type`` is kept as it was written, ``kind`` is what it means."""
 
-    def __init__(
-        self,
-        description: str,
-        creation_timestamp: datetime,
-        most_recent_access_timestamp: datetime,
-        memory_type: str,
-    ) -> None:
-        self.description = description
-        self.creation_timestamp = creation_timestamp
-        self.most_recent_access_timestamp = most_recent_access_timestamp
-        self.memory_type = memory_type
-        self._importance: float | None = None
-        self._vector: np.ndarray | None = None
+    description: str
+    creation_timestamp: datetime
+    most_recent_access_timestamp: datetime
+    memory_type: str
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description!r}, {self.creation_timestamp!r}, {self.memory_type!r})"
@@ -121,27 +114,15 @@ class Memory:
         """``observation``, ``reflection`` or ``plan``, whether the type was written out or as one letter."""
         return KINDS.get(self.memory_type.casefold(), self.memory_type)
 
-    @property
+    @cached_property
     def importance(self) -> float:
         """0.1 … 1, rated once, at its first use; may be set."""
-        if self._importance is None:
-            self._importance = self.generate_importance_score(self.description)
-        return self._importance
+        return self.generate_importance_score(self.description)
 
-    @importance.setter
-    def importance(self, score: float) -> None:
-        self._importance = score
-
-    @property
+    @cached_property
     def embedding_vector(self) -> np.ndarray:
         """(dim,), embedded once, at its first use; may be set."""
-        if self._vector is None:
-            self._vector = self.generate_embedding_vector(self.description)
-        return self._vector
-
-    @embedding_vector.setter
-    def embedding_vector(self, vector: np.ndarray) -> None:
-        self._vector = np.asarray(vector)
+        return self.generate_embedding_vector(self.description)
 
     def generate_embedding_vector(self, input_text: str) -> np.ndarray:
         """(dim,) float32, unit length. Raises EmbeddingError."""
@@ -172,24 +153,16 @@ class Reflection(Memory):
         self.pointers = pointers
 
 
+@dataclass(eq=False, repr=False)
 class MemoryStream:
     """All memories in the order in which they were added; ``context_window_size`` is the k of top k."""
 
-    def __init__(
-        self,
-        memories: list[Memory],
-        alpha_recency: float,
-        alpha_importance: float,
-        alpha_relevance: float,
-        decay_factor: float,
-        context_window_size: int,
-    ) -> None:
-        self.memories = memories
-        self.alpha_recency = alpha_recency
-        self.alpha_importance = alpha_importance
-        self.alpha_relevance = alpha_relevance
-        self.decay_factor = decay_factor
-        self.context_window_size = context_window_size
+    memories: list[Memory]
+    alpha_recency: float
+    alpha_importance: float
+    alpha_relevance: float
+    decay_factor: float
+    context_window_size: int
 
     def add_memory(self, memory: Memory) -> None:
         self.memories.append(memory)
@@ -243,7 +216,9 @@ class MemoryStream:
     def _embed_missing(self) -> None:
         """Many texts by one call: an endpoint that is asked for each alone takes minutes."""
         usual = Memory.generate_embedding_vector
-        missing = [m for m in self.memories if m._vector is None and type(m).generate_embedding_vector is usual]
+        missing = [
+            m for m in self.memories if "embedding_vector" not in vars(m) and type(m).generate_embedding_vector is usual
+        ]
         if len(missing) > 1:
             for memory, vector in zip(missing, _embedder().embed([m.description for m in missing]), strict=True):
                 memory.embedding_vector = vector

@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,29 +22,15 @@ from moechat.index.lexical import rarity
 from moechat.language import association
 from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, Expansion, FactMatch, Version
-from moechat.memory.episodes import Episodes, EpisodeView
+from moechat.memory.episodes import EpisodeView
 from moechat.model import Episode
 from moechat.recall.fragments import event_log, fact_log
+from moechat.recall.layers import Layers
 
 T = TypeVar("T")
 DENSE_SHARE = 0.5  # This is w above.
 ALONE = 0.4  # This is the usual threshold if keywords serve alone.
 STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
-
-
-class QueriedMemory(Protocol):
-    """The part of a memory that a query needs; ``recall.layers.Layers`` is one."""
-
-    @property
-    def dense(self) -> Dense: ...
-
-    @property
-    def episodes(self) -> Episodes: ...
-
-    @property
-    def entities(self) -> Entities: ...
-
-    def now(self) -> datetime: ...
 
 
 @dataclass
@@ -65,7 +51,7 @@ class Stopwatch:
 
 
 def query(
-    memory: QueriedMemory,
+    memory: Layers,
     text: str,
     *,
     limit: int = 5,
@@ -126,11 +112,9 @@ def keyword_scores(view: EpisodeView, base: Sequence[str]) -> np.ndarray:
     """(n,) float64, 0..1: how much of the base words stands among the keywords of each."""
     scores = np.zeros(len(view))
     meeting = view.by_keyword(base)
-    having = Counter(word for words in meeting.values() for word in words)
-    rarest = rarity(1, len(view))
-    worth = {word: rarity(count, len(view)) / rarest for word, count in having.items()}
+    having = Counter(chain.from_iterable(meeting.values()))
     for place, words in meeting.items():
-        x = sum(worth[word] for word in words)
+        x = sum(rarity(having[word], len(view)) for word in words) / rarity(1, len(view))
         scores[place] = x / (x + 1)
     return scores
 
