@@ -17,21 +17,16 @@ MOST_LINES, MOST_METHODS, METHODS_WITHOUT_A_REASON, P90_LINES, LOOSE_MODULES = 4
 NO_NOUNS = {"told", "found", "said", "known", "wanted", "met", "given", "asked"}
 # What is still to be mended. These lists only shrink.
 STILL_TOO_MANY_METHODS = {
-    "moechat/ai/offline/model.py: _Talk",
     "moechat/conversation.py: Conversation",
     "moechat/curation/catalogue.py: Catalogue",
-    "moechat/house.py: House",
     "moechat/index/lexical.py: LexicalIndex",
     "moechat/memory/episodes.py: Episodes",
-    "moechat/store/derived.py: Derived",
-    "moechat/store/state.py: State",
-    "moechat/store/tree.py: Tree",
     "moechat/web/page.py: ChatPage",
 }
 STILL_SHARED = {"Context", "Line", "Memory"}
 STILL_TO_RENAME = {
-    "ai": 33, "author": 22, "bench": 8, "compat": 13, "curation": 33, "house.py": 3, "index": 1, "language": 20,
-    "memory": 58, "recall": 1, "rules": 6, "store": 40, "understanding": 4,
+    "ai": 33, "bench": 8, "compat": 13, "curation": 33, "index": 1,
+    "memory": 58, "recall": 1, "understanding": 4,
 }  # fmt: skip
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -40,21 +40,21 @@ _MISSING: Mapping[str, str] = {
 def check(kind: OfficialKind, value: Values) -> None:
     """Raises FieldError for the first key that is unknown or has an impossible value."""
     forms = OFFICIAL_FIELDS[kind]
-    for key, given in value.items():
+    for key, item in value.items():
         if key not in forms:
             near = difflib.get_close_matches(str(key), forms, n=1)
-            known = f"did you mean {near[0]}?" if near else f"known: {', '.join(forms)}"
-            raise FieldError(str(key), None, f"unknown key; {known}", kind)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(forms)}"
+            raise FieldError(str(key), None, f"unknown key; {hint}", kind)
         form = forms[key]
-        if not (_listed(given) if form == "list" else isinstance(given, str) and _fits(form, given)):
-            raise FieldError(key, given, REMEDIES[form], kind)
+        if not (_listed(item) if form == "list" else isinstance(item, str) and _fits(form, item)):
+            raise FieldError(key, item, REMEDIES[form], kind)
     for key in _NEEDED[kind]:
         if key not in value:
             raise FieldError(key, None, _MISSING[key], kind)
 
 
-def _listed(given: object) -> bool:
-    return isinstance(given, str) or (isinstance(given, list) and all(isinstance(one, str) for one in given))
+def _listed(item: object) -> bool:
+    return isinstance(item, str) or (isinstance(item, list) and all(isinstance(one, str) for one in item))
 
 
 def _fits(form: str, text: str) -> bool:
@@ -90,20 +90,20 @@ def _is_time(text: str) -> bool:
 def written(kind: OfficialKind, values: Values) -> dict[str, Any]:
     """A record's values as its file holds them, text and lists of text, without those that are None. Raises FieldError where
     it could not be read again."""
-    record = {key: _text(given) for key, given in values.items() if given is not None}
+    record = {key: _text(item) for key, item in values.items() if item is not None}
     check(kind, record)
     return record
 
 
-def _text(given: object) -> object:
-    if isinstance(given, bool):
-        return _YES_NO[not given]
-    if isinstance(given, int | float):
-        return str(given)
-    if isinstance(given, list | tuple):
-        return [_clean(one) for one in given]
-    return _clean(given)
+def _text(item: object) -> object:
+    if isinstance(item, bool):
+        return _YES_NO[not item]
+    if isinstance(item, int | float):
+        return str(item)
+    if isinstance(item, list | tuple):
+        return [_clean(one) for one in item]
+    return _clean(item)
 
 
-def _clean(given: object) -> object:
-    return storable(given) if isinstance(given, str) else given
+def _clean(item: object) -> object:
+    return storable(item) if isinstance(item, str) else item

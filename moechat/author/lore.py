@@ -164,14 +164,14 @@ def _parsed(source: str, path: Path) -> dict[str, Any]:
 
 def _entry(keyword: str, value: Any, path: Path) -> Lore:
     """One entry. Raises ValueError saying what is wrong with it."""
-    given = value if isinstance(value, dict) else {"text": value}
-    for key in given:
+    fields = value if isinstance(value, dict) else {"text": value}
+    for key in fields:
         if key not in _ENTRY_KEYS:
             near = difflib.get_close_matches(str(key), _ENTRY_KEYS, n=1)
             raise ValueError(
                 f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(_ENTRY_KEYS)}")
             )
-    text, keys = given.get("text", ""), given.get("keys", [])
+    text, keys = fields.get("text", ""), fields.get("keys", [])
     if not keyword or not isinstance(text, str) or not text.strip():
         raise ValueError("expects a keyword and a description in words")
     if isinstance(keys, str):
@@ -179,8 +179,8 @@ def _entry(keyword: str, value: Any, path: Path) -> Lore:
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise ValueError("keys expects a list of names, such as [one, two]")
     return Lore(
-        f"{path.name}#{keyword}", keyword, text.strip(), path.name, _names(keys), _switch(given, "constant"),
-        _switch(given, "enabled"),
+        f"{path.name}#{keyword}", keyword, text.strip(), path.name, _names(keys), _switch(fields, "constant"),
+        _switch(fields, "enabled"),
     )  # fmt: skip
 
 
@@ -188,8 +188,8 @@ def _names(keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(key.strip() for key in keys if key.strip())
 
 
-def _switch(given: dict[str, Any], key: str) -> bool:
-    value = given.get(key, _USUAL[key])
+def _switch(fields: dict[str, Any], key: str) -> bool:
+    value = fields.get(key, _USUAL[key])
     if not isinstance(value, str) or value.lower() not in _YES | _NO:
         raise ValueError(f"{key} expects true or false")
     return value.lower() in _YES
@@ -206,14 +206,14 @@ def _line_of(keyword: str, source: str) -> int | None:
 
 
 def _formed(before: Any, changes: Values) -> str | dict[str, Any]:
-    """What stands under a keyword after a change to ``told``: a plain line where it was one (``before`` is text) and can be,
+    """What stands under a keyword after ``changes``: a plain line where it was one (``before`` is text) and can be,
     the keys that are as usual left out."""
     value = dict(before) if isinstance(before, Mapping) else {"text": before}
-    for key, given in changes.items():
-        new: Any = given
+    for key, content in changes.items():
+        new: Any = content
         if key == "text":
-            new = str(given).strip()
-        elif key == "keys" and given is not None:
+            new = str(content).strip()
+        elif key == "keys" and content is not None:
             new = list(_names(_COMMAS.split(new) if isinstance(new, str) else new))
         if new is None or new == _USUAL.get(key):
             value.pop(key, None)

@@ -29,31 +29,31 @@ class RecordWriter:
                 return record
         raise self._refusal(key)
 
-    def append(self, key: str, entry: bytes, wanted: object) -> bytes:
-        """The file with an entry at its end. ``wanted`` is what ``read`` has to give then. Raises DataError."""
+    def append(self, key: str, entry: bytes, content: object) -> bytes:
+        """The file with an entry at its end. ``content`` is what ``read`` has to give then. Raises DataError."""
         gap = self._line_end if self._data and not self._data.endswith(b"\n") else b""
-        return self._checked(key, self._data + gap + self._with_line_ends(entry), wanted)
+        return self._checked(key, self._data + gap + self._with_line_ends(entry), content)
 
-    def replace(self, key: str, entry: bytes, wanted: object) -> bytes:
+    def replace(self, key: str, entry: bytes, content: object) -> bytes:
         """The file with another entry in a record's place, or (``b""``) without it. The comments and empty lines that follow
-        the record are not its own and stay. ``wanted`` and errors as in ``append``."""
+        the record are not its own and stay. ``content`` and errors as in ``append``."""
         record = self.record(key)
         lines = self._data[record.start : record.end].splitlines(keepends=True)
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
             lines.pop()
         own = dataclasses.replace(record, end=record.start + sum(map(len, lines)))
         after = records.spliced(self._data, Parsed([own]), {key: self._with_line_ends(entry)})
-        return self._checked(key, after, wanted)
+        return self._checked(key, after, content)
 
     def _with_line_ends(self, entry: bytes) -> bytes:
         return entry.replace(b"\n", self._line_end)
 
-    def _checked(self, key: str, after: bytes, wanted: object) -> bytes:
+    def _checked(self, key: str, after: bytes, content: object) -> bytes:
         try:
             held = self._read(after)
         except DataError:
             raise self._refusal(key) from None
-        if held != wanted:
+        if held != content:
             raise self._refusal(key)
         return after
 

@@ -151,10 +151,10 @@ _EITHER_WAY = frozenset({"first", "secret"})  # never before, 没告诉过: the 
 _SELF = frozenset({"", "user", "用户", "我", "i", "me", "the user", "character", "角色"})
 
 
-def rate(what: Event | str, *, known: Container[str] | None = None, planned: bool = False) -> float:
+def rate(what: Event | str, *, known_matters: Container[str] | None = None, planned: bool = False) -> float:
     """The importance (.1 … 1) of an event or a text, by the table above. Deterministic; it takes some microseconds.
 
-    ``known`` holds the matters that this memory knows already (see ``matters``). None leaves novelty out, as a mere text does.
+    ``known_matters`` are those that this memory knows (see ``matters``). None leaves novelty out, as a mere text does.
     """
     text = what if isinstance(what, str) else what.text
     chinese, english = _readings(text)
@@ -162,8 +162,8 @@ def rate(what: Event | str, *, known: Container[str] | None = None, planned: boo
     if not adds and _meets(ROUTINE, chinese, english):
         adds = [EVERYDAY]
     total = BASE + sum(adds) + (PLANNED if planned else 0)
-    if known is not None and not isinstance(what, str):
-        total += novelty(what, known)
+    if known_matters is not None and not isinstance(what, str):
+        total += novelty(what, known_matters)
     return round(min(HIGHEST, max(LOWEST, total)), 2)
 
 
@@ -179,9 +179,9 @@ def matters(event: Event) -> frozenset[str]:
     return frozenset(name.strip().casefold() for name in names) - _SELF
 
 
-def novelty(event: Event, known: Container[str]) -> float:
+def novelty(event: Event, known_matters: Container[str]) -> float:
     """+.1 if all matters of the event are new, −.1 if all are known, else 0 (also for an event without any)."""
-    are_known = {matter in known for matter in matters(event)}
+    are_known = {matter in known_matters for matter in matters(event)}
     if are_known == {True}:
         return -NOVELTY
     return NOVELTY if are_known == {False} else 0

@@ -26,21 +26,21 @@ class FileWatch:
         self._names: list[str] = []
         self._turn = 0
 
-    def changed(self, known: Mapping[str, Signature], *, all_files: bool) -> list[str]:
-        """Names of the files that are not as ``known``."""
+    def changed(self, signatures: Mapping[str, Signature], *, all_files: bool) -> list[str]:
+        """Names of the files that are not as in ``signatures``."""
         days = Signature.of(self._folder / paths.DAYS)
-        if all_files or len(known) <= FEW_FILES or days != self._days_seen:
+        if all_files or len(signatures) <= FEW_FILES or days != self._days_seen:
             self._days_seen = days
-            return self._changed_of_all(known)
-        if len(self._names) != len(known):
-            self._names = sorted(known)
+            return self._changed_of_all(signatures)
+        if len(self._names) != len(signatures):
+            self._names = sorted(signatures)
         self._turn = (self._turn + FEW_FILES // 2) % len(self._names)
         newest, next_ones = self._names[-FEW_FILES // 2 :], self._names[self._turn :][: FEW_FILES // 2]
         place = f"{self._folder}{os.sep}"
         names = {*newest, *next_ones, paths.CORE}
-        return sorted(name for name in names if Signature.of(place + name) != known.get(name, Signature()))
+        return sorted(name for name in names if Signature.of(place + name) != signatures.get(name, Signature()))
 
-    def _changed_of_all(self, known: Mapping[str, Signature]) -> list[str]:
+    def _changed_of_all(self, signatures: Mapping[str, Signature]) -> list[str]:
         """Looks at many files, so it holds nothing but what that takes."""
         changed: list[str] = []
         count = 0
@@ -49,12 +49,12 @@ class FileWatch:
                 if paths.is_record_file(item.name):
                     count += 1
                     name = f"{paths.DAYS}/{item.name}"
-                    stat, before = item.stat(), known.get(name)
+                    stat, before = item.stat(), signatures.get(name)
                     if before is None or (stat.st_size, stat.st_mtime_ns, stat.st_ino) != before:
                         changed.append(name)
         core = Signature.of(self._folder / paths.CORE)
-        if core != known.get(paths.CORE, Signature()):
+        if core != signatures.get(paths.CORE, Signature()):
             changed.append(paths.CORE)
-        if count + (core != Signature()) != len(known) + sum(name not in known for name in changed):
-            changed += [name for name in known if not (self._folder / name).exists() and name not in changed]
+        if count + (core != Signature()) != len(signatures) + sum(name not in signatures for name in changed):
+            changed += [name for name in signatures if not (self._folder / name).exists() and name not in changed]
         return sorted(changed)

@@ -119,7 +119,7 @@ class Roller:
     def _placed(self, event: Event) -> Event:
         """An event of the rules with its topic, and with an importance that takes its novelty into account."""
         elsewhere = _Elsewhere(self.layers.episodes, event.sources)
-        novelty = rate(event, known=elsewhere) - rate(event)
+        novelty = rate(event, known_matters=elsewhere) - rate(event)
         importance = round(min(1.0, max(0.1, event.importance + novelty)), 2)
         return replace(event, topic=topic_rules.path_for(event, self.layers.topics), importance=importance)
 

@@ -124,14 +124,14 @@ def event(text: str = "用户买了尤克里里", **more: object) -> Event:
 def test_new_matters_add_and_known_ones_take() -> None:
     told = event(keywords=("尤克里里", "乐器"), object="尤克里里")
     assert rate(told) == 0.3
-    assert rate(told, known=set()) == 0.4
-    assert rate(told, known={"乐器"}) == 0.3
-    assert rate(told, known={"乐器", "尤克里里"}) == 0.2
+    assert rate(told, known_matters=set()) == 0.4
+    assert rate(told, known_matters={"乐器"}) == 0.3
+    assert rate(told, known_matters={"乐器", "尤克里里"}) == 0.2
 
 
 def test_what_an_event_is_about_is_folded_and_leaves_out_who_talks() -> None:
     assert matters(event(subject="用户", object="Ukulele", keywords=("ukulele", " 乐器 ", ""))) == {"ukulele", "乐器"}
-    assert rate(event(subject="用户"), known=set()) == 0.3
+    assert rate(event(subject="用户"), known_matters=set()) == 0.3
 
 
 def test_a_plan_with_a_day_weighs_a_little_more() -> None:
@@ -141,9 +141,9 @@ def test_a_plan_with_a_day_weighs_a_little_more() -> None:
 
 @given(st.text(), st.booleans())
 def test_every_text_has_an_importance_and_always_the_same(text: str, planned: bool) -> None:
-    found = rate(event(text, keywords=(text[:3],)), known=set(), planned=planned)
+    found = rate(event(text, keywords=(text[:3],)), known_matters=set(), planned=planned)
     assert 0.1 <= found <= 1
-    assert found == rate(event(text, keywords=(text[:3],)), known=set(), planned=planned)
+    assert found == rate(event(text, keywords=(text[:3],)), known_matters=set(), planned=planned)
 
 
 def test_rating_by_rules_costs_far_less_than_a_tenth_of_a_millisecond() -> None:

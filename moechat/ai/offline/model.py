@@ -61,7 +61,10 @@ class OfflineModel:
 
 
 class _Talk:
-    """One request being answered."""
+    """One request that is being answered.
+
+    It has more than twenty methods because each kind of question and remark is answered by one of its own.
+    """
 
     def __init__(self, request: ChatRequest) -> None:
         self.request, self.text = request, request.text.strip()
@@ -76,56 +79,56 @@ class _Talk:
     def reply(self) -> str:
         if not self.text.strip(ENDS + "?？"):
             return self._line("empty")
-        told = self._told()
-        asked = self._question()
-        if asked and not (told and not self._content(asked) and not self.request.spans):
-            return self._answer(asked)
-        return self._remark(told)
+        statements = self._statements()
+        question = self._question()
+        if question and not (statements and not self._content(question) and not self.request.spans):
+            return self._answer(question)
+        return self._remark(statements)
 
-    def _told(self) -> list[str]:
+    def _statements(self) -> list[str]:
         """The clauses that tell something of the user: those that say so or name a time, and what goes on from them."""
-        told: list[str] = []
+        statements: list[str] = []
         for clause in self.clauses:
-            certain = self.ears.tells.search(clause.text) or clause.lead or clause.mood == "plan" or told
+            certain = self.ears.tells.search(clause.text) or clause.lead or clause.mood == "plan" or statements
             if clause.mood in _EARNEST and (clause.whose or clause.mood == "plan") and certain:
-                told.append(clause.text)
-        return told
+                statements.append(clause.text)
+        return statements
 
     def _question(self) -> str:
         """The part of the message that asks, "" where nothing does."""
-        asked = [c.text for c in self.clauses if c.mood == "question"]
-        if asked and len(asked) < len(self.clauses):
-            return " ".join(asked)
+        questions = [c.text for c in self.clauses if c.mood == "question"]
+        if questions and len(questions) < len(self.clauses):
+            return " ".join(questions)
         if self.ears.asks_nothing.search(self.text) and not self.text.endswith(("?", "？")):
             return ""
-        return self.text if asked or self.ears.asks.search(self.text) else ""
+        return self.text if questions or self.ears.asks.search(self.text) else ""
 
     # ---- answers
 
-    def _answer(self, asked: str) -> str:
+    def _answer(self, question: str) -> str:
         ears, request = self.ears, self.request
-        if ears.who.search(asked):
+        if ears.who.search(question):
             return self._line("who")
-        if ears.clock.search(asked) and request.now:
+        if ears.clock.search(question) and request.now:
             return self._line("clock", clock=f"{request.now:%H:%M}", date=self._day(request.now, full=True))
         memories = self._memories()
-        if ears.about_me.search(asked) and not request.spans:
+        if ears.about_me.search(question) and not request.spans:
             return self._about_user(memories)
-        if ears.advice.search(asked):
+        if ears.advice.search(question):
             return self._line("advice")
-        asked = ears.address.sub(" ", asked)
-        if ears.yours.search(asked) and not ears.mine.search(asked):
+        question = ears.address.sub(" ", question)
+        if ears.yours.search(question) and not ears.mine.search(question):
             memories = [m for m in memories if m.layer == "lore"]
-            if not self._ranked(asked, memories):
+            if not self._ranked(question, memories):
                 return self._line("not_mine")
-        ranked = self._ranked(asked, memories)
+        ranked = self._ranked(question, memories)
         if request.spans:
             return self._answer_about_time(ranked, memories)
-        if ranked and (ears.likes.search(asked) or ears.dislikes.search(asked)):
-            return self._tell_tastes(asked, ranked)
+        if ranked and (ears.likes.search(question) or ears.dislikes.search(question)):
+            return self._tell_tastes(question, ranked)
         if ranked:
             return self._tell(ranked[0])
-        if not ears.mine.search(asked):
+        if not ears.mine.search(question):
             return self._line("not_known")
         vague = next((m for m in memories if m.layer in ("core", "diary")), None)
         return self._line("unsure", said=self._quoted(vague)) if vague else self._line("not_told")
@@ -147,10 +150,10 @@ class _Talk:
         return f"{gap}{self.ears.glue}{self._line('but_then', said=self._tell(ranked[0]))}" if ranked else gap
 
     def _about_user(self, memories: Sequence[AnswerClause]) -> str:
-        known = [m for m in memories if m.layer == "core"] or [m for m in memories if m.layer == "context"]
-        if not known:
+        facts = [m for m in memories if m.layer == "core"] or [m for m in memories if m.layer == "context"]
+        if not facts:
             return self._line("not_told")
-        return self._line("about_you", said=self._joined(known))
+        return self._line("about_you", said=self._joined(facts))
 
     def _tell(self, memory: AnswerClause) -> str:
         if memory.layer == "lore":
@@ -166,21 +169,21 @@ class _Talk:
             "told_that_day" if that_day else "told_then", said=memory.text, day=self._day(memory.at, full=that_day)
         )
 
-    def _tell_tastes(self, asked: str, ranked: Sequence[AnswerClause]) -> str:
+    def _tell_tastes(self, question: str, ranked: Sequence[AnswerClause]) -> str:
         """There may be several answers to what somebody likes: all that fit as well as the best."""
-        best, _ = self._match(asked, ranked[0])
-        alike = [m for m in ranked if self._match(asked, m)[0] == best and self._second_person(m)]
+        best, _ = self._match(question, ranked[0])
+        alike = [m for m in ranked if self._match(question, m)[0] == best and self._second_person(m)]
         return self._line("known", said=_capitalised(self._joined(alike))) if alike else self._tell(ranked[0])
 
     def _enumerate(self, memories: Sequence[AnswerClause]) -> str:
         day = self._day(memories[0].at)
         same_day = [m for m in memories if self._day(m.at) == day]
-        said = self._joined(same_day)
-        return self._line("told_list_then", said=said, day=day) if day else self._line("told_list", said=said)
+        text = self._joined(same_day)
+        return self._line("told_list_then", said=text, day=day) if day else self._line("told_list", said=text)
 
     # ---- remarks
 
-    def _remark(self, told: Sequence[str]) -> str:
+    def _remark(self, statements: Sequence[str]) -> str:
         short = len(_PIECES.findall(self.text)) <= (2 * REMARK_WORDS if self.language == "zh" else REMARK_WORDS)
         for key, pattern in self.ears.remarks:
             if short and pattern.search(self.text):
@@ -188,9 +191,9 @@ class _Talk:
         for key, pattern in self.ears.feelings:
             if pattern.search(self.text):
                 return self._line(key)
-        said = [you for text in told if (you := second_person(text, self.language))]
-        if said:
-            return self._line("noted", said=self.ears.separator.join(said[: LISTED + 1]))
+        echoes = [you for text in statements if (you := second_person(text, self.language))]
+        if echoes:
+            return self._line("noted", said=self.ears.separator.join(echoes[: LISTED + 1]))
         lore = next((hit for hit in self.request.hits if hit.layer == "lore" and hit.words), None)
         return self._line("lore", said=self._retold(lore.text)) if lore else self._line("heard")
 
@@ -198,7 +201,7 @@ class _Talk:
 
     def _memories(self) -> list[AnswerClause]:
         """The memories that may answer: first those of the talk, newest first, then the recalled ones, best first."""
-        found = [
+        memories = [
             AnswerClause(
                 "context",
                 clause.text,
@@ -212,9 +215,9 @@ class _Talk:
             if self._tells(clause)
         ]
         for hit in self.request.hits:
-            found += self._of_hit(hit)
-        known = [memory for memory in found if memory.layer == "core" and memory.at]
-        return [memory for memory in found if not any(self._overtaken(memory, fact) for fact in known)]
+            memories += self._of_hit(hit)
+        facts = [memory for memory in memories if memory.layer == "core" and memory.at]
+        return [memory for memory in memories if not any(self._overtaken(memory, fact) for fact in facts)]
 
     def _overtaken(self, memory: AnswerClause, fact: AnswerClause) -> bool:
         """Whether a later fact says the opposite of the same thing (我喜欢喝咖啡, then 用户不喝咖啡)."""
@@ -229,10 +232,10 @@ class _Talk:
         if hit.layer in ("core", "lore"):
             return [AnswerClause(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
         found_by_time = hit.span is not None or hit.recipe == "by_time"
-        said = said_by_user(hit.text, self.user_name, self.name)
+        text = said_by_user(hit.text, self.user_name, self.name)
         return [
             AnswerClause("diary", self._spoken(clause.text), hit.time, dated or int(found_by_time), hit.id, place)
-            for place, clause in enumerate(_read(said))
+            for place, clause in enumerate(_read(text))
             if self._tells(clause)
             for dated in [_belongs(clause.text, hit.time, self.request.spans)]
         ]
@@ -247,12 +250,12 @@ class _Talk:
         """An understood event speaks of the user in the third person: it is told to the user."""
         return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self.user_name, self.language) or text
 
-    def _ranked(self, asked: str, memories: Sequence[AnswerClause]) -> list[AnswerClause]:
+    def _ranked(self, question: str, memories: Sequence[AnswerClause]) -> list[AnswerClause]:
         """Memories that share enough with the question, best first; the first of equals wins.
 
         The best one takes its neighbours along where they answer another part (a cat, and in the next clause its age).
         """
-        matches = [self._match(asked, memory) for memory in memories]
+        matches = [self._match(question, memory) for memory in memories]
         order = sorted(range(len(memories)), key=lambda i: -matches[i][0])
         order = [i for i in order if matches[i][0] >= ENOUGH]
         if not order:
@@ -264,23 +267,23 @@ class _Talk:
             for memory, (score, also) in zip(memories, matches, strict=True)
             if (memory.layer, memory.source, abs(memory.place - best.place)) == where and score > 0 and also - shared
         ]
-        told = sorted([best, *beside], key=lambda memory: memory.place)
-        joined = replace(best, text=self.ears.separator.join(m.text for m in told))
+        neighbours = sorted([best, *beside], key=lambda memory: memory.place)
+        joined = replace(best, text=self.ears.separator.join(m.text for m in neighbours))
         return [joined, *(memories[i] for i in order[1:] if memories[i] not in beside)]
 
-    def _match(self, asked: str, memory: AnswerClause) -> tuple[float, frozenset[str]]:
+    def _match(self, question: str, memory: AnswerClause) -> tuple[float, frozenset[str]]:
         """How much a memory shares with the question, and what."""
         from moechat.language.words import tokens
 
         ears, text = self.ears, memory.text
         there = set(tokens(text))
         weights = {
-            w: weight for w, weight in self._content(asked).items() if w in there or (has_han(w[0]) and w in text)
+            w: weight for w, weight in self._content(question).items() if w in there or (has_han(w[0]) and w in text)
         }
-        weights |= {s.pattern: 3.0 for s in ears.subjects if s.search(asked) and s.search(text)}
+        weights |= {s.pattern: 3.0 for s in ears.subjects if s.search(question) and s.search(text)}
         score = sum(weights.values())
         for this, other in ((ears.likes, ears.dislikes), (ears.dislikes, ears.likes)):
-            if this.search(asked) and not other.search(asked):
+            if this.search(question) and not other.search(question):
                 named = any(len(word) > 2 or (len(word) > 1 and has_han(word[0])) for word in weights)
                 yes_or_no = named and memory.layer == "core"  # 我喜欢香菜吗: whichever is known of it
                 score += 3.0 if this.search(text) else 0.0 if yes_or_no else -6.0 if other.search(text) else -4.0
@@ -289,7 +292,7 @@ class _Talk:
         if score > 0 and memory.layer == "core" and not self.request.spans:
             score += 2.5  # what is known now comes before what was once said
         if memory.layer == "lore":
-            score += 2.0 * memory.named - 1.0 * bool(ears.mine.search(asked))
+            score += 2.0 * memory.named - 1.0 * bool(ears.mine.search(question))
         return score, frozenset(weights)
 
     def _content(self, text: str) -> dict[str, float]:
@@ -308,8 +311,8 @@ class _Talk:
     def _line(self, key: str, **values: str) -> str:
         lines = LINES[self.language][key]
         line = lines[crc32(self.text.encode()) % len(lines)]
-        known = self.user_name and self.user_name not in ("用户", "User", "user", "你")
-        user = f"{self.ears.separator}{self.user_name}" if known else ""
+        is_named = self.user_name and self.user_name not in ("用户", "User", "user", "你")
+        user = f"{self.ears.separator}{self.user_name}" if is_named else ""
         return line.format_map({"name": self.name, "user": user, **values})
 
     def _joined(self, memories: Sequence[AnswerClause]) -> str:
@@ -350,11 +353,11 @@ def _read(text: str) -> list[Clause]:
     return clauses_zh.read(text) if has_han(text) else clauses_en.read(text)
 
 
-def _own_times(text: str, told: datetime) -> list[Span]:
+def _own_times(text: str, at: datetime) -> list[Span]:
     """The times that a remembered text names, as it meant them."""
     from moechat.when import resolve
 
-    return resolve(text, told, use="writing")
+    return resolve(text, at, use="writing")
 
 
 def _belongs(text: str, at: datetime | None, spans: Sequence[Span]) -> int:
