@@ -210,7 +210,7 @@ class Agent:
         self.jobs.finish()
 
     def settle_indexes(self) -> None:
-        """Wait until what is made in the background (vectors, a trained index) is made."""
+        """Wait until what is made in the background is made."""
         self.jobs.settle_indexes()
 
     def close(self) -> None:

@@ -187,9 +187,8 @@ class Jobs:
             self._layers.embed(self.worker.stopping, SLICE)
 
     def settle_indexes(self) -> None:
-        """Wait until what is made in the background (vectors, a trained index) is made."""
+        """Wait until what is made in the background is made."""
         self.worker.wait()
-        self._layers.settle_indexes()
 
     def close(self) -> None:
         """Settle, and stop the thread. What is not understood yet stays queued."""

@@ -3,11 +3,9 @@
 ``VectorTable`` is positioned: position i, a number that the caller owns (of a document, say), holds the vector of
 document i and the key of the text that was embedded. A position whose key is another one counts as missing, so a fill
 that was interrupted anywhere goes on from there, and two processes that write one position write the same. Searches are
-exact up to ``FLAT_FLOATS``. Beyond, inverted lists that a background thread trains find candidates, and these are scored
-exactly.
+exact up to ``FLAT_FLOATS``. Beyond, sketches of the vectors bring up candidates, and these are scored exactly.
 
-Beside the files of ``vector_rows`` the folder holds those of ``inverted``, and ``append.lock``, which ``embed_cached``
-takes while it appends.
+Beside the files of ``vector_rows`` the folder holds ``append.lock``, which ``embed_cached`` takes while it appends.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from moechat.index.cosine import MISSING, Ints, Vectors, as_query, best, inner_products, scores_at
-from moechat.index.inverted import ListTrainer
+from moechat.index.cosine import BLOCK_ROWS, MISSING, Ints, Vectors, as_query, best, inner_products, scores_at
+from moechat.index.sketch import Sketches
 from moechat.index.vector_keys import KeyOrder, Keys, pack_keys, text_key
 from moechat.index.vector_rows import VectorRows, dim_of
 from moechat.model import Embedder, Kind
@@ -43,7 +41,7 @@ class VectorTable:
         self._lock = threading.RLock()
         self._rows = VectorRows(folder, dim)
         self._by_key: KeyOrder | None = None
-        self._trainer = ListTrainer(self._rows, self._lock)
+        self._sketches = Sketches(dim)
         self.refresh()
 
     def __len__(self) -> int:
@@ -56,28 +54,23 @@ class VectorTable:
         """Notice what another process wrote, or that somebody deleted or cut the files. Cheap when nothing happened."""
         with self._lock:
             self._follow(self._rows.open() if self._rows.changed() else True)
-            self._trainer.compare()  # texts may have changed in place
 
     def _follow(self, same_files: bool) -> None:
         """Bring what is derived from the rows up to date with them."""
         if not same_files:
             self._by_key = None
-            self._trainer.forget()
         if self._rows.recount():
             self._by_key = None
-            self._trainer.compare()
 
     def flush(self) -> None:
         """Wait until all is on the disk, vectors before keys."""
         self._rows.flush()
 
     def close(self) -> None:
-        """Stop the background thread, wait for it, and let go of the files."""
-        self._trainer.stop()
+        """Let go of the files."""
         self.flush()
         with self._lock:
             self._rows.close()
-            self._trainer.forget()
             self._follow(same_files=True)
 
     # ---- rows
@@ -95,7 +88,6 @@ class VectorTable:
             self._rows.write(positions, packed, vectors)
             if self._by_key is not None:
                 self._by_key.add(packed, positions)
-            self._trainer.note(positions)
 
     def erase(self, positions: NDArray[Any]) -> None:
         """Remove the bytes at ``positions``; what does not exist is passed over."""
@@ -162,34 +154,33 @@ class VectorTable:
         """The ``k`` positions nearest to ``query`` (dim,) and their cosines, best first, ties by position.
 
         ``allowed`` is a mask by position; positions beyond its end are not allowed. Exact while the allowed rows are
-        few; beyond ``flat_floats`` candidates come from the inverted lists as soon as these are trained.
+        few; beyond ``flat_floats`` those are compared that sketches bring up.
         """
         query = as_query(query, self.dim)
         with self._lock:
             vectors, count = self._rows.vectors, self._rows.count
-            mask = self._rows.filled[:count]
-            lists, pending = self._trainer.snapshot()
+            keys, mask = self._rows.keys[:count], self._rows.filled[:count]
         if allowed is not None:
             mask = mask[: len(allowed)] & np.asarray(allowed[:count], dtype=bool)
         number = int(np.count_nonzero(mask))
-        if number * self.dim > self.flat_floats:
-            self._trainer.tend()
-            if lists is not None:
-                near = np.union1d(lists.candidates(query, 2 * k, None if number == count else mask), pending)
-                near = near[(near < len(mask)) & (near >= 0)]
-                near = near[mask[near]]
-                if len(near) >= min(k, number):
-                    return best(near, scores_at(near, query, vectors), k)
-        if number == len(mask):
+        if self._is_large(number):
+            self._sketches.follow(keys, vectors)
+            positions = self._sketches.candidates(query, k, mask)
+        elif number == len(mask):
             return best(np.arange(number), inner_products(query, vectors[:number]), k)
-        positions = np.flatnonzero(mask)
+        else:
+            positions = np.flatnonzero(mask)
         return best(positions, scores_at(positions, query, vectors), k)
 
-    def settle(self) -> None:
-        """Wait for the inverted lists, where there are enough rows to want them (``rebuild``, benchmarks, tests)."""
-        if np.count_nonzero(self._rows.filled) * self.dim > self.flat_floats:
-            self._trainer.tend()
-            self._trainer.wait()
+    def prepare(self) -> None:
+        """Make the sketches that a search would wait for, if the table is large."""
+        with self._lock:
+            vectors, keys = self._rows.vectors, self._rows.keys[: self._rows.count]
+        if self._is_large(len(keys)) and self._sketches.follow(keys, vectors) > BLOCK_ROWS:
+            self._rows.release_pages()
+
+    def _is_large(self, rows: int) -> bool:
+        return rows * self.dim > self.flat_floats
 
 
 def tables_under(folder: Path) -> list[VectorTable]:

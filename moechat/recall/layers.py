@@ -150,9 +150,12 @@ class Layers:
     def embed(self, stop: Signal, limit: int = 0) -> int:
         """Make vectors that are missing, of ``limit`` texts of each kind at most (0: all). Returns how many were made.
 
-        Raises EmbeddingError.
+        What a first search in them would wait for is prepared. Raises EmbeddingError.
         """
-        return sum(part.embed_missing(stop, limit) for part in (self.diary.vectors, self.episodes, self.topics))
+        made = sum(part.embed_missing(stop, limit) for part in (self.diary.vectors, self.episodes, self.topics))
+        if self.diary.index.words.vectors is not None:
+            self.diary.index.words.vectors.prepare()
+        return made
 
     def missing(self, space: Space) -> int:
         """How many texts have no vector in this space."""
@@ -169,12 +172,6 @@ class Layers:
         """The next embedding model's vectors are complete: it serves from now on."""
         self.dense.switch()
         self.diary.index.reopen_vectors()
-
-    def settle_indexes(self) -> None:
-        """Wait until what is trained in the background is trained."""
-        for layer in ("diary", "episodes", "core"):
-            if (table := self.dense.table(layer)) is not None:
-                table.settle()
 
     def problems(self) -> list[str]:
         return [str(problem) for problem in (*self.official.problems, *self.book.problems, *self._table.problems)]
