@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -82,33 +83,26 @@ def read_strength(path: Path) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object that has no key twice. Raises DataError with the line."""
+    """A JSON object that has no key twice: one of the two would be lost. Raises DataError with the line."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+        if twice:
+            raise DataError(path, f"the key {twice[0]!r} is there twice; keep one of the two")
+        return dict(pairs)
+
     try:
-        values = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
+        values = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
     except OSError as error:
         raise DataError(path, f"cannot be read ({error.strerror}); expected a saved persona's {path.name}") from error
     except UnicodeDecodeError as error:
         raise DataError(path, "not UTF-8 text; save the file with encoding UTF-8") from error
-    except _Twice as error:
-        raise DataError(path, f"the key {error.args[0]!r} is there twice; keep one of the two") from None
     except json.JSONDecodeError as error:
         raise DataError(
             path, f"not JSON: {error.msg}; restore the file from where it was saved", line=error.lineno
         ) from error
     if not isinstance(values, dict):
         raise DataError(path, f"holds {_shown(values)}; expected a JSON object as generative agents saves it")
-    return values
-
-
-class _Twice(ValueError):
-    """A key that a JSON object has twice: one of the two would be lost."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        seen: set[str] = set()
-        raise _Twice(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
     return values
 
 

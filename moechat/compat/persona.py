@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Literal
@@ -146,12 +146,10 @@ def import_persona(
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)
         raise
-    return ImportReport(persona.name, character_folder, *report)
+    return replace(report, folder=character_folder)
 
 
-def _write(
-    persona: Persona, folder: Path, zone: tzinfo | None, language: Language, expires: bool
-) -> tuple[int, int, int, Mapping[str, str], tuple[str, ...]]:
+def _write(persona: Persona, folder: Path, zone: tzinfo | None, language: Language, expires: bool) -> ImportReport:
     imported = _Imported(persona, zone, expires)
     present = max((node.created for node in persona.a_mem.id_to_node.values()), default=datetime(2023, 2, 13))
     store = FileStore(folder, clock=SetClock(local(present, zone)), zone=zone)
@@ -165,8 +163,8 @@ def _write(
     (folder / ".lock").unlink(missing_ok=True)
     (folder / FILE).write_bytes(character_yaml(persona, language))
     events = sum(episode.kind == "event" for episode in imported.episodes)
-    thoughts = len(imported.episodes) - events
-    return events, thoughts, len(imported.exchanges), imported.left_out, tuple(imported.notices())
+    counts = (events, len(imported.episodes) - events, len(imported.exchanges))
+    return ImportReport(persona.name, folder, *counts, imported.left_out, tuple(imported.notices()))
 
 
 def character_yaml(persona: Persona, language: Language) -> bytes:

@@ -140,10 +140,10 @@ class MemoryRecallProfileExtractor:
 
     def __init__(
         self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None, *, user: str = "用户",
-        character: str = "角色", timeout_s: float = TIMEOUT_S,
+        character: str = "角色",
     ) -> None:  # fmt: skip
         self._runtime, self._model, self._prompts = runtime, model, prompts
-        self._names, self._timeout_s = (user, character), timeout_s
+        self._user, self._character = user, character
 
     def extract(self, unit: MemoryUnit, slice_: MemorySlice) -> RecallProfile | None:
         messages = unit.of(slice_)
@@ -178,12 +178,11 @@ class MemoryRecallProfileExtractor:
     def _asked(
         self, model: ChatModel, prompts: Prompts, slice_: MemorySlice, messages: Sequence[Message]
     ) -> Event | None:
-        user, character = self._names
-        exchanges = _exchanges(slice_, messages)
         try:
             understood = extraction.understand(
-                model, exchanges, known_facts=(), character_name=character, user_name=user, now=slice_.timestamp,
-                language=prompts.language, prompts=prompts, topics=self._runtime.get_topic_tree(), timeout_s=self._timeout_s,
+                model, _exchanges(slice_, messages), known_facts=(), character_name=self._character, user_name=self._user,
+                now=slice_.timestamp, language=prompts.language, prompts=prompts, topics=self._runtime.get_topic_tree(),
+                timeout_s=TIMEOUT_S,
             )  # fmt: skip
         except (ModelError, DataError) as error:
             log.warning("the topic of slice %s was not found: %s", slice_.id, error)

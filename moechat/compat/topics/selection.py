@@ -42,20 +42,15 @@ class ExtractorResult:
 class MemoryRecallCueExtractor:
     """Cues by words and time expressions, or by one call of a model. Where the model fails, words serve."""
 
-    def __init__(
-        self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None, *,
-        timeout_s: float = TIMEOUT_S,
-    ) -> None:  # fmt: skip
-        self._runtime, self._model, self._prompts, self._timeout_s = runtime, model, prompts, timeout_s
+    def __init__(self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None) -> None:
+        self._runtime, self._model, self._prompts = runtime, model, prompts
         self._names = TopicNames()
 
     def extract(self, text: str, now: datetime) -> ExtractorResult:
         if self._model is not None and self._prompts is not None:
             try:
                 tree = self._runtime.get_topic_tree()
-                cues = topic_model.cues(
-                    self._model, self._prompts, tree=tree, text=text, now=now, timeout_s=self._timeout_s
-                )
+                cues = topic_model.cues(self._model, self._prompts, tree=tree, text=text, now=now, timeout_s=TIMEOUT_S)
                 return _matches(cues.topics, cues.dates)
             except (ModelError, DataError) as error:
                 log.warning("no cues from the model, words serve: %s", error)
@@ -81,17 +76,15 @@ def _matches(topics: Sequence[str], days: Sequence[date]) -> ExtractorResult:
 class MemoryRecallEvaluator:
     """Drops slices that do not help, by one call for all. Keeps their order; without a model, or where it fails, keeps all."""
 
-    def __init__(
-        self, model: ChatModel | None = None, prompts: Prompts | None = None, *, timeout_s: float = TIMEOUT_S
-    ) -> None:
-        self._model, self._prompts, self._timeout_s = model, prompts, timeout_s
+    def __init__(self, model: ChatModel | None = None, prompts: Prompts | None = None) -> None:
+        self._model, self._prompts = model, prompts
 
     def evaluate(self, text: str, slices: Sequence[ActivatedMemorySlice]) -> list[ActivatedMemorySlice]:
         if self._model is None or self._prompts is None or not slices:
             return list(slices)
         shown = [lengths(one)[1] for one in slices]
         try:
-            kept = topic_model.helpful(self._model, self._prompts, text=text, slices=shown, timeout_s=self._timeout_s)
+            kept = topic_model.helpful(self._model, self._prompts, text=text, slices=shown, timeout_s=TIMEOUT_S)
         except (ModelError, DataError) as error:
             log.warning("the slices were not evaluated, all are kept: %s", error)
             return list(slices)
