@@ -24,18 +24,16 @@ from moechat.model import (
     official_kind,
 )
 from moechat.web import memory_page
-from moechat.web.draw import escape
-from moechat.web.memory_page import MemoryRow, Speakers, button, choice, definitions, field, form, value_in_words
+from moechat.web.draw import button, escape
+from moechat.web.memory_page import MemoryRow, Speakers, choice, definitions, field, value_in_words
 from moechat.web.words import TEXTS, Words
 
 MOST = 10_000
-PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # These fields stand first; the others unfold.
+PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # Writing begins in the first of these fields; the others unfold.
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
     "lore": ("keyword", "text", "keys"),
 }
-# Writing begins in this field.
-FIRST: Mapping[OfficialKind, str] = {"event": "text", "fact": "text", "lore": "keyword"}
 HEAD: Mapping[OfficialKind, Sequence[str]] = {  # The head of an opened record shows these.
     "event": ("text", "time"),
     "fact": ("text", "time"),
@@ -130,6 +128,8 @@ def wrong(error: FieldError, words: Words) -> str:
     kind = kind_named(error.kind or "")
     if isinstance(error, NameTaken) and kind == "lore":
         return words("keyword_taken", keyword=error.value)
+    if kind is None and error.field == "happened":  # Only the owner's events have it in words.
+        return words("field_wrong", field=words("field_happened"), remedy=words("form_when"))
     style = OFFICIAL_FIELDS[kind].get(error.field, "") if kind else ""
     if kind is None or f"form_{style}" not in TEXTS:
         return str(error)
@@ -174,11 +174,9 @@ def _actions(id_: str, words: Words) -> str:
 
 
 def _ask(id_: str, words: Words, *, sure: bool) -> str:
-    question = words("delete_sure" if sure else "delete_ask")
     do, label, kind = ("forget-now", "delete_now", "danger strong") if sure else ("surely", "delete_yes", "danger")
-    return (
-        f'<div class="ask" role="alertdialog" aria-label="{escape(question)}"><p>{escape(question)}</p><div class="actions">'
-        f"{button('cancel', words('cancel'), kind='primary')}{button(do, words(label), kind=kind, id=id_)}</div></div>"
+    return memory_page.question(
+        words("delete_sure" if sure else "delete_ask"), button(do, words(label), kind=kind, id=id_), words
     )
 
 
@@ -190,7 +188,7 @@ def record_form(kind: OfficialKind, values: Mapping[str, str], words: Words, id_
         _field(kind, key, values, words) for key in OFFICIAL_FIELDS[kind] if key not in (*PLAIN[kind], *fixed)
     )
     inside = f'{plain}<details class="further"><summary>{escape(words("further"))}</summary>{further}</details>'
-    return form("save" if id_ else "add", f"{id_ or 'new'} {kind}", inside, words, id=id_, sort=kind)
+    return memory_page.form("save" if id_ else "add", f"{id_ or 'new'} {kind}", inside, words, id=id_, sort=kind)
 
 
 def _field(kind: OfficialKind, key: str, values: Mapping[str, str], words: Words) -> str:
@@ -199,7 +197,7 @@ def _field(kind: OfficialKind, key: str, values: Mapping[str, str], words: Words
         options = [(one, words(f"value_{one}", name="")) for one in CHOICES[style]]
         return choice(key, label, options, value or CHOICES[style][0])
     hint = words(f"form_{style}") if style not in ("words", "text", "name") else ""
-    return field(key, label, value, rows=LONG[kind].get(key, 0), hint=hint, first=key == FIRST[kind])
+    return field(key, label, value, rows=LONG[kind].get(key, 0), hint=hint, first=key == PLAIN[kind][0])
 
 
 def defaults(kind: OfficialKind) -> dict[str, str]:

@@ -66,6 +66,26 @@ def avatar(name: str, kind: str = "char") -> str:
     return f'<span class="avatar {kind}" style="--hue:{hue}" aria-hidden="true">{escape(first.upper())}</span>'
 
 
+# ---- small parts
+
+
+def button(do: str, label: str, *, kind: str = "", **data: object) -> str:
+    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    return f'<button type="button" class="act {kind}" data-do="{do}"{attributes}>{escape(label)}</button>'
+
+
+def tag(kind: str, words: Words) -> str:
+    return f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>'
+
+
+def dated(moment: datetime | None, words: Words, name: str = "") -> str:
+    """A time; ``name`` is the text of the page that it stands in."""
+    if moment is None:
+        return f"<span>{escape(words('undated'))}</span>"
+    text = words(name, time=words.moment(moment)) if name else words.moment(moment)
+    return f'<time datetime="{moment.isoformat()}">{escape(text)}</time>'
+
+
 # ---- the conversation
 
 
@@ -205,11 +225,8 @@ def _group(kind: str, grounds: Sequence[Ground], words: Words, spans: Sequence[S
 
 def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     time = moment(ground.get("time"))
-    dated = f'<time datetime="{time.isoformat()}">{escape(words.moment(time))}</time> ' if time else ""
-    if time and ground.get("layer") == "core":
-        dated = f'<time datetime="{time.isoformat()}">{escape(words("learned", time=words.moment(time)))}</time> '
+    told = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} " if time else ""
     why, kind, id_ = " · ".join(reasons(ground, words, spans)), str(ground.get("kind") or ""), ground.get("id")
-    tag = f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>' if kind in UNDERSTOOD else ""
     label = escape(words("look_at_it", text=str(ground.get("text", ""))[:LABEL]))
     look = (
         f'<button type="button" class="look" data-memory="{escape(id_)}" aria-label="{label}">'
@@ -218,8 +235,8 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     features = ground.get("features")
     parts = ", ".join(f"{name} {value}" for name, value in features.items()) if isinstance(features, Mapping) else ""
     return (
-        f'<li><div class="text">{tag}{escape(ground.get("text", ""))}</div>'
-        f'<div class="why" title="{escape(parts)}">{dated}{escape(why)}{look if id_ else ""}</div></li>'
+        f'<li><div class="text">{tag(kind, words) if kind in UNDERSTOOD else ""}{escape(ground.get("text", ""))}</div>'
+        f'<div class="why" title="{escape(parts)}">{told}{escape(why)}{look if id_ else ""}</div></li>'
     )
 
 

@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from moechat.curation.by_hand import Kind
 from moechat.curation.catalogue import Details, Memory
 from moechat.curation.forgetting import Forecast
-from moechat.web.draw import escape
+from moechat.web.draw import button, dated, escape, tag
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import TEXTS, Words
 
-MINE, AUTHOR = "mine", "author"
-KINDS: Mapping[str, Sequence[str]] = {
-    MINE: ("", "fact", "event", "reflection", "exchange"),
-    AUTHOR: ("", "fact", "event", "lore"),
-}
+OWN: Mapping[Kind, Mapping[str, str]] = {  # The fields of what an owner writes, each with the text of its hint.
+    "fact": {"text": "", "entity": "", "keyword": "", "target": ""},
+    "event": {
+        "text": "", "happened": "form_when", "place": "", "keywords": "form_list", "topic": "", "importance": "form_share",
+    },
+}  # fmt: skip
 UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
 PREVIEW = 400  # A memory that is not opened shows this many characters.
@@ -50,54 +52,6 @@ class Opened:
 
     details: Details
     evidence: Sequence[Opened] = ()
-
-
-# ---- small parts
-
-
-def button(do: str, label: str, *, kind: str = "", **data: object) -> str:
-    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
-    return f'<button type="button" class="act {kind}" data-do="{do}"{attributes}>{escape(label)}</button>'
-
-
-def chip(do: str, label: str, value: str, pressed: bool) -> str:
-    return (
-        f'<button type="button" class="chip" data-do="{do}" data-value="{escape(value)}" '
-        f'aria-pressed="{str(pressed).lower()}">{escape(label)}</button>'
-    )
-
-
-def tag(kind: str, words: Words) -> str:
-    return f'<span class="tag {escape(kind)}">{escape(words(f"one_{kind}"))}</span>'
-
-
-def dated(moment: datetime | None, words: Words) -> str:
-    if moment is None:
-        return f"<span>{escape(words('undated'))}</span>"
-    return f'<time datetime="{moment.isoformat()}">{escape(words.moment(moment))}</time>'
-
-
-# ---- the head
-
-
-def head(
-    words: Words, *, store: str, kind: str, search: str, archived: bool, total: int, new: Sequence[str], more: str = ""
-) -> str:
-    """The switches, the search and what can be written; ``new`` are the kinds that can be."""
-    stores = "".join(chip("store", words(f"store_{one}"), one, one == store) for one in (MINE, AUTHOR))
-    kinds = "".join(chip("kind", words(f"kind_{one or 'all'}"), one, one == kind) for one in KINDS[store])
-    archive = chip("archived", words("in_archive"), "", archived) if store == MINE else ""
-    write = "".join(button("new", words(one), kind="primary", value=one) for one in new)
-    hint = f'<p class="hint">{escape(words("author_told"))}</p>' if store == AUTHOR else ""
-    label = escape(words("search"))
-    return (
-        f'<header class="room-head"><div class="line"><div class="chips" role="group" aria-label="{escape(words("whose"))}">'
-        f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(search)}" placeholder="{label}" '
-        f'aria-label="{label}" autocomplete="off" maxlength="200"></div>'
-        f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}</div>'
-        f'<span class="total" role="status">{escape(words("found", n=total))}</span></div>{hint}'
-        f'<div class="line write">{write}{more}</div></header>'
-    )
 
 
 # ---- the list
@@ -282,28 +236,21 @@ def edit_form(memory: Memory, words: Words) -> str:
     return form("save", f"edit {memory.id}", f'{inside}<p class="hint">{escape(hint)}</p>', words, id=memory.id)
 
 
-def fact_form(words: Words) -> str:
-    """A fact that the owner writes."""
-    inside = field("text", words("field_text"), rows=2, first=True)
-    inside += field("entity", words("field_entity"), words("value_user"))
-    inside += field("keyword", words("field_keyword")) + field("target", words("field_target"))
-    return form("add", "new fact", inside, words)
-
-
-def event_form(words: Words) -> str:
-    """An event that the owner writes; what is left empty is found by rules."""
-    inside = field("text", words("field_text"), rows=2, first=True)
-    inside += field("happened", words("field_happened"), hint=words("form_when")) + field("place", words("field_place"))
-    inside += field("keywords", words("field_keywords"), hint=words("form_list"))
-    inside += field("topic", words("field_topic")) + field(
-        "importance", words("field_importance"), hint=words("form_share")
-    )
-    return form("add", "new event", inside, words)
+def own_form(kind: Kind, words: Words) -> str:
+    """A fact or an event that the owner writes; what is left empty is found by rules."""
+    usual = {"entity": words("value_user")}
+    inside = "".join(
+        field(
+            name, words(f"field_{name}"), usual.get(name, ""), rows=2 if name == "text" else 0,
+            hint=words(hint) if hint else "", first=name == "text",
+        )
+        for name, hint in OWN[kind].items()
+    )  # fmt: skip
+    return form("add", f"new {kind}", inside, words)
 
 
 def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
     """The form that asks twice before it erases."""
-    question = words("forget_sure" if sure else "forget_ask")
     items = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
     items += f"<li>… +{len(goes) - 12}</li>" if len(goes) > 12 else ""
     if sure:
@@ -311,7 +258,12 @@ def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: b
     else:
         acts = "" if memory.archived else button("archive", words("archive"), id=memory.id)
         acts += button("surely", words("forget_yes"), kind="danger", id=memory.id)
+    return question(words("forget_sure" if sure else "forget_ask"), acts, words, f"<ul>{items}</ul>")
+
+
+def question(text: str, acts: str, words: Words, inside: str = "") -> str:
+    """What is asked before something is erased."""
     return (
-        f'<div class="ask" role="alertdialog" aria-label="{escape(question)}"><p>{escape(question)}</p><ul>{items}</ul>'
+        f'<div class="ask" role="alertdialog" aria-label="{escape(text)}"><p>{escape(text)}</p>{inside}'
         f'<div class="actions">{button("cancel", words("cancel"), kind="primary")}{acts}</div></div>'
     )

@@ -11,14 +11,20 @@ from dataclasses import dataclass, replace
 
 from moechat.agent import Agent
 from moechat.curation import by_hand, forgetting
-from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
-from moechat.errors import FieldError, NotFound
+from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory
+from moechat.errors import NotFound
 from moechat.model import official_kind
 from moechat.web import author_room, draw, memory_page
-from moechat.web.draw import escape
-from moechat.web.memory_page import AUTHOR, KINDS, MINE, MemoryRow, Opened, Speakers
+from moechat.web.draw import button, escape
+from moechat.web.memory_page import MemoryRow, Opened, Speakers
 from moechat.web.words import Words
 
+MINE, AUTHOR = "mine", "author"
+KINDS: Mapping[str, Sequence[str]] = {
+    MINE: ("", "fact", "event", "reflection", "exchange"),
+    AUTHOR: ("", "fact", "event", "lore"),
+}
+NEW: Mapping[str, Sequence[str]] = {MINE: ("new_event", "new_fact"), AUTHOR: ("new_event", "new_fact", "new_lore")}
 PAGE = 30
 DEEPEST = 4  # So many levels of reflections on reflections are opened.
 Action = Mapping[str, str]
@@ -58,6 +64,8 @@ def act(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryO
     do = action.get("do", "")
     if do in LOOKS:
         return LOOKS[do](look, action), Note()
+    if do == "forget-now" and (look.opened, look.doing) != (action.get("id"), "surely"):
+        return LOOKS["forget"](look, action), Note()  # It is asked twice, whatever the page sends.
     if do in DEEDS[look.store]:
         return DEEDS[look.store][do](agent, look, {"id": "", **action}, words)
     return look, Note()
@@ -93,7 +101,10 @@ def _toggled(look: MemoryLook, action: Action) -> MemoryLook:
     return replace(look, opened="" if again else id_, doing="")
 
 
-NEW = {"new_event": "event", "new_fact": "fact", "new_lore": "lore"}
+def _kind_of_new(action: Action) -> str:
+    return author_room.kind_named(action.get("value", "").removeprefix("new_")) or "fact"
+
+
 LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "store": _stored,
     "kind": _of_kind,
@@ -105,7 +116,7 @@ LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "forget": lambda look, action: replace(look, opened=action.get("id", ""), doing="forget"),
     "surely": lambda look, action: replace(look, opened=action.get("id", ""), doing="surely"),
     "cancel": lambda look, action: replace(look, doing=""),
-    "new": lambda look, action: replace(look, opened="", doing=NEW.get(action.get("value", ""), "fact")),
+    "new": lambda look, action: replace(look, opened="", doing=_kind_of_new(action)),
 }
 
 
@@ -122,25 +133,15 @@ def _saved(agent: Agent, look: MemoryLook, action: Action, words: Words) -> Memo
 def _added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     if not action.get("text", "").strip():
         return look, Note(words("needs_words"), bad=True)
-    if look.doing == "event":
-        return _event_added(agent, look, action, words)
-    memory = agent.memories.add_fact(
-        action["text"], entity=_whose(agent, action.get("entity", "")), keyword=action.get("keyword", ""),
-        target=action.get("target", ""),
-    )  # fmt: skip
+    kind: by_hand.Kind = "event" if look.doing == "event" else "fact"
+    values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS[kind]}
+    if kind == "event":
+        values["keywords"] = author_room.several(action.get("keywords", "")) or None
+    else:
+        values["entity"] = _whose(agent, action.get("entity", ""))
+    add = agent.memories.add_event if kind == "event" else agent.memories.add_fact
+    memory = add(**by_hand.arguments(kind, values, agent.now()))
     return replace(look, opened=memory.id, doing=""), Note(words("done_add"))
-
-
-def _event_added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
-    values["keywords"] = author_room.several(action.get("keywords", "")) or None
-    try:
-        event = by_hand.arguments("event", values, agent.now())
-    except FieldError as wrong:
-        if wrong.field != "happened":
-            raise
-        return look, Note(words("field_wrong", field=words("field_happened"), remedy=words("form_when")), bad=True)
-    return replace(look, opened=agent.memories.add_event(**event).id, doing=""), Note(words("done_add"))
 
 
 def _whose(agent: Agent, name: str) -> str:
@@ -172,8 +173,6 @@ def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> Me
 
 
 def _forgotten(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    if (look.opened, look.doing) != (action["id"], "surely"):  # asked twice, whatever the page sends
-        return replace(look, opened=action["id"], doing="forget"), Note()
     gone = agent.memories.forget([action["id"]])
     return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)))
 
@@ -198,8 +197,6 @@ def _record_added(agent: Agent, look: MemoryLook, action: Action, words: Words) 
 
 
 def _record_deleted(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    if (look.opened, look.doing) != (action["id"], "surely"):
-        return replace(look, opened=action["id"], doing="forget"), Note()
     agent.official.unfilled().delete(action["id"])
     return replace(look, opened="", doing=""), Note(words("done_forget", n=1))
 
@@ -231,29 +228,47 @@ def speakers_of(agent: Agent, words: Words) -> Speakers:
 def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
     kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
     page = agent.memories.listed(kinds, search=look.search, limit=look.count, archived=look.archived)
-    forms = {"fact": memory_page.fact_form, "event": memory_page.event_form}
-    new = forms[look.doing](words) if look.doing in forms and not look.opened else ""
+    new = memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN and not look.opened else ""  # type: ignore[arg-type]
     opened = _details(agent, look.opened)
     rows = {row.memory.id: row for row in rows_of(agent, page.memories, words)}
     if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
         rows = {look.opened: rows_of(agent, [opened.memory], words)[0]} | rows
     inside = _inside(agent, look, opened, words) if opened is not None else ""
     listed = "".join(memory_page.entry(row, words, inside if id_ == look.opened else "") for id_, row in rows.items())
-    empty = f'<p class="empty">{words(_empty(look))}</p>' if not rows else ""
-    return (
-        _head(agent, look, page.total, words)
-        + new
-        + f'<div class="list">{listed}{empty}</div>'
-        + _more(look, page, words)
-    )
+    return _framed(agent, look, page.total, new, listed, words)
+
+
+def _framed(agent: Agent, look: MemoryLook, total: int, above: str, entries: str, words: Words) -> str:
+    """The room around its entries, of which there are ``total`` in all. ``above`` stands before them."""
+    empty = "" if entries else f'<p class="empty">{words(_empty(look))}</p>'
+    left = total - look.count
+    more = button("more", words("more", n=left), kind="more") if left > 0 else ""
+    return f'{_head(agent, look, total, words)}{above}<div class="list">{entries}{empty}</div>{more}'
 
 
 def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> str:
-    new = ("new_event", "new_fact", "new_lore") if look.store == AUTHOR else ("new_event", "new_fact")
-    return memory_page.head(
-        words, store=look.store, kind=look.kind, search=look.search, archived=look.archived, total=total, new=new,
-        more=_thinking(agent, look, words),
-    )  # fmt: skip
+    """The switches, the search and what can be written."""
+    stores = "".join(_chip("store", words(f"store_{one}"), one, one == look.store) for one in KINDS)
+    kinds = "".join(_chip("kind", words(f"kind_{one or 'all'}"), one, one == look.kind) for one in KINDS[look.store])
+    archive = _chip("archived", words("in_archive"), "", look.archived) if look.store == MINE else ""
+    write = "".join(button("new", words(one), kind="primary", value=one) for one in NEW[look.store])
+    hint = f'<p class="hint">{escape(words("author_told"))}</p>' if look.store == AUTHOR else ""
+    label = escape(words("search"))
+    return (
+        f'<header class="room-head"><div class="line"><div class="chips" role="group" aria-label="{escape(words("whose"))}">'
+        f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(look.search)}" placeholder="{label}" '
+        f'aria-label="{label}" autocomplete="off" maxlength="200"></div>'
+        f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}</div>'
+        f'<span class="total" role="status">{escape(words("found", n=total))}</span></div>{hint}'
+        f'<div class="line write">{write}{_thinking(agent, look, words)}</div></header>'
+    )
+
+
+def _chip(do: str, label: str, value: str, pressed: bool) -> str:
+    return (
+        f'<button type="button" class="chip" data-do="{do}" data-value="{escape(value)}" '
+        f'aria-pressed="{str(pressed).lower()}">{escape(label)}</button>'
+    )
 
 
 def _thinking(agent: Agent, look: MemoryLook, words: Words) -> str:
@@ -266,7 +281,7 @@ def _thinking(agent: Agent, look: MemoryLook, words: Words) -> str:
     whole = reflection.settings().counter
     done = min(max(1 - reflection.counter(agent.now()) / whole, 0.0), 1.0) if whole > 0 else 1.0
     text = words("think_ready" if done >= 1 else "think_filling", percent=round(100 * done))
-    return memory_page.button("think", words("think_now")) + f'<span class="hint">{escape(text)}</span>'
+    return button("think", words("think_now")) + f'<span class="hint">{escape(text)}</span>'
 
 
 def _empty(look: MemoryLook) -> str:
@@ -275,11 +290,6 @@ def _empty(look: MemoryLook) -> str:
     if look.store == AUTHOR:
         return "nothing_authored"
     return "nothing_archived" if look.archived else "nothing_yet"
-
-
-def _more(look: MemoryLook, page: Page, words: Words) -> str:
-    left = page.total - look.count
-    return memory_page.button("more", words("more", n=left), kind="more") if left > 0 else ""
 
 
 def _details(agent: Agent, id_: str) -> Details | None:
@@ -329,8 +339,6 @@ def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
         author_room.entry(record, speakers, words, opened=record.id == look.opened, doing=look.doing)
         for record in shown
     )
-    empty = f'<p class="empty">{words(_empty(look))}</p>' if not shown else ""
-    more = _more(look, Page((), len(records)), words)
     faults = (*agent.official.problems, *agent.official.lore.problems)
     problems = draw.problems([str(problem) for problem in faults], words)
-    return _head(agent, look, len(records), words) + problems + new + f'<div class="list">{entries}{empty}</div>' + more
+    return _framed(agent, look, len(records), problems + new, entries, words)

@@ -68,7 +68,7 @@ class ChatPage:
         names = self.house.characters()
         chosen = prefs.get("character", "")
         view = ChatView(chosen if chosen in names else self._default(names), language, "", self.page)
-        yield self._labels(view) | self._connection(view) | self._screen(view)
+        yield self._labels(view, connection=True) | self._screen(view)
         yield from self._follow(view)
 
     def _default(self, names: list[str]) -> str:
@@ -192,36 +192,34 @@ class ChatPage:
     # ---- the connection
 
     def test(self, view: ChatView, base_url: str, model: str, key: str) -> Iterator[Updates]:
-        words = view.words
-        base_url = base_url.strip()
-        if not base_url:
-            yield {self.parts.outcome: draw.outcome(words("needs_url"), good=False)}
-            return
-        if not key and self.house.would_tell_key_to(base_url):
-            yield {self.parts.outcome: draw.outcome(words("key_stays"), good=False)}
-            return
-        yield {self.parts.outcome: draw.outcome(words("testing"), good=None)}
-        diagnosis = self.house.try_connection(base_url, model.strip(), key.strip())
-        message = diagnosis.message_zh if view.language == "zh" else diagnosis.message_en
-        yield {self.parts.outcome: draw.outcome(message, good=diagnosis.ok)}
+        if not base_url.strip():
+            yield self._outcome(view.words("needs_url"), good=False)
+        elif self._keeps_key(base_url, key):
+            yield self._outcome(view.words("key_stays"), good=False)
+        else:
+            yield self._outcome(view.words("testing"), good=None)
+            diagnosis = self.house.try_connection(base_url.strip(), model.strip(), key.strip())
+            message = diagnosis.message_zh if view.language == "zh" else diagnosis.message_en
+            yield self._outcome(message, good=diagnosis.ok)
 
     def save(self, view: ChatView, base_url: str, model: str, key: str) -> Updates:
         words = view.words
-        base_url = base_url.strip()
-        key = key.strip()
-        if base_url and not key and self.house.would_tell_key_to(base_url):
-            return {self.parts.outcome: draw.outcome(words("key_stays"), good=False)}
+        if self._keeps_key(base_url, key):
+            return self._outcome(words("key_stays"), good=False)
         try:
-            self.house.connect(base_url, model.strip(), key or None)
+            self.house.connect(base_url.strip(), model.strip(), key.strip() or None)
         except (MoeChatError, OSError) as failure:
-            return {self.parts.outcome: draw.outcome(words("went_wrong", error=failure), good=False)}
+            return self._outcome(words("went_wrong", error=failure), good=False)
         message = words("saved" if self.house.connected else "saved_offline")
-        agent = self._agent(view)
-        return {
-            self.parts.outcome: draw.outcome(message, good=True),
-            self.parts.key: "",
-            self.parts.title: self._title(view, agent),
-        }
+        title = self._title(view, self._agent(view))
+        return self._outcome(message, good=True) | {self.parts.key: "", self.parts.title: title}
+
+    def _keeps_key(self, base_url: str, key: str) -> bool:
+        """Whether the key has to be entered again, because the known one would go to a new address."""
+        return bool(base_url.strip()) and not key.strip() and self.house.would_tell_key_to(base_url.strip())
+
+    def _outcome(self, text: str, *, good: bool | None) -> Updates:
+        return {self.parts.outcome: draw.outcome(text, good=good)}
 
     # ---- drawing
 
@@ -313,28 +311,22 @@ class ChatPage:
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         return draw.header(agent.character.name, view.words, connected=self.house.connected, model=model)
 
-    def _labels(self, view: ChatView) -> Updates:
-        parts, words = self.parts, view.words
-        key_env = self.house.config.chat.key_env
+    def _labels(self, view: ChatView, *, connection: bool = False) -> Updates:
+        """The words of the page, and with ``connection`` the saved one, never a key.
+
+        What is not set is left alone: somebody may be typing already.
+        """
+        parts, words, chat = self.parts, view.words, self.house.config.chat
+        url, model = ({"value": saved} if saved and connection else {} for saved in (chat.base_url, chat.model))
         return {
             parts.brand: draw.brand(words), parts.doors: rooms.switch(words, loaded=True),
             parts.language: words("other_language"), parts.theme: words("theme"),
             parts.connection: gr.update(label=words("connection")),
-            parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint")),
-            parts.model: gr.update(label=words("model")),
-            parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=key_env)),
+            parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint"), **url),
+            parts.model: gr.update(label=words("model"), **model),
+            parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=chat.key_env)),
             parts.test: words("test"), parts.save: words("save"), parts.outcome: "",
         }  # fmt: skip
-
-    def _connection(self, view: ChatView) -> Updates:
-        """The saved connection; never a key. What is not set is left alone: somebody may be typing already."""
-        chat, words, key_env = self.house.config.chat, view.words, self.house.config.chat.key_env
-        url, model = ({"value": saved} if saved else {} for saved in (chat.base_url, chat.model))
-        return {
-            self.parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint"), **url),
-            self.parts.model: gr.update(label=words("model"), **model),
-            self.parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=key_env)),
-        }
 
     def _remember(self, view: ChatView) -> Updates:
         return {self.parts.prefs: {"character": view.character, "language": view.language}}

@@ -13,8 +13,7 @@ from moechat.agent import Agent
 from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.web import author_room, memory_room, topic_room
 from moechat.web.draw import escape
-from moechat.web.memory_page import MINE
-from moechat.web.memory_room import Action, MemoryLook, Note
+from moechat.web.memory_room import MINE, Action, MemoryLook, Note
 from moechat.web.topic_room import TopicLook
 from moechat.web.words import Words
 

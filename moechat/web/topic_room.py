@@ -12,8 +12,8 @@ from moechat.curation.catalogue import Memory
 from moechat.model import Episode
 from moechat.topic_path import ARROW, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
-from moechat.web.draw import escape
-from moechat.web.memory_page import Speakers, button, choice, dated, field, tag
+from moechat.web.draw import button, dated, escape, tag
+from moechat.web.memory_page import Speakers, choice, field
 from moechat.web.memory_room import Action, Note, speakers_of
 from moechat.web.topic_charts import Canvas, TopicNode, crumbs
 from moechat.web.words import Words
@@ -119,15 +119,21 @@ def _map(overview: Mapping[str, Any], look: TopicLook, canvas: Canvas, width: in
     words = canvas.words
     top, nodes = _around(overview["topics"], look.top)
     drawing = topic_charts.treemap(nodes, canvas, width) if nodes else ""
-    hint = escape(words("topic_map_told" if nodes else "no_topics"))
     untold = f'<p class="hint">{escape(words("untold", n=overview["untold"]))}</p>' if overview["untold"] else ""
-    scale = (
-        f'<span class="scale" aria-hidden="true">{escape(words("long_ago"))}<i class="warmths"></i>'
-        f"{escape(words('lately'))}</span>"
+    scale = _scale("long_ago", '<i class="warmths"></i>', "lately", words)
+    return _chart(
+        "topic_map", _trail(top, words) + scale, "topic_map_told" if nodes else "no_topics", drawing + untold, words
     )
+
+
+def _scale(low: str, colours: str, high: str, words: Words) -> str:
+    return f'<span class="scale" aria-hidden="true">{escape(words(low))}{colours}{escape(words(high))}</span>'
+
+
+def _chart(name: str, beside: str, hint: str, drawing: str, words: Words) -> str:
     return (
-        f'<section class="chart"><div class="chart-head"><h2>{escape(words("topic_map"))}</h2>{_trail(top, words)}'
-        f'{scale}</div><p class="hint">{hint}</p>{drawing}{untold}</section>'
+        f'<section class="chart"><div class="chart-head"><h2>{escape(words(name))}</h2>{beside}</div>'
+        f'<p class="hint">{escape(words(hint))}</p>{drawing}</section>'
     )
 
 
@@ -151,12 +157,8 @@ def _calendar(days: Mapping[str, int], look: TopicLook, words: Words, today: dat
     older = button("back", f"‹ {words('before')}", value=1) if min(days) < shown.first.isoformat() else ""
     newer = button("back", f"{words('after')} ›", value=-1) if look.back else ""
     depths = "".join(f'<i class="depth" style="--depth:{depth}%"></i>' for depth in (0, 40, 60, 80, 100))
-    scale = f'<span class="scale" aria-hidden="true">{escape(words("little"))}{depths}{escape(words("much"))}</span>'
-    return (
-        f'<section class="chart"><div class="chart-head"><h2>{escape(words("calendar"))}</h2>'
-        f'<span class="turn">{older}{newer}</span>{scale}</div><p class="hint">{escape(words("calendar_told"))}</p>'
-        f"{drawing}</section>"
-    )
+    beside = f'<span class="turn">{older}{newer}</span>{_scale("little", depths, "much", words)}'
+    return _chart("calendar", beside, "calendar_told", drawing, words)
 
 
 # ---- the slices of what is chosen
