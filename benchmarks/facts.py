@@ -20,23 +20,16 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from moechat.agent import Agent
-from moechat.ai.scripted import ScriptedModel
-from moechat.bench.recall import NO_DEADLINE_MS, Bench, KeptVectors
-from moechat.clock import SetClock
+from moechat.bench.recall import Bench
 from moechat.curation import upkeep
-from moechat.house import House
 from moechat.model import Fact, FactDraft, Recollection
 from moechat.settings.config import merged
 from moechat.store import yaml_file
@@ -44,7 +37,6 @@ from moechat.store import yaml_file
 PROBE = Path(__file__).with_name("facts_probe.yaml")
 NOW = datetime(2025, 5, 20, 15, tzinfo=UTC)
 DAYS, STEP = 120, 7  # facts are told over so many days, so far apart
-CHARACTER = "bench"
 RECIPES = ("profile", "entities")
 Split = Literal["dev", "held", "all"]
 Changed = Mapping[str, Any]
@@ -117,33 +109,6 @@ def only(name: str, *, floor: float | None = None, **association: Any) -> Change
     return {"recall": {"recipes": merged(recipes, told)}, "association": association}
 
 
-def grid() -> dict[str, Changed]:
-    """Every version, strategy, count and threshold of ``entities`` by itself; only v23_es has a threshold."""
-    found = {"profile": only("profile")}
-    for version in ("v18", "v22", "v23", "v23_es"):
-        for strategy in ("first", "second"):
-            for count in (0, 20, 50, 100):
-                name = f"entities {version} {strategy} {count}"
-                of: dict[str, Any] = {"version": version, "strategy": strategy, "count": count}
-                if version == "v23_es":
-                    found |= {f"{name} {t}": only("entities", threshold=t, **of) for t in (0.3, 0.4, 0.5, 0.6, 0.7)}
-                else:
-                    found[name] = only("entities", **of)
-    return found
-
-
-def limits() -> dict[str, Changed]:
-    """Both recipes, ``entities`` as v23_es of several counts, thresholds and limits."""
-    return {"profile": only("profile")} | {
-        f"both {strategy} {count} {threshold} limit {limit}": only(
-            "both", version="v23_es", strategy=strategy, count=count, threshold=threshold, limit=limit
-        )
-        for strategy, count in (("first", 0), ("first", 20), ("first", 100), ("second", 20))
-        for threshold in (0.4, 0.5, 0.6, 0.7)
-        for limit in (2, 3, 5)
-    }
-
-
 def floors() -> dict[str, Changed]:
     """``profile`` with several floors (1: words and question classes alone), by itself and with ``entities`` as configured."""
     return {
@@ -169,7 +134,7 @@ def chosen() -> dict[str, Changed]:
     }
 
 
-VARIANTS = {"chosen": chosen, "defaults": defaults, "grid": grid, "limits": limits, "floors": floors}
+VARIANTS = {"chosen": chosen, "defaults": defaults, "floors": floors}
 
 
 # ---- a measurement
@@ -180,43 +145,27 @@ class Room:
     """A throw-away character that knows the facts of a probe; opened anew under each variant."""
 
     probe: Probe
-    settings: Mapping[str, Any]
-    embedder: KeptVectors | None
+    bench: Bench
     home: Path
 
     def ask(self, changed: Changed, split: Split = "all", *, replying: bool = False) -> list[Came]:
         """What each message of the split brings to mind; ``replying``: to the character's small talk, one of the replies in
         turn, which the room remembers: ask it one way or the other. Asked twice: the times are without embedding."""
-        with self._agent(changed) as agent:
+        probe = self.probe
+        who = {"name": probe.character_name, "user_name": probe.user_name, "language": probe.language}
+        with self.bench.opened(self.home, who, NOW, changed) as (agent, _):
             if not agent.store.cache.facts():
-                agent.store.derived.put_facts(self.probe.facts)
+                agent.store.derived.put_facts(probe.facts)
                 upkeep.fill(agent.layers, lambda done, of: None)
             came = []
-            for said in self.probe.messages:
+            for said in probe.messages:
                 if said.of(split):
                     if replying:
-                        reply = self.probe.replies[said.number // 2 % len(self.probe.replies)]
+                        reply = probe.replies[said.number // 2 % len(probe.replies)]
                         agent.store.finish(agent.store.begin("…", NOW), reply, "done")
                     agent.recall(said.text)
                     came.append(_came(said, agent.recall(said.text)))
             return came
-
-    @contextmanager
-    def _agent(self, changed: Changed) -> Iterator[Agent]:
-        folder = self.home / "data" / "agents" / CHARACTER
-        folder.mkdir(parents=True, exist_ok=True)
-        told = {"name": self.probe.character_name, "user_name": self.probe.user_name, "language": self.probe.language}
-        (folder / "character.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
-        needed = {"time": {"zone": "UTC"}, "recall": {"deadline_ms": NO_DEADLINE_MS}, "Agent": {"char": CHARACTER}}
-        config = self.home / "config.yaml"
-        config.write_text(yaml.safe_dump(merged(merged(self.settings, needed), changed), allow_unicode=True), "utf-8")
-        silent = ScriptedModel((), understands=False)
-        house = House(self.home / "data", config, clock=SetClock(NOW), model=silent, embedder=self.embedder)
-        try:
-            house.ready()
-            yield house.agent(CHARACTER)
-        finally:
-            house.close()
 
 
 def _came(said: Said, found: Recollection) -> Came:
@@ -256,7 +205,7 @@ def _share(part: float, whole: float) -> float | None:
 def rooms(probes: Sequence[Probe], folder: Path, provider: str | None = None) -> list[Room]:
     """A room for each probe, all with one embedder (``provider``: another than the default)."""
     bench = Bench.of(folder, None, provider)
-    return [Room(probe, bench.settings, bench.embedder, folder / probe.language) for probe in probes]
+    return [Room(probe, bench, folder / probe.language) for probe in probes]
 
 
 def told(came: Came) -> str:

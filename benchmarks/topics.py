@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from moechat.bench.speed import _rss_mb
+from moechat.bench.speed import _median, _rss_mb
 from moechat.clock import SetClock
 from moechat.cue import Cue
 from moechat.index.dense import Dense
@@ -96,12 +96,7 @@ def write(folder: Path, slices: int, topics: int) -> None:
 
 def timed(run: Callable[[int], object], count: int) -> float:
     run(0)
-    took = []
-    for i in range(count):
-        begun = time.process_time()
-        run(i)
-        took.append(time.process_time() - begun)
-    return round(statistics.median(took) * 1000, 3)
+    return _median(run, count)
 
 
 def measure(folder: Path, topics: int) -> dict[str, object]:

@@ -14,17 +14,18 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from moechat.agent import Agent
 from moechat.errors import DataError, EmbeddingError
+from moechat.memory.stream import min_max
 from moechat.model import Embedder, Thresholds
 from moechat.settings import config as settings
 
-LAYERS = ("diary", "core", "lore")
 Layer = Literal["diary", "core", "lore"]
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 ENOUGH = 10  # Fewer questions say nothing about a layer.
 OTHERS = 20  # A question made from the memory is compared with this many irrelevant texts.
 NEWEST = 400  # Questions are made from this many exchanges of the diary.
@@ -107,11 +108,9 @@ def own_pairs(agent: Agent, seed: int = 7) -> list[LabelledPair]:
 
 
 def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
-    newest = [e for e in agent.layers.diary.unlogged(None, NEWEST) if e.user.strip() and e.char.strip()]
-    logged = [
-        shown.exchange for shown in agent.recent(NEWEST) if shown.exchange.user.strip() and shown.exchange.char.strip()
-    ]
-    exchanges = sorted({e.id: e for e in [*newest, *logged]}.values(), key=lambda e: (e.at, e.id))[-NEWEST:]
+    logged = [shown.exchange for shown in agent.recent(NEWEST)]
+    both = [e for e in (*agent.layers.diary.unlogged(None, NEWEST), *logged) if e.user.strip() and e.char.strip()]
+    exchanges = sorted({e.id: e for e in both}.values(), key=lambda e: (e.at, e.id))[-NEWEST:]
     importance = _importance(agent, [e.id for e in exchanges])
     now = agent.now()
     replies = {e.id: e.char for e in exchanges}
@@ -136,23 +135,24 @@ def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
         if (row := sources.get(fact.draft.sources[0] if fact.draft.sources else "")) is None:
             continue
         others = [f.text for f in facts if f.id != fact.id and not set(f.draft.sources) & set(fact.draft.sources)]
-        yield LabelledPair(row.exchange.user, fact.text, True, "core")
-        yield from (LabelledPair(row.exchange.user, text, False, "core") for text in _some(others, chance))
+        yield from _against(row.exchange.user, fact.text, others, "core", chance)
 
 
 def _lore_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
     entries = agent.layers.book.entries
     for entry in entries:
         query = entry.text.split("\n")[0][:80].replace(entry.keyword, "")
-        yield LabelledPair(query, entry.keyword, True, "lore")
-        yield from (
-            LabelledPair(query, text, False, "lore")
-            for text in _some([e.keyword for e in entries if e is not entry], chance)
-        )
+        others = [e.keyword for e in entries if e is not entry]
+        yield from _against(query, entry.keyword, others, "lore", chance)
 
 
-def _some(texts: Sequence[str], chance: random.Random) -> list[str]:
-    return chance.sample(texts, min(OTHERS, len(texts)))
+def _against(
+    query: str, text: str, others: Sequence[str], layer: Layer, chance: random.Random
+) -> Iterator[LabelledPair]:
+    """A question with its text, then with some of the others."""
+    yield LabelledPair(query, text, True, layer)
+    for other in chance.sample(others, min(OTHERS, len(others))):
+        yield LabelledPair(query, other, False, layer)
 
 
 # ---- fitting
@@ -217,13 +217,10 @@ def weights(pairs: Sequence[LabelledPair], cosines: np.ndarray, now: Mapping[str
 
 def _parts(pairs: Sequence[LabelledPair], cosines: np.ndarray) -> np.ndarray:
     """(n, 3): recency, relevance, importance, each scaled to 0..1 over the candidates (seed 000)."""
-    ages = np.array([cast(float, pair.age_hours) for pair in pairs])
-    ranks = np.empty(len(pairs))
-    ranks[np.argsort(ages, kind="stable")] = np.arange(1, len(pairs) + 1)
-    importance = np.array([cast(float, pair.importance) for pair in pairs])
-    parts = np.stack([DECAY**ranks, cosines, importance], axis=1)
-    width = parts.max(axis=0) - parts.min(axis=0)
-    return np.where(width > 0, (parts - parts.min(axis=0)) / np.where(width > 0, width, 1), 0.5)
+    ages = [cast(float, pair.age_hours) for pair in pairs]
+    ranks = np.argsort(np.argsort(ages, kind="stable")) + 1
+    importance = [cast(float, pair.importance) for pair in pairs]
+    return np.stack([min_max(part) for part in (DECAY**ranks, cosines, importance)], axis=1)
 
 
 def _mrr(questions: Sequence[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:

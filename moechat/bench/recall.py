@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -130,7 +131,10 @@ class Bench:
         """Every question of a haystack, then those of ``others``. It is written once, and read under any settings:
         ``changed`` are on top."""
         home, ids = self._written.get(id(haystack), (self.folder / str(len(self._written)), None))
-        with self._opened(home, haystack, changed or {}) as (agent, clock):
+        user, char = [*haystack.speakers, "", ""][:2]
+        who = {"name": char or "bench", "user_name": user or "user"}
+        first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
+        with self.opened(home, who, first, changed or {}) as (agent, clock):
             if ids is None:
                 ids = write(agent, clock, haystack)
                 self._written[id(haystack)] = home, ids
@@ -142,19 +146,18 @@ class Bench:
                 yield replace(self._ask(agent, clock, question, ids), stranger=True)
 
     @contextmanager
-    def _opened(self, home: Path, haystack: Haystack, changed: Mapping[str, Any]) -> Iterator[tuple[Agent, SetClock]]:
-        """The one agent of a house in ``home``, and its clock, while the block runs."""
+    def opened(
+        self, home: Path, who: Mapping[str, str], at: datetime, changed: Mapping[str, Any]
+    ) -> Iterator[tuple[Agent, SetClock]]:
+        """The one agent of a house in ``home``, and its clock, while the block runs. ``who`` is its character.yaml."""
         character = home / "data" / "agents" / "bench"
         character.mkdir(parents=True, exist_ok=True)
-        user, char = [*haystack.speakers, "", ""][:2]
-        names = {"name": char or "bench", "user_name": user or "user"}
-        (character / "character.yaml").write_text(yaml.safe_dump(names, allow_unicode=True), encoding="utf-8")
+        (character / "character.yaml").write_text(yaml.safe_dump(dict(who), allow_unicode=True), encoding="utf-8")
         config = home / "config.yaml"
         needed = {"time": {"zone": "UTC"}, "recall": {"deadline_ms": NO_DEADLINE_MS}, "Agent": {"char": "bench"}}
         config.write_text(yaml.safe_dump(merged(merged(self.settings, needed), changed), allow_unicode=True), "utf-8")
-        first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
         off = (changed.get("embedding") or {}).get("provider") == "off"
-        clock, embedder = SetClock(first), None if off else self.embedder
+        clock, embedder = SetClock(at), None if off else self.embedder
         silent = ScriptedModel((), understands=False)
         with House(home / "data", config, clock=clock, model=silent, embedder=embedder) as house:
             house.ready()

@@ -116,8 +116,6 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     "by_model": ("模型从对话里理解", "understood from talk by a model"),
     "by_owner": ("你写的", "written by you"),
     "by_author": ("作者写的", "written by the author"),
-    "yes": ("是", "yes"),
-    "no": ("否", "no"),
     # memories: writing
     "new_fact": ("＋ 写一条事实", "＋ Write a fact"),
     "new_event": ("＋ 写一个事件", "＋ Write an event"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -152,7 +151,6 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 7860,
-    open_browser: bool = False,
     ready: Callable[[str], None] = announce,
 ) -> None:
     """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the address; port 0 is any free one.
@@ -161,8 +159,6 @@ def serve(
     """
     with _server(house, host, port) as (server, listening, url):
         ready(url)
-        if open_browser:
-            webbrowser.open(url)
         until_told(server, listening)
 
 
