@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 
-from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import formats, paths, records
 from moechat.store.files import FileStore
@@ -25,17 +23,12 @@ def differences(store: FileStore) -> tuple[int, list[str]]:
 def _read_days(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
     """Every exchange of every day file by id, and what cannot be read."""
     exchanges: dict[str, Exchange] = {}
-    problems = []
+    problems: list[str] = []
     for name in filter(paths.is_day_file, paths.record_files(store.folder)):
         path = store.folder / name
-        _, parsed = records.read(path)
-        problems += [str(problem) for problem in parsed.problems]
-        for record in parsed.records:
-            try:
-                exchange, _ = formats.exchange_from(record, path, store.zone)
-            except DataError as error:
-                problems.append(str(error))
-                continue
+        tagged, unreadable = formats.each(records.read(path)[1], path, store.zone, formats.exchange_from)
+        problems += map(str, unreadable)
+        for exchange, _ in tagged:
             if exchange.id in exchanges:
                 problems.append(f"{path}: the id {exchange.id!r} stands in another day file as well")
             exchanges[exchange.id] = exchange
@@ -46,15 +39,14 @@ def _log_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) -> l
     """What was filed must be there, or be known to be missing; what was settled must be there or wait in the log."""
     problems = []
     for id_ in list(store.tree.parents):  # the background may add some
-        node = store.tree.nodes.get(id_)
-        filed = node.filed if node else store.tree.past_sha.get(id_, "")
+        filed = store.tree.filed_hash(id_)
         if not filed or id_ in store.tree.retracted:
             continue
         if id_ not in exchanges:
             problems.append(
                 f"exchange {id_} was deleted from its day file; `moechat log retract {id_}` forgets what cites it"
             )
-        elif formats.text_hash(exchanges[id_].user, exchanges[id_].char) != filed:
+        elif formats.text_hash(exchanges[id_]) != filed:
             problems.append(f"exchange {id_} has other words in its day file than the log says were filed")
     return problems
 
@@ -66,7 +58,7 @@ def _cache_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) ->
     problems += [
         f"exchange {id_} differs from the cache; {_MENDED}"
         for id_ in cached.keys() & exchanges.keys()
-        if cached[id_] != formats.text_hash(exchanges[id_].user, exchanges[id_].char)
+        if cached[id_] != formats.text_hash(exchanges[id_])
     ]
     return problems
 
@@ -78,13 +70,14 @@ def _understood_against_files(store: FileStore) -> list[str]:
     texts: dict[tuple[str, str], str] = {}
     for name in [paths.CORE, *filter(paths.is_notes, paths.record_files(store.folder))]:
         path = store.folder / name
-        for record in records.read(path)[1].records:
-            with contextlib.suppress(DataError):
-                if name == paths.CORE:
-                    texts[name, record.key] = formats.fact_from(record, path, store.zone).text
-                else:
-                    for episode in formats.notes_from(record, path, store.zone)[1]:
-                        texts.setdefault((name, episode.id), episode.event.text)
+        _, parsed = records.read(path)
+        if name == paths.CORE:
+            facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
+            texts |= {(name, fact.id): fact.text for fact in facts}
+            continue
+        for _, episodes in formats.each(parsed, path, store.zone, formats.notes_from)[0]:
+            for episode in episodes:
+                texts.setdefault((name, episode.id), episode.event.text)
     both = cached.keys() | texts.keys()
     wrong = sorted({name for name, id_ in both if cached.get((name, id_)) != texts.get((name, id_))})
     return [f"{name}: the cache holds something else; {_MENDED}" for name in wrong]

@@ -6,8 +6,7 @@ files are read and never written.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -19,9 +18,7 @@ from moechat.store.exchange_rows import ExchangeRow
 from moechat.store.journal import Journal
 from moechat.store.log import Entry
 from moechat.store.records import Signature
-from moechat.store.tree import Node
 
-log = logging.getLogger(__name__)
 BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
@@ -37,71 +34,60 @@ class DayFiles:
         path = self._journal.folder / name
         self._mend_torn_tail(path)
         signature = Signature.of(path)
-        _, parsed = records.read(path)
-        problems = list(parsed.problems)
-        fresh: dict[str, tuple[Exchange, str]] = {}
-        for record in parsed.records:
-            try:
-                exchange, tag = formats.exchange_from(record, path, self._journal.zone)
-                fresh[exchange.id] = (exchange, tag)
-            except DataError as error:
-                problems.append(error)
+        fresh, problems = formats.each(records.read(path)[1], path, self._journal.zone, formats.exchange_from)
         self._compare(name, fresh, broken=bool(problems))
         self._journal.sign(name, signature, problems)
-        for problem in problems:
-            log.warning("%s", problem)
 
-    def _compare(self, name: str, in_file: Mapping[str, tuple[Exchange, str]], *, broken: bool) -> None:
+    def _compare(self, name: str, fresh: Sequence[tuple[Exchange, str]], *, broken: bool) -> None:
         rows = self._journal.cache.of_file(name)
-        fresh = [(e, tag, formats.text_hash(e.user, e.char)) for e, tag in in_file.values()]
-        changed = [r for r in fresh if r[0].id not in rows or not _same(rows[r[0].id], r)]
-        corrected = [r for r in changed if self._by_hand(r[0].id, r[2], rows)]
-        lost = [] if broken else [id_ for id_ in rows if id_ not in in_file]
+        changed = [(e, tag) for e, tag in fresh if not _same(rows.get(e.id), e, tag)]
+        corrected = [e for e, _ in changed if self._by_hand(e, rows.get(e.id))]
+        lost = [] if broken else sorted(rows.keys() - {e.id for e, _ in fresh})
         with self._journal.cache.transaction():
-            self._journal.cache.kill_exchanges(name, [e.id for e, _, _ in changed] + lost)
+            self._journal.cache.kill_exchanges(name, [e.id for e, _ in changed] + lost)
             self._journal.cache.add_exchanges(name, changed)
         elsewhere = self._journal.cache.by_ids(lost)  # moved by hand to a file that was read first
         missing = [id_ for id_ in lost if id_ not in elsewhere]
-        back = [e.id for e, _, _ in fresh if e.id in self._journal.state.missing]
+        back = [e.id for e, _ in fresh if e.id in self._journal.state.missing]
         if missing or back:
             now = self._journal.clock.now()
             self._journal.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
             self._journal.state.write([{"op": "found", "ids": back}] if back else [])
-        for exchange, _, sha in corrected:
+        for exchange in corrected:
             if exchange.id in self._journal.tree:
-                self._journal.record([edit_entry(exchange), {"op": "filed", "id": exchange.id, "sha": sha}])
-        self._derived.drop([e.id for e, _, _ in corrected])
+                filed = {"op": "filed", "id": exchange.id, "sha": formats.text_hash(exchange)}
+                self._journal.record([edit_entry(exchange), filed])
+        self._derived.drop([exchange.id for exchange in corrected])
 
-    def _by_hand(self, id_: str, sha: str, rows: Mapping[str, ExchangeRow]) -> bool:
+    def _by_hand(self, exchange: Exchange, row: ExchangeRow | None) -> bool:
         """Whether a record was edited by hand: its text is not what we filed (what we knew, if it has no log entry)."""
-        if id_ not in self._journal.tree:
-            return id_ in rows and rows[id_].sha != sha
-        node = self._journal.tree.nodes.get(id_)
-        filed = node.filed if node else self._journal.tree.past_sha.get(id_, "")
-        return bool(filed) and filed != sha
+        tree = self._journal.tree
+        before = tree.filed_hash(exchange.id) if exchange.id in tree else row.sha if row else ""
+        return bool(before) and before != formats.text_hash(exchange)
 
     def add(self, exchange: Exchange) -> bool:
         name = self._name(exchange.at)
         if not self.current(name):
             return False
-        path = self._journal.folder / name
-        if exchange.id not in self._journal.cache.of_file(name):
-            records.append(path, formats.exchange_entry(exchange))
-            with self._journal.cache.transaction():
-                self._journal.cache.add_exchanges(
-                    name, [(exchange, "", formats.text_hash(exchange.user, exchange.char))]
-                )
-                self._journal.sign(name, Signature.of(path))
+        self._append(name, [exchange])
         return True
+
+    def _append(self, name: str, exchanges: Iterable[Exchange]) -> None:
+        """Add those that the file does not hold yet."""
+        rows, path = self._journal.cache.of_file(name), self._journal.folder / name
+        if new := [exchange for exchange in exchanges if exchange.id not in rows]:
+            records.append(path, b"".join(map(formats.exchange_entry, new)))
+            with self._journal.cache.transaction():
+                self._journal.cache.add_exchanges(name, [(exchange, "") for exchange in new])
+                self._journal.sign(name, Signature.of(path))
 
     def write(self, name: str, exchange: Exchange) -> bool:
         """Replace one record of a day file; every other byte stays."""
         if not self.current(name):
             return False
         path = self._journal.folder / name
-        sha = formats.text_hash(exchange.user, exchange.char)
         row = self._journal.cache.of_file(name).get(exchange.id)
-        if row and row.sha == sha and row.exchange.status == exchange.status:
+        if row and row.sha == formats.text_hash(exchange) and row.exchange.status == exchange.status:
             return True
         data, parsed = records.read(path)
         old = next((r for r in parsed.records if r.key == exchange.id), None)
@@ -111,7 +97,7 @@ class DayFiles:
         records.replace(path, records.spliced(data, parsed, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
             self._journal.cache.kill_exchanges(name, [exchange.id])
-            self._journal.cache.add_exchanges(name, [(exchange, row.tag if row else "", sha)])
+            self._journal.cache.add_exchanges(name, [(exchange, row.tag if row else "")])
             self._journal.sign(name, Signature.of(path))
         return True
 
@@ -138,20 +124,18 @@ class DayFiles:
     def _mend_torn_tail(self, path: Path) -> None:
         """Remove a record that a crash left incomplete. The log has all of it and appends it again."""
         name = path.name.replace(BESIDE, ".yaml")
-        unfiled = [node for node in self._journal.tree.unfiled() if Path(self._name_by_date(node)).name == name]
+        unfiled = [node.exchange() for node in self._journal.tree.unfiled()]
+        unfiled = [e for e in unfiled if Path(paths.day_file(e.at, self._journal.zone)).name == name]
         if not unfiled or not path.exists():
             return
         data = path.read_bytes()
         starts = [match.start() for match in records.KEY_LINE.finditer(data)]
         tail = data[starts[-1] :] if starts else b""
-        for node in unfiled:
-            block = formats.exchange_entry(node.exchange())
+        for exchange in unfiled:
+            block = formats.exchange_entry(exchange)
             if tail and tail != block and block.startswith(tail):
                 records.replace(path, data[: starts[-1]])
                 return
-
-    def _name_by_date(self, node: Node) -> str:
-        return paths.day_file(datetime.fromisoformat(node.at), self._journal.zone)
 
     def names(self) -> list[str]:
         """The day files that are known, by name relative to the folder."""
@@ -166,17 +150,13 @@ class DayFiles:
             for name, day in by_file.items():
                 if not self.current(name):
                     raise DataError(self._journal.folder / name, "cannot be read; mend it, then import again")
-                rows = self._journal.cache.of_file(name)
-                new = [e for e in day if e.id not in rows]
-                records.append(self._journal.folder / name, b"".join(map(formats.exchange_entry, new)))
-                with self._journal.cache.transaction():
-                    self._journal.cache.add_exchanges(name, [(e, "", formats.text_hash(e.user, e.char)) for e in new])
-                    self._journal.sign(name, Signature.of(self._journal.folder / name))
+                self._append(name, day)
 
 
-def _same(row: ExchangeRow, fresh: tuple[Exchange, str, str]) -> bool:
-    exchange, tag, sha = fresh
-    return row.sha == sha and row.exchange.at == exchange.at and (not tag or row.tag == tag)
+def _same(row: ExchangeRow | None, exchange: Exchange, tag: str) -> bool:
+    if row is None or (tag and row.tag != tag):
+        return False
+    return row.sha == formats.text_hash(exchange) and row.exchange.at == exchange.at
 
 
 def edit_entry(exchange: Exchange, notice: str = "") -> Entry:

@@ -10,6 +10,7 @@ from typing import Any
 from moechat.model import Exchange
 from moechat.store import notice
 from moechat.store.database import Database
+from moechat.store.formats import text_hash
 
 _COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha"
 _SELECT = f"SELECT {_COLUMNS} FROM exchanges e LEFT JOIN notes n ON n.id = e.id WHERE e.alive = 1"
@@ -39,16 +40,16 @@ class Side:
 class ExchangeRows(Database):
     """What was said, by row, by id, by file and in order of time."""
 
-    def add_exchanges(self, file: str, records: Iterable[tuple[Exchange, str, str]]) -> None:
-        """``records`` are (exchange, inline tag, text hash)."""
+    def add_exchanges(self, file: str, records: Iterable[tuple[Exchange, str]]) -> None:
+        """``records`` are (exchange, inline tag)."""
         with self.transaction() as db:
             gen = self.next_generation(db)
             db.executemany(
                 "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, gen, alive)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
                 [
-                    (e.id, file, e.at.timestamp(), e.at.isoformat(), e.user, e.char, e.status, tag, sha, gen)
-                    for e, tag, sha in records
+                    (e.id, file, e.at.timestamp(), e.at.isoformat(), e.user, e.char, e.status, tag, text_hash(e), gen)
+                    for e, tag in records
                 ],
             )
 

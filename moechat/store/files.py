@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 from moechat.clock import Clock, local
 from moechat.errors import NotFound
 from moechat.model import Exchange, Status
-from moechat.store import formats, paths
+from moechat.store import paths
 from moechat.store.days import DayFiles, edit_entry
 from moechat.store.derived import Derived
+from moechat.store.formats import text_hash
 from moechat.store.journal import Journal
 from moechat.store.log import Entry
 from moechat.store.streams import Streams
@@ -158,16 +160,14 @@ class FileStore(Journal):
         """Change the words of a message or a reply; what follows stays, what was derived is dropped and queued anew."""
         with self.writing():
             old = self.get(id_)
-            new = Exchange(
-                id_, old.at, old.user if user is None else user, old.char if char is None else char, old.status
-            )
+            new = replace(old, user=old.user if user is None else user, char=old.char if char is None else char)
             if id_ in self.tree:
                 self.record([edit_entry(new)])
             self.derived.drop([id_])
             if id_ in self.tree:
                 self.file_settled()
             else:
-                self.days.write(self._file_of(id_), new)
+                self.days.write(self.cache.by_ids([id_])[id_].file, new)
 
     def retract(self, id_: str) -> None:
         """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""
@@ -206,7 +206,9 @@ class FileStore(Journal):
 
     def get(self, id_: str) -> Exchange:
         """An exchange by id, from its day file or, before it is filed, from the log."""
-        return self.exchanges([id_]).get(id_) or self._missing(id_)
+        if (exchange := self.exchanges([id_]).get(id_)) is None:
+            raise NotFound(f"there is no exchange {id_!r}")
+        return exchange
 
     def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
         """Exchanges by id. One whose day file is gone and whose words are no longer in the log is left out."""
@@ -216,20 +218,12 @@ class FileStore(Journal):
             if node and not node.filed:
                 by_id[id_] = node.exchange()
         rows = self.cache.by_ids([id_ for id_ in ids if id_ not in by_id])
+        by_id |= {id_: row.exchange for id_, row in rows.items()}
         for id_ in ids:
-            if id_ in rows:
-                by_id[id_] = rows[id_].exchange
-            elif id_ not in by_id:
-                node = self.tree.nodes.get(id_)
-                if node and not node.folded:
-                    by_id[id_] = node.exchange()
+            node = self.tree.nodes.get(id_)
+            if node and not node.folded and id_ not in by_id:
+                by_id[id_] = node.exchange()
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
-
-    def _missing(self, id_: str) -> Exchange:
-        raise NotFound(f"there is no exchange {id_!r}")
-
-    def _file_of(self, id_: str) -> str:
-        return self.cache.by_ids([id_])[id_].file
 
     def file_settled(self) -> None:
         """Append every settled exchange that stands in the log alone to its day file."""
@@ -239,14 +233,9 @@ class FileStore(Journal):
                 return
             rows = self.cache.by_ids([node.id for node in nodes])
             for node in nodes:
-                exchange = node.exchange()
-                if node.id in rows:
-                    done = self.days.write(rows[node.id].file, exchange)
-                else:
-                    done = self.days.add(exchange)
-                if done:
-                    sha = formats.text_hash(exchange.user, exchange.char)
-                    self.record([{"op": "filed", "id": node.id, "sha": sha}])
+                exchange, row = node.exchange(), rows.get(node.id)
+                if self.days.write(row.file, exchange) if row else self.days.add(exchange):
+                    self.record([{"op": "filed", "id": node.id, "sha": text_hash(exchange)}])
 
     # ---- masks and upkeep
 
@@ -264,9 +253,5 @@ class FileStore(Journal):
         with self.writing():
             waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
             rows = self.cache.by_ids(list(waiting))
-            corrected = [id_ for id_, row in rows.items() if row.sha != _sha(waiting[id_])]
+            corrected = [id_ for id_, row in rows.items() if row.sha != text_hash(waiting[id_])]
             self.derived.drop([*corrected, *sorted(self.tree.retracted)])
-
-
-def _sha(exchange: Exchange) -> str:
-    return formats.text_hash(exchange.user, exchange.char)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time, tzinfo
 from pathlib import Path
+from typing import TypeVar
 
 from moechat.clock import local
 from moechat.errors import DataError
 from moechat.model import LONG_AGO, ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
 from moechat.store.paths import day_of
-from moechat.store.records import Block, Record, entry
+from moechat.store.records import Block, Parsed, Record, entry
 
+T = TypeVar("T")
 PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
     r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
@@ -28,9 +30,23 @@ def known(moment: datetime) -> datetime | None:
     return None if moment == LONG_AGO else moment
 
 
-def text_hash(user: str, char: str) -> str:
+def text_hash(exchange: Exchange) -> str:
     """The hash by which a hand edit is noticed."""
-    return hashlib.blake2b(f"{user}\0{char}".encode(), digest_size=6).hexdigest()
+    return hashlib.blake2b(f"{exchange.user}\0{exchange.char}".encode(), digest_size=6).hexdigest()
+
+
+def each(
+    parsed: Parsed, file: Path, zone: tzinfo | None, read: Callable[[Record, Path, tzinfo | None], T]
+) -> tuple[list[T], list[DataError]]:
+    """What ``read`` makes of every record of a file, and everything in the file that cannot be read."""
+    values: list[T] = []
+    problems = list(parsed.problems)
+    for record in parsed.records:
+        try:
+            values.append(read(record, file, zone))
+        except DataError as problem:
+            problems.append(problem)
+    return values, problems
 
 
 def derived_id(text: str, sources: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ and hands have changed. Readers take no lock: they work from ``Tree`` and ``Cach
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
@@ -23,6 +24,7 @@ from moechat.store.records import Signature
 from moechat.store.state import State
 from moechat.store.tree import Tree
 
+log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30
 
 
@@ -127,6 +129,8 @@ class Journal:
 
     def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
         """Remember that the file, as it is now, is known."""
+        for problem in problems:
+            log.warning("%s", problem)
         self.cache.sign(name, signature, problems)
         if signature == Signature():
             self.signatures.pop(name, None)

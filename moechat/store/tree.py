@@ -213,7 +213,7 @@ class Tree:
         if len(shortened) < 500:
             return None
         # The links of all come first: a text that was unfolded later than one below it stands behind that in the log.
-        rows = [[id_, parent, self._sha(id_)] for id_, parent in self.parents.items()]
+        rows = [[id_, parent, self.filed_hash(id_)] for id_, parent in self.parents.items()]
         entries: list[Entry] = [{"op": "past", "rows": rows[i : i + 1000]} for i in range(0, len(rows), 1000)]
         for node in self.nodes.values():
             if node.id not in shortened:
@@ -226,7 +226,8 @@ class Tree:
             entries.append({"op": "select", "id": self.leaf})
         return entries
 
-    def _sha(self, id_: str) -> str:
+    def filed_hash(self, id_: str) -> str:
+        """The text hash of what was filed, "" where nothing was."""
         return self.nodes[id_].filed if id_ in self.nodes else self.past_sha.get(id_, "")
 
     def _foldable(self, node: Node, limit: datetime) -> bool:

@@ -212,11 +212,9 @@ class Roller:
         An exchange that was corrected or taken back while the model was thinking stays queued.
         """
         with self.store.writing():
-            hashes = {e.id: text_hash(e.user, e.char) for e in self._filed([e.id for e in exchanges])}
+            hashes = {e.id: text_hash(e) for e in self._filed([e.id for e in exchanges])}
             same = {
-                e.id: e
-                for e in exchanges
-                if hashes.get(e.id) == text_hash(e.user, e.char) and e.id not in self.store.tree.retracted
+                e.id: e for e in exchanges if hashes.get(e.id) == text_hash(e) and e.id not in self.store.tree.retracted
             }
             if not understood:  # Another thread or process, or a model, may have been quicker than the rules.
                 waiting = set(self.store.tree.pending()) - self._noted(list(same))

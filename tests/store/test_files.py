@@ -622,8 +622,7 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
     with store.writing():
         store.record(entries)
         store.days.add_all([store.tree.nodes[id_].exchange() for id_ in ids])
-        sha = formats.text_hash
-        store.record([{"op": "filed", "id": e.id, "sha": sha(e.user, e.char)} for e in map(store.get, ids)])
+        store.record([{"op": "filed", "id": e.id, "sha": formats.text_hash(e)} for e in map(store.get, ids)])
     store.mark_understood(ids, "rules")
     home.clock.advance(days=10)
     last = told(store, home.clock, "新", settle=True)
