@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 
 from moechat.errors import DataError
@@ -18,9 +18,11 @@ from moechat.model import Episode, Fact, Understanding
 from moechat.store import formats, paths, records
 from moechat.store.episode_rows import Note
 from moechat.store.journal import Journal
-from moechat.store.records import Parsed, Record, Signature
+from moechat.store.records import Signature
 
 log = logging.getLogger(__name__)
+Changes = dict[str, bytes | None]
+"""Record → its new bytes, None to remove it."""
 
 
 class Derived:
@@ -39,23 +41,22 @@ class Derived:
         path = self._journal.folder / name
         signature = Signature.of(path)
         _, parsed = records.read(path)
-        problems = list(parsed.problems)
+        zone = self._journal.zone
         if name == paths.CORE:
-            self._journal.cache.set_facts(name, _facts(parsed, path, self._journal.zone, problems))
+            facts, problems = formats.each(parsed, path, zone, formats.fact_from)
+            self._journal.cache.set_facts(name, facts)
         else:
-            notes, episodes = _notes(parsed, path, self._journal.zone, problems)
-            self._journal.cache.set_notes(name, notes, episodes)
+            noted, problems = formats.each(parsed, path, zone, formats.notes_from)
+            episodes = [episode for _, of_exchange in noted for episode in of_exchange]
+            self._journal.cache.set_notes(name, [note for note, _ in noted], episodes)
         self._journal.sign(name, signature, problems)
-        for problem in problems:
-            log.warning("%s", problem)
 
     def _follow(self, name: str) -> None:
         """Read the file anew if it changed. Raises DataError where it is broken: it is left alone."""
         if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
         if self._journal.cache.has_problems(name):
-            problem = next(p for p in self._journal.problems if p.file == str(self._journal.folder / name))
-            raise problem
+            raise next(p for p in self._journal.problems if p.file == str(self._journal.folder / name))
 
     # ---- writing
 
@@ -80,7 +81,9 @@ class Derived:
             before = self._by_text(ids)
             keep = {fact.id for fact in facts} | restated.keys()
             self._add_facts(facts, restated, self._told(ids))  # first: a kill leaves too much rather than too little
-            self._replace_facts(ids, keep)
+            # Facts that other exchanges state as well stay, because a model does not repeat what it knows.
+            alone = [fact.id for fact in self._citing(ids) if set(ids).issuperset(fact.draft.sources)]
+            self.drop_facts([id_ for id_ in alone if id_ not in keep])
             self._put_notes(ids, understanding)
             for text, new in self._by_text(ids).items():
                 if text in before:
@@ -102,8 +105,6 @@ class Derived:
 
     def _put_notes(self, ids: Sequence[str], understanding: Understanding) -> None:
         rows = self._journal.cache.by_ids(ids)
-        files: dict[str, dict[str, bytes | None]] = {}
-        exchanges = {id_: row.exchange for id_, row in rows.items()}
         by_exchange: dict[str, list[Episode]] = {id_: [] for id_ in ids}
         owned = self._owned_episodes(ids, ("reflection",))  # those stay as long as their evidence does
         taken = self._journal.state.forgotten | {episode.id for more in owned.values() for episode in more}
@@ -111,32 +112,34 @@ class Derived:
             first = next((source for source in event.sources if source in rows), None)
             id_ = formats.derived_id(event.text, event.sources)
             if first is not None and id_ not in taken:
-                by_exchange[first].append(Episode(id_, exchanges[first].at, event, "event", understanding.by))
+                by_exchange[first].append(Episode(id_, rows[first].exchange.at, event, "event", understanding.by))
                 taken.add(id_)  # a model may say the same twice
+        files: dict[str, Changes] = {}
         for id_, row in rows.items():
             words, tag = understanding.keywords.get(id_, ()), understanding.tags.get(id_, "")
             episodes = [*owned.get(id_, []), *by_exchange[id_]]
             block = formats.notes_entry(id_, tag, words, understanding.by, episodes)
             files.setdefault(paths.notes_file(row.file), {})[id_] = block
         self._drop_episodes(ids, ("event",))
-        for name, changes in files.items():
-            self._write(name, changes)
+        self._write_all(files)
 
     def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
         """By exchange: the episodes in its notes that the owner wrote or edited, or that are of ``kinds``."""
         owned: dict[str, list[Episode]] = {}
-        for file, keys in _by_file(self._journal.cache.notes_files(ids)).items():
-            path = self._journal.folder / file
-            for record in records.read(path)[1].records:
-                if record.key in keys:
-                    _, episodes = formats.notes_from(record, path, self._journal.zone)
-                    if kept := [one for one in episodes if one.by == "owner" or one.kind in kinds]:
-                        owned[record.key] = kept
+        for file, keys in _by_file(self._journal.cache.notes_files(ids).items()).items():
+            for (id_, *_), episodes in self._notes_in(file):
+                if id_ in keys and (kept := [one for one in episodes if one.by == "owner" or one.kind in kinds]):
+                    owned[id_] = kept
         return owned
+
+    def _notes_in(self, file: str) -> list[tuple[Note, list[Episode]]]:
+        """All notes of a file, each with its episodes. Raises DataError."""
+        path = self._journal.folder / file
+        return [formats.notes_from(record, path, self._journal.zone) for record in records.read(path)[1].records]
 
     def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]], at: datetime) -> None:
         told_again: dict[str, datetime] = {}
-        changes: dict[str, bytes | None] = {fact.id: formats.fact_entry(fact) for fact in facts}
+        changes: Changes = {fact.id: formats.fact_entry(fact) for fact in facts}
         for fact in self._journal.cache.facts():
             if more := [s for s in restated.get(fact.id, ()) if s not in fact.draft.sources]:
                 draft = replace(fact.draft, sources=(*fact.draft.sources, *more))
@@ -208,71 +211,52 @@ class Derived:
 
     def _drop_facts(self, ids: Iterable[str]) -> None:
         """Remove whatever cites one of ``ids``."""
-        self._write(paths.CORE, {fact.id: None for fact in self._citing(ids)})
-
-    def _replace_facts(self, ids: Iterable[str], keep: Iterable[str]) -> None:
-        """Remove the facts that rest on ``ids`` alone.
-
-        Facts that other exchanges state as well stay, because a model does not repeat what it knows.
-        """
-        cited, kept = set(ids), set(keep)
-        replaced = [
-            fact for fact in self._journal.cache.facts()
-            if fact.by != "owner" and fact.id not in kept and fact.draft.sources and cited.issuperset(fact.draft.sources)
-        ]  # fmt: skip
-        self._write(paths.CORE, {fact.id: None for fact in replaced})
+        self.drop_facts([fact.id for fact in self._citing(ids)])
 
     def _drop_episodes(self, ids: Sequence[str], kinds: Collection[str] = ("event", "reflection")) -> None:
         """Remove episodes that cite ``ids`` from notes of other exchanges (their own notes are replaced as a whole)."""
-        files: dict[str, set[str]] = {}
-        for file, episode in self._journal.cache.episodes_citing(ids):
-            if episode.by != "owner" and episode.kind in kinds:
-                files.setdefault(file, set()).add(episode.id)
-        for file, dropped in files.items():
-            self._rewrite(file, {}, dropped)
+        citing = (episode for _, episode in self._journal.cache.episodes_citing(ids))
+        self.drop_episodes([episode.id for episode in citing if episode.by != "owner" and episode.kind in kinds])
 
     def _rewrite(self, file: str, added: Mapping[str, Sequence[Episode]], dropped: set[str]) -> None:
         """Take episodes out of a notes file, and put others into the notes of the exchanges that ``added`` names."""
-        path = self._journal.folder / file
-        _, parsed = records.read(path)
-        changes: dict[str, bytes | None] = {}
-        for record in parsed.records:
-            (id_, tag, words, by), episodes = formats.notes_from(record, path, self._journal.zone)
+        changes: Changes = {}
+        for (id_, tag, words, by), episodes in self._notes_in(file):
             left = [episode for episode in episodes if episode.id not in dropped]
             if id_ in added or len(left) < len(episodes):
                 left += added.get(id_, ())
                 holds = left or tag or words or by  # else it was there for an event that no exchange tells of
                 changes[id_] = formats.notes_entry(id_, tag, words, by, left) if holds else None
-        for id_ in [id_ for id_ in added if id_ not in changes]:
-            changes[id_] = formats.notes_entry(id_, "", (), "", added[id_])
-        self._write(file, changes)
+        new = {id_: formats.notes_entry(id_, "", (), "", episodes) for id_, episodes in added.items()}
+        self._write(file, {**new, **changes})
 
     def _drop_notes(self, ids: Sequence[str]) -> None:
         """Remove the notes of ``ids``; where the owner wrote an event into them, that alone stays."""
-        files: dict[str, dict[str, bytes | None]] = {}
+        files: dict[str, Changes] = {}
         owned = self._owned_episodes(ids)
         for id_, file in self._journal.cache.notes_files(ids).items():
             left = formats.notes_entry(id_, "", (), "", owned[id_]) if id_ in owned else None
             files.setdefault(file, {})[id_] = left
-        for name, changes in files.items():
-            self._write(name, changes)
+        self._write_all(files)
 
     def _unread(self, ids: Sequence[str]) -> None:
         """Queue these exchanges for the rules, because facts from them were removed along with another exchange.
 
         Their tags and events stay.
         """
-        for file, keys in _by_file(self._journal.cache.notes_files(ids)).items():
-            path, changes = self._journal.folder / file, dict[str, bytes | None]()
-            with contextlib.suppress(DataError):  # a broken file, told with all others
-                for record in records.read(path)[1].records:
-                    if record.key in keys:
-                        (id_, tag, words, by), episodes = formats.notes_from(record, path, self._journal.zone)
-                        if by == "rules":  # what a model noted is its own to read again
-                            changes[id_] = formats.notes_entry(id_, tag, words, "", episodes)
+        for file, keys in _by_file(self._journal.cache.notes_files(ids).items()).items():
+            with contextlib.suppress(DataError):  # A broken file is reported with all others.
+                changes: Changes = {}
+                for (id_, tag, words, by), episodes in self._notes_in(file):
+                    if id_ in keys and by == "rules":  # What a model noted is its own to read again.
+                        changes[id_] = formats.notes_entry(id_, tag, words, "", episodes)
                 self._write(file, changes)
 
-    def _write(self, name: str, changes: Mapping[str, bytes | None]) -> None:
+    def _write_all(self, files: Mapping[str, Changes]) -> None:
+        for name, changes in files.items():
+            self._write(name, changes)
+
+    def _write(self, name: str, changes: Changes) -> None:
         """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
         if not changes:
             return
@@ -282,8 +266,10 @@ class Derived:
             return
         data, parsed = records.read(path)
         by_key = {record.key: record for record in parsed.records}
-        same = {key for key, block in changes.items() if _unchanged(data, by_key.get(key), block)}
-        replaced = {key: block for key, block in changes.items() if key in by_key and key not in same}
+        replaced = {
+            key: block for key, block in changes.items()
+            if (record := by_key.get(key)) is not None and data[record.start : record.end] != block
+        }  # fmt: skip
         added = [block for key, block in changes.items() if key not in by_key and block is not None]
         if replaced:
             data = records.spliced(data, parsed, replaced)
@@ -299,7 +285,7 @@ class Derived:
         if replaced or added:
             self.reread(name)
 
-    def _append_facts(self, path: Path, changes: Mapping[str, bytes | None]) -> bool:
+    def _append_facts(self, path: Path, changes: Changes) -> bool:
         """Append the facts without reading the thousands that are there. False if some of them are not new."""
         blocks = [block for block in changes.values() if block is not None]
         known_ids = {fact.id for fact in self._journal.cache.facts()}
@@ -307,48 +293,15 @@ class Derived:
             return False
         added = b"".join(blocks)
         records.append(path, added)
-        self._journal.cache.add_facts(paths.CORE, _facts(records.parse(added, path), path, self._journal.zone, []))
+        new, _ = formats.each(records.parse(added, path), path, self._journal.zone, formats.fact_from)
+        self._journal.cache.add_facts(paths.CORE, new)
         self._journal.sign(paths.CORE, Signature.of(path))
         return True
 
 
-def _facts(parsed: Parsed, path: Path, zone: tzinfo | None, problems: list[DataError]) -> list[Fact]:
-    """What cannot be read goes to ``problems``."""
-    facts = []
-    for record in parsed.records:
-        try:
-            facts.append(formats.fact_from(record, path, zone))
-        except DataError as problem:
-            problems.append(problem)
-    return facts
-
-
-def _notes(
-    parsed: Parsed, path: Path, zone: tzinfo | None, problems: list[DataError]
-) -> tuple[list[Note], list[Episode]]:
-    """What cannot be read goes to ``problems``."""
-    notes: list[Note] = []
-    episodes: list[Episode] = []
-    for record in parsed.records:
-        try:
-            note, of_record = formats.notes_from(record, path, zone)
-        except DataError as problem:
-            problems.append(problem)
-            continue
-        notes.append(note)
-        episodes += of_record
-    return notes, episodes
-
-
-def _by_file(files: Mapping[str, str]) -> dict[str, set[str]]:
-    """File → ids, from id → file."""
+def _by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """File → ids, from (id, file)."""
     ids: dict[str, set[str]] = {}
-    for id_, file in files.items():
+    for id_, file in files:
         ids.setdefault(file, set()).add(id_)
     return ids
-
-
-def _unchanged(data: bytes, record: Record | None, block: bytes | None) -> bool:
-    if record is None:
-        return block is None
-    return block is not None and data[record.start : record.end] == block

@@ -103,9 +103,9 @@ class EpisodeRows(Database):
         """Episode id → its row, of live ones."""
         return dict(self.among("SELECT id, row FROM episodes WHERE alive = 1 AND id IN", ids))
 
-    def files_of_episodes(self, ids: Sequence[str]) -> dict[str, str]:
-        """Episode id → the notes file that it stands in."""
-        return dict(self.among("SELECT id, file FROM episodes WHERE alive = 1 AND id IN", ids))
+    def files_of_episodes(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """(episode id, a notes file that it stands in)."""
+        return self.among("SELECT id, file FROM episodes WHERE alive = 1 AND id IN", ids)
 
     def rows_citing(self, ids: Sequence[str]) -> list[int]:
         """Rows of the live episodes that cite one of these exchanges."""

@@ -117,7 +117,7 @@ def check(store: FileStore, lost: Gone) -> None:
             raise MoeChatError(f"exchange {id_} is being answered right now; wait for its end, then forget it")
     rows = store.cache.by_ids(lost.exchanges)
     names = {row.file for row in rows.values()} | set(store.cache.notes_files(lost.exchanges).values())
-    names |= set(store.cache.files_of_episodes([one.id for one in lost.episodes]).values())
+    names |= {file for _, file in store.cache.files_of_episodes([one.id for one in lost.episodes])}
     names |= {paths.CORE} if lost.facts else set()
     for name in sorted(names):
         if store.cache.has_problems(name):
@@ -137,13 +137,10 @@ def _by_file(rows: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _erase_derived(store: FileStore, lost: Gone) -> None:
-    """The owner's own and what was asked for by id; then what the exchanges gave, whose other sources are queued anew."""
+    """The owner's own first; then what the exchanges gave, whose other sources are queued anew."""
     cited = set(lost.exchanges)
-    by_hand = [e for e in lost.episodes if e.by == "owner" or cited.isdisjoint(e.event.sources)]
-    store.derived.drop_episodes([episode.id for episode in by_hand])
-    store.derived.drop_facts(
-        [fact.id for fact in lost.facts if fact.by == "owner" or cited.isdisjoint(fact.draft.sources)]
-    )
+    store.derived.drop_episodes([episode.id for episode in lost.episodes if episode.by == "owner"])
+    store.derived.drop_facts([fact.id for fact in lost.facts if fact.by == "owner"])
     _uncite(store, cited)
     store.derived.drop(lost.exchanges)
     store.derived.drop_episodes([episode.id for episode in lost.episodes])
