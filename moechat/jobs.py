@@ -1,4 +1,7 @@
-"""The jobs behind a turn, in one thread: embed, roll, reflect, forget. A tick looks for idle work."""
+"""The jobs behind a turn, in one thread (embed, roll, reflect, forget), and those at the end of a command.
+
+A tick looks for idle work.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting: memories that are not used fade; when memory is full, the weakest go into the archive (seed 004, eight).
+"""Forgetting: when a memory fades, by strength, and which go into the archive once memory is full (seed 004, eight).
 
 Strength grows with use (``store.state``). It decides two things:
 

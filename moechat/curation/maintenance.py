@@ -1,4 +1,4 @@
-"""Maintenance: what is done to a memory now and then, in the background (seed 004, eight).
+"""Maintenance: every few days, in the background, facts are summed up and memory is cleaned (seed 004, eight).
 
 It runs every few days at most, if the user talked today: attributes told several times are summed up, then the weakest
 memories go into the archive if memory is full. If the user has been away for long, what exceeds a minimum goes. That waits

@@ -1,4 +1,4 @@
-"""The diary's search by meaning and by words, over the sides of exchanges.
+"""The diary's search by meaning and by words, over the sides of exchanges: what each scores, those in an asked time first.
 
 A document is one side of an exchange (2 × row + side; side 0 is the user's). A talk is a run of documents without a
 pause of an hour. The score of a document for a question is a sum of a few features, each a number of about the same

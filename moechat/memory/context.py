@@ -1,4 +1,6 @@
-"""The context: the path to the selected leaf after its last cut, as the chat model is shown it."""
+"""The context: the path to the selected leaf after its last cut, as the chat model is shown it;
+after idle hours it begins anew.
+"""
 
 from __future__ import annotations
 

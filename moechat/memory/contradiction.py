@@ -1,4 +1,4 @@
-"""The relation of a new fact to an old one: it says the same, it supersedes it, or neither.
+"""The relation of a new fact to an old one (the same, supersedes it, neither), and the keywords that hold one value.
 
 Decided by whose fact it is, by the class of its keyword, by target and by polarity. Cosine alone never merges:
 喜欢香菜 and 不喜欢香菜 are at .971.

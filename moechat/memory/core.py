@@ -1,4 +1,5 @@
-"""Core memory: what is known about the user, the character and their world; searched with FAISS.
+"""Core memory: what is known about the user, the character and their world; learned, shown or superseded,
+and searched.
 
 A fact that contradicts a known one supersedes it: a link on the new fact, resolved when read, so that taking the new one
 back brings the old one up again. A fact is visible where any exchange that states it is.

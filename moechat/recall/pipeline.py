@@ -1,4 +1,4 @@
-"""Recall: one pipeline for all layers. Cue → recipes side by side → fused → merged → within a token budget.
+"""Recall, one pipeline for all layers: recipes side by side, fused into one order, merged, within a token budget.
 
 A recipe is data: which layer, which search, which weight, limit and threshold. It gives candidates, best first; one that may
 not enter the prompt comes with the reason. Whatever is left out on the way is listed as dropped, with its reason.

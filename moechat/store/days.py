@@ -1,7 +1,7 @@
-"""The day files of an owner: the exchanges, one file per local date. People may edit them while the program runs.
+"""The day files of an owner: the exchanges, one file per local date, and what a hand changed in them.
 
-Before a file is written, it is checked for edits. A file that does not parse is reported and left alone. MoeChat's own
-files are read and never written.
+People may edit them while the program runs. Before a file is written, it is checked for edits. A file that does not parse is
+reported and left alone. MoeChat's own files are read and never written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of what was understood: a notes file beside each day file, and core memory.
+"""The files of what was understood: a notes file beside each day file, and core memory; a broken one is not written.
 
 Every derived record names the exchanges it rests on. If one of those is corrected or taken back, the records that cite
 it are removed and their other sources are queued again; what the owner wrote or edited stays.

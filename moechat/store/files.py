@@ -1,4 +1,4 @@
-"""One owner's memory as plain files: the log, the day files beside it, notes, core memory and state. The files are the truth."""
+"""One owner's memory as plain files: all that may happen to an exchange, and what is hidden. The files are the truth."""
 
 from __future__ import annotations
 

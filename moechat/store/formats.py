@@ -1,4 +1,6 @@
-"""How exchanges, notes and facts are written in the YAML files of an owner, ours and MoeChat's."""
+"""How exchanges, notes and facts are written in the YAML files of an owner, ours and MoeChat's, and
+how a record that a hand changed is told.
+"""
 
 from __future__ import annotations
 

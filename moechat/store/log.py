@@ -1,4 +1,4 @@
-"""The owner's log: journal, alternatives and branches in one file of JSON lines, append + fsync.
+"""The owner's log: every kind of entry, and how they are appended and read (JSON lines, fsync).
 
 An entry is an object with ``op``:
 

@@ -1,4 +1,4 @@
-"""YAML files of records that people may edit: day files, notes and core memory.
+"""YAML files of records that people may edit (day files, notes, core memory): of a broken one, the good records are read.
 
 A file is one mapping. It is split at its top-level keys, so that a torn or broken record costs itself alone, and so that
 one record can be replaced while every other byte of the file, comments included, stays as its owner left it. All scalars

@@ -1,4 +1,7 @@
-"""The conversation as a tree, built from the entries of the log. This module knows no file."""
+"""The conversation as a tree, built from the entries of the log: replies, branches, and what waits to be understood.
+
+This module knows no file.
+"""
 
 from __future__ import annotations
 

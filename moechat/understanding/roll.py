@@ -1,4 +1,4 @@
-"""Rolling: exchanges that leave the context are understood, by one model call for all layers.
+"""Rolling: when talk is understood and leaves the context (``due``), and the work, by one model call for all layers or by rules.
 
 Understanding and leaving are separate. ``due`` decides from counts alone, ``Roller`` does the work. Work that failed or was
 cut short by a crash stays queued in the log.

@@ -1,4 +1,4 @@
-"""Stretches of the calendar and the pieces of time expressions, in naive local time.
+"""Stretches of the calendar, hours of the day (am or pm) and the pieces of time expressions, in naive local time.
 
 A piece is *fixed* (昨天, last week) or *floats* (三月, 周三, 晚上): then it names an occurrence inside whatever contains it.
 """
