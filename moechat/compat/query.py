@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +22,12 @@ from moechat.index.dense import Dense
 from moechat.index.lexical import rarity
 from moechat.language import association
 from moechat.language.association import Association, Strategy
-from moechat.memory.entities import Entities, Expansion, FactMatch, Version
+from moechat.memory.entities import Entities, FactMatch, Version
 from moechat.memory.episodes import EpisodeView
 from moechat.model import Episode
 from moechat.recall.fragments import event_log, fact_log
 from moechat.recall.layers import Layers
 
-T = TypeVar("T")
 DENSE_SHARE = 0.5  # This is w above.
 ALONE = 0.4  # This is the usual threshold if keywords serve alone.
 STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
@@ -39,12 +39,11 @@ class Stopwatch:
 
     spent_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
 
-    def run(self, stage: str, work: Callable[[], T]) -> T:
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
         begun = time.perf_counter()
-        try:
-            return work()
-        finally:
-            self.spent_ms[stage] += (time.perf_counter() - begun) * 1000
+        yield
+        self.spent_ms[name] += (time.perf_counter() - begun) * 1000
 
     def texts(self) -> dict[str, str]:
         return {stage: f"{spent:.2f} 毫秒" for stage, spent in self.spent_ms.items()}
@@ -64,25 +63,31 @@ def query(
     The recall text is ``previous_reply`` and ``text``. ``score_threshold`` None: as far as the embedding model's own floor.
     """
     now, watch = memory.now(), Stopwatch()
-    expansion = watch.run("扩词算法", lambda: memory.entities.expansion(text, previous_reply))
+    with watch.stage("扩词算法"):
+        expansion = memory.entities.expansion(text, previous_reply)
     view = memory.episodes.view(now)
     recall_text = "\n".join(part for part in (previous_reply, text) if part)
-    vector = watch.run("向量+embedding检索", lambda: _vector(memory.dense, recall_text))
-    dense = watch.run("向量+embedding检索", lambda: view.relevance(vector))
-    sparse = watch.run("向量+embedding检索", lambda: keyword_scores(view, expansion.base))
-    matches = watch.run(
-        "mysql检索",
-        lambda: memory.entities.index().search(expansion.asked, now=now, version=version, limit=limit),
-    )
-    share = DENSE_SHARE if vector is not None else 0.0
+    with watch.stage("向量+embedding检索"):
+        vectors = memory.dense.query([recall_text])
+        dense = view.relevance(None if vectors is None else vectors[0])
+        sparse = keyword_scores(view, expansion.base)
+    with watch.stage("mysql检索"):
+        matches = memory.entities.index().search(expansion.asked, now=now, version=version, limit=limit)
+    share = DENSE_SHARE if vectors is not None else 0.0
     floor = usual_threshold(memory.dense) if score_threshold is None else score_threshold
-    best = watch.run("重排算法", lambda: _best(view, share * dense + (1 - share) * sparse, floor, limit))
+    with watch.stage("重排算法"):
+        best = _best(view, share * dense + (1 - share) * sparse, floor, limit)
     zone = now.tzinfo
-    events = [_event(i, score, episode, zone) for i, (score, episode) in enumerate(best)]
     return {
-        "memory_events": events,
+        "memory_events": [_event(i, score, episode, zone) for i, (score, episode) in enumerate(best)],
         "memory_entities": [_entity(i, match, zone) for i, match in enumerate(matches)],
-        "additional_info": _info(watch, text, expansion),
+        "additional_info": {
+            "检索耗时": watch.texts(),
+            "query": text,
+            "分词": list(expansion.segments),
+            "给联想的基词": list(expansion.base),
+            "扩展后联想词": _levels(expansion.expanded),
+        },
     }
 
 
@@ -117,11 +122,6 @@ def keyword_scores(view: EpisodeView, base: Sequence[str]) -> np.ndarray:
         x = sum(rarity(having[word], len(view)) for word in words) / rarity(1, len(view))
         scores[place] = x / (x + 1)
     return scores
-
-
-def _vector(dense: Dense, text: str) -> np.ndarray | None:
-    vectors = dense.query([text])
-    return None if vectors is None else vectors[0]
 
 
 def _best(view: EpisodeView, scores: np.ndarray, floor: float, limit: int) -> list[tuple[float, Episode]]:
@@ -169,16 +169,6 @@ def _entity(place: int, match: FactMatch, zone: Any) -> dict[str, Any]:
 def _number(id_: str) -> int | str:
     """An id as the seed has it, a number, where it is one."""
     return int(id_) if id_.isdecimal() and id_.isascii() and str(int(id_)) == id_ else id_
-
-
-def _info(watch: Stopwatch, text: str, expansion: Expansion) -> dict[str, Any]:
-    return {
-        "检索耗时": watch.texts(),
-        "query": text,
-        "分词": list(expansion.segments),
-        "给联想的基词": list(expansion.base),
-        "扩展后联想词": _levels(expansion.expanded),
-    }
 
 
 def _levels(expanded: Sequence[Association]) -> list[dict[str, int]]:

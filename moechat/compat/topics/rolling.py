@@ -70,36 +70,37 @@ class DialogRolling:
         self, registry: AfterRollingRegistry, settings: RollSettings | None = None, *, name: str = "unit"
     ) -> None:
         self._registry, self._settings, self._name = registry, settings or RollSettings(), name
-        self._rounds: list[tuple[int, Exchange]] = []
-        self._count = 0
+        self._rounds: list[Exchange] = []
+        self._first = 1  # This is the number of the first round that is still held.
 
     @property
     def rounds(self) -> list[int]:
         """The numbers of the rounds that are still held."""
-        return [number for number, _ in self._rounds]
+        return list(range(self._first, self._first + len(self._rounds)))
 
     def add(self, user: str, char: str, at: datetime, *, scene_changed: bool = False) -> RollingResult | None:
         """Take in one round. Returns what leaves because of it, if anything."""
-        self._count += 1
-        self._rounds.append((self._count, Exchange(f"{self._name}-{self._count}", at, user, char)))
+        number = self._first + len(self._rounds)
+        self._rounds.append(Exchange(f"{self._name}-{number}", at, user, char))
         return self._roll(scene_changed=scene_changed)
 
     def tick(self, now: datetime) -> RollingResult | None:
         """After ``idle_understand_h`` hours of silence everything leaves."""
         if not self._rounds:
             return None
-        idle_h = (now - self._rounds[-1][1].at) / timedelta(hours=1)
+        idle_h = (now - self._rounds[-1].at) / timedelta(hours=1)
         return self._roll(scene_changed=idle_h >= self._settings.idle_understand_h)
 
     def _roll(self, *, scene_changed: bool) -> RollingResult | None:
-        held = [exchange.id for _, exchange in self._rounds]
+        held = [exchange.id for exchange in self._rounds]
         work = due(held, held, self._settings, scene_changed=scene_changed)
         if not work.cut_after:
             return None
         cut = held.index(work.cut_after) + 1
         leaving, self._rounds = self._rounds[:cut], self._rounds[cut:]
-        first, last = leaving[0][0], leaving[-1][0]
-        result = RollingResult(unit_of(f"{self._name}-{first}-{last}", [e for _, e in leaving]), first, last)
+        first, last = self._first, self._first + cut - 1
+        self._first += cut
+        result = RollingResult(unit_of(f"{self._name}-{first}-{last}", leaving), first, last)
         self._registry.run(result)
         return result
 
