@@ -32,7 +32,7 @@ from moechat.bench.dataset import Haystack, Question
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.house import EMBEDDING_KEYS, House
-from moechat.model import Embedder, Kind, Recollection, Thresholds
+from moechat.model import Embedder, Kind, Recollection
 from moechat.settings.config import Config, merged
 from moechat.settings.schema import RecallSettings
 from moechat.store import yaml_file
@@ -65,20 +65,9 @@ class KeptVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        self.fingerprint, self.dim, self.thresholds = embedder.fingerprint, embedder.dim, embedder.thresholds
         self._kept: dict[str, np.ndarray] = {}
         self.spent_ms = 0.0
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
-
-    @property
-    def dim(self) -> int:
-        return self._embedder.dim
-
-    @property
-    def thresholds(self) -> Thresholds:
-        return self._embedder.thresholds
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
         if kind == "passage":

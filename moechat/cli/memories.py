@@ -89,18 +89,13 @@ def _edit(args: argparse.Namespace, memories: Keeper) -> None:
     _print(args, [memories.edit(args.id, args.text)])
 
 
-def _archive(args: argparse.Namespace, memories: Keeper) -> None:
-    _moved(args, memories.archive(args.ids), "already in the archive")
-
-
-def _restore(args: argparse.Namespace, memories: Keeper) -> None:
-    _moved(args, memories.restore(args.ids), "not in the archive")
-
-
-def _moved(args: argparse.Namespace, moved: Sequence[Memory], otherwise: str) -> None:
+def _move(args: argparse.Namespace, memories: Keeper) -> None:
+    """Into the archive, or out of it."""
+    archives = args.action == "archive"
+    moved = memories.archive(args.ids) if archives else memories.restore(args.ids)
     _print(args, moved)
     if not moved and not args.json:
-        print(f"nothing to do: {otherwise}")
+        print(f"nothing to do: {'already' if archives else 'not'} in the archive")
 
 
 def _pin(args: argparse.Namespace, memories: Keeper) -> None:
@@ -135,8 +130,8 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace, Keeper], None]] = {
     "show": _show,
     "add": _add,
     "edit": _edit,
-    "archive": _archive,
-    "restore": _restore,
+    "archive": _move,
+    "restore": _move,
     "pin": _pin,
     "unpin": _pin,
     "forget": _forget,

@@ -269,16 +269,14 @@ class ChatPage:
     ) -> tuple[str, str]:
         """The last exchange stands apart, so that a growing reply redraws itself alone."""
         face = self._face(view, agent)
-        if view.before:
-            return self._drawn(shown, face, agent, from_the_start=from_the_start), ""
-        if turn is None:
-            past, last = shown[:-1], shown[-1:]
-            return self._drawn(past, face, agent, from_the_start=from_the_start), self._drawn(
-                last, face, agent, after=past
-            )
-        if shown and (shown[-1].exchange.status == "streaming" or shown[-1].exchange.id == turn.exchange_id):
-            shown = shown[:-1]
-        return self._drawn(shown, face, agent, from_the_start=from_the_start), _live(turn, face)
+        past, last = (shown, []) if view.before else (shown[:-1], shown[-1:])
+        if turn is None or view.before:
+            tail = self._drawn(last, face, agent, after=past)
+        else:
+            tail = _live(turn, face)
+            if last and last[0].exchange.status != "streaming" and last[0].exchange.id != turn.exchange_id:
+                past = shown
+        return self._drawn(past, face, agent, from_the_start=from_the_start), tail
 
     def _empty(self, view: ChatView) -> Updates:
         parts, hidden = self.parts, gr.update(visible=False)
