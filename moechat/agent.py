@@ -20,7 +20,6 @@ from moechat.clock import Clock
 from moechat.compat import query as seed_query
 from moechat.conversation import Conversation
 from moechat.curation import upkeep
-from moechat.curation.forgetting import Limits
 from moechat.curation.keeper import Keeper
 from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
@@ -97,22 +96,16 @@ class Agent:
             file, self.store, self.layers, self._context, lock=lock, now=self.now, model=around.model,
             read=roller.by_rules, behind=self.jobs.after_turn, looks=around.looks,
         )  # fmt: skip
-        self.memories = Keeper(
-            self.store, self.layers, change=self.conversation.change, now=self.now,
-            language=lambda: self.character.language, limits=self._limits,
-        )  # fmt: skip
+        self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)
         self.jobs.start()
 
     def _maintenance(self, prompts: Prompts, model: Callable[[], ChatModel]) -> Maintenance:
         return Maintenance(
-            self.store, self.layers.core, prompts, lambda: self.character, model, self._limits,
-            timeout_s=self.config.understanding.llm_timeout_s, merges=self.config.forgetting.merges,
+            self.store, self.layers.core, prompts, lambda: self.character, model,
+            lambda: self.config.forgetting, self.config.understanding.llm_timeout_s,
         )  # fmt: skip
-
-    def _limits(self) -> Limits:
-        return Limits(**self.config.forgetting.model_dump(exclude={"merges"}))
 
     @property
     def character(self) -> Character:

@@ -122,7 +122,7 @@ def _clean(args: argparse.Namespace, memories: Keeper) -> None:
     _print(args, goes)
     if not args.json:
         would = "would go into the archive" if args.dry_run else "went into the archive"
-        print(f"{len(goes)} of {cleaning.count} {would} (memory is full at {memories.limits.cap})")
+        print(f"{len(goes)} of {cleaning.count} {would} (memory is full at {memories.limits().cap})")
 
 
 ACTIONS: Mapping[str, Callable[[argparse.Namespace, Keeper], None]] = {

@@ -12,11 +12,12 @@ from typing import Literal
 
 from moechat.clock import local
 from moechat.curation import forgetting
-from moechat.curation.forgetting import Forecast, Limits
+from moechat.curation.forgetting import Forecast
 from moechat.errors import NotFound
 from moechat.memory.core import visible
 from moechat.model import LONG_AGO, Episode, Exchange, Fact
-from moechat.store.files import FileStore
+from moechat.recall.layers import Layers
+from moechat.settings.schema import ForgettingSettings
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -78,24 +79,13 @@ class Standing:
 class Catalogue:
     """The memories of one owner. Before every look, changes by people and other processes are taken in.
 
-    ``language`` and ``limits`` are asked anew each time: the settings may change while this is open.
+    ``limits`` says when and how much goes into the archive. It is asked anew each time: the settings may change while this
+    is open.
     """
 
-    def __init__(
-        self,
-        store: FileStore,
-        *,
-        now: Callable[[], datetime],
-        language: Callable[[], str],
-        limits: Callable[[], Limits] = Limits,
-    ) -> None:
-        self._store, self.now, self._language, self._limits = store, now, language, limits
+    def __init__(self, layers: Layers, limits: Callable[[], ForgettingSettings]) -> None:
+        self._layers, self._store, self.now, self.limits = layers, layers.store, layers.now, limits
         self._standing: tuple[object, Standing] | None = None
-
-    @property
-    def limits(self) -> Limits:
-        """When and how much goes into the archive."""
-        return self._limits()
 
     def listed(
         self,
@@ -106,8 +96,7 @@ class Catalogue:
         offset: int = 0,
         archived: bool = False,
     ) -> Page:
-        """Memories of these kinds, newest first, that have all words of ``search`` as they stand (case aside);
-        ``archived`` lists the archive instead. ``limit`` 0: all."""
+        """Memories of these kinds, newest first, that have all words of ``search`` (case aside). ``limit`` 0: all."""
         self._store.follow()
         words = search.casefold().split()
         places: list[Place] = []
@@ -125,9 +114,9 @@ class Catalogue:
     def get(self, id_: str) -> Details:
         """Raises NotFound."""
         self._store.follow()
-        if (fact := self._fact(id_)) is not None:
+        if fact := self._fact(id_):
             return self._of_fact(fact)
-        if (episode := self._episode(id_)) is not None:
+        if episode := self._episode(id_):
             return self._of_episode(episode)
         if exchange := self._store.exchanges([id_]).get(id_):
             return self._of_exchange(exchange)
@@ -137,8 +126,7 @@ class Catalogue:
         """Those that are there, in the order asked for."""
         unique_ids = list(dict.fromkeys(ids))
         facts = {fact.id: fact for fact in self._store.cache.facts()}
-        rows = self._store.cache.rows_of_episodes(unique_ids)
-        episodes = {episode.id: episode for episode in self._store.cache.episodes(list(rows.values()))}
+        episodes = {episode.id: episode for episode in self._episodes(unique_ids)}
         exchanges = self._store.exchanges([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
         current = {fact.id for fact in self._facts()}
         memories = []
@@ -176,7 +164,10 @@ class Catalogue:
         return next((fact for fact in self._store.cache.facts() if fact.id == id_), None)
 
     def _episode(self, id_: str) -> Episode | None:
-        return next(iter(self._store.cache.episodes(list(self._store.cache.rows_of_episodes([id_]).values()))), None)
+        return next(iter(self._episodes([id_])), None)
+
+    def _episodes(self, ids: Sequence[str]) -> Sequence[Episode]:
+        return self._store.cache.episodes(list(self._store.cache.rows_of_episodes(ids).values()))
 
     def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
         if not kinds:
@@ -245,7 +236,7 @@ class Catalogue:
         forecast, text = None, ""
         if fades:
             forecast = self._forecast(id_, at, by, self._stand())
-            text = forgetting.in_words(forecast, self.now(), self._language())
+            text = forgetting.in_words(forecast, self.now(), self._layers.character().language)
         parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
         return Details(loaded[id_], **linked, fields=parts, forecast=forecast, forecast_text=text)
 
@@ -260,8 +251,8 @@ class Catalogue:
 
     def _stand(self) -> Standing:
         """The standing of memory. It is worked out again only after a memory, or the use of one, has changed."""
-        cache, state, limits = self._store.cache, self._store.state, self.limits
-        key = (cache.identity(), cache.generation(), state, state.changes, limits)
+        cache, state, limits = self._store.cache, self._store.state, self.limits()
+        key = (cache.identity(), cache.generation(), state, state.changes, limits.cap, limits.share)
         if self._standing is None or self._standing[0] != key:
             traces = forgetting.traces(self._store)
             goes = frozenset(forgetting.over_cap(traces, 0, limits.share))

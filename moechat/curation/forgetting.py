@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from moechat.model import Fact
+from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
 
 Kept = Literal["", "pinned", "owner", "author"]
@@ -31,18 +32,6 @@ FADED = 0.21  # Of what was learned once, so much is left a week later: it count
 FADES_AFTER_DAYS = 7.0  # A memory of strength 1 fades in this time.
 DAY_S = 86_400.0
 SHORTEST_DAYS = 1 / 24  # No cleaning follows another sooner, whatever is configured: each takes a second.
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When and how much goes: at ``cap`` records the weakest ``share``, looked at every ``every_days``, of users who talked
-    today; of one who was away for ``inactive_days``, all beyond ``minimum``."""
-
-    cap: int = 20_000
-    share: float = 0.2
-    every_days: float = 3
-    inactive_days: float = 90
-    minimum: int = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +60,8 @@ class Cleaning:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What will become of a memory if nobody uses it. ``fades`` is the moment at which it counts as faded (None: never),
-    ``retention`` 0..1 what is left of it now, ``first`` whether it is among the weakest, which go when memory is full, and
-    ``fullness`` how full that is."""
+    """What will become of a memory if nobody uses it. It fades at ``fades`` (None: never), and ``retention`` (0..1) is left of
+    it now. The ``first`` go when memory is full; ``fullness`` says how full it is."""
 
     kept: Kept
     fades: datetime | None
@@ -152,12 +140,13 @@ def last_talk(store: FileStore) -> datetime | None:
     return max([*filed, *waiting], default=None)
 
 
-def waits(store: FileStore, now: datetime, limits: Limits) -> Why | None:
+def waits(store: FileStore, now: datetime, limits: ForgettingSettings) -> Why | None:
     """The reason not to clean now, or None.
 
     It is time to clean if the last time is ``every_days`` ago and the user talked today or was away for long.
     """
-    if _recent(store, now, limits):
+    cleaned, pause = store.state.cleaned, timedelta(days=max(limits.every_days, SHORTEST_DAYS))
+    if cleaned is not None and timedelta(0) <= now - cleaned < pause:
         return "recent"
     last = last_talk(store)
     if is_away(last, now, limits) or (last is not None and last.astimezone(now.tzinfo).date() == now.date()):
@@ -165,7 +154,7 @@ def waits(store: FileStore, now: datetime, limits: Limits) -> Why | None:
     return "not_active"
 
 
-def cleaning(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
+def cleaning(store: FileStore, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
     """What would go now. ``by_hand``: whether or not somebody talked today, and however recent the last cleaning was."""
     all_traces = traces(store)
     if not by_hand and (why := waits(store, now, limits)) is not None:
@@ -177,7 +166,7 @@ def cleaning(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool =
     return Cleaning("full" if goes else "room", len(all_traces), goes)
 
 
-def clean(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = False) -> Cleaning:
+def clean(store: FileStore, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
     """Move what goes into the archive."""
     with store.writing():
         done = cleaning(store, now, limits, by_hand=by_hand)
@@ -187,14 +176,9 @@ def clean(store: FileStore, now: datetime, limits: Limits, *, by_hand: bool = Fa
     return done
 
 
-def is_away(last: datetime | None, now: datetime, limits: Limits) -> bool:
+def is_away(last: datetime | None, now: datetime, limits: ForgettingSettings) -> bool:
     """Whether somebody who last talked then has been away for long."""
     return last is not None and (now - last) / timedelta(days=1) >= limits.inactive_days
-
-
-def _recent(store: FileStore, now: datetime, limits: Limits) -> bool:
-    cleaned, pause = store.state.cleaned, timedelta(days=max(limits.every_days, SHORTEST_DAYS))
-    return cleaned is not None and timedelta(0) <= now - cleaned < pause
 
 
 def archive(store: FileStore, ids: Collection[str]) -> list[str]:

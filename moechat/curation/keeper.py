@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
-from moechat.curation.forgetting import Cleaning, Limits
+from moechat.curation.forgetting import Cleaning
 from moechat.errors import MoeChatError, NotFound
 from moechat.index.vector import tables_under
 from moechat.index.vector_keys import text_key
@@ -27,8 +27,8 @@ from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
+from moechat.settings.schema import ForgettingSettings
 from moechat.store import erasure, history
-from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.records import storable
 from moechat.topic_path import ARROW
@@ -46,16 +46,12 @@ class Keeper(Catalogue):
 
     def __init__(
         self,
-        store: FileStore,
         layers: Layers,
-        *,
+        limits: Callable[[], ForgettingSettings],
         change: Callable[[Callable[[], None]], None],
-        now: Callable[[], datetime],
-        language: Callable[[], str],
-        limits: Callable[[], Limits] = Limits,
     ) -> None:
-        super().__init__(store, now=now, language=language, limits=limits)
-        self._layers, self._change = layers, change
+        super().__init__(layers, limits)
+        self._change = change
 
     # ---- changing
 
@@ -82,15 +78,8 @@ class Keeper(Catalogue):
             spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
             facts = rules.understand(Exchange("", self.now(), spoken, "")).facts
             if len(facts) == 1:
-                read = facts[0]
-                return replace(
-                    draft,
-                    text=text,
-                    keyword=read.keyword,
-                    target=read.target,
-                    polarity=read.polarity,
-                    single=read.single,
-                )
+                kept = {name: getattr(draft, name) for name in ("sources", "kind", "entity", "generic")}
+                return replace(facts[0], text=text, **kept)
         return replace(draft, text=text, target=draft.target if draft.target in text else "")
 
     def add_fact(
@@ -159,7 +148,10 @@ class Keeper(Catalogue):
 
     def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
         """Pinned memories are never archived by themselves."""
-        return self._marked(ids, "pin" if on else "unpin")
+        self._require(ids)
+        with self._store.writing():
+            self._store.state.write([{"op": "pin" if on else "unpin", "ids": list(ids)}])
+        return self.memories(ids)
 
     def archive(self, ids: Sequence[str]) -> list[Memory]:
         """Hide, and keep. Returns what is archived with them."""
@@ -171,25 +163,17 @@ class Keeper(Catalogue):
         self._require(ids)
         return self.memories(forgetting.restore(self._store, ids))
 
-    def _marked(self, ids: Sequence[str], op: str) -> list[Memory]:
-        self._require(ids)
-        with self._store.writing():
-            self._store.state.write([{"op": op, "ids": list(ids)}])
-        return self.memories(ids)
-
-    def _require(self, ids: Sequence[str]) -> list[Memory]:
+    def _require(self, ids: Sequence[str]) -> None:
         """Raises NotFound where one is not there."""
         self._store.follow()
-        memories = self.memories(ids)
-        if missing := sorted(set(ids) - {one.id for one in memories}):
+        if missing := sorted(set(ids) - {one.id for one in self.memories(ids)}):
             raise NotFound(f"there is no memory {missing[0]!r}; `moechat memories list` shows them")
-        return memories
 
     def clean(self, *, dry_run: bool = False) -> tuple[Cleaning, list[Memory]]:
         """Archive what goes now, or (``dry_run``) only tell."""
         work = forgetting.cleaning if dry_run else forgetting.clean
         self._store.follow()
-        done = work(self._store, self.now(), self.limits, by_hand=True)
+        done = work(self._store, self.now(), self.limits(), by_hand=True)
         return done, self.memories(done.goes)
 
     # ---- forgetting

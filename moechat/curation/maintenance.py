@@ -15,11 +15,12 @@ from threading import Event
 
 from moechat.ai.chat_model import ChatModel
 from moechat.curation import forgetting
-from moechat.curation.forgetting import Cleaning, Limits
+from moechat.curation.forgetting import Cleaning
 from moechat.errors import DataError
 from moechat.memory.core import CoreMemory
 from moechat.settings.character import Character
 from moechat.settings.prompts import Prompts
+from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
 from moechat.understanding.consolidation import consolidate
 
@@ -36,19 +37,19 @@ class Maintenance:
     prompts: Prompts
     character: Callable[[], Character]
     model: Callable[[], ChatModel | None]
-    limits: Callable[[], Limits]
+    settings: Callable[[], ForgettingSettings]
     timeout_s: float = 15
-    merges: bool = True
     opened: datetime | None = None
 
     def run(self, now: datetime, stopping: Event | None = None) -> Cleaning:
         """Cheap where nothing is due: it may be called every few seconds. ``stopping`` ends it between two calls of a model."""
         self.opened = self.opened or now
-        if (why := forgetting.waits(self.store, now, self.limits())) is not None:
+        settings = self.settings()
+        if (why := forgetting.waits(self.store, now, settings)) is not None:
             return Cleaning(why, 0)
-        if now - self.opened < PATIENCE and forgetting.is_away(forgetting.last_talk(self.store), now, self.limits()):
+        if now - self.opened < PATIENCE and forgetting.is_away(forgetting.last_talk(self.store), now, settings):
             return Cleaning("not_active", 0)
-        if self.merges:
+        if settings.merges:
             character = self.character()
             names = (character.user_name, character.name)
             try:
@@ -65,4 +66,4 @@ class Maintenance:
                 log.warning("facts are not summed up: %s", problem)
         if stopping is not None and stopping.is_set():
             return Cleaning("not_active", 0)
-        return forgetting.clean(self.store, now, self.limits())
+        return forgetting.clean(self.store, now, settings)

@@ -26,6 +26,7 @@ from moechat.language import association, words
 from moechat.language.association import LEVELS, Association, Source, Strategy
 from moechat.memory import contradiction
 from moechat.model import Fact, FactDraft, Hit
+from moechat.settings.schema import AssociationSettings
 
 Version = Literal["v18", "v22", "v23", "v23_es"]
 Field = Literal["keyword", "entity_name", "description"]
@@ -388,22 +389,16 @@ class Entities:
     def search(
         self,
         cue: Cue,
+        how: AssociationSettings,
         *,
-        version: Version = "v23_es",
         limit: int | None = 5,
         threshold: float = 0.0,
-        count: int = association.COUNT,
-        strategy: Strategy = "first",
-        filter_values: Sequence[int] = (),
     ) -> list[Hit]:
         """Facts for the cue, best first."""
-        expansion = cue.once(
-            f"expansion {strategy} {count} {sorted(filter_values)}",
-            lambda: self.expansion(
-                cue.text, cue.previous_reply, count=count, strategy=strategy, filter_values=filter_values
-            ),
-        )
-        matches = self.index().search(expansion.asked, now=cue.now, version=version, limit=limit, threshold=threshold)
+        asked = self.expansion(
+            cue.text, cue.previous_reply, count=how.count, strategy=how.strategy, filter_values=how.filter_values
+        ).asked
+        matches = self.index().search(asked, now=cue.now, version=how.version, limit=limit, threshold=threshold)
         return [_hit(match) for match in matches]
 
 

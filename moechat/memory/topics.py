@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -10,14 +9,11 @@ from threading import Event as Signal
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from moechat.ai import topic_model
-from moechat.ai.chat_model import ChatModel
 from moechat.ai.topic_model import Cues
 from moechat.clock import local
 from moechat.cue import Cue
-from moechat.errors import DataError, ModelError, NotFound
+from moechat.errors import NotFound
 from moechat.index import topic
 from moechat.index.dense import Dense, Space
 from moechat.language.words import count_tokens
@@ -27,14 +23,11 @@ from moechat.memory.topic_cues import Leads, Led, likeness
 from moechat.memory.topic_slices import SliceMask, TopicSlices
 from moechat.model import Episode
 from moechat.rules.activation import PRIMARY, parts
-from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.topic_path import ARROW, moved, parent_of, topic_path
 
-log = logging.getLogger(__name__)
 DEPTH = 30  # So many slices of a topic are weighed by likeness too, and one recall gives so many of the asked days.
 NEARNESS = 2.0  # A cosine counts so much beside the score (seed 002 knows none): measured on the recall benchmark.
-CUE_TOKENS = 1200  # A cue model is shown so much of the tree.
 LONGEST_SPAN = timedelta(days=7)  # A longer span is not asked for day by day.
 
 
@@ -49,16 +42,6 @@ class RecalledSlice(NamedTuple):
     score: float
     features: dict[str, float]
     words: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _KeyMask:
-    """Lets a few slices be seen."""
-
-    visible: set[int]
-
-    def __call__(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return np.isin(keys, np.fromiter(self.visible, np.int64, len(self.visible)))
 
 
 @dataclass(frozen=True)
@@ -112,7 +95,7 @@ class Topics:
 
         ``nearness`` is the weight of likeness to the message (a cosine) in the order, beside the score: with 0 the order is
         the seed's. Every slice of an asked day counts as PRIMARY (``DEPTH`` at most), after those of that day that a topic
-        brings. ``model_cues`` are cues that a model found (``cues_by_model``); they replace our own.
+        brings. ``model_cues`` are cues that a model found; they replace our own.
         """
         days = _days(cue) if model_cues is None else model_cues.dates
         vector = cue.vector  # before the lock: a model may take its time
@@ -125,7 +108,9 @@ class Topics:
             for led in self.led(cue, now) if model_cues is None else self._existing(model_cues.topics):
                 hits = self.index.tree.collect(led.path, moment, limit=depth, visible=mask)
                 if inside:
-                    hits += self.index.tree.collect(led.path, moment, limit=depth, visible=_KeyMask(inside))
+                    hits += self.index.tree.collect(
+                        led.path, moment, limit=depth, visible=lambda keys: np.isin(keys, list(inside))
+                    )
                 for hit in hits:
                     features, near = hit.features, 0.0
                     if relevance is not None:
@@ -155,31 +140,6 @@ class Topics:
     def _of_days(self, days: Collection[date], mask: SliceMask) -> set[int]:
         keys_by_day = (self.index.dates.keys(day) for day in sorted(days))
         return {int(key) for keys in keys_by_day for key in keys[mask(keys)]}
-
-    def cues_by_model(self, model: ChatModel, prompts: Prompts, cue: Cue, *, timeout_s: float) -> Cues | None:
-        """The cues of a message by one call; None where it fails, and words serve. An option: the reply waits for it."""
-        try:
-            tree = self.tree_text(CUE_TOKENS)
-            return topic_model.cues(model, prompts, tree=tree, text=cue.text, now=cue.now, timeout_s=timeout_s)
-        except (ModelError, DataError) as error:
-            log.warning("no topic cues from the model, words serve: %s", error)
-            return None
-
-    def helpful(
-        self, model: ChatModel, prompts: Prompts, cue: Cue, slices: Sequence[RecalledSlice], *, timeout_s: float
-    ) -> list[RecalledSlice]:
-        """The slices that help to answer, by one call for all, in their order; all of them where it fails. An option: the
-        reply waits for it."""
-        if not slices:
-            return []
-        episodes = self._episodes.get([slice_.id for slice_ in slices])
-        texts = [f"{e.since:%Y-%m-%d} {e.event.text}" if (e := episodes.get(slice_.id)) else "" for slice_ in slices]
-        try:
-            kept = topic_model.helpful(model, prompts, text=cue.text, slices=texts, timeout_s=timeout_s)
-        except (ModelError, DataError) as error:
-            log.warning("slices were not evaluated, all are kept: %s", error)
-            return list(slices)
-        return [slices[i] for i in kept]
 
     # ---- vectors of names
 

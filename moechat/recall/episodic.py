@@ -6,6 +6,7 @@ word; a reflection, or an event of several exchanges, stands for itself.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,9 +14,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from moechat.ai import topic_model
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
+from moechat.errors import DataError, ModelError
 from moechat.index.cosine import meets
 from moechat.language import words
 from moechat.memory import stream
@@ -31,6 +34,8 @@ from moechat.store.files import FileStore
 from moechat.turn import exchange_text
 from moechat.when import Span
 
+log = logging.getLogger(__name__)
+CUE_TOKENS = 1200  # A model that is asked for cues is shown so much of the topic tree.
 DEPTH = 30  # A recipe hands over so many candidates (n_count of seed 000).
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
 MOST_PERCEIVED = 12  # So many words of a message associate.
@@ -40,21 +45,37 @@ UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}
 
 @dataclass(frozen=True)
 class TopicHelper:
-    """A model that is asked about topics before the reply: an option, off by default."""
+    """A model that is asked about topics before the reply: an option, off by default, since the reply waits for it."""
 
     model: ChatModel
     prompts: Prompts
     options: TopicSettings
 
-    def cues(self, topics: Topics, cue: Cue) -> Cues | None:
+    def cues(self, tree: str, cue: Cue) -> Cues | None:
+        """The cues of a message by one call; None where it fails, and words serve. ``tree``: the topics as text."""
         if not self.options.cues_by_model:
             return None
-        return topics.cues_by_model(self.model, self.prompts, cue, timeout_s=self.options.timeout_s)
+        try:
+            timeout_s = self.options.timeout_s
+            return topic_model.cues(
+                self.model, self.prompts, tree=tree, text=cue.text, now=cue.now, timeout_s=timeout_s
+            )
+        except (ModelError, DataError) as error:
+            log.warning("no topic cues from the model, words serve: %s", error)
+            return None
 
-    def helpful(self, topics: Topics, cue: Cue, slices: list[RecalledSlice]) -> list[RecalledSlice]:
-        if not self.options.evaluator:
+    def helpful(self, slices: list[RecalledSlice], episodes: Mapping[str, Episode], cue: Cue) -> list[RecalledSlice]:
+        """The slices that help to answer, by one call for all, in their order; all of them where it fails."""
+        if not self.options.evaluator or not slices:
             return slices
-        return topics.helpful(self.model, self.prompts, cue, slices, timeout_s=self.options.timeout_s)
+        texts = [f"{e.since:%Y-%m-%d} {e.event.text}" if (e := episodes.get(one.id)) else "" for one in slices]
+        try:
+            timeout_s = self.options.timeout_s
+            kept = topic_model.helpful(self.model, self.prompts, text=cue.text, slices=texts, timeout_s=timeout_s)
+        except (ModelError, DataError) as error:
+            log.warning("slices were not evaluated, all are kept: %s", error)
+            return slices
+        return [slices[i] for i in kept]
 
 
 class EpisodeMatch(NamedTuple):
@@ -133,10 +154,10 @@ class Episodic:
         """Slices of the topics and days that the message leads to (seed 002); those that it names, or that are near in
         meaning, may enter the prompt. ``helper`` is a model that is asked before the reply for the cues, for what helps,
         or both."""
-        cues = helper.cues(self.topics, cue) if helper else None
+        cues = helper.cues(self.topics.tree_text(CUE_TOKENS), cue) if helper else None
         slices = self.topics.recall(cue, cue.now, limit or DEPTH, model_cues=cues)
-        slices = helper.helpful(self.topics, cue, slices) if helper else slices
         episodes = self.episodes.get([one.id for one in slices])
+        slices = helper.helpful(slices, episodes, cue) if helper else slices
         matches = []
         for one in slices:
             if one.id in episodes:

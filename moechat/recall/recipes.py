@@ -4,7 +4,7 @@ threshold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from moechat.ai.chat_model import ChatModel
@@ -14,7 +14,7 @@ from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
 from moechat.memory.entities import Entities
 from moechat.memory.world_book import WorldBook
-from moechat.model import Candidates
+from moechat.model import Candidates, Hit
 from moechat.recall.episodic import Episodic, TopicHelper
 from moechat.recall.pipeline import Recipe
 from moechat.settings.config import LAYERS, Config
@@ -39,16 +39,32 @@ class ConfiguredRecipes:
     prompts: Prompts
 
     def active(self) -> list[Recipe]:
-        config = self.config()
-        on = {"diary": config.Agent.long_memory, "core": config.Agent.is_core_mem, "lore": config.Agent.lore_books}
+        config, floor = self.config(), self.threshold
+        agent, recipes = config.Agent, config.recall.recipes
+        on = {"diary": agent.long_memory, "core": agent.is_core_mem, "lore": agent.lore_books}
         runs: dict[str, Callable[[Cue], Candidates]] = {
-            "by_time": self._by_time, "events": self._events, "stream": self._stream,
-            "association": self.episodic.association, "by_topic": self._by_topic, "profile": self._profile,
-            "entities": self._entities, "lore": self._lore,
-        }  # fmt: skip
+            "by_time": lambda cue: self.diary.by_time(cue, threshold=floor("by_time"), check=agent.is_check_memorys),
+            "events": lambda cue: self.diary.events(cue, threshold=floor("events")),
+            "stream": lambda cue: self.episodic.stream(cue, config.recall.stream, threshold=floor("stream")),
+            "association": self.episodic.association,
+            "by_topic": lambda cue: self.episodic.by_topic(
+                cue, recipes.by_topic.limit, self._helper(), threshold=floor("by_topic")
+            ),
+            "profile": lambda cue: _all(self.core.search(cue, top_k=agent.core_top_k, threshold=floor("profile"))),
+            "entities": lambda cue: _all(
+                self.entities.search(
+                    cue, config.association, limit=recipes.entities.limit or None, threshold=floor("entities")
+                )
+            ),
+            "lore": lambda cue: _all(
+                self.book().search(
+                    cue.clauses, cue.clause_vectors, scan_depth=agent.scan_depth, threshold=floor("lore"), text=cue.text
+                )
+            ),
+        }
         return [
             Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)
-            for name, settings in config.recall.recipes.items()
+            for name, settings in recipes.items()
             if settings.enabled and on[LAYERS[name]]
         ]
 
@@ -63,20 +79,6 @@ class ConfiguredRecipes:
         own = config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else None
         floor: float = getattr(own, LAYERS[recipe]) if own else DEFAULT_THRESHOLDS[LAYERS[recipe]]
         return floor
-
-    def _by_time(self, cue: Cue) -> Candidates:
-        check = self.config().Agent.is_check_memorys
-        return self.diary.by_time(cue, threshold=self.threshold("by_time"), check=check)
-
-    def _events(self, cue: Cue) -> Candidates:
-        return self.diary.events(cue, threshold=self.threshold("events"))
-
-    def _stream(self, cue: Cue) -> Candidates:
-        return self.episodic.stream(cue, self.config().recall.stream, threshold=self.threshold("stream"))
-
-    def _by_topic(self, cue: Cue) -> Candidates:
-        limit = self.config().recall.recipes.by_topic.limit
-        return self.episodic.by_topic(cue, limit, self._helper(), threshold=self.threshold("by_topic"))
 
     def _helper(self) -> TopicHelper | None:
         """A model that is asked about topics before the reply: an option, off by default."""
@@ -95,23 +97,7 @@ class ConfiguredRecipes:
         questions = helper.options.cues_by_model + helper.options.evaluator
         return helper.options.timeout_s * questions
 
-    def _entities(self, cue: Cue) -> Candidates:
-        config = self.config()
-        how = config.association
-        limit = config.recall.recipes.entities.limit
-        hits = self.entities.search(
-            cue, version=how.version, limit=limit or None, threshold=self.threshold("entities"), count=how.count,
-            strategy=how.strategy, filter_values=how.filter_values,
-        )  # fmt: skip
-        return [(hit, "") for hit in hits]
 
-    def _profile(self, cue: Cue) -> Candidates:
-        top_k = self.config().Agent.core_top_k
-        return [(hit, "") for hit in self.core.search(cue, top_k=top_k, threshold=self.threshold("profile"))]
-
-    def _lore(self, cue: Cue) -> Candidates:
-        hits = self.book().search(
-            cue.clauses, cue.clause_vectors, scan_depth=self.config().Agent.scan_depth,
-            threshold=self.threshold("lore"), text=cue.text,
-        )  # fmt: skip
-        return [(hit, "") for hit in hits]
+def _all(hits: Sequence[Hit]) -> Candidates:
+    """Hits that may all enter the prompt."""
+    return [(hit, "") for hit in hits]

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.curation import forgetting
-from moechat.curation.forgetting import Forecast, Limits, Trace
+from moechat.curation.forgetting import Forecast, Trace
 from moechat.memory.core import visible
 from moechat.model import Episode, Event, Fact, FactDraft
+from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from tests.houses import Home, moment, told
@@ -122,7 +123,7 @@ def test_a_forecast_is_told_in_words() -> None:
 # ---- an owner's memory
 
 
-LIMITS = Limits(cap=5, share=0.4, every_days=3, inactive_days=90, minimum=2)
+LIMITS = ForgettingSettings(cap=5, share=0.4, every_days=3, inactive_days=90, minimum=2)
 
 
 def fact(text: str, *sources: str, supersedes: tuple[str, ...] = (), by: str = "model", **more: object) -> Fact:
@@ -170,7 +171,7 @@ def test_what_is_pinned_or_written_by_the_owner_stays(home: Home, store: FileSto
     pinned = derived_id("事实0", (source,))
     with store.writing():
         store.state.write([{"op": "pin", "ids": [pinned]}])
-    limits = Limits(cap=1, share=1.0)
+    limits = ForgettingSettings(cap=1, share=1.0)
     goes = forgetting.clean(store, NOW, limits).goes
     assert len(goes) == 4
     assert {derived_id("我写的", ()), pinned}.isdisjoint(goes)

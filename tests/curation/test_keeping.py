@@ -12,13 +12,13 @@ import pytest
 from moechat.ai.scripted import ScriptedModel
 from moechat.curation import upkeep
 from moechat.curation.catalogue import KINDS, as_json, details_as_json
-from moechat.curation.forgetting import Limits
 from moechat.curation.keeper import Keeper
 from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.index.vector import tables_under
 from moechat.index.vector_keys import text_key
 from moechat.model import Episode, Event, Fact, FactDraft, Message
+from moechat.settings.schema import ForgettingSettings
 from moechat.store.formats import derived_id
 from tests.houses import Home, answer, edit, fact, imported, moment, recalled, say, shown
 
@@ -53,16 +53,9 @@ def talked(house: House, *texts: str) -> Keeper:
     return agent.memories
 
 
-def limited(house: House, limits: Limits) -> Keeper:
+def limited(house: House, limits: ForgettingSettings) -> Keeper:
     agent = house.agent()
-    return Keeper(
-        agent.store,
-        agent.layers,
-        change=agent.conversation.change,
-        now=agent.now,
-        language=lambda: "zh",
-        limits=lambda: limits,
-    )
+    return Keeper(agent.layers, lambda: limits, agent.conversation.change)
 
 
 def only(keeping: Keeper, *kinds: str, **more: object):
@@ -196,7 +189,7 @@ def test_archived_memories_are_hidden_and_come_back(house: House) -> None:
 
 def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House) -> None:
     talked(house)
-    keeping = limited(house, Limits(cap=1, share=1.0))
+    keeping = limited(house, ForgettingSettings(cap=1, share=1.0))
     known, happened = only(keeping, "fact"), only(keeping, "event")
     assert keeping.pin([known.id])[0].pinned
     done, would = keeping.clean(dry_run=True)
@@ -580,7 +573,7 @@ def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House
 
 def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house: House) -> None:
     talked(house)
-    keeping = limited(house, Limits(cap=2, share=0.5))
+    keeping = limited(house, ForgettingSettings(cap=2, share=0.5))
     known, happened = only(keeping, "fact"), only(keeping, "event")
 
     def first() -> set[str]:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from moechat.curation.forgetting import Limits
 from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact, FactDraft
 from moechat.settings.character import Character
 from moechat.settings.prompts import Prompts
+from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from tests.houses import Home, moment, silent, told
@@ -29,7 +29,7 @@ def known(text: str, source: str, keyword: str = "兴趣") -> Fact:
     return Fact(derived_id(text, (source,)), AT, FactDraft(text, (source,), keyword=keyword))
 
 
-def maintenance(store: FileStore, core: CoreMemory, limits: Limits) -> Callable[[], str]:
+def maintenance(store: FileStore, core: CoreMemory, limits: ForgettingSettings) -> Callable[[], str]:
     one = Maintenance(
         store,
         core,
@@ -44,7 +44,7 @@ def maintenance(store: FileStore, core: CoreMemory, limits: Limits) -> Callable[
 def test_it_sums_up_and_cleans_where_somebody_talked_every_few_days(
     home: Home, store: FileStore, core: CoreMemory
 ) -> None:
-    run = maintenance(store, core, Limits(cap=4, share=0.5))
+    run = maintenance(store, core, ForgettingSettings(cap=4, share=0.5))
     store.derived.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b"), known("用户怕高", "c", "性格")])
     assert run() == "not_active"
     assert len(core.current()) == 3
@@ -58,7 +58,7 @@ def test_it_sums_up_and_cleans_where_somebody_talked_every_few_days(
 
 
 def test_it_does_not_run_all_the_time_whatever_is_configured(home: Home, store: FileStore, core: CoreMemory) -> None:
-    run = maintenance(store, core, Limits(every_days=0))
+    run = maintenance(store, core, ForgettingSettings(every_days=0))
     told(store, home.clock, "你好")
     assert [run(), run()] == ["room", "recent"]
     home.clock.advance(hours=2)
@@ -66,7 +66,7 @@ def test_it_does_not_run_all_the_time_whatever_is_configured(home: Home, store: 
 
 
 def test_one_who_is_back_after_long_is_not_cut_in_that_moment(home: Home, store: FileStore, core: CoreMemory) -> None:
-    limits = Limits(inactive_days=90, minimum=1)
+    limits = ForgettingSettings(inactive_days=90, minimum=1)
     told(store, home.clock, "再见", settle=True)
     store.derived.put_facts([known("用户爱画画", "a"), known("用户怕高", "b", "性格")])
     home.clock.advance(days=100)
@@ -89,5 +89,5 @@ def test_a_broken_file_is_left_alone_and_does_not_stop_the_cleaning(
     path.write_text(path.read_text(encoding="utf-8") + "x: [\n", encoding="utf-8")
     store.follow()
     before = path.read_bytes()
-    assert maintenance(store, core, Limits())() == "room"
+    assert maintenance(store, core, ForgettingSettings())() == "room"
     assert path.read_bytes() == before

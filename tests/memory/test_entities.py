@@ -16,6 +16,7 @@ from moechat.index.substring import Substrings
 from moechat.language.association import Association, shipped
 from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version, group
 from moechat.model import Fact, FactDraft
+from moechat.settings.schema import AssociationSettings
 
 NOW = datetime(2025, 5, 20, 15, tzinfo=ZoneInfo("Asia/Shanghai"))
 VERSIONS: tuple[Version, ...] = ("v18", "v22", "v23", "v23_es")
@@ -300,6 +301,9 @@ def test_an_index_made_from_the_one_before_is_the_same_as_a_new_one(
 # ---- the recipe
 
 
+USUAL = AssociationSettings()
+
+
 class Told:
     def associations(self, word: str) -> Sequence[Association]:
         return {"失恋": [("火锅", 9)]}.get(word, [])
@@ -311,9 +315,9 @@ def recipe(facts: list[Fact]) -> Entities:
 
 def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
     entities = recipe(FACTS)
-    (hit,) = entities.search(Cue("室友今天失恋了", NOW), threshold=0.45, version="v23_es", limit=1)
+    (hit,) = entities.search(Cue("室友今天失恋了", NOW), USUAL, threshold=0.45, limit=1)
     assert (hit.layer, hit.recipe, hit.id, hit.words) == ("core", "entities", "roommate", ("室友",))
-    guest = next(hit for hit in entities.search(Cue("室友今天失恋了", NOW)) if hit.id == "guest")
+    guest = next(hit for hit in entities.search(Cue("室友今天失恋了", NOW), USUAL) if hit.id == "guest")
     assert (guest.words, guest.sources, guest.time) == (("火锅",), ("xguest",), FACTS[6].at)
 
 
@@ -327,15 +331,15 @@ def test_facts_are_found_by_whom_the_reply_names_and_not_by_its_other_words() ->
     taste = fact("taste", "用户喜欢吃饭时看书", keyword="喜好", target="吃饭")
     friend = fact("friend", "小林怕黑", keyword="害怕", target="黑", entity="小林")
     entities = recipe([taste, friend])
-    assert {hit.id for hit in entities.search(Cue("他又睡不着了", NOW, "小林呢？忙归忙，吃饭要紧"), limit=None)} == {
-        "friend"
-    }
+    assert {
+        hit.id for hit in entities.search(Cue("他又睡不着了", NOW, "小林呢？忙归忙，吃饭要紧"), USUAL, limit=None)
+    } == {"friend"}
 
 
 def test_a_friend_is_found_by_a_name_that_no_dictionary_has() -> None:
     told = fact("z", "朱砉喜欢下棋", keyword="喜好", target="下棋", entity="朱砉")
     other = fact("o", "朱老师姓朱", keyword="姓", entity="朱老师")
-    assert [hit.id for hit in recipe([told, other]).search(Cue("朱砉最近好吗", NOW))] == ["z"]
+    assert [hit.id for hit in recipe([told, other]).search(Cue("朱砉最近好吗", NOW), USUAL)] == ["z"]
 
 
 def test_the_recipe_sees_a_new_fact_at_once_and_a_superseded_one_no_longer() -> None:
@@ -347,7 +351,7 @@ def test_the_recipe_sees_a_new_fact_at_once_and_a_superseded_one_no_longer() -> 
 
 
 def ids_of(entities: Entities, text: str) -> list[str]:
-    return [hit.id for hit in entities.search(Cue(text, NOW))]
+    return [hit.id for hit in entities.search(Cue(text, NOW), USUAL)]
 
 
 def test_the_shipped_table_leads_from_a_word_to_a_fact_that_lacks_it() -> None:

@@ -18,7 +18,9 @@ from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import ActivationProfile, Episode, Event
+from moechat.recall.episodic import TopicHelper
 from moechat.settings.prompts import Prompts
+from moechat.settings.schema import TopicSettings
 from tests.houses import Home, imported, moment
 
 NOW = moment("2025-05-21T15:00:00")
@@ -199,9 +201,10 @@ def test_cues_of_a_model_take_the_place_of_ours(shelf: Shelf, root: Path) -> Non
     shelf.put("b", "工作", at="2025-05-19T12:00:00")
     model = ScriptedModel(answers=['{"topics": ["饮食→火锅→毛肚"], "dates": ["2025-05-19"]}', "什么"])
     cue = shelf.cue("随便说说")
-    given = shelf.topics.cues_by_model(model, prompts, cue, timeout_s=1)
+    helper, tree = TopicHelper(model, prompts, TopicSettings(cues_by_model=True)), shelf.topics.tree_text(1000)
+    given = helper.cues(tree, cue)
     assert given and [found.id for found in shelf.topics.recall(cue, NOW, model_cues=given)] == ["b", "a"]
-    assert shelf.topics.cues_by_model(model, prompts, cue, timeout_s=1) is None
+    assert helper.cues(tree, cue) is None
 
 
 def test_what_does_not_help_is_dropped_by_one_call_that_may_fail(shelf: Shelf, root: Path) -> None:
@@ -211,9 +214,11 @@ def test_what_does_not_help_is_dropped_by_one_call_that_may_fail(shelf: Shelf, r
     cue = shelf.cue("火锅")
     found = shelf.topics.recall(cue, NOW)
     model = ScriptedModel(answers=['{"helpful": [3, 1]}', ModelError("timeout", "late")])
-    assert shelf.topics.helpful(model, prompts, cue, found, timeout_s=1) == [found[0], found[2]]
-    assert shelf.topics.helpful(model, prompts, cue, found, timeout_s=1) == found
-    assert shelf.topics.helpful(model, prompts, cue, [], timeout_s=1) == []
+    helper = TopicHelper(model, prompts, TopicSettings(evaluator=True))
+    episodes = shelf.episodes.get([one.id for one in found])
+    assert helper.helpful(found, episodes, cue) == [found[0], found[2]]
+    assert helper.helpful(found, episodes, cue) == found
+    assert helper.helpful([], episodes, cue) == []
 
 
 # ---- the owner's order
