@@ -117,7 +117,7 @@ class Mind:
             event = Event(tag, (id_,), importance=importance.rate(exchange.user))
             self.store.derived.put([id_], Understanding({id_: tag}, {}, (), (event,)), [], {})
         self.episodes.sync()
-        self.episodes.embed_missing(threading.Event())
+        self.episodes.vectors.embed_missing(threading.Event())
 
 
 def month(folder: Path, language: str, counter: float) -> Mind:

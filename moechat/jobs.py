@@ -83,7 +83,7 @@ class Jobs:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
         with self._lock:
             self._store.follow(all_files=True)
-            if self._layers.admit():
+            if self._layers.dense.admit():
                 self.worker.submit(self.embed_some)
             if self._looks:
                 return
@@ -114,11 +114,11 @@ class Jobs:
             self.worker.stopping.wait(taken_s)
             self.worker.submit(self.embed_some)
         elif not left and dense.changing():
-            self._layers.switch()
+            dense.switch()
 
     def embed_events(self, most: int) -> None:
         """Give vectors to so many new events at once; the rest waits for the background. Raises EmbeddingError."""
-        self._layers.episodes.embed_missing(threading.Event(), most)
+        self._layers.episodes.vectors.embed_missing(threading.Event(), most)
 
     # ---- understanding, reflecting, forgetting
 

@@ -61,12 +61,12 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
 
 def fill(layers: Layers, progress: Progress) -> int:
     """Embed whatever has no vector, in the foreground. Returns how many exchanges were."""
-    layers.admit(patient=True)
+    layers.dense.admit(patient=True)
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
     total = layers.diary.vectors.missing(space) if space else 0
     done = layers.diary.vectors.embed_missing(threading.Event(), progress=lambda count: progress(count, total))
     layers.sync()
     layers.embed(threading.Event())
     if layers.dense.changing():
-        layers.switch()
+        layers.dense.switch()
     return done

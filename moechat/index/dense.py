@@ -23,6 +23,7 @@ from moechat.model import Embedder, Thresholds
 from moechat.store.records import replace
 
 log = logging.getLogger(__name__)
+BATCH = 64  # So many texts are embedded at once.
 
 
 @dataclass
@@ -42,6 +43,38 @@ class Space:
     def close(self) -> None:
         for table in self.tables.values():
             table.close()
+
+
+@dataclass(frozen=True)
+class TextVectors:
+    """The vectors of one layer that are kept by text and made in the background.
+
+    ``lacking`` gives the records whose text a table does not hold, those that come first first; ``texts`` gives their texts.
+    """
+
+    dense: Dense
+    layer: str
+    lacking: Callable[[VectorTable], Sequence[Any]]
+    texts: Callable[[Sequence[Any]], Sequence[str]]
+
+    def embed_missing(self, stop: threading.Event, limit: int = 0) -> int:
+        """Embed texts that have no vector yet, in every space that needs it. ``limit`` bounds them (0: all).
+
+        Returns how many were embedded. Raises EmbeddingError.
+        """
+        done = 0
+        for space in list(self.dense.spaces):
+            table = space.table(self.layer)
+            lacking = self.lacking(table)[: limit or None]
+            for start in range(0, len(lacking), BATCH):
+                if stop.is_set():
+                    break
+                done += len(embed_cached(space.embedder, table, self.texts(lacking[start : start + BATCH])))
+        return done
+
+    def missing(self, space: Space) -> int:
+        """How many texts have no vector in this space."""
+        return len(self.lacking(space.table(self.layer)))
 
 
 class Dense:

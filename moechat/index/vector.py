@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from moechat.index.cosine import BLOCK_ROWS, MISSING, Ints, Vectors, as_query, best, inner_products, scores_at
 from moechat.index.sketch import Sketches
-from moechat.index.vector_keys import KeyOrder, Keys, pack_keys, text_key
+from moechat.index.vector_keys import KeyOrder, Keys, PackedKeys, pack_keys, text_key
 from moechat.index.vector_rows import VectorRows, dim_of
 from moechat.model import Embedder, Kind
 
@@ -191,18 +191,35 @@ def tables_under(folder: Path) -> list[VectorTable]:
 
 def embed_cached(embedder: Embedder, table: VectorTable, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
     """``(n, dim)`` vectors of ``texts``; only those that ``table`` does not hold are embedded, and appended to it."""
+    keys, vectors, rows = vectors_of(embedder, [table], texts, kind)
+    if rows:
+        with _appending(table) as end:
+            table.put(end + np.arange(len(rows)), keys[rows], vectors[rows])
+    return vectors
+
+
+def vectors_of(
+    embedder: Embedder, tables: Sequence[VectorTable], texts: Sequence[str], kind: Kind = "passage"
+) -> tuple[PackedKeys, Vectors, list[int]]:
+    """``(n, 2)`` keys and ``(n, dim)`` vectors of ``texts``, and the rows of those that none of the tables held.
+
+    These are embedded. A text that comes up twice (好的 is said often) is embedded once and has one such row.
+    """
     keys = pack_keys([text_key(text, kind) for text in texts])
-    places = table.lookup(keys)
-    vectors, fresh = table.get(places), np.flatnonzero(places < 0).tolist()
+    vectors = np.zeros((len(texts), tables[0].dim), dtype=np.float32)
+    unknown = np.ones(len(texts), dtype=bool)
+    for table in tables:
+        places = table.lookup(keys)
+        held = unknown & (places >= 0)
+        vectors[held] = table.get(places[held])
+        unknown &= ~held
+    fresh = np.flatnonzero(unknown).tolist()
     first = {texts[row]: row for row in reversed(fresh)}
     if first:
         made = dict(zip(first, embedder.embed(list(first), kind), strict=True))
         for row in fresh:
             vectors[row] = made[texts[row]]
-        rows = list(first.values())
-        with _appending(table) as end:
-            table.put(end + np.arange(len(rows)), keys[rows], vectors[rows])
-    return vectors
+    return keys, vectors, list(first.values())
 
 
 @contextmanager

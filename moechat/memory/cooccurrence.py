@@ -12,14 +12,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moechat.language import words
 from moechat.language.association import LEVELS, Association
+from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode, Fact, FactDraft
-
-if TYPE_CHECKING:
-    from moechat.memory.episodes import Episodes, EpisodeView
 
 RECORDS = 25_000  # At most this many events and facts; the oldest go first. An owner keeps 20,000 (seed 004).
 SAMPLE = 512  # Only this many records of a word are read, the newest.
@@ -71,20 +69,12 @@ class Cooccurrence:
             new = [key for key in current if key not in self._records]
             records = list(words_of(new))  # slow, and nobody else need wait for it
             with self._lock:
-                changed = self._drop([key for key in self._records if key not in current])
+                dropped = [key for key in self._records if key not in current]
+                self._drop(dropped)
                 for key, record in zip(new, records, strict=True):
-                    changed |= self._put(key, record)
-                self.generation += changed
+                    self._put(key, record)
+                self.generation += bool(dropped or new)
             self._seen = (state,)
-
-    def add(self, key: Hashable, record: Sequence[str]) -> None:
-        """Take in one record, in place of the one with this key."""
-        with self._lock:
-            self.generation += self._put(key, record)
-
-    def remove(self, keys: Iterable[Hashable]) -> None:
-        with self._lock:
-            self.generation += self._drop(keys)
 
     def associations(self, word: str) -> Sequence[Association]:
         """Words that share records with ``word``, best first.
@@ -106,29 +96,20 @@ class Cooccurrence:
         ranked = sorted(levels, key=lambda other: (-levels[other], -together[other], other))
         return [(other, levels[other]) for other in ranked[:MOST]]
 
-    def _put(self, key: Hashable, record: Sequence[str]) -> bool:
+    def _put(self, key: Hashable, record: Sequence[str]) -> None:
         cleaned = (words.fold(word.strip()) for word in record)
-        kept = tuple(dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names))[:WORDS]
-        if self._records.get(key) == kept:
-            return False
-        self._drop([key])
-        self._records[key] = kept
-        for word in kept:
+        kept = dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names)
+        self._records[key] = tuple(kept)[:WORDS]
+        for word in self._records[key]:
             self._having.setdefault(word, {})[key] = None
-        if len(self._records) > self._limit:
-            self._drop([next(iter(self._records))])
-        return True
 
-    def _drop(self, keys: Iterable[Hashable]) -> bool:
-        dropped = False
+    def _drop(self, keys: Iterable[Hashable]) -> None:
         for key in keys:
-            for word in self._records.pop(key, ()):
-                dropped = True
+            for word in self._records.pop(key):
                 having = self._having[word]
                 del having[key]
                 if not having:
                     del self._having[word]
-        return dropped
 
 
 def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: Sequence[Fact]) -> None:

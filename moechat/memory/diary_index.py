@@ -188,11 +188,6 @@ class DiaryIndex:
             if text
         ]
 
-    def reopen_vectors(self) -> None:
-        """Another embedding model serves from now on."""
-        with self._lock:
-            self.words.vectors = self._dense.table(TABLE)
-
     # ---- looking
 
     def rows(self) -> np.ndarray:
@@ -219,6 +214,7 @@ class DiaryIndex:
     ) -> Ranked:
         """The ``k`` best documents that may be seen: see :meth:`moechat.index.hybrid.HybridIndex.search`."""
         with self._lock:
+            self.words.vectors = self._dense.table(TABLE)  # another embedding model may serve by now
             return self.words.search(
                 text, vector, k=k, spans=_ends(spans), hints=_ends(hints), hidden=self.hidden_documents()
             )

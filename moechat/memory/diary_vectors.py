@@ -11,8 +11,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import text_key
+from moechat.index.vector import VectorTable, vectors_of
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched
 from moechat.store.exchange_rows import Side
 from moechat.store.files import FileStore
@@ -48,10 +47,8 @@ class DiaryVectors:
     def _fill_alone(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         table, done = space.table(TABLE), 0
         with self._index.files.lock():
-            if not self._index.files.are_ours(
-                space.folder / TABLE
-            ):  # made anew by another process: the next turn follows
-                return 0
+            if not self._index.files.are_ours(space.folder / TABLE):
+                return 0  # Another process made it anew; the next turn follows.
             table.refresh()
         lacking = self._lacking(table)
         old_folders = sorted(space.folder.glob(f"{TABLE}.old*"))
@@ -74,24 +71,13 @@ class DiaryVectors:
         return lacking
 
     def _embed(self, space: Space, tables: Sequence[VectorTable], batch: Sequence[Side]) -> bool:
-        """Store the vectors of a batch in the first of the tables, as far as they can from the others, where old ones lie.
+        """Store the vectors of a batch in the first of the tables; the others hold old ones.
 
         False where its rows are no longer ours.
         """
         texts = [text for side in batch for text in (side.user, side.char)]
         positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
-        keys = [text_key(text) for text in texts]
-        vectors = np.zeros((len(texts), tables[0].dim), dtype=np.float32)
-        unknown = np.ones(len(texts), dtype=bool)
-        for table in tables:
-            places = table.lookup(keys)
-            held = unknown & (places >= 0)
-            vectors[held] = table.get(places[held])
-            unknown &= ~held
-        new = np.flatnonzero(unknown)
-        if once := {keys[i]: texts[i] for i in new}:  # 好的 is said often
-            made = dict(zip(once, space.embedder.embed(list(once.values())), strict=True))
-            vectors[new] = [made[keys[i]] for i in new]
+        keys, vectors, _ = vectors_of(space.embedder, tables, texts)
         with self._index.files.lock():
             if is_ours := self._index.files.are_ours(space.folder / TABLE):
                 tables[0].put(positions, keys, vectors)

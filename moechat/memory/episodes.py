@@ -12,20 +12,18 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from threading import Event as Signal
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable, embed_cached
+from moechat.index.dense import Dense, TextVectors
+from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import pack_keys, text_key
 from moechat.model import Episode
 from moechat.store.files import FileStore
 
 TABLE = "episodes"  # This table has their vectors, by text.
-BATCH = 64
 NO_VECTOR = -1
 HIDDEN = -1  # This stands for the place of an episode that is not in view.
 NO_ROW = -1  # The author's episodes have no row of the cache, nor have those of an earlier cache.
@@ -102,11 +100,11 @@ class Episodes:
 
     def __init__(self, store: FileStore, dense: Dense, official: Official = lambda: (0, ())) -> None:
         self._store, self._dense, self._official = store, dense, official
+        self.vectors = TextVectors(dense, TABLE, self._lacking, self._texts)
         self._lock = threading.RLock()
         self._identity, self._generation, self._authored_at = "", -1, -1
         self._ids: list[str] = []
         self._rows: list[int] = []
-        self._sources: list[Sequence[str]] = []
         self._keys = bytearray()  # of their texts, packed
         self._times = array("d")  # by four: since, expires, importance, is a reflection
         self._alive = bytearray()
@@ -118,7 +116,6 @@ class Episodes:
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._vectors: WeakKeyDictionary[VectorTable, np.ndarray] = WeakKeyDictionary()
         self._view: tuple[object, float, float, EpisodeView] | None = None
-        self._masked: tuple[frozenset[str], np.ndarray] = (frozenset(), np.zeros(0, dtype=bool))
         self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it was read
         self._used = array("d")  # when last, -inf where never
         self._used_since = False  # the view was made
@@ -163,7 +160,6 @@ class Episodes:
         born = datetime.fromisoformat(data["at"]).timestamp() if data["at"] else 0.0
         self._ids.append(id_)
         self._rows.append(row)
-        self._sources.append(data["sources"])
         self._keys += text_key(data["text"])
         self._times.extend((born, expires, data["importance"], data["kind"] == "reflection"))
         self._alive.append(tuple(data["spo"][1:]) != ("is", "idle"))  # generative agents: idle is no event
@@ -186,47 +182,26 @@ class Episodes:
         self._columns, self._view = None, None
         self.changes += 1
 
-    # ---- vectors
-
-    def embed_missing(self, stop: Signal, limit: int = 0) -> int:
-        """Embed the texts of live episodes that have no vector yet, the newest first, in every space that needs it.
-
-        ``limit`` bounds them (0: all). Returns how many were embedded. Raises EmbeddingError.
-        """
-        return sum(self._fill(space, stop, limit) for space in list(self._dense.spaces))
-
-    def _fill(self, space: Space, stop: Signal, limit: int) -> int:
-        lacking, done = self._lacking(space)[: limit or None], 0
-        for start in range(0, len(lacking), BATCH):
-            if stop.is_set():
-                break
-            texts = [episode.event.text for episode in self.at(lacking[start : start + BATCH])]
-            embed_cached(space.embedder, space.table(TABLE), texts)
-            done += len(texts)
+    def _lacking(self, table: VectorTable) -> list[int]:
+        """The positions of live episodes whose text has no vector, the newest first."""
         with self._lock:
-            self._view = None if done else self._view
-        return done
-
-    def _lacking(self, space: Space) -> list[int]:
-        with self._lock:
-            places = self._vector_places(space.table(TABLE))
+            places = self._vector_places(table)
             lacking: list[int] = np.flatnonzero(self._living() & (places == NO_VECTOR))[::-1].tolist()
             return lacking
 
-    def missing(self, space: Space) -> int:
-        """How many episodes have no vector in this space."""
-        return len(self._lacking(space))
+    def _texts(self, positions: Sequence[int]) -> list[str]:
+        return [episode.event.text for episode in self.at(positions)]
 
     # ---- reading
 
     def view(self, now: datetime) -> EpisodeView:
         """What may be recalled at ``now``."""
         hidden = frozenset(self._store.hidden())
-        serving = self._dense.serving
+        table = self._dense.table(TABLE)
         moment = now.timestamp()
         with self._lock:
             self._follow_uses()
-            key = (self.changes, hidden, serving and serving.fingerprint)
+            key = (self.changes, hidden, table, table and len(table))
             if self._view is None or self._view[0] != key or not self._view[1] <= moment < self._view[2]:
                 self._view = (key, *self._seen(hidden, moment))
             elif self._used_since:
@@ -240,7 +215,10 @@ class Episodes:
         columns, order, _ = self._arrays()
         spoken_at, expires, importance, reflection = columns.T
         keep = self._living()
-        keep &= ~self._hidden_by(hidden)
+        for id_ in hidden:  # an episode, or an exchange that some rest on
+            keep[self._citing.get(id_, [])] = False
+            if id_ in self._position:
+                keep[self._position[id_]] = False
         since = float(expires[keep & (expires <= moment)].max(initial=-np.inf))
         keep &= expires > moment
         until = float(expires[keep].min(initial=np.inf))
@@ -254,15 +232,6 @@ class Episodes:
             place_of, self._vector_places(table)[positions], table, self,
         )  # fmt: skip
         return since, until, view
-
-    def _hidden_by(self, hidden: frozenset[str]) -> np.ndarray:
-        """(n,) bool: which are hidden, or rest on an exchange that is. What was worked out for the same ``hidden`` stays."""
-        before = self._masked[1] if self._masked[0] == hidden else np.zeros(0, dtype=bool)
-        start = len(before)
-        new = zip(self._ids[start:], self._sources[start:], strict=True)
-        more = [id_ in hidden or not hidden.isdisjoint(sources) for id_, sources in new]
-        self._masked = (hidden, np.concatenate([before, np.array(more, dtype=bool)]))
-        return self._masked[1]
 
     def _accessed(self, positions: np.ndarray, born: np.ndarray) -> np.ndarray:
         accessed: np.ndarray = np.maximum(born, np.array(self._used)[positions])

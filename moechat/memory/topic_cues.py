@@ -7,7 +7,6 @@ TopicNames of topics are cut into words once, and their vectors are made in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Event as Signal
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from moechat.cue import Cue
 from moechat.index.cosine import meets
-from moechat.index.dense import Dense, Space
+from moechat.index.dense import Dense
 from moechat.index.topic import TopicIndex
-from moechat.index.vector import embed_cached
+from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
@@ -25,7 +24,6 @@ from moechat.rules import topics as topic_rules
 from moechat.topic_path import ARROW, is_within, moved, topic_path
 
 TABLE = "topics"  # This table has the vectors of topic names, by text.
-BATCH = 64
 
 MOST_CUES = 3
 COVERED = 0.5  # A message must have this share of a name.
@@ -102,7 +100,7 @@ class Leads:
         vector, floors, table = cue.vector, self._dense.thresholds, self._dense.table(TABLE)
         if vector is None or floors is None or table is None:
             return []
-        key = (tree.topics.version, table)
+        key = (tree.topics.version, table, len(table))
         if self._placed is None or self._placed[0] != key:
             paths = list(tree.topics)
             places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
@@ -121,23 +119,11 @@ class Leads:
         )
         return _nearest(_topics_of(view, best.tolist(), moves), relevance[best], floors.diary)
 
-    def fill(self, space: Space, paths: Sequence[str], stop: Signal, limit: int) -> int:
-        """Embed names that have no vector in a space yet, ``limit`` at most (0: all); returns how many were."""
-        lacking, done = self.lacking(space, paths)[: limit or None], 0
-        for start in range(0, len(lacking), BATCH):
-            if stop.is_set():
-                break
-            batch = lacking[start : start + BATCH]
-            embed_cached(space.embedder, space.table(TABLE), batch)
-            done += len(batch)
-        if done:
-            self._placed = None
-        return done
-
-    def lacking(self, space: Space, paths: Sequence[str]) -> list[str]:
-        """The names that have no vector in a space."""
+    @staticmethod
+    def lacking(paths: Sequence[str], table: VectorTable) -> list[str]:
+        """The names of topics that have no vector in a table."""
         names = list(dict.fromkeys(map(_spoken, paths)))
-        places = space.table(TABLE).lookup([text_key(name) for name in names]) if names else ()
+        places = table.lookup([text_key(name) for name in names]) if names else ()
         return [name for name, place in zip(names, places, strict=True) if place < 0]
 
 

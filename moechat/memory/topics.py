@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from threading import Event as Signal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +14,12 @@ from moechat.clock import local
 from moechat.cue import Cue
 from moechat.errors import NotFound
 from moechat.index import topic
-from moechat.index.dense import Dense, Space
+from moechat.index.dense import Dense, TextVectors
+from moechat.index.vector import VectorTable
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official
-from moechat.memory.topic_cues import Leads, Led, likeness
+from moechat.memory.topic_cues import TABLE, Leads, Led, likeness
 from moechat.memory.topic_slices import SliceMask, TopicSlices
 from moechat.model import Episode
 from moechat.rules.activation import PRIMARY, parts
@@ -74,6 +74,7 @@ class Topics:
         self._store, self._episodes, self._dense = store, episodes, dense
         self.index = TopicSlices(store, episodes, official)
         self._leads = Leads(dense)
+        self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names)
 
     def ready(self) -> None:
         """Cut the names of all topics into words, so that no message waits for it (a fifth of a second for 5,000)."""
@@ -141,20 +142,10 @@ class Topics:
         keys_by_day = (self.index.dates.keys(day) for day in sorted(days))
         return {int(key) for keys in keys_by_day for key in keys[mask(keys)]}
 
-    # ---- vectors of names
-
-    def embed_missing(self, stop: Signal, limit: int = 0) -> int:
-        """Embed the names of topics that have no vector yet, in every space that needs it; ``limit`` bounds them (0: all).
-        Returns how many were embedded. Raises EmbeddingError."""
-        return sum(self._leads.fill(space, self._every(), stop, limit) for space in list(self._dense.spaces))
-
-    def missing(self, space: Space) -> int:
-        """How many topic names have no vector in this space."""
-        return len(self._leads.lacking(space, self._every()))
-
-    def _every(self) -> list[str]:
+    def _lacking(self, table: VectorTable) -> list[str]:
         with self.index.lock:
-            return list(self.index.tree.topics)
+            paths = list(self.index.tree.topics)
+        return self._leads.lacking(paths, table)
 
     # ---- looking
 

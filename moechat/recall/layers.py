@@ -152,26 +152,14 @@ class Layers:
 
         What a first search in them would wait for is prepared. Raises EmbeddingError.
         """
-        made = sum(part.embed_missing(stop, limit) for part in (self.diary.vectors, self.episodes, self.topics))
-        if self.diary.index.words.vectors is not None:
-            self.diary.index.words.vectors.prepare()
+        made = sum(part.vectors.embed_missing(stop, limit) for part in (self.diary, self.episodes, self.topics))
+        if (table := self.dense.table("diary")) is not None:
+            table.prepare()
         return made
 
     def missing(self, space: Space) -> int:
         """How many texts have no vector in this space."""
-        return sum(part.missing(space) for part in (self.diary.vectors, self.episodes, self.topics))
-
-    def admit(self, *, patient: bool = False) -> bool:
-        """Take in an embedding model that was still on its way; True where it is here now (``patient``: wait for it)."""
-        admitted = self.dense.admit(patient=patient)
-        if admitted:
-            self.diary.index.reopen_vectors()
-        return admitted
-
-    def switch(self) -> None:
-        """The next embedding model's vectors are complete: it serves from now on."""
-        self.dense.switch()
-        self.diary.index.reopen_vectors()
+        return sum(part.vectors.missing(space) for part in (self.diary, self.episodes, self.topics))
 
     def problems(self) -> list[str]:
         return [str(problem) for problem in (*self.official.problems, *self.book.problems, *self._table.problems)]

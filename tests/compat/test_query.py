@@ -82,7 +82,7 @@ def build(folder: Path, events: Sequence[Episode] = EVENTS, embedder: HashEmbedd
     dense = Dense(folder / ".index", embedder)
     episodes = Episodes(store, dense, lambda: (1, events))
     episodes.sync()
-    episodes.embed_missing(threading.Event())
+    episodes.vectors.embed_missing(threading.Event())
     (folder / "associations.tsv").write_text("红色\t玫瑰\t6\n红色\t颜色\t5\n红色\t红旗\t7\n", encoding="utf-8")
     source = Associations([Table(folder / "associations.tsv")])
     return Memory(store, dense, episodes, Entities(lambda: FACTS, source, user_name="小棠", character_name="江砚"))

@@ -160,7 +160,6 @@ def test_the_diary_is_embedded_for_both_models_and_resumes_by_what_is_missing(tm
     assert diary.vectors.embed_missing(Event()) == 60 + 1 + 1, "the new memory goes into both"
     assert diary.vectors.missing(space) == 0
     dense.switch()
-    diary.index.reopen_vectors()
     assert diary.index.differences() == []
     diary.index.flush()
     dense.close()

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,8 +39,8 @@ def memory(told: dict[str, tuple[str, ...]] = TOLD, **more: int) -> Cooccurrence
     return source
 
 
-def take(source: Cooccurrence, state: object, told: Mapping[str, Sequence[str]]) -> None:
-    source.follow(state, lambda: told, lambda new: [told[str(key)] for key in new])
+def take(source: Cooccurrence, state: object, told: Mapping[Any, Sequence[str]]) -> None:
+    source.follow(state, lambda: told, lambda new: [told[key] for key in new])
 
 
 def test_what_this_user_told_of_together_is_associated() -> None:
@@ -89,7 +90,8 @@ def test_what_was_taken_back_is_no_longer_associated() -> None:
 
 def test_a_record_told_anew_counts_once() -> None:
     source = memory()
-    source.add("e1", ("室友", "失恋", "啤酒"))
+    anew = {("e1", "edited"): ("室友", "失恋", "啤酒"), **{id_: told for id_, told in TOLD.items() if id_ != "e1"}}
+    take(source, "after", anew)
     assert "啤酒" in dict(source.associations("失恋"))
     assert "火锅" not in dict(source.associations("室友"))
 
@@ -119,10 +121,12 @@ _RECORDS = st.lists(st.tuples(st.sampled_from("abcdef"), st.lists(st.sampled_fro
 def test_following_step_by_step_is_the_same_as_reading_anew(steps: list[tuple[str, list[str]]], gone: set[str]) -> None:
     source = Cooccurrence()
     kept: dict[str, list[str]] = {}
-    for id_, told in steps:
-        source.add(id_, told)
+    versions: dict[str, int] = {}
+    for step, (id_, told) in enumerate(steps):
         kept[id_] = told
-    source.remove(gone)
+        versions[id_] = step
+        take(source, step, {(id_, versions[id_]): told for id_, told in kept.items()})
+    take(source, "gone", {(id_, versions[id_]): told for id_, told in kept.items() if id_ not in gone})
     anew = Cooccurrence()
     take(anew, None, {id_: told for id_, told in kept.items() if id_ not in gone})
     for word in WORDS:
@@ -155,8 +159,8 @@ def test_records_may_come_while_others_ask() -> None:
     for thread in threads:
         thread.start()
     for i in range(300):
-        source.add(f"n{i}", ("火锅", f"菜{i % 7}"))
-        source.remove([f"n{i - 3}"])
+        newest = {f"n{j}": ("火锅", f"菜{j % 7}") for j in range(max(i - 2, 0), i + 1)}
+        take(source, i, {**TOLD, **newest})
     for thread in threads:
         thread.join()
     assert answered == [300] * 3
@@ -166,7 +170,7 @@ def test_an_expansion_follows_the_memory_through_the_cache() -> None:
     source = memory()
     merged = Associations([source, shipped()])
     assert "烟花" not in dict(expand(["失恋"], [merged]))
-    source.add("e9", ("失恋", "烟花"))
+    take(source, "after", {**TOLD, "e9": ("失恋", "烟花")})
     assert {"火锅", "烟花", "分手"} <= set(dict(expand(["失恋"], [merged])))
 
 

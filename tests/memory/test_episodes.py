@@ -309,12 +309,12 @@ def test_vectors_are_made_in_the_background_the_newest_first(owner: Owner) -> No
     (space,) = owner.dense.spaces
     query = HashEmbedder(32).embed(["养了猫"])[0]
     assert owner.view().relevance(query).tolist() == [0, 0, 0]
-    assert owner.episodes.missing(space) == 3
-    assert owner.episodes.embed_missing(Signal(), 1) == 1
+    assert owner.episodes.vectors.missing(space) == 3
+    assert owner.episodes.vectors.embed_missing(Signal(), 1) == 1
     scores = owner.view().relevance(query)
     assert scores[:2].tolist() == [0, 0] and scores[2] == pytest.approx(1)
-    assert owner.episodes.embed_missing(Signal()) == 2
-    assert (owner.episodes.missing(space), owner.episodes.embed_missing(Signal())) == (0, 0)
+    assert owner.episodes.vectors.embed_missing(Signal()) == 2
+    assert (owner.episodes.vectors.missing(space), owner.episodes.vectors.embed_missing(Signal())) == (0, 0)
 
 
 def test_a_stopped_worker_embeds_nothing_more(owner: Owner) -> None:
@@ -322,7 +322,7 @@ def test_a_stopped_worker_embeds_nothing_more(owner: Owner) -> None:
     owner.episodes.sync()
     stop = Signal()
     stop.set()
-    assert owner.episodes.embed_missing(stop) == 0
+    assert owner.episodes.vectors.embed_missing(stop) == 0
 
 
 def test_relevance_is_the_cosine_and_never_below_zero(owner: Owner) -> None:
@@ -330,7 +330,7 @@ def test_relevance_is_the_cosine_and_never_below_zero(owner: Owner) -> None:
     for text in texts:
         owner.tell(text)
     owner.episodes.sync()
-    owner.episodes.embed_missing(Signal())
+    owner.episodes.vectors.embed_missing(Signal())
     query = HashEmbedder(32).embed(["丢了钥匙的那天"])[0]
     expected = np.maximum(HashEmbedder(32).embed(texts) @ query, 0)
     assert owner.view().relevance(query) == pytest.approx(expected, abs=1e-6)
@@ -342,14 +342,14 @@ def test_without_an_embedding_model_nothing_is_relevant_and_nothing_fails(tmp_pa
     owner.tell("吃了火锅", keywords=("火锅",))
     view = owner.view()
     assert (view.relevance(np.ones(32)).tolist(), view.by_keyword(["火锅"])) == ([0], {0: ["火锅"]})
-    assert owner.episodes.embed_missing(Signal()) == 0
+    assert owner.episodes.vectors.embed_missing(Signal()) == 0
     owner.close()
 
 
 def test_the_old_model_answers_until_the_new_ones_vectors_are_made(owner: Owner) -> None:
     owner.tell("吃了火锅")
     owner.episodes.sync()
-    owner.episodes.embed_missing(Signal())
+    owner.episodes.vectors.embed_missing(Signal())
     owner.close()
     store = owner.home.store()
     new = HashEmbedder(16)
@@ -359,8 +359,8 @@ def test_the_old_model_answers_until_the_new_ones_vectors_are_made(owner: Owner)
     old_query, new_query = HashEmbedder(32).embed(["吃了火锅"])[0], new.embed(["吃了火锅"])[0]
     assert episodes.view(NOW).relevance(old_query).tolist() == pytest.approx([1])
     changing = dense.changing()
-    assert changing is not None and episodes.missing(changing) == 1
-    assert episodes.embed_missing(Signal()) == 1
+    assert changing is not None and episodes.vectors.missing(changing) == 1
+    assert episodes.vectors.embed_missing(Signal()) == 1
     assert episodes.view(NOW).relevance(old_query).tolist() == pytest.approx([1])
     dense.switch()
     assert episodes.view(NOW).relevance(new_query).tolist() == pytest.approx([1])

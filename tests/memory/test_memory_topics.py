@@ -119,11 +119,11 @@ def test_meaning_leads_to_a_topic_once_its_name_has_a_vector(shelf: Shelf) -> No
     shelf.put("a", "观星->望远镜")
     shelf.put("b", "观星->流星雨", at="2025-05-20T14:00:00")
     [space] = shelf.dense.spaces
-    assert shelf.topics.missing(space) == 3
-    assert shelf.topics.embed_missing(Signal(), limit=1) == 1
-    assert shelf.topics.embed_missing(Signal()) == 2
-    assert shelf.topics.missing(space) == 0
-    shelf.episodes.embed_missing(Signal())
+    assert shelf.topics.vectors.missing(space) == 3
+    assert shelf.topics.vectors.embed_missing(Signal(), limit=1) == 1
+    assert shelf.topics.vectors.embed_missing(Signal()) == 2
+    assert shelf.topics.vectors.missing(space) == 0
+    shelf.episodes.vectors.embed_missing(Signal())
     led = shelf.topics.led(shelf.cue("观星 望远镜", dense=True), NOW)
     assert led[0].path == "观星->望远镜"
 
@@ -185,7 +185,7 @@ def test_likeness_orders_within_a_topic_and_the_seeds_order_is_an_option(shelf: 
     shelf.put("a", "饮食->火锅", "用户和阿杰吃了鸳鸯火锅", at="2025-01-01T12:00:00")
     for day in range(1, 8):
         shelf.put(f"e{day}", "饮食->火锅", f"第{day}次", at=f"2025-05-0{day}T12:00:00")
-    shelf.episodes.embed_missing(Signal())
+    shelf.episodes.vectors.embed_missing(Signal())
     cue = shelf.cue("和阿杰吃了鸳鸯火锅", dense=True)
     near = shelf.topics.recall(cue, NOW)
     assert near[0].id == "a" and near[0].features["cosine"] > 0.5

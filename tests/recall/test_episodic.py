@@ -44,7 +44,7 @@ class Mind(Owner):
 
     def recipes(self) -> Episodic:
         self.episodes.sync()
-        self.episodes.embed_missing(Signal())
+        self.episodes.vectors.embed_missing(Signal())
         return Episodic(self.episodes, self.store, Topics(self.store, self.episodes, self.dense), SPEAKERS)
 
     def stream(

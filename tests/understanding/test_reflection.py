@@ -71,7 +71,7 @@ class Mind:
     def sync(self) -> None:
         self.store.follow(all_files=True)
         self.episodes.sync()
-        self.episodes.embed_missing(threading.Event())
+        self.episodes.vectors.embed_missing(threading.Event())
 
     def says(self, text: str) -> str:
         return told(self.store, self.home.clock, text, settle=True)
