@@ -43,14 +43,6 @@ COMMON = 100  # A word that more facts have does not distinguish them.
 
 
 @dataclass(frozen=True)
-class Learned:
-    """The outcome of a batch of drafts: new facts, and known facts that were stated again (id → further sources)."""
-
-    facts: Sequence[Fact] = ()
-    restated: Mapping[str, Sequence[str]] | None = None
-
-
-@dataclass(frozen=True)
 class _CurrentFacts:
     """The current facts under one mask, their index and their words."""
 
@@ -163,14 +155,12 @@ class CoreMemory:
 
     def learn(
         self, drafts: Sequence[FactDraft], at: Mapping[str, datetime], by: str, replacing: Collection[str]
-    ) -> Learned:
-        """Compare new drafts with the known facts.
+    ) -> tuple[list[Fact], dict[str, list[str]]]:
+        """The new facts among the drafts, and the known facts that were stated again (id → further sources).
 
-        ``at`` gives each source exchange its time; facts that rest only on the exchanges in ``replacing`` do not count
-        as known, since these are being understood anew.
+        ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        again = set(replacing)
-        known = [f for f in self.current() if f.by == "owner" or not f.draft.sources or set(f.draft.sources) - again]
+        known = [fact for fact in self.current() if is_known(fact, replacing)]
         facts: dict[str, Fact] = {}
         restated: dict[str, list[str]] = {}
         for draft in drafts:
@@ -184,12 +174,16 @@ class CoreMemory:
                 continue
             id_ = derived_id(draft.text, draft.sources)
             facts[id_] = Fact(id_, since, draft, tuple(f.id for f in old if f.since <= since), by)  # type: ignore[arg-type]
-            for (
-                newer
-            ) in old:  # an older exchange that is understood late (corrected, say): what was said since then stands
+            # If an older exchange is understood late (it was corrected, say), what was said since then stands.
+            for newer in old:
                 if newer.since > since and newer.by not in ("owner", "author"):
                     facts[newer.id] = replace(newer, supersedes=(*newer.supersedes, id_))
-        return Learned(list(facts.values()), restated)
+        return list(facts.values()), restated
+
+
+def is_known(fact: Fact, replacing: Collection[str]) -> bool:
+    """Whether a fact is known whatever is made of the exchanges in ``replacing``, which are being understood anew."""
+    return fact.by == "owner" or not fact.draft.sources or not set(fact.draft.sources).issubset(replacing)
 
 
 def _judged(draft: FactDraft, known: Sequence[Fact]) -> tuple[list[Fact], FactDraft | None]:

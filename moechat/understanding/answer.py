@@ -6,6 +6,7 @@ Reading is lenient where the meaning is plain ("7/10", "是", one number for a l
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import json_repair
@@ -138,8 +139,12 @@ def schema() -> dict[str, Any]:
     referenced."""
     whole = Answer.model_json_schema()
     definitions = whole.pop("$defs")
-    strict: dict[str, Any] = _strict(whole, definitions)
-    return strict
+    return _strict(whole, definitions)  # type: ignore[no-any-return]
+
+
+def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has these keys and no other."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def read(text: str) -> Answer:
@@ -178,7 +183,7 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
         return _strict(definitions[node["$ref"].rsplit("/", 1)[1]], definitions)
     if "properties" in node:
         properties = {key: _strict(value, definitions) for key, value in node["properties"].items()}
-        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+        return strict_object(properties)
     if node.get("anyOf") == [{"type": "integer"}, {"type": "string"}]:
         return {"type": "integer"}  # Reading also takes strings.
     return {key: _strict(value, definitions) for key, value in node.items() if key not in ("title", "default")}

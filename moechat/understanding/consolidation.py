@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
-from typing import Any, Literal
+from typing import Literal
 
 from moechat.ai.chat_model import ChatModel
 from moechat.errors import DataError, ModelError
@@ -30,7 +30,7 @@ from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.log import Entry
 from moechat.store.state import restated
-from moechat.understanding.answer import json_object
+from moechat.understanding.answer import json_object, strict_object
 
 log = logging.getLogger(__name__)
 MOST = 8  # A sum has at most this many parts.
@@ -45,22 +45,8 @@ _NEGATION = re.compile(
     r"不|没|未|别|无法|讨厌|(?:\b(?:not|no|never|neither|without|hates?|dislikes?)\b|n't)", re.IGNORECASE
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"id": {"type": "integer"}, "text": {"type": "string"}},
-                "required": ["id", "text"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["facts"],
-    "additionalProperties": False,
-}
+_SUM = strict_object({"id": {"type": "integer"}, "text": {"type": "string"}})
+_SCHEMA = strict_object({"facts": {"type": "array", "items": _SUM}})
 
 FactGroup = Sequence[Fact]
 

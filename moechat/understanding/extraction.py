@@ -38,10 +38,8 @@ def understand(
     exchanges: Sequence[Exchange],
     *,
     known_facts: Sequence[Fact],
-    character_name: str,
-    user_name: str,
+    names: tuple[str, str],
     now: datetime,
-    language: str,
     prompts: Prompts,
     topics: str = "",
     timeout_s: float = 15,
@@ -49,17 +47,17 @@ def understand(
     """What the exchanges say, by one call of the model.
 
     A second call follows if the first answer cannot be used; its prompt says what was wrong. ``known_facts`` are shown so that
-    they are not repeated. ``topics`` is the topic tree as text. ``timeout_s`` is per call. Raises ModelError as the model does,
-    or of kind ``nonsense`` after two answers that cannot be used.
+    they are not repeated. ``names`` are the user's and the character's. ``topics`` is the topic tree as text. ``timeout_s`` is
+    per call. Raises ModelError as the model does, or of kind ``nonsense`` after two answers that cannot be used.
     """
     if not exchanges:
         return Understanding()
-    tongue = "en" if language == "en" else "zh"
+    tongue = "en" if prompts.language == "en" else "zh"
     values = {
-        "user": user_name,
-        "char": character_name,
+        "user": names[0],
+        "char": names[1],
         "now": _moment(now, tongue),
-        "known": "\n".join(f"- {_line(fact.text)}" for fact in known_facts) or _LABELS[tongue][2],
+        "known": "\n".join(f"- {' '.join(fact.text.split())}" for fact in known_facts) or _LABELS[tongue][2],
         "topics": topics.strip(),
         "exchanges": shown(exchanges, tongue),
     }
@@ -73,23 +71,18 @@ def understand(
         except ValueError as error:
             problem = str(error)[:PROBLEM_CHARS]
             continue
-        return _understanding(extracted, exchanges, user_name=user_name, character_name=character_name)
+        return _understanding(extracted, exchanges, names)
     raise ModelError("nonsense", f"{model.name} did not answer in the form that was asked for: {problem}")
 
 
 def shown(exchanges: Sequence[Exchange], language: str) -> str:
     """The exchanges as the model sees them: numbered from 1, dated, every line marked with whose it is."""
     user, char, _ = _LABELS[language]
-    return "\n\n".join(
-        "\n".join(
-            [
-                f"[{number}] {_moment(exchange.at, language)}",
-                *_marked(user, exchange.user),
-                *_marked(char, exchange.char),
-            ]
-        )
-        for number, exchange in enumerate(exchanges, 1)
-    )
+    blocks = []
+    for number, exchange in enumerate(exchanges, 1):
+        head = f"[{number}] {_moment(exchange.at, language)}"
+        blocks.append("\n".join([head, *_marked(user, exchange.user), *_marked(char, exchange.char)]))
+    return "\n\n".join(blocks)
 
 
 def _moment(at: datetime, language: str) -> str:
@@ -101,10 +94,6 @@ def _marked(whose: str, text: str) -> Iterator[str]:
     return (f"{whose}> {line}" for line in text.strip().splitlines() if line.strip())
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _check_tags(extracted: answer.Answer, exchanges: Sequence[Exchange], *, last: bool) -> None:
     """Raise ValueError if an exchange has no tag. The last try may leave some out, but not all."""
     tagged = {_cited(entry.id, exchanges) for entry in extracted.exchanges if entry.tag}
@@ -113,11 +102,8 @@ def _check_tags(extracted: answer.Answer, exchanges: Sequence[Exchange], *, last
         raise ValueError(f"exchanges: there is no tag for {', '.join(map(str, missing))}")
 
 
-def _understanding(
-    extracted: answer.Answer, exchanges: Sequence[Exchange], *, user_name: str, character_name: str
-) -> Understanding:
+def _understanding(extracted: answer.Answer, exchanges: Sequence[Exchange], names: tuple[str, str]) -> Understanding:
     user = evidence.read(exchanges)
-    users, characters = {*_USER, user_name.casefold()}, {*_CHARACTER, character_name.casefold()}
     tags: dict[str, str] = {}
     keywords: dict[str, tuple[str, ...]] = {}
     for entry in extracted.exchanges:
@@ -126,9 +112,9 @@ def _understanding(
             tags[id_], keywords[id_] = entry.tag, tuple(dict.fromkeys(entry.keywords))
     for exchange in exchanges:
         if exchange.id not in tags:  # The model left it out twice; a tag by rules is better than small talk for ever.
-            by_rules = rules.understand(exchange, user_name=user_name, character_name=character_name)
+            by_rules = rules.understand(exchange, user_name=names[0], character_name=names[1])
             tags[exchange.id], keywords[exchange.id] = by_rules.tags[exchange.id], by_rules.keywords[exchange.id]
-    drafts = (_fact(fact, exchanges, users, characters) for fact in extracted.facts)
+    drafts = (_fact(fact, exchanges, names) for fact in extracted.facts)
     facts = (_borne_out(draft, exchanges, user) for draft in drafts if draft is not None)
     events = (_event(event, exchanges) for event in extracted.events)
     return Understanding(
@@ -140,24 +126,12 @@ def _understanding(
     )
 
 
-def _fact(
-    fact: answer.ExtractedFact, exchanges: Sequence[Exchange], users: set[str], characters: set[str]
-) -> FactDraft | None:
+def _fact(fact: answer.ExtractedFact, exchanges: Sequence[Exchange], names: tuple[str, str]) -> FactDraft | None:
     """The draft of a fact; None for one that cites no exchange or says nothing."""
     sources = _sources(fact.sources, exchanges)
     if not sources or not fact.text:
         return None
-    return FactDraft(
-        text=fact.text,
-        sources=sources,
-        kind=fact.kind,
-        entity=_entity(fact.entity, users, characters),
-        keyword=fact.keyword,
-        target=fact.target,
-        polarity=fact.polarity,
-        single=fact.single,
-        generic=fact.generic,
-    )
+    return FactDraft(**fact.model_dump() | {"sources": sources, "entity": _entity(fact.entity, names)})
 
 
 def _borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: evidence.UserWords) -> FactDraft | None:
@@ -168,11 +142,11 @@ def _borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: evidence.U
     return draft if evidence.mentions(cited, f"{draft.text} {draft.target}") else None
 
 
-def _entity(name: str, users: set[str], characters: set[str]) -> str:
+def _entity(name: str, names: tuple[str, str]) -> str:
     folded = name.casefold()
-    if folded in users:
+    if folded in _USER or folded == names[0].casefold():
         return "user"
-    if folded in characters:
+    if folded in _CHARACTER or folded == names[1].casefold():
         return "character"
     return re.sub(r"^(?:用户的?|我的?|the user'?s |user'?s |my )(?=.)", "", name, flags=re.I)
 
@@ -188,17 +162,12 @@ def _event(event: answer.ExtractedEvent, exchanges: Sequence[Exchange]) -> Event
         return None
     messages = sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char))
     draft = Event(
-        text=event.text,
+        **event.model_dump(include={"text", "subject", "predicate", "object", "place", "insight"}),
         sources=sources,
-        subject=event.subject,
-        predicate=event.predicate,
-        object=event.object,
         importance=round(event.importance / 10, 2),
         keywords=tuple(dict.fromkeys(event.keywords)),
-        place=event.place,
         topic=topic_path(event.topic),
         happened=_days(event.happened or "", cited[-1].at),
-        insight=event.insight,
         related=tuple(dict.fromkeys(path for related in event.related if (path := topic_path(related)))),
         profile=corrected((event.activation, event.diffusion, event.context_independence), event.related, messages),
     )

@@ -91,8 +91,6 @@ class Reflector:
 
     def __post_init__(self) -> None:
         self._record = ReflectionFile(self.store.folder)
-        self._running = threading.Lock()
-        self._file_lock = FileLock(self.store.index_folder / "reflection.lock", timeout=0, thread_local=False)
         self._tidied: object = None
 
     # ---- when it is due
@@ -215,10 +213,8 @@ class Reflector:
         None if it is not due, another thread or process is at it, or it failed: then ``problem`` says why, and a later run
         tries again. ``stopping`` ends it between two calls; then nothing is stored.
         """
-        if not self._running.acquire(blocking=False):
-            return None
         try:
-            with self._file_lock:
+            with FileLock(self.store.index_folder / "reflection.lock", timeout=0):
                 self.tidy(now)
                 return self._run(now, stopping) if self.due(now) else None
         except Timeout:
@@ -226,8 +222,6 @@ class Reflector:
         except DataError as error:
             self._failed(now, str(error))
             return None
-        finally:
-            self._running.release()
 
     def _run(self, now: datetime, stopping: threading.Event | None) -> ReflectionRun | None:
         settings = self.settings()

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from moechat.ai.chat_model import ChatModel
 from moechat.errors import DataError, ModelError
+from moechat.memory.core import is_known
 from moechat.memory.episodes import Episodes
 from moechat.model import Event, Exchange, Fact, Understanding
 from moechat.recall.layers import Layers
@@ -112,9 +113,13 @@ class Roller:
         return ids
 
     def _rules(self, exchange: Exchange) -> Understanding:
-        character = self.layers.character()
-        understanding = rules.understand(exchange, user_name=character.user_name, character_name=character.name)
+        user, character = self._names()
+        understanding = rules.understand(exchange, user_name=user, character_name=character)
         return replace(understanding, events=tuple(map(self._placed, understanding.events)))
+
+    def _names(self) -> tuple[str, str]:
+        character = self.layers.character()
+        return character.user_name, character.name
 
     def _placed(self, event: Event) -> Event:
         """An event of the rules with its topic, and with an importance that takes its novelty into account."""
@@ -162,7 +167,11 @@ class Roller:
         if self.retry.waits(now):
             return False
         try:
-            understanding = self._extract(model, exchanges, now)
+            understanding = extraction.understand(
+                model, exchanges, known_facts=self._known_facts(exchanges), names=self._names(), now=now,
+                prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
+                timeout_s=self.layers.config().understanding.llm_timeout_s,
+            )  # fmt: skip
             self._put(exchanges, understanding, understood=True)
             self._scene_end = exchanges[-1].id if understanding.scene_changed else ""
         except (ModelError, DataError) as error:
@@ -174,21 +183,6 @@ class Roller:
         self.problem = ""
         return not waiting
 
-    def _extract(self, model: ChatModel, exchanges: Sequence[Exchange], now: datetime) -> Understanding:
-        character = self.layers.character()
-        return extraction.understand(
-            model,
-            exchanges,
-            known_facts=self._known_facts(exchanges),
-            character_name=character.name,
-            user_name=character.user_name,
-            now=now,
-            language=character.language,
-            prompts=self.layers.prompts,
-            timeout_s=self.layers.config().understanding.llm_timeout_s,
-            topics=self.layers.topics.tree_text(TOPIC_TOKENS),
-        )
-
     def _known_facts(self, exchanges: Sequence[Exchange]) -> list[Fact]:
         """The facts that the model need not extract again: those that are near to the messages, and the newest.
 
@@ -198,13 +192,7 @@ class Roller:
         near = self.layers.core.near("\n".join(exchange.user for exchange in exchanges), NEAR_FACTS)
         newest = self.layers.core.current()[-window:] if window else []
         batch = {exchange.id for exchange in exchanges}
-        return list(
-            {
-                fact.id: fact
-                for fact in [*near, *newest]
-                if fact.by == "owner" or not fact.draft.sources or set(fact.draft.sources) - batch
-            }.values()
-        )
+        return list({fact.id: fact for fact in [*near, *newest] if is_known(fact, batch)}.values())
 
     def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> None:
         """Store what was understood, except of exchanges that changed meanwhile.
@@ -223,7 +211,7 @@ class Roller:
                 return
             kept = _without(understanding, {e.id for e in exchanges} - same.keys())
             learned = self.layers.core.learn(kept.facts, {e.id: e.at for e in exchanges}, kept.by, same)
-            self.store.derived.put(list(same), kept, learned.facts, learned.restated or {}, understood=understood)
+            self.store.derived.put(list(same), kept, *learned, understood=understood)
 
 
 def _together(readings: Sequence[Understanding]) -> Understanding:

@@ -52,7 +52,7 @@ def draft(text: str, source: str, **more) -> FactDraft:
 
 def learn(store: FileStore, core: CoreMemory, source: str, *drafts: FactDraft, by: str = "model") -> None:
     learned = core.learn(drafts, {source: store.get(source).at}, by, [source])
-    store.derived.put([source], Understanding({source: ""}, {}, drafts, by=by), learned.facts, learned.restated or {})  # type: ignore[arg-type]
+    store.derived.put([source], Understanding({source: ""}, {}, drafts, by=by), *learned)  # type: ignore[arg-type]
 
 
 def texts(core: CoreMemory) -> list[str]:

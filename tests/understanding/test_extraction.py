@@ -82,7 +82,7 @@ def understand(
     model: ScriptedModel, *exchanges: Exchange, language: str = "zh", known: tuple[Fact, ...] = (), topics: str = ""
 ) -> Understanding:
     return extraction.understand(
-        model, exchanges, known_facts=known, character_name="小萌", user_name="李雷", now=NOW, language=language,
+        model, exchanges, known_facts=known, names=("李雷", "小萌"), now=NOW,
         prompts=Prompts([PROMPTS], language), topics=topics,
     )  # fmt: skip
 
@@ -317,10 +317,8 @@ def test_a_day_that_the_model_left_relative_is_resolved_from_when_it_was_said(ha
         model,
         [exchange("我昨天吃了火锅")],
         known_facts=(),
-        character_name="小萌",
-        user_name="我",
+        names=("我", "小萌"),
         now=later,
-        language="zh",
         prompts=Prompts([PROMPTS], "zh"),
     ).events
     assert one.happened is not None and one.happened[0].date() == date(2025, 5, 20)

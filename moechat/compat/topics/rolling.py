@@ -181,9 +181,8 @@ class MemoryRecallProfileExtractor:
     ) -> Event | None:
         try:
             understood = extraction.understand(
-                model, _exchanges(slice_, messages), known_facts=(), character_name=self._character, user_name=self._user,
-                now=slice_.timestamp, language=prompts.language, prompts=prompts, topics=self._runtime.get_topic_tree(),
-                timeout_s=TIMEOUT_S,
+                model, _exchanges(slice_, messages), known_facts=(), names=(self._user, self._character),
+                now=slice_.timestamp, prompts=prompts, topics=self._runtime.get_topic_tree(), timeout_s=TIMEOUT_S,
             )  # fmt: skip
         except (ModelError, DataError) as error:
             log.warning("the topic of slice %s was not found: %s", slice_.id, error)
