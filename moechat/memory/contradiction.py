@@ -120,19 +120,14 @@ _COLOUR = re.compile(
     r"gr[ae]y|turquoise|teal|beige|gold|silver)$"
 )
 _SAME_THING = {
-    "color": "colour",
-    "colors": "colour",
-    "colours": "colour",
-    "颜色": "colour",
-    "movie": "film",
-    "电影": "film",
-    "食物": "food",
-    "dish": "food",
-    "吃的": "food",
-    "菜": "food",
-    "song": "song",
-    "歌": "song",
-    "歌曲": "song",
+    word: thing
+    for thing, words in {
+        "colour": "color colors colours 颜色",
+        "film": "movie 电影",
+        "food": "食物 dish 吃的 菜",
+        "song": "歌 歌曲",
+    }.items()
+    for word in words.split()
 }
 _NEGATED_WORDS = frozenset(
     "讨厌 厌恶 不喜欢 不吃 不喝 忌口 害怕 恐惧 反感 dislikes dislike hates hate fear fears detests".split()

@@ -51,7 +51,7 @@ class EpisodeView:
 
     @property
     def ids(self) -> list[str]:
-        return [self._all.id_at(position) for position in self.positions.tolist()]
+        return [self._all.ids[position] for position in self.positions.tolist()]
 
     def relevance(self, vector: np.ndarray | None) -> np.ndarray:
         """(n,) float64: the cosine of each with ``vector`` (dim,), 0 where either has none."""
@@ -103,7 +103,7 @@ class Episodes:
         self.vectors = TextVectors(dense, TABLE, self._lacking, self._texts)
         self._lock = threading.RLock()
         self._identity, self._generation, self._authored_at = "", -1, -1
-        self._ids: list[str] = []
+        self.ids: list[str] = []  # by position, as are the next
         self._rows: list[int] = []
         self._keys = bytearray()  # of their texts, packed
         self._times = array("d")  # by four: since, expires, importance, is a reflection
@@ -153,12 +153,12 @@ class Episodes:
             self._authored_at = authored_at
 
     def _add(self, id_: str, data: Mapping[str, Any], row: int) -> int:
-        position = len(self._ids)
+        position = len(self.ids)
         at = self._store.state.recalled(id_)
         self._used.append(at.timestamp() if at else -np.inf)
         expires = datetime.fromisoformat(data["expires"]).timestamp() if data["expires"] else np.inf
         born = datetime.fromisoformat(data["at"]).timestamp() if data["at"] else 0.0
-        self._ids.append(id_)
+        self.ids.append(id_)
         self._rows.append(row)
         self._keys += text_key(data["text"])
         self._times.extend((born, expires, data["importance"], data["kind"] == "reflection"))
@@ -174,8 +174,8 @@ class Episodes:
     def _drop(self, position: int | None) -> None:
         if position is not None:
             self._alive[position] = False
-            if self._position.get(self._ids[position]) == position:
-                del self._position[self._ids[position]]
+            if self._position.get(self.ids[position]) == position:
+                del self._position[self.ids[position]]
             self._changed()
 
     def _changed(self) -> None:
@@ -241,7 +241,7 @@ class Episodes:
         """Take in which episodes were used since the last call."""
         uses = self._store.state.uses
         if uses is not self._uses[0]:
-            self._uses, self._used, self._used_since = (uses, 0), array("d", [-np.inf] * len(self._ids)), True
+            self._uses, self._used, self._used_since = (uses, 0), array("d", [-np.inf] * len(self.ids)), True
         start, self._uses = self._uses[1], (uses, len(uses))
         for id_ in uses[start:]:
             if (position := self._position.get(id_)) is not None and (at := self._store.state.recalled(id_)):
@@ -262,8 +262,8 @@ class Episodes:
     def _vector_places(self, table: VectorTable | None) -> np.ndarray:
         """Where in ``table`` the vector of each episode stands, NO_VECTOR where it has none. Only what had none before, or
         has lost it, is looked up."""
-        places = np.full(len(self._ids), NO_VECTOR)
-        if table is None or not self._ids:
+        places = np.full(len(self.ids), NO_VECTOR)
+        if table is None or not self.ids:
             return places
         keys = self._arrays()[2]
         if (before := self._vectors.get(table)) is not None:
@@ -275,9 +275,6 @@ class Episodes:
         places[lacking] = table.lookup(keys[lacking])
         self._vectors[table] = places
         return places
-
-    def id_at(self, position: int) -> str:
-        return self._ids[position]
 
     def citing(self, exchange: str) -> Sequence[int]:
         return self._citing.get(exchange, ())
@@ -299,8 +296,7 @@ class Episodes:
 
     def at(self, positions: Sequence[int]) -> list[Episode]:
         """Episodes by their positions, in that order."""
-        episodes = self.by_position(positions)
-        return [episodes[position] for position in positions if position in episodes]
+        return list(self.by_position(positions).values())
 
     def get(self, ids: Iterable[str]) -> dict[str, Episode]:
         """Live episodes by id, whether or not they may be recalled now."""

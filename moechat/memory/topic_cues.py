@@ -81,16 +81,13 @@ class Leads:
     """The words and the vectors of an owner's topic names. Not locked: the owner of the tree is."""
 
     def __init__(self, dense: Dense) -> None:
-        self._dense, self._names = dense, TopicNames()
+        self._dense, self.names = dense, TopicNames()
         self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
-
-    def ready(self, tree: TopicIndex) -> None:
-        self._names.follow(tree)
 
     def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: EpisodeView) -> list[Led]:
         """The topics that a message leads to, the surest first."""
         ways = [
-            *self._names.led(tree, cue), *by_table(tree, cue, moves), *_by_words(view, moves, cue),
+            *self.names.led(tree, cue), *by_table(tree, cue, moves), *_by_words(view, moves, cue),
             *self._by_meaning(tree, cue), *self._by_likeness(view, moves, cue),
         ]  # fmt: skip
         return surest(ways)

@@ -79,7 +79,7 @@ class Topics:
     def ready(self) -> None:
         """Cut the names of all topics into words, so that no message waits for it (a fifth of a second for 5,000)."""
         with self.index.lock:
-            self._leads.ready(self.index.tree)
+            self._leads.names.follow(self.index.tree)
 
     # ---- recall
 

@@ -28,7 +28,7 @@ from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Embedder, Episode, Hit, Recollection
+from moechat.model import Embedder, Episode, Recollection
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
@@ -37,7 +37,6 @@ from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.paths import index_folder
-from moechat.when import Span
 
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 
@@ -118,15 +117,9 @@ class Layers:
             cue, self.recipes.active(), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s,
             budget=Budget(config.recall.token_budget, dict(config.recall.min_share.model_dump())),
-            widen=lambda hits: self._widen(hits, in_context), in_context=in_context, empty_spans=self._empty_spans,
+            widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
+            empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
         )  # fmt: skip
-
-    def _empty_spans(self, cue: Cue) -> Sequence[Span]:
-        return self.diary.empty_spans(cue) if self.config().Agent.long_memory else []
-
-    def _widen(self, hits: Sequence[Hit], in_context: Collection[str]) -> list[Hit]:
-        """Hits with the words of the exchanges that they stand for, but for those that are in the context."""
-        return self._episodic.widen(self.diary.widen(hits), in_context)
 
     # ---- following
 

@@ -18,6 +18,7 @@ from moechat.model import Candidates, Dropped, Hit, Layer, Recollection
 from moechat.when import Span
 
 log = logging.getLogger(__name__)
+Key = tuple[str, str, str]  # layer, id and side of a memory
 RRF_K = 60  # A memory at this rank of a list counts half of what the first counts (Cormack et al. 2009).
 
 
@@ -117,15 +118,15 @@ def _run(
     return lists, notices
 
 
-def _key(hit: Hit) -> tuple[str, str, str]:
+def _key(hit: Hit) -> Key:
     return hit.layer, hit.id, hit.side
 
 
 def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Hit]:
     """One order by weighted reciprocal rank. A memory that several recipes found keeps the first recipe's hit, with the
     features of all."""
-    scores: dict[tuple[str, str, str], float] = {}
-    hits: dict[tuple[str, str, str], Hit] = {}
+    scores: dict[Key, float] = {}
+    hits: dict[Key, Hit] = {}
     for recipe in recipes:
         for rank, (hit, _) in enumerate(lists.get(recipe.name, ()), 1):
             key = _key(hit)
@@ -147,12 +148,10 @@ def _joined(first: Hit, other: Hit) -> Hit:
     )
 
 
-def _limited(
-    recipes: Sequence[Recipe], lists: Mapping[str, Candidates], dropped: list[Dropped]
-) -> set[tuple[str, str, str]]:
+def _limited(recipes: Sequence[Recipe], lists: Mapping[str, Candidates], dropped: list[Dropped]) -> set[Key]:
     """The memories that some recipe lets pass, at most ``limit`` of each recipe."""
-    passed: set[tuple[str, str, str]] = set()
-    refused: dict[tuple[str, str, str], Hit] = {}
+    passed: set[Key] = set()
+    refused: dict[Key, Hit] = {}
     for recipe in recipes:
         taken: set[str] = set()
         for hit, why in lists.get(recipe.name, ()):

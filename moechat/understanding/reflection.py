@@ -91,6 +91,8 @@ class Reflector:
 
     def __post_init__(self) -> None:
         self._record = ReflectionFile(self.store.folder)
+        self._running = threading.Lock()
+        self._file_lock = FileLock(self.store.index_folder / "reflection.lock", timeout=0, thread_local=False)
         self._tidied: object = None
 
     # ---- when it is due
@@ -213,8 +215,10 @@ class Reflector:
         None if it is not due, another thread or process is at it, or it failed: then ``problem`` says why, and a later run
         tries again. ``stopping`` ends it between two calls; then nothing is stored.
         """
+        if not self._running.acquire(blocking=False):
+            return None
         try:
-            with FileLock(self.store.index_folder / "reflection.lock", timeout=0):
+            with self._file_lock:
                 self.tidy(now)
                 return self._run(now, stopping) if self.due(now) else None
         except Timeout:
@@ -222,6 +226,8 @@ class Reflector:
         except DataError as error:
             self._failed(now, str(error))
             return None
+        finally:
+            self._running.release()
 
     def _run(self, now: datetime, stopping: threading.Event | None) -> ReflectionRun | None:
         settings = self.settings()

@@ -17,14 +17,18 @@ class OneHot:
     """An embedder that gives every keyword a direction of its own, in the order in which it meets them."""
 
     def __init__(self, dim: int = 8) -> None:
-        self.dim, self.seen, self.fails = dim, [], False  # type: ignore[var-annotated]
+        self.dim, self.fails = dim, False
+        self.texts: list[str] = []
+        self.seen: list[str] = []
 
     def __call__(self, texts: Sequence[str], kind: str) -> np.ndarray:
         assert kind == "passage"
         if self.fails:
             raise EmbeddingError("the model is away")
-        self.seen += texts
-        return np.eye(self.dim, dtype=np.float32)[[self.seen.index(text) for text in texts]]
+        named = [text.partition("：")[0].partition("、")[0] for text in texts]
+        self.texts += texts
+        self.seen += named
+        return np.eye(self.dim, dtype=np.float32)[[self.seen.index(keyword) for keyword in named]]
 
     def towards(self, **scores: float) -> np.ndarray:
         """A clause vector with these scores against the keywords."""
@@ -59,7 +63,7 @@ def test_each_clause_takes_its_nearest_and_the_union_comes_best_first(folder: Pa
     """golden seed003_worked.json, world_book: A, C, B."""
     write(folder, "a.yaml", "A: first\nB: second\nC: third\n")
     embed = OneHot()
-    book = WorldBook(folder, embed, embeds="keyword")
+    book = WorldBook(folder, embed)
     clauses = np.stack([embed.towards(A=0.9, B=0.6, C=0.55), embed.towards(A=0.7, B=0.2, C=0.8)])
     hits = book.search(["x", "y"], clauses, scan_depth=2, threshold=0.5)
     assert [hit.id for hit in hits] == ["a.yaml#A", "a.yaml#C", "a.yaml#B"]
@@ -71,13 +75,13 @@ def test_what_an_entry_says_is_searched_and_not_its_keyword_alone(folder: Path) 
     write(folder, "a.yaml", "渡口: {text: 在河的东岸, keys: [老码头]}\n")
     embed = OneHot()
     WorldBook(folder, embed)
-    assert embed.seen == ["渡口、老码头：在河的东岸"]
+    assert embed.texts == ["渡口、老码头：在河的东岸"]
 
 
 def test_a_score_that_meets_the_threshold_counts(folder: Path) -> None:
     write(folder, "a.yaml", "A: first\nB: second\n")
     embed = OneHot()
-    book = WorldBook(folder, embed, embeds="keyword")
+    book = WorldBook(folder, embed)
     hits = book.search(["x"], embed.towards(A=0.38, B=0.3799)[None], threshold=0.38)
     assert [hit.text for hit in hits] == ["A：first"]
 
@@ -108,7 +112,7 @@ def test_a_name_that_a_clause_break_would_split_is_found_in_the_whole_text(folde
 def test_what_is_named_stands_before_what_is_near(folder: Path) -> None:
     write(folder, "a.yaml", "A: {text: one, constant: true}\nB: two\nC: three\n")
     embed = OneHot()
-    book = WorldBook(folder, embed, embeds="keyword")
+    book = WorldBook(folder, embed)
     hits = book.search(["tell me of C"], embed.towards(B=0.9, C=0.6)[None])
     assert [(hit.text, dict(hit.features)) for hit in hits] == [
         ("A：one", {"constant": 1.0}),
@@ -138,12 +142,12 @@ def test_nothing_to_search_for_finds_nothing(folder: Path) -> None:
 def test_edits_show_at_the_next_refresh_and_only_new_ones_are_embedded(folder: Path) -> None:
     first, second = write(folder, "a.yaml", "A: one\nB: two\n"), write(folder, "b.yml", "C: three\n")
     embed = OneHot()
-    book = WorldBook(folder, embed, embeds="keyword")
+    book = WorldBook(folder, embed)
     assert (keywords(book), embed.seen) == (["A", "B", "C"], ["A", "B", "C"])
     assert not book.refresh()
     write(folder, "a.yaml", "A: one and more\nD: four\n")
     assert book.refresh()
-    assert (keywords(book), embed.seen[3:]) == (["A", "D", "C"], ["D"])
+    assert (keywords(book), embed.texts[3:]) == (["A", "D", "C"], ["A：one and more", "D：four"])
     second.unlink()
     assert book.refresh()
     assert book.search(["C"], embed.towards(C=1, D=0.7)[None])[0].text == "D：four"
@@ -210,7 +214,7 @@ def test_names_serve_while_the_embedding_is_away(folder: Path) -> None:
     write(folder, "a.yaml", "A: one\n")
     embed = OneHot()
     embed.fails = True
-    book = WorldBook(folder, embed, embeds="keyword")
+    book = WorldBook(folder, embed)
     assert found(book, "A") == ["A"]
     assert "away" in str(book.problems[0])
     embed.fails = False
