@@ -68,14 +68,6 @@ class Details:
     forecast_text: str = ""
 
 
-@dataclass(frozen=True)
-class Standing:
-    """The part of a forecast that depends on all memories: the ids of those that go ``first``, and how full memory is."""
-
-    first: Collection[str]
-    fullness: float
-
-
 class Catalogue:
     """The memories of one owner. Before every look, changes by people and other processes are taken in.
 
@@ -85,7 +77,7 @@ class Catalogue:
 
     def __init__(self, layers: Layers, limits: Callable[[], ForgettingSettings]) -> None:
         self._layers, self._store, self.now, self.limits = layers, layers.store, layers.now, limits
-        self._standing: tuple[object, Standing] | None = None
+        self._standing: tuple[object, Collection[str], float] | None = None
 
     def listed(
         self,
@@ -235,29 +227,29 @@ class Catalogue:
         linked = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}
         forecast, text = None, ""
         if fades:
-            forecast = self._forecast(id_, at, by, self._stand())
+            forecast = self._forecast(id_, at, by)
             text = forgetting.in_words(forecast, self.now(), self._layers.character().language)
         parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
         return Details(loaded[id_], **linked, fields=parts, forecast=forecast, forecast_text=text)
 
     def forecasts(self, memories: Iterable[Memory]) -> dict[str, Forecast]:
         """The forecasts of facts and episodes, by id. Exchanges do not fade."""
-        stand = self._stand()
-        return {one.id: self._forecast(one.id, one.at, one.by, stand) for one in memories if one.kind != "exchange"}
+        return {one.id: self._forecast(one.id, one.at, one.by) for one in memories if one.kind != "exchange"}
 
-    def _forecast(self, id_: str, at: datetime | None, by: str, stand: Standing) -> Forecast:
+    def _forecast(self, id_: str, at: datetime | None, by: str) -> Forecast:
+        first, fullness = self._stand()
         trace = forgetting.trace(self._store, id_, (at or LONG_AGO).timestamp(), by)
-        return forgetting.forecast(trace, self.now(), first=id_ in stand.first, fullness=stand.fullness)
+        return forgetting.forecast(trace, self.now(), first=id_ in first, fullness=fullness)
 
-    def _stand(self) -> Standing:
-        """The standing of memory. It is worked out again only after a memory, or the use of one, has changed."""
+    def _stand(self) -> tuple[Collection[str], float]:
+        """The ids of those that go first, and how full memory is; worked out again only after a memory or its use changed."""
         cache, state, limits = self._store.cache, self._store.state, self.limits()
         key = (cache.identity(), cache.generation(), state, state.changes, limits.cap, limits.share)
         if self._standing is None or self._standing[0] != key:
             traces = forgetting.traces(self._store)
             goes = frozenset(forgetting.over_cap(traces, 0, limits.share))
-            self._standing = (key, Standing(goes, len(traces) / max(limits.cap, 1)))
-        return self._standing[1]
+            self._standing = (key, goes, len(traces) / max(limits.cap, 1))
+        return self._standing[1:]
 
 
 def _has(text: str, words: Sequence[str]) -> bool:

@@ -78,14 +78,12 @@ def access_order(
     return order[::-1]
 
 
-def recency_by_rank(
-    accessed: ArrayLike, created: ArrayLike, ids: ArrayLike, decay: float, *, oldest_first: bool = False
-) -> Array:
+def recency_by_rank(accessed: ArrayLike, created: ArrayLike, ids: ArrayLike, decay: float) -> Array:
     """decay^i for the i-th memory of ``access_order``, i from 1 (seed 000, 3.3), in the order of the arguments.
 
     By rank, not by age: two neighbours differ by the same factor whether a minute or a year lies between them.
     """
-    order = access_order(accessed, created, ids, oldest_first=oldest_first)
+    order = access_order(accessed, created, ids)
     recency = np.empty(order.size)
     recency[order] = float(decay) ** np.arange(1, order.size + 1)
     return recency

@@ -89,13 +89,11 @@ class Topics:
         now: datetime,
         limit: int = topic.LIMIT,
         *,
-        nearness: float = NEARNESS,
         model_cues: Cues | None = None,
     ) -> list[RecalledSlice]:
         """The slices of the topics and days that a message leads to, best first; scores are those of seed 002.
 
-        ``nearness`` is the weight of likeness to the message (a cosine) in the order, beside the score: with 0 the order is
-        the seed's. Every slice of an asked day counts as PRIMARY (``DEPTH`` at most), after those of that day that a topic
+        Every slice of an asked day counts as PRIMARY (``DEPTH`` at most), after those of that day that a topic
         brings. ``model_cues`` are cues that a model found; they replace our own.
         """
         days = _days(cue) if model_cues is None else model_cues.dates
@@ -103,7 +101,7 @@ class Topics:
         with self.index.lock:
             mask, moment = self.index.mask(now), now.timestamp()
             inside = self._of_days(days, mask)
-            relevance = likeness(cue, mask.view) if nearness and vector is not None else None
+            relevance = likeness(cue, mask.view) if vector is not None else None
             depth = limit if relevance is None else max(limit, DEPTH)
             best: dict[int, _Candidate] = {}
             for led in self.led(cue, now) if model_cues is None else self._existing(model_cues.topics):
@@ -116,7 +114,7 @@ class Topics:
                     features, near = hit.features, 0.0
                     if relevance is not None:
                         features = {**features, "cosine": float(relevance[mask.places[hit.key]])}
-                        near = nearness * features["cosine"]
+                        near = NEARNESS * features["cosine"]
                     candidate = _Candidate(hit.key in inside, hit.score, hit.t, features, led, near)
                     best[hit.key] = max(candidate, best.get(hit.key, candidate), key=_Candidate.rank)
             ranked = sorted(best, key=lambda key: best[key].rank(), reverse=True)[:limit]

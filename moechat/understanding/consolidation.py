@@ -48,10 +48,8 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SUM = strict_object({"id": {"type": "integer"}, "text": {"type": "string"}})
 _SCHEMA = strict_object({"facts": {"type": "array", "items": _SUM}})
 
-FactGroup = Sequence[Fact]
 
-
-def groups(facts: Sequence[Fact], pinned: Collection[str] = ()) -> list[FactGroup]:
+def groups(facts: Sequence[Fact], pinned: Collection[str] = ()) -> list[Sequence[Fact]]:
     """The groups of two or more current facts that may be summed up, each oldest first."""
     by_key: dict[tuple[object, ...], list[Fact]] = {}
     for fact in facts:
@@ -73,7 +71,7 @@ def _key(fact: Fact) -> tuple[object, ...] | None:
     return contradiction.entity(draft), name, contradiction.polarity(draft), target, draft.generic
 
 
-def _fitting(facts: FactGroup) -> FactGroup:
+def _fitting(facts: Sequence[Fact]) -> Sequence[Fact]:
     """As many of the oldest facts as one sum may have. A sum that is full stays as it is."""
     chosen: list[Fact] = []
     length = 0
@@ -109,7 +107,7 @@ def _is_contained(place: int, texts: Sequence[str]) -> bool:
 
 
 def by_model(
-    model: ChatModel, groups: Sequence[FactGroup], prompts: Prompts, names: tuple[str, str], timeout_s: float
+    model: ChatModel, groups: Sequence[Sequence[Fact]], prompts: Prompts, names: tuple[str, str], timeout_s: float
 ) -> dict[int, str]:
     """The model's sentences by the place of their group; those that add or lose something are left out.
 
@@ -205,7 +203,7 @@ def consolidate(
             texts |= {start + place: text for place, text in sentences.items()}
     with store.writing():
         current = {fact.id: fact for fact in core.current()}
-        parts: dict[str, FactGroup] = {}
+        parts: dict[str, Sequence[Fact]] = {}
         sums: list[Fact] = []
         for place, group in enumerate(chosen):
             if any(current.get(fact.id) != fact for fact in group):
@@ -218,7 +216,7 @@ def consolidate(
     return sums
 
 
-def _strengthened(store: FileStore, whole: str, parts: FactGroup) -> list[Entry]:
+def _strengthened(store: FileStore, whole: str, parts: Sequence[Fact]) -> list[Entry]:
     """The entries that give a sum the strength of its parts, and a restatement for each part after the first."""
     carried = [entry for part in parts for entry in store.state.carried(part.id, whole)]
     first, *later = sorted(part.since for part in parts)
@@ -231,7 +229,7 @@ def _subjects(draft: FactDraft, names: tuple[str, str]) -> Sequence[str]:
     return (*_SUBJECTS.get(whose, ()), own.get(whose, draft.entity))
 
 
-def _sum(group: FactGroup, text: str, by: Literal["rules", "model"]) -> Fact:
+def _sum(group: Sequence[Fact], text: str, by: Literal["rules", "model"]) -> Fact:
     """The fact that stands for a group. A part with the same text becomes it, with its id."""
     same = next((fact for fact in group if fact.text == text), None)
     parts = sorted(group, key=lambda fact: fact is not same)

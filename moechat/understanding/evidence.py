@@ -25,9 +25,7 @@ _IF_FACT_SAYS_SO = {
         r"要|打算|计划|准备|将|想|决定|明|下|约|will|plan|going to|intend|next|tomorrow|decided|about to", re.I
     ),
     "past": re.compile(
-        r"以前|曾|过|原|小时|从前|当年|之前|不再|used to|once|former|previous|was|were|had|ago|as a|"
-        r"did|lived|worked|"
-        r"no longer",
+        r"以前|曾|过|原|小时|从前|当年|之前|不再|used to|once|former|previous|was|were|had|ago|as a|did|lived|worked|no longer",
         re.I,
     ),
 }

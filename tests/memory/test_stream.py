@@ -69,9 +69,9 @@ def test_the_most_recently_accessed_is_the_most_recent():
     assert stream.recency_by_rank([10, 30, 20], [0, 0, 0], [1, 2, 3], 0.5).tolist() == [0.125, 0.5, 0.25]
 
 
-def test_the_originals_order_gives_the_oldest_the_highest_recency():
-    recency = stream.recency_by_rank([10, 30, 20, 10], [0] * 4, [1, 2, 3, 4], 0.5, oldest_first=True)
-    assert recency.tolist() == [0.5, 0.0625, 0.125, 0.25]
+def test_the_originals_order_has_the_oldest_first():
+    order = stream.access_order([10, 30, 20, 10], [0] * 4, [1, 2, 3, 4], oldest_first=True)
+    assert order.tolist() == [0, 3, 2, 1]
 
 
 def test_ties_go_to_the_later_created_and_then_to_the_greater_id():
