@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -37,14 +37,18 @@ _MISSING: Mapping[str, str] = {
 }
 
 
+def near_or_all(key: str, keys: Iterable[str]) -> str:
+    """A hint beside an unknown key: the one that is probably meant, or all."""
+    near = difflib.get_close_matches(key, list(keys), n=1)
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(keys)}"
+
+
 def check(kind: OfficialKind, value: Values) -> None:
     """Raises FieldError for the first key that is unknown or has an impossible value."""
     forms = OFFICIAL_FIELDS[kind]
     for key, item in value.items():
         if key not in forms:
-            near = difflib.get_close_matches(str(key), forms, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(forms)}"
-            raise FieldError(str(key), None, f"unknown key; {hint}", kind)
+            raise FieldError(str(key), None, f"unknown key; {near_or_all(str(key), forms)}", kind)
         form = forms[key]
         if not (_listed(item) if form == "list" else isinstance(item, str) and _fits(form, item)):
             raise FieldError(key, item, REMEDIES[form], kind)

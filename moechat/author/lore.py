@@ -15,7 +15,6 @@ entry cannot be told from its neighbours, is reported and never written.
 
 from __future__ import annotations
 
-import difflib
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from moechat.author.fields import Values, written
+from moechat.author.fields import Values, near_or_all, written
 from moechat.author.writing import RecordWriter
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.model import NEW_LORE_FILE, Lore
@@ -167,10 +166,7 @@ def _entry(keyword: str, value: Any, path: Path) -> Lore:
     fields = value if isinstance(value, dict) else {"text": value}
     for key in fields:
         if key not in _ENTRY_KEYS:
-            near = difflib.get_close_matches(str(key), _ENTRY_KEYS, n=1)
-            raise ValueError(
-                f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(_ENTRY_KEYS)}")
-            )
+            raise ValueError(f"unknown key {key}; {near_or_all(str(key), _ENTRY_KEYS)}")
     text, keys = fields.get("text", ""), fields.get("keys", [])
     if not keyword or not isinstance(text, str) or not text.strip():
         raise ValueError("expects a keyword and a description in words")

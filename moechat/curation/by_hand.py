@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from moechat import when
 from moechat.author import fields
-from moechat.author.fields import Values
+from moechat.author.fields import Values, near_or_all
 from moechat.clock import local
 from moechat.errors import FieldError
 from moechat.language import words
@@ -54,8 +53,7 @@ def arguments(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
 def _refusal(kind: Kind, key: str) -> str:
     if key == "id" or key in OFFICIAL_FIELDS[kind]:
         return "is for the official store alone; leave it out"
-    near = difflib.get_close_matches(key, KEYS[kind], n=1)
-    return "unknown key; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS[kind])}")
+    return f"unknown key; {near_or_all(key, KEYS[kind])}"
 
 
 def event(

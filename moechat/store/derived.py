@@ -19,6 +19,7 @@ from moechat.store import formats, paths, records
 from moechat.store.episode_rows import Note
 from moechat.store.journal import Journal
 from moechat.store.records import Signature
+from moechat.store.state import restatement
 
 log = logging.getLogger(__name__)
 Changes = dict[str, bytes | None]
@@ -55,8 +56,7 @@ class Derived:
         """Read the file anew if it changed. Raises DataError where it is broken: it is left alone."""
         if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
-        if self._journal.cache.has_problems(name):
-            raise next(p for p in self._journal.problems if p.file == str(self._journal.folder / name))
+        self._journal.require_readable(name)
 
     # ---- writing
 
@@ -87,7 +87,7 @@ class Derived:
             self._put_notes(ids, understanding)
             for text, new in self._by_text(ids).items():
                 if text in before:
-                    journal.state.carry(before[text], new)
+                    journal.state.write(journal.state.carried(before[text], new))
             if understood:
                 journal.mark_understood(ids, understanding.by)
 
@@ -146,7 +146,7 @@ class Derived:
                 changes[fact.id] = formats.fact_entry(replace(fact, draft=draft))
                 told_again[fact.id] = fact.since
         self._write(paths.CORE, changes)
-        self._journal.state.restate(told_again, at)
+        self._journal.state.write(restatement(told_again, at))
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""

@@ -120,8 +120,7 @@ def check(store: FileStore, lost: Gone) -> None:
     names |= {file for _, file in store.cache.files_of_episodes([one.id for one in lost.episodes])}
     names |= {paths.CORE} if lost.facts else set()
     for name in sorted(names):
-        if store.cache.has_problems(name):
-            raise next(p for p in store.problems if p.file == str(store.folder / name))
+        store.require_readable(name)
     for name, ids in _by_file(rows).items():
         _, parsed = records.read(store.folder / name)
         if any(record.key in ids and formats.is_moechat(record) for record in parsed.records):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import asdict, astuple, fields
 from datetime import datetime
 from typing import Any
 
 from moechat.model import ActivationProfile, Episode, Event, Fact, FactDraft
 from moechat.store.formats import known
+
+_DRAFT_KEYS = [field.name for field in fields(FactDraft)]
 
 
 def episode_data(episode: Episode) -> dict[str, object]:
@@ -40,19 +42,12 @@ def episode_from(id_: str, data: dict[str, Any]) -> Episode:
 
 
 def fact_data(fact: Fact) -> dict[str, object]:
-    d = fact.draft
-    return {
-        "at": _text(fact.at), "by": fact.by, "supersedes": list(fact.supersedes), "text": d.text,
-        "sources": list(d.sources), "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
-        "polarity": d.polarity, "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
-    }  # fmt: skip
+    own = {"at": _text(fact.at), "by": fact.by, "supersedes": fact.supersedes, "consolidated": fact.consolidated}
+    return own | asdict(fact.draft)
 
 
 def fact_from(id_: str, data: dict[str, Any]) -> Fact:
-    draft = FactDraft(
-        data["text"], tuple(data["sources"]), data["kind"], data["entity"], data["keyword"], data["target"],
-        data["polarity"], data["single"], data["generic"],
-    )  # fmt: skip
+    draft = FactDraft(**{key: data[key] for key in _DRAFT_KEYS} | {"sources": tuple(data["sources"])})
     return Fact(id_, _moment(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"])
 
 

@@ -166,22 +166,8 @@ class State:
     def touch(self, ids: Sequence[str], at: datetime) -> None:
         self.write([{"op": "touch", "ids": list(ids), "at": at.isoformat()}] if ids else [])
 
-    def restate(self, born: Mapping[str, datetime], at: datetime) -> None:
-        """Note that memories were told again at ``at``.
-
-        ``born`` says when each was first told. The gain depends on the days since then, or since the last restatement.
-        """
-        self.write([restated(born, at)] if born else [])
-
-    def carry(self, old: str, new: str) -> None:
-        """Give the record ``new`` the strength, the pin and the archive mark of ``old``.
-
-        Nothing is written if the old one has none.
-        """
-        self.write(self.carried(old, new))
-
     def carried(self, old: str, new: str) -> list[Entry]:
-        """What ``carry`` writes."""
+        """The entry that gives the record ``new`` the strength, the pin and the archive mark of ``old``, if it has any."""
         is_known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
         return [{"op": "carry", "from": old, "to": new}] if old != new and is_known else []
 
@@ -227,9 +213,13 @@ class State:
         self._read = len(entries)
 
 
-def restated(born: Mapping[str, datetime], at: datetime) -> Entry:
-    """What ``State.restate`` writes."""
-    return {"op": "restate", "born": {id_: first.isoformat() for id_, first in born.items()}, "at": at.isoformat()}
+def restatement(born: Mapping[str, datetime], at: datetime) -> list[Entry]:
+    """The entry that says that memories were told again at ``at``; ``born`` says when each was first told.
+
+    The gain depends on the days since then, or since the last restatement.
+    """
+    rows = {id_: first.isoformat() for id_, first in born.items()}
+    return [{"op": "restate", "born": rows, "at": at.isoformat()}] if rows else []
 
 
 def _ids(entry: Entry) -> list[str]:

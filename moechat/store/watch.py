@@ -41,20 +41,13 @@ class FileWatch:
         return sorted(name for name in names if Signature.of(place + name) != signatures.get(name, Signature()))
 
     def _changed_of_all(self, signatures: Mapping[str, Signature]) -> list[str]:
-        """Looks at many files, so it holds nothing but what that takes."""
-        changed: list[str] = []
-        count = 0
+        """Compares every file, those of the folder of days by one look at the folder."""
+        current: dict[str, tuple[int, int, int]] = {paths.CORE: Signature.of(self._folder / paths.CORE)}
         with contextlib.suppress(FileNotFoundError), os.scandir(self._folder / paths.DAYS) as entries:
             for item in entries:
                 if paths.is_record_file(item.name):
-                    count += 1
-                    name = f"{paths.DAYS}/{item.name}"
-                    stat, before = item.stat(), signatures.get(name)
-                    if before is None or (stat.st_size, stat.st_mtime_ns, stat.st_ino) != before:
-                        changed.append(name)
-        core = Signature.of(self._folder / paths.CORE)
-        if core != signatures.get(paths.CORE, Signature()):
-            changed.append(paths.CORE)
-        if count + (core != Signature()) != len(signatures) + sum(name not in signatures for name in changed):
-            changed += [name for name in signatures if not (self._folder / name).exists() and name not in changed]
-        return sorted(changed)
+                    stat = item.stat()
+                    current[f"{paths.DAYS}/{item.name}"] = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        gone = Signature()
+        names = current.keys() | signatures.keys()
+        return sorted(name for name in names if current.get(name, gone) != signatures.get(name, gone))

@@ -29,7 +29,7 @@ from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.log import Entry
-from moechat.store.state import restated
+from moechat.store.state import restatement
 from moechat.understanding.answer import json_object, strict_object
 
 log = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ def _strengthened(store: FileStore, whole: str, parts: Sequence[Fact]) -> list[E
     """The entries that give a sum the strength of its parts, and a restatement for each part after the first."""
     carried = [entry for part in parts for entry in store.state.carried(part.id, whole)]
     first, *later = sorted(part.since for part in parts)
-    return carried + [restated({whole: first}, at) for at in later]
+    return carried + [entry for at in later for entry in restatement({whole: first}, at)]
 
 
 def _subjects(draft: FactDraft, names: tuple[str, str]) -> Sequence[str]:

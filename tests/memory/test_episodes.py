@@ -226,7 +226,7 @@ def test_strength_carried_to_another_record_brings_its_last_use(owner: Owner) ->
         owner.store.state.touch([old], NOW)
     (new,) = owner.understand(Event("和室友吃了火锅", (exchange,)))
     with owner.store.writing():
-        owner.store.state.carry(old, new)
+        owner.store.state.write(owner.store.state.carried(old, new))
     assert owner.view().accessed.tolist() == [NOW.timestamp()]
 
 

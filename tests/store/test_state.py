@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.store import state as state_module
-from moechat.store.state import State
+from moechat.store.state import State, restatement
 from tests.houses import Home, moment, told
 
 AT = moment("2025-05-20T15:00:00")
@@ -117,20 +117,20 @@ BONUS = [
 
 @pytest.mark.parametrize(("days", "gain"), BONUS)
 def test_a_memory_told_again_gains_by_the_days_since_it_was_told(state: State, days: float, gain: int) -> None:
-    state.restate({"a": AT}, AT + timedelta(days=days))
+    state.write(restatement({"a": AT}, AT + timedelta(days=days)))
     assert state.strength("a") == 1 + gain
     assert state.updated("a") == AT + timedelta(days=days)
 
 
 def test_the_last_restatement_counts_not_the_birth(state: State) -> None:
-    state.restate({"a": AT}, AT + timedelta(days=40))
-    state.restate({"a": AT}, AT + timedelta(days=42))
+    state.write(restatement({"a": AT}, AT + timedelta(days=40)))
+    state.write(restatement({"a": AT}, AT + timedelta(days=42)))
     assert state.strength("a") == 1 + 100 + 3
 
 
 def test_an_older_telling_that_is_understood_late_does_not_turn_time_back(state: State) -> None:
-    state.restate({"a": AT}, AT + timedelta(days=40))
-    state.restate({"a": AT}, AT + timedelta(days=2))
+    state.write(restatement({"a": AT}, AT + timedelta(days=40)))
+    state.write(restatement({"a": AT}, AT + timedelta(days=2)))
     assert (state.strength("a"), state.updated("a")) == (1 + 100 + 1, AT + timedelta(days=40))
 
 
@@ -144,9 +144,9 @@ def test_strength_is_one_at_birth_and_fifteen_more_with_each_recall(state: State
 def test_what_is_known_of_a_record_goes_with_it_when_it_is_understood_anew(state: State) -> None:
     state.touch(["old", "new"], AT)
     state.touch(["old"], AT + timedelta(days=1))
-    state.restate({"old": AT}, AT + timedelta(days=5))
+    state.write(restatement({"old": AT}, AT + timedelta(days=5)))
     state.write([{"op": "pin", "ids": ["old"]}, {"op": "archive", "ids": ["old"]}])
-    state.carry("old", "new")
+    state.write(state.carried("old", "new"))
     assert (state.strength("new"), state.strength("old")) == (1 + 3 * 15 + 7, 1)
     assert (state.recalled("new"), state.updated("new")) == (AT + timedelta(days=1), AT + timedelta(days=5))
     assert (state.pinned, state.archived) == ({"new"}, {"new"})
@@ -155,10 +155,10 @@ def test_what_is_known_of_a_record_goes_with_it_when_it_is_understood_anew(state
 
 def test_carrying_twice_or_to_itself_changes_nothing(state: State) -> None:
     state.touch(["a"], AT)
-    state.carry("a", "a")
-    state.carry("a", "b")
+    state.write(state.carried("a", "a"))
+    state.write(state.carried("a", "b"))
     before = told_of(state)
-    state.carry("a", "b")
+    state.write(state.carried("a", "b"))
     assert told_of(state) == before
 
 
