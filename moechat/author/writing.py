@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from moechat.errors import DataError
@@ -11,6 +12,7 @@ from moechat.store import records
 from moechat.store.records import Parsed, Record
 
 
+@dataclass(frozen=True)
 class RecordWriter:
     """Writes records of one file, whose bytes are ``data``.
 
@@ -18,46 +20,42 @@ class RecordWriter:
     do about a file in which a record cannot be told from its neighbours.
     """
 
-    def __init__(self, data: bytes, path: Path, read: Callable[[bytes], object], remedy: str) -> None:
-        self._data, self._path, self._read, self._remedy = data, path, read, remedy
-        self._line_end = b"\r\n" if b"\r\n" in data else b"\n"
+    data: bytes
+    path: Path
+    read: Callable[[bytes], object]
+    remedy: str
 
     def record(self, key: str) -> Record:
         """The record as it stands in the file. Raises DataError where it cannot be told from its neighbours."""
-        for record in records.parse(self._data, self._path).records:
+        for record in records.parse(self.data, self.path).records:
             if record.key == key:
                 return record
         raise self._refusal(key)
 
     def append(self, key: str, entry: bytes, content: object) -> bytes:
         """The file with an entry at its end. ``content`` is what ``read`` has to give then. Raises DataError."""
-        gap = self._line_end if self._data and not self._data.endswith(b"\n") else b""
-        return self._checked(key, self._data + gap + self._with_line_ends(entry), content)
+        gap = b"\n" if self.data and not self.data.endswith(b"\n") else b""
+        return self._checked(key, self.data + self._with_line_ends(gap + entry), content)
 
     def replace(self, key: str, entry: bytes, content: object) -> bytes:
         """The file with another entry in a record's place, or (``b""``) without it. The comments and empty lines that follow
         the record are not its own and stay. ``content`` and errors as in ``append``."""
         record = self.record(key)
-        lines = self._data[record.start : record.end].splitlines(keepends=True)
+        lines = self.data[record.start : record.end].splitlines(keepends=True)
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
             lines.pop()
-        own = dataclasses.replace(record, end=record.start + sum(map(len, lines)))
-        after = records.spliced(self._data, Parsed([own]), {key: self._with_line_ends(entry)})
+        own = replace(record, end=record.start + sum(map(len, lines)))
+        after = records.spliced(self.data, Parsed([own]), {key: self._with_line_ends(entry)})
         return self._checked(key, after, content)
 
     def _with_line_ends(self, entry: bytes) -> bytes:
-        return entry.replace(b"\n", self._line_end)
+        return entry.replace(b"\n", b"\r\n") if b"\r\n" in self.data else entry
 
     def _checked(self, key: str, after: bytes, content: object) -> bytes:
-        try:
-            held = self._read(after)
-        except DataError:
-            raise self._refusal(key) from None
-        if held != content:
-            raise self._refusal(key)
-        return after
+        with contextlib.suppress(DataError):
+            if self.read(after) == content:
+                return after
+        raise self._refusal(key)
 
     def _refusal(self, key: str) -> DataError:
-        return DataError(
-            self._path, f"{key!r} cannot be written without touching what stands around it; {self._remedy}"
-        )
+        return DataError(self.path, f"{key!r} cannot be written without touching what stands around it; {self.remedy}")

@@ -44,12 +44,11 @@ class Cache(ExchangeRows, EpisodeRows):
                 values = (name, signature.size, signature.mtime_ns, signature.inode, reasons)
                 db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", values)
 
-    def problems(self, folder: Path) -> list[DataError]:
-        rows = self.all("SELECT name, problems FROM files WHERE problems != '' ORDER BY name")
+    def problems(self, folder: Path, only: str = "") -> list[DataError]:
+        """What could not be read in the files of a folder, or in one of them."""
+        sql = "SELECT name, problems FROM files WHERE problems != '' AND ? IN ('', name) ORDER BY name"
+        rows = self.all(sql, (only,))
         return [DataError(folder / name, reason, line=line) for name, each in rows for reason, line in json.loads(each)]
-
-    def has_problems(self, name: str) -> bool:
-        return bool(self.all("SELECT 1 FROM files WHERE name = ? AND problems != ''", (name,)))
 
     # ---- facts
 

@@ -43,16 +43,13 @@ class DayFiles:
         changed = [(e, tag) for e, tag in fresh if not _same(rows.get(e.id), e, tag)]
         corrected = [e for e, _ in changed if self._by_hand(e, rows.get(e.id))]
         lost = [] if broken else sorted(rows.keys() - {e.id for e, _ in fresh})
-        with self._journal.cache.transaction():
-            self._journal.cache.kill_exchanges(name, [e.id for e, _ in changed] + lost)
-            self._journal.cache.add_exchanges(name, changed)
+        self._journal.cache.change_exchanges(name, dead=[e.id for e, _ in changed] + lost, new=changed)
         elsewhere = self._journal.cache.by_ids(lost)  # moved by hand to a file that was read first
         missing = [id_ for id_ in lost if id_ not in elsewhere]
         back = [e.id for e, _ in fresh if e.id in self._journal.state.missing]
-        if missing or back:
-            now = self._journal.clock.now()
-            self._journal.state.write([{"op": "missing", "ids": missing, "at": now.isoformat()}] if missing else [])
-            self._journal.state.write([{"op": "found", "ids": back}] if back else [])
+        at = self._journal.clock.now().isoformat()
+        self._journal.state.write([{"op": "missing", "ids": missing, "at": at}] if missing else [])
+        self._journal.state.write([{"op": "found", "ids": back}] if back else [])
         for exchange in corrected:
             if exchange.id in self._journal.tree:
                 filed = {"op": "filed", "id": exchange.id, "sha": formats.text_hash(exchange)}
@@ -66,11 +63,11 @@ class DayFiles:
         return bool(before) and before != formats.text_hash(exchange)
 
     def add(self, exchange: Exchange) -> bool:
+        """False where the file of its day is broken and must be left alone."""
         name = self._name(exchange.at)
-        if not self.current(name):
-            return False
-        self._append(name, [exchange])
-        return True
+        if is_current := self.current(name):
+            self._append(name, [exchange])
+        return is_current
 
     def _append(self, name: str, exchanges: Iterable[Exchange]) -> None:
         """Add those that the file does not hold yet."""
@@ -78,7 +75,7 @@ class DayFiles:
         if new := [exchange for exchange in exchanges if exchange.id not in rows]:
             records.append(path, b"".join(map(formats.exchange_entry, new)))
             with self._journal.cache.transaction():
-                self._journal.cache.add_exchanges(name, [(exchange, "") for exchange in new])
+                self._journal.cache.change_exchanges(name, dead=(), new=[(exchange, "") for exchange in new])
                 self._journal.sign(name, Signature.of(path))
 
     def write(self, name: str, exchange: Exchange) -> bool:
@@ -96,8 +93,8 @@ class DayFiles:
             raise DataError(path, f"record {exchange.id!r}: {remedy}")
         records.replace(path, records.spliced(data, parsed, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
-            self._journal.cache.kill_exchanges(name, [exchange.id])
-            self._journal.cache.add_exchanges(name, [(exchange, row.tag if row else "")])
+            new = [(exchange, row.tag if row else "")]
+            self._journal.cache.change_exchanges(name, dead=[exchange.id], new=new)
             self._journal.sign(name, Signature.of(path))
         return True
 
@@ -119,7 +116,7 @@ class DayFiles:
         """Read the file again before it is written, if it has changed. False if it is broken and must be left alone."""
         if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
-        return not self._journal.cache.has_problems(name)
+        return not self._journal.problems_of(name)
 
     def _mend_torn_tail(self, path: Path) -> None:
         """Remove a record that a crash left incomplete. The log has all of it and appends it again."""

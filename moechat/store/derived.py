@@ -56,7 +56,8 @@ class Derived:
         """Read the file anew if it changed. Raises DataError where it is broken: it is left alone."""
         if Signature.of(self._journal.folder / name) != self._journal.signature(name):
             self.reread(name)
-        self._journal.require_readable(name)
+        for problem in self._journal.problems_of(name):
+            raise problem
 
     # ---- writing
 
@@ -126,7 +127,7 @@ class Derived:
     def _owned_episodes(self, ids: Sequence[str], kinds: Collection[str] = ()) -> dict[str, list[Episode]]:
         """By exchange: the episodes in its notes that the owner wrote or edited, or that are of ``kinds``."""
         owned: dict[str, list[Episode]] = {}
-        for file, keys in _by_file(self._journal.cache.notes_files(ids).items()).items():
+        for file, keys in by_file(self._journal.cache.notes_files(ids).items()).items():
             for (id_, *_), episodes in self._notes_in(file):
                 if id_ in keys and (kept := [one for one in episodes if one.by == "owner" or one.kind in kinds]):
                     owned[id_] = kept
@@ -172,7 +173,7 @@ class Derived:
     def drop_episodes(self, ids: Sequence[str]) -> None:
         """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
         with self._journal.writing():
-            for file, dropped in _by_file(self._journal.cache.files_of_episodes(ids)).items():
+            for file, dropped in by_file(self._journal.cache.files_of_episodes(ids)).items():
                 self._rewrite(file, {}, dropped)
 
     def drop_facts(self, ids: Sequence[str]) -> None:
@@ -244,7 +245,7 @@ class Derived:
 
         Their tags and events stay.
         """
-        for file, keys in _by_file(self._journal.cache.notes_files(ids).items()).items():
+        for file, keys in by_file(self._journal.cache.notes_files(ids).items()).items():
             with contextlib.suppress(DataError):  # A broken file is reported with all others.
                 changes: Changes = {}
                 for (id_, tag, words, by), episodes in self._notes_in(file):
@@ -299,7 +300,7 @@ class Derived:
         return True
 
 
-def _by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+def by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     """File → ids, from (id, file)."""
     ids: dict[str, set[str]] = {}
     for id_, file in files:

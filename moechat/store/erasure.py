@@ -10,13 +10,14 @@ last.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from moechat.errors import DataError, MoeChatError
 from moechat.model import Episode, Fact
 from moechat.store import formats, paths, records
+from moechat.store.derived import by_file
 from moechat.store.files import FileStore
 from moechat.store.log import Entry, encode
 from moechat.store.records import Signature
@@ -120,19 +121,13 @@ def check(store: FileStore, lost: Gone) -> None:
     names |= {file for _, file in store.cache.files_of_episodes([one.id for one in lost.episodes])}
     names |= {paths.CORE} if lost.facts else set()
     for name in sorted(names):
-        store.require_readable(name)
-    for name, ids in _by_file(rows).items():
+        for problem in store.problems_of(name):
+            raise problem
+    for name, ids in by_file((id_, row.file) for id_, row in rows.items()).items():
         _, parsed = records.read(store.folder / name)
         if any(record.key in ids and formats.is_moechat(record) for record in parsed.records):
             remedy = "it was written by MoeChat and is never written by us; take the record out by hand, then forget it"
             raise DataError(store.folder / name, remedy)
-
-
-def _by_file(rows: Mapping[str, Any]) -> dict[str, list[str]]:
-    files: dict[str, list[str]] = {}
-    for id_, row in rows.items():
-        files.setdefault(row.file, []).append(id_)
-    return files
 
 
 def _erase_derived(store: FileStore, lost: Gone) -> None:
@@ -162,7 +157,8 @@ def _left(sources: Iterable[str], cited: set[str]) -> tuple[str, ...]:
 
 
 def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
-    for name, gone_ in _by_file(store.cache.by_ids(ids)).items():
+    rows = store.cache.by_ids(ids)
+    for name, gone_ in by_file((id_, row.file) for id_, row in rows.items()).items():
         path = store.folder / name
         data, parsed = records.read(path)
         left = records.spliced(data, parsed, dict.fromkeys(gone_))
@@ -171,7 +167,7 @@ def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
         else:
             path.unlink()
         with store.cache.transaction():
-            store.cache.kill_exchanges(name, gone_)
+            store.cache.change_exchanges(name, dead=gone_, new=())
             store.sign(name, Signature.of(path))
 
 

@@ -40,25 +40,21 @@ class Side:
 class ExchangeRows(Database):
     """What was said, by row, by id, by file and in order of time."""
 
-    def add_exchanges(self, file: str, records: Iterable[tuple[Exchange, str]]) -> None:
-        """``records`` are (exchange, inline tag)."""
+    def change_exchanges(self, file: str, *, dead: Iterable[str], new: Iterable[tuple[Exchange, str]]) -> None:
+        """``dead`` are ids that the file no longer holds so, ``new`` are (exchange, inline tag)."""
         with self.transaction() as db:
             gen = self.next_generation(db)
+            db.executemany(
+                "UPDATE exchanges SET alive = 0, gen = ? WHERE file = ? AND id = ? AND alive = 1",
+                [(gen, file, id_) for id_ in dead],
+            )
             db.executemany(
                 "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, gen, alive)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
                 [
                     (e.id, file, e.at.timestamp(), e.at.isoformat(), e.user, e.char, e.status, tag, text_hash(e), gen)
-                    for e, tag in records
+                    for e, tag in new
                 ],
-            )
-
-    def kill_exchanges(self, file: str, ids: Iterable[str]) -> None:
-        with self.transaction() as db:
-            gen = self.next_generation(db)
-            db.executemany(
-                "UPDATE exchanges SET alive = 0, gen = ? WHERE file = ? AND id = ? AND alive = 1",
-                [(gen, file, id_) for id_ in ids],
             )
 
     # ---- whole exchanges

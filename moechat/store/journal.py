@@ -58,11 +58,9 @@ class Journal:
         """Everything that could not be read, by file and line."""
         return [*self.cache.problems(self.folder), *self._log.problems, *self.state.problems]
 
-    def require_readable(self, name: str) -> None:
-        """Raises DataError where something in the file could not be read."""
-        path = str(self.folder / name)
-        if problem := next((one for one in self.cache.problems(self.folder) if one.file == path), None):
-            raise problem
+    def problems_of(self, name: str) -> list[DataError]:
+        """What could not be read in one of the files that people edit."""
+        return self.cache.problems(self.folder, name)
 
     # ---- the lock
 
