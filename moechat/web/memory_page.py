@@ -5,7 +5,7 @@ Every text of a memory is escaped here; nothing of it is ever markup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,7 +24,10 @@ OWN: Mapping[Kind, Mapping[str, str]] = {  # The fields of what an owner writes,
 }  # fmt: skip
 UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
+DEEPEST = 4  # So many levels of reflections on reflections are opened.
 PREVIEW = 400  # A memory that is not opened shows this many characters.
+LookUp = Callable[[Memory], Details | None]
+"""All that is known of a memory; None where it is gone."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,6 @@ class MemoryRow:
     forecast: Forecast | None = None
     fades: str = ""
     file: str = ""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A memory with everything it rests on; ``evidence`` opens in turn."""
-
-    details: Details
-    evidence: Sequence[Opened] = ()
 
 
 # ---- the list
@@ -98,24 +93,21 @@ def _meter(forecast: Forecast | None, words: Words) -> str:
 # ---- one memory, opened
 
 
-def opened(one: Opened, speakers: Speakers, words: Words, doing: str = "", goes: Sequence[Memory] = ()) -> str:
-    """Everything known about a memory, with its actions. ``goes`` are the memories that forgetting would erase."""
-    if doing == "edit":
-        return edit_form(one.details.memory, words)
-    if doing in ("forget", "surely"):
-        return forget_form(one.details.memory, goes, words, sure=doing == "surely")
-    return _fields(one, speakers, words) + _actions(one.details.memory, words) + _rests(one, speakers, words)
+def opened(details: Details, look_up: LookUp, speakers: Speakers, words: Words) -> str:
+    """Everything known about a memory, with its actions. ``look_up`` opens its evidence in turn."""
+    fields = _fields(details, speakers, words)
+    return fields + _actions(details.memory, words) + _rests(details, look_up, speakers, words)
 
 
-def _fields(one: Opened, speakers: Speakers, words: Words) -> str:
-    memory = one.details.memory
+def _fields(details: Details, speakers: Speakers, words: Words) -> str:
+    memory = details.memory
     parts = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
-    for name, value in one.details.fields.items():
+    for name, value in details.fields.items():
         if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
             continue
         if f"field_{name}" in TEXTS and (name, value) not in (("polarity", 1), ("kind", "attribute")):
             parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
-    reply = _quote(memory, speakers, words) if memory.kind == "exchange" else ""
+    reply = quote(memory, speakers, words) if memory.kind == "exchange" else ""
     return f"{reply}{definitions(parts)}"
 
 
@@ -148,12 +140,13 @@ def _actions(memory: Memory, words: Words) -> str:
     return f'<div class="actions">{buttons}{button("forget", words("forget"), kind="danger", id=memory.id)}</div>'
 
 
-def _rests(one: Opened, speakers: Speakers, words: Words) -> str:
+def _rests(details: Details, look_up: LookUp, speakers: Speakers, words: Words, depth: int = 0) -> str:
     """The memories that it rests on, that it replaced and that were made from it."""
-    details = one.details
-    parts = [_section(words("evidence"), "".join(_nested(each, speakers, words) for each in one.evidence))]
-    if details.memory.kind != "exchange" and not one.evidence:
-        talk = "".join(_quote(source, speakers, words) for source in details.sources)
+    evidence = [one for one in map(look_up, details.evidence) if one is not None] if depth < DEEPEST else []
+    nested = "".join(_nested(one, look_up, speakers, words, depth + 1) for one in evidence)
+    parts = [_section(words("evidence"), nested)]
+    if details.memory.kind != "exchange" and not evidence:
+        talk = "".join(quote(source, speakers, words) for source in details.sources)
         missing = "" if details.memory.by == "owner" else f'<p class="hint">{escape(words("no_sources"))}</p>'
         parts.append(_section(words("sources"), talk or missing))
     parts += [
@@ -169,33 +162,29 @@ def _section(title: str, inside: str) -> str:
     return f'<section class="rests"><h4>{escape(title)}</h4>{inside}</section>' if inside else ""
 
 
-def _nested(one: Opened, speakers: Speakers, words: Words) -> str:
-    memory = one.details.memory
-    return (
-        f'<details class="evidence"><summary>{tag(memory.kind, words)}<span class="text">{escape(memory.text)}</span>'
-        f'<span class="meta">{dated(memory.at, words)}</span></summary>{_rests(one, speakers, words)}</details>'
-    )
+def _nested(details: Details, look_up: LookUp, speakers: Speakers, words: Words, depth: int) -> str:
+    inside = _rests(details, look_up, speakers, words, depth)
+    return f'<details class="evidence"><summary>{_brief(details.memory, words)}</summary>{inside}</details>'
 
 
 def _jump(memory: Memory, words: Words) -> str:
     """Another memory, which opens with a click."""
-    return (
-        f'<button type="button" class="jump" data-do="open" data-id="{escape(memory.id)}">{tag(memory.kind, words)}'
-        f'<span class="text">{escape(memory.text)}</span><span class="meta">{dated(memory.at, words)}</span></button>'
-    )
+    brief = _brief(memory, words)
+    return f'<button type="button" class="jump" data-do="open" data-id="{escape(memory.id)}">{brief}</button>'
 
 
-def _quote(exchange: Memory, speakers: Speakers, words: Words) -> str:
+def _brief(memory: Memory, words: Words) -> str:
+    text, date = f'<span class="text">{escape(memory.text)}</span>', dated(memory.at, words)
+    return f'{tag(memory.kind, words)}{text}<span class="meta">{date}</span>'
+
+
+def quote(exchange: Memory, speakers: Speakers, words: Words) -> str:
     """An exchange, word for word."""
     sides = ((speakers.user, exchange.text, "you"), (speakers.character, exchange.reply, "them"))
     lines = "".join(
         f'<p class="{side}"><b>{escape(name)}</b><span>{escape(text)}</span></p>' for name, text, side in sides if text
     )
     return f'<blockquote class="was-said">{dated(exchange.at, words)}{lines}</blockquote>'
-
-
-def quotes(exchanges: Sequence[Memory], speakers: Speakers, words: Words) -> str:
-    return "".join(_quote(one, speakers, words) for one in exchanges)
 
 
 # ---- forms

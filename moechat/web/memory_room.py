@@ -16,7 +16,7 @@ from moechat.errors import NotFound
 from moechat.model import official_kind
 from moechat.web import author_room, draw, memory_page
 from moechat.web.draw import button, escape
-from moechat.web.memory_page import MemoryRow, Opened, Speakers
+from moechat.web.memory_page import MemoryRow, Speakers
 from moechat.web.words import Words
 
 MINE, AUTHOR = "mine", "author"
@@ -26,7 +26,6 @@ KINDS: Mapping[str, Sequence[str]] = {
 }
 NEW: Mapping[str, Sequence[str]] = {MINE: ("new_event", "new_fact"), AUTHOR: ("new_event", "new_fact", "new_lore")}
 PAGE = 30
-DEEPEST = 4  # So many levels of reflections on reflections are opened.
 Action = Mapping[str, str]
 """What the page reports of a click or a form: ``do``, what it is done to, and the fields of the form."""
 
@@ -300,20 +299,13 @@ def _details(agent: Agent, id_: str) -> Details | None:
 
 
 def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> str:
-    speakers = speakers_of(agent, words)
-    goes: Sequence[Memory] = ()
+    memory = details.memory
+    if look.doing == "edit":
+        return memory_page.edit_form(memory, words)
     if look.doing in ("forget", "surely"):
-        goes = agent.memories.forgets([details.memory.id])
-    return memory_page.opened(_opened(agent, details), speakers, words, look.doing, goes)
-
-
-def _opened(agent: Agent, details: Details, depth: int = 0) -> Opened:
-    """A memory with what it rests on, and that with what it rests on."""
-    evidence: list[Opened] = []
-    if depth < DEEPEST:
-        below = (_details(agent, one.id) for one in details.evidence)
-        evidence = [_opened(agent, one, depth + 1) for one in below if one is not None]
-    return Opened(details, evidence=evidence)
+        goes = agent.memories.forgets([memory.id])
+        return memory_page.forget_form(memory, goes, words, sure=look.doing == "surely")
+    return memory_page.opened(details, lambda one: _details(agent, one.id), speakers_of(agent, words), words)
 
 
 def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[MemoryRow]:

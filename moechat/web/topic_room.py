@@ -195,7 +195,7 @@ def _slice(episode: Episode, exchanges: Sequence[Memory], speakers: Speakers, wo
     topic = f'<span class="path">{escape(crumbs(event.topic))}</span>' if event.topic else ""
     then = ""
     if exchanges:
-        quotes = memory_page.quotes(exchanges, speakers, words)
+        quotes = "".join(memory_page.quote(exchange, speakers, words) for exchange in exchanges)
         then = f"<details><summary>{escape(words('said_then', n=len(exchanges)))}</summary>{quotes}</details>"
     own = "" if episode.by == "author" else button("show", words("in_memories"), id=episode.id)
     return (
