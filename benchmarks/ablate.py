@@ -57,11 +57,12 @@ def ablate(
         for name, changed in {"ours": {}, **WITHOUT}.items():
             yield from ({"name": name, **row} for row in measurement.rows(changed=changed))
         for feature in WEIGHTS if features else ():
-            measurement.bench.prepare = lambda agent, feature=feature: _leave_out(agent, feature)  # type: ignore[misc]
+            measurement.bench.prepare = lambda agent, feature=feature: leave_out(agent, feature)  # type: ignore[misc]
             yield from ({"name": f"without {feature}", **row} for row in measurement.rows())
 
 
-def _leave_out(agent: Agent, feature: str) -> None:
+def leave_out(agent: Agent, feature: str) -> None:
+    """The diary's index of this agent ranks without one of its features."""
     index = agent.layers.diary.index.words
     weights = {name: weight for name, weight in index.settings.weights.items() if name != feature}
     index.settings = replace(index.settings, weights=weights)

@@ -74,9 +74,8 @@ class AssociativeMemory:
         keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
     ) -> ConceptNode:  # fmt: skip
         """Something that happened. ``embedding_pair`` is (embedding key, vector); for None, ``embed`` makes the vector."""
-        spo = (s, p, o)
         return self._add(
-            "event", 0, created, expiration, spo, description, keywords, poignancy, embedding_pair, filling
+            "event", 0, created, expiration, (s, p, o), description, keywords, poignancy, embedding_pair, filling
         )
 
     def add_thought(
@@ -86,9 +85,8 @@ class AssociativeMemory:
         """Something thought; ``filling`` is the evidence it rests on (node ids; an unknown one adds no depth)."""
         evidence = filling if isinstance(filling, list | tuple | set) else ()
         depth = 1 + max((self.id_to_node[id_].depth for id_ in evidence if id_ in self.id_to_node), default=0)
-        spo = (s, p, o)
         return self._add(
-            "thought", depth, created, expiration, spo, description, keywords, poignancy, embedding_pair, filling
+            "thought", depth, created, expiration, (s, p, o), description, keywords, poignancy, embedding_pair, filling
         )
 
     def add_chat(
@@ -96,8 +94,9 @@ class AssociativeMemory:
         keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
     ) -> ConceptNode:  # fmt: skip
         """A conversation; ``filling`` is its lines as (speaker, line) pairs, or a bare text."""
-        spo = (s, p, o)
-        return self._add("chat", 0, created, expiration, spo, description, keywords, poignancy, embedding_pair, filling)
+        return self._add(
+            "chat", 0, created, expiration, (s, p, o), description, keywords, poignancy, embedding_pair, filling
+        )
 
     def _add(
         self, type_: NodeType, depth: int, created: datetime, expiration: datetime | None, spo: tuple[str, str, str],

@@ -20,7 +20,7 @@ TopicNode = Mapping[str, Any]
 """A topic as ``Topics.overview`` gives it: name, path, count, total, newest, children."""
 
 GAP, HEAD, ROUND = 3, 26, 8
-NAME_PX, COUNT_PX = 14, 11.5
+NAME_PX = 14
 OLD_DAYS = 365  # A topic of this age is as cold as it gets.
 COLDEST = 4  # The coldest topic stands at this percentage of the way to warm.
 HOT = 82  # From this warmth on, light text reads better than dark.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from benchmarks import ablate
 from moechat.bench import dataset, recall
 from moechat.cli.main import main
 from moechat.errors import DataError
+from moechat.index.hybrid import WEIGHTS
 
 SAID = [
     ("m1", "2025-03-01T20:00:00", "Ada", "I adopted a parrot called Rio last week."),
@@ -155,6 +158,22 @@ def test_side_by_side_has_plain_search_and_one_part_off_at_a_time(file: Path) ->
     by = {row["name"]: row for row in rows}
     assert by["without events"]["recall@10"] < by["ours"]["recall@10"] == 1.0
     assert all(ablate.line(row).startswith(row["name"]) for row in rows)
+
+
+def test_a_feature_of_the_index_is_left_out_for_its_own_rows_alone(file: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        measurement = recall.Measurement([file], recall.Bench.of(Path(folder), None, "hash"))
+        [before] = measurement.rows()
+        kept: list[Mapping[str, float]] = []
+        measurement.bench.prepare = lambda agent: (
+            ablate.leave_out(agent, "window"),
+            kept.append(agent.layers.diary.index.words.settings.weights),
+        )
+        measurement.rows()
+        assert kept == [{name: weight for name, weight in WEIGHTS.items() if name != "window"}]
+        measurement.bench.prepare = lambda agent: None
+        [after] = measurement.rows()
+    assert (before["mrr"], before["recall@5"]) == (after["mrr"], after["recall@5"])
 
 
 def test_the_command_prints_one_object_a_line(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
