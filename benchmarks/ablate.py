@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +63,8 @@ def ablate(
 def leave_out(agent: Agent, feature: str) -> None:
     """The diary's index of this agent ranks without one of its features."""
     index = agent.layers.diary.index.words
-    weights = {name: weight for name, weight in index.settings.weights.items() if name != feature}
-    index.settings = replace(index.settings, weights=weights)
+    weights = {name: weight for name, weight in index.weights.items() if name != feature}
+    index.weights = weights
 
 
 def _plain(measurement: Measurement) -> dict[str, list[Figures]]:

@@ -84,11 +84,13 @@ class Diagnosis:
     streams: bool = False
 
 
-def one_leading_system(messages: Sequence[Message]) -> list[Message]:
-    """All system messages, in their order, merged into one that leads; the others follow as they were."""
-    system = "\n\n".join(m.content for m in messages if m.role == "system")
-    others = [m for m in messages if m.role != "system"]
-    return [Message("system", system), *others] if system else others
+def chat_body(messages: Sequence[Message], single_system: bool, temperature: float | None) -> dict[str, Any]:
+    """The part of a request that every model takes. ``single_system``: all system messages, in their order, are merged
+    into one that leads."""
+    if single_system and (system := "\n\n".join(m.content for m in messages if m.role == "system")):
+        messages = [Message("system", system), *(m for m in messages if m.role != "system")]
+    body: dict[str, Any] = {"messages": [{"role": m.role, "content": m.content} for m in messages]}
+    return body if temperature is None else body | {"temperature": temperature}
 
 
 class OpenAIChatModel:
@@ -219,14 +221,8 @@ class OpenAIChatModel:
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
         """The arguments of the client library's ``create``."""
-        if self._single_system:
-            messages = one_leading_system(messages)
-        body: dict[str, Any] = {
-            "model": self.name,
-            "messages": [{"role": m.role, "content": m.content} for m in messages],
-            "extra_body": self._extra,
-        }
-        return body if self._temperature is None else body | {"temperature": self._temperature}
+        body = chat_body(messages, self._single_system, self._temperature)
+        return {"model": self.name, "extra_body": self._extra, **body}
 
     @contextmanager
     def _client(self, sockets: CallSockets, timeout_s: float, max_retries: int = 0) -> Iterator[OpenAI]:

@@ -134,27 +134,14 @@ def kind_of(status: int, detail: str) -> str:
     return "no_route" if status in (404, 405) else "other"
 
 
-def sentence(
-    kind: str,
-    language: Language,
-    *,
-    base_url: str = "",
-    model: str = "",
-    detail: str = "",
-    timeout_s: float = 0.0,
-    latency_ms: int = 0,
-    names: Sequence[str] = (),
-) -> str:
-    """One plain sentence: what is wrong and what to do. ``names`` are models that exist."""
+def sentence(kind: str, language: Language, *, names: Sequence[str] = (), base_url: str = "", **values: Any) -> str:
+    """One plain sentence: what is wrong and what to do. ``names`` are models that exist; ``values`` are the other fields
+    of the row of SAYINGS (``model``, ``detail``, ``timeout_s``, ``latency_ms``)."""
     known = KNOWN[language].format(names=", ".join(names[:NAMES_SHOWN])) if names else ""
-    return SAYINGS[kind][language].format(
-        base_url=shown_url(base_url),
-        model=model or "?",
-        detail=detail or "?",
-        timeout_s=timeout_s,
-        latency_ms=latency_ms,
-        known=known,
-    )
+    fields = {"timeout_s": 0.0, "latency_ms": 0} | values
+    for name in ("model", "detail"):
+        fields[name] = fields.get(name) or "?"
+    return SAYINGS[kind][language].format(base_url=shown_url(base_url), known=known, **fields)
 
 
 class Failure(ModelError):
@@ -165,10 +152,7 @@ class Failure(ModelError):
 
     def __init__(self, saying: str, language: Language, **values: Any) -> None:
         self.saying, self.values = saying, values
-        super().__init__(KINDS.get(saying, saying), self.in_words(language))
-
-    def in_words(self, language: Language) -> str:
-        return sentence(self.saying, language, **self.values)
+        super().__init__(KINDS.get(saying, saying), sentence(saying, language, **values))
 
 
 class EmbeddingFailure(EmbeddingError):
@@ -176,10 +160,7 @@ class EmbeddingFailure(EmbeddingError):
 
     def __init__(self, saying: str, **values: Any) -> None:
         self.saying, self.values = saying, values
-        super().__init__(self.in_words("en"))
-
-    def in_words(self, language: Language) -> str:
-        return sentence(self.saying, language, **self.values)
+        super().__init__(sentence(saying, "en", **values))
 
 
 class FetchingModel(EmbeddingFailure, StillLoading):
@@ -188,7 +169,9 @@ class FetchingModel(EmbeddingFailure, StillLoading):
 
 def in_words(error: MoeChatError, language: Language) -> str:
     """What an error says, in this language if it knows both."""
-    return error.in_words(language) if isinstance(error, (Failure, EmbeddingFailure)) else str(error)
+    if isinstance(error, (Failure, EmbeddingFailure)):
+        return sentence(error.saying, language, **error.values)
+    return str(error)
 
 
 def shown_url(base_url: str) -> str:

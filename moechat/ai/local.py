@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
-from moechat.ai.chat_model import ChatRequest, one_leading_system
+from moechat.ai.chat_model import ChatRequest, chat_body
 from moechat.ai.failure import Failure, Language, cleaned, kind_of
 from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
 from moechat.model import Message
@@ -139,10 +139,7 @@ class LocalChatModel:
             raise self._error("no_file", detail=str(self._path)) from None
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        if self._single_system:
-            messages = one_leading_system(messages)
-        body = {"messages": [{"role": m.role, "content": m.content} for m in messages]} | self._extra
-        return body if self._temperature is None else body | {"temperature": self._temperature}
+        return self._extra | chat_body(messages, self._single_system, self._temperature)
 
     def _error(self, kind: str, **values: Any) -> Failure:
         return Failure(kind, self._language, base_url=str(self._path), model=self.name, **values)

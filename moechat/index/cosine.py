@@ -1,4 +1,4 @@
-"""Exact cosines of unit vectors: scores, the best of them, and a small index over all rows of an array."""
+"""Exact cosines of unit vectors: scores, and the best of them."""
 
 from __future__ import annotations
 
@@ -68,27 +68,6 @@ def best(positions: Ints, scores: Vectors, k: int) -> tuple[Ints, Vectors]:
     return positions[order], scores[order]
 
 
-class FlatIndex:
-    """A small set of unit vectors (facts, keywords), (n, dim), searched exactly with FAISS. Ids are the row numbers."""
-
-    def __init__(self, vectors: NDArray[Any]) -> None:
-        self._index = faiss.IndexFlatIP(vectors.shape[1])
-        if len(vectors):
-            self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-
-    def __len__(self) -> int:
-        return int(self._index.ntotal)
-
-    def search(self, query: NDArray[Any], k: int) -> tuple[Ints, Vectors]:
-        """``(ids, scores)`` of the at most ``k`` rows nearest to ``query`` (dim,), best first, ties by id."""
-        return self.search_many(np.asarray(query)[None], k)[0]
-
-    def search_many(self, queries: NDArray[Any], k: int) -> list[tuple[Ints, Vectors]]:
-        """``search`` for each row of ``queries`` (m, dim)."""
-        size = min(max(k, 0) + 16, len(self))  # more than asked for, so that equal scores at the end keep their order
-        if not size or not len(queries) or k <= 0:
-            return [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in queries]
-        faiss.omp_set_num_threads(1)
-        scores, ids = self._index.search(np.ascontiguousarray(queries, dtype=np.float32), size)
-        orders = [np.lexsort((row_ids, -row)) for row_ids, row in zip(ids, scores, strict=True)]
-        return [(ids[row][order[:k]], scores[row][order[:k]]) for row, order in enumerate(orders)]
+def nearest(query: NDArray[Any], rows: Vectors, k: int) -> tuple[Ints, Vectors]:
+    """The ``k`` best of all ``rows`` (n, dim) for ``query`` (dim,), and their cosines, best first, ties by row."""
+    return best(np.arange(len(rows)), inner_products(as_query(query, rows.shape[1]), rows), k)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -63,6 +63,9 @@ COLUMNS = {
 }
 
 DAY_S = 86_400.0
+TALK_GAP_S = 3600.0  # A longer pause ends a talk.
+FULL_BELOW = 3000  # Up to so many documents all are scored; else the best, and what is near them.
+BEST = 50  # So many of the best by words, and of those by meaning.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +80,6 @@ class Doc:
 
 
 @dataclass(frozen=True)
-class HybridSettings:
-    """Up to ``full_below`` documents all are scored; else the best by words and by meaning and what is near them."""
-
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
-    talk_gap_s: float = 3600.0
-    full_below: int = 3000
-    lexical_top: int = 50
-    dense_top: int = 50
-
-
-@dataclass(frozen=True)
 class Ranked:
     """The outcome of a search, best first. ``features`` are the weighted parts of the score; ``inside`` is 1 where the
     document was told or happened in an asked span; ``cosine`` is not weighted (nan where there is no vector)."""
@@ -95,16 +87,14 @@ class Ranked:
     docs: Ints
     scores: Floats
     features: Mapping[str, Floats]
-    _names: list[str] = field(default_factory=list)
-    _present: NDArray[np.bool_] | None = None
+    _names: list[str]
+    _present: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.docs)
 
     def words(self, i: int) -> list[str]:
         """The words (stems, character pairs) of the question that the i-th document has."""
-        if self._present is None:
-            return []
         return [self._names[j] for j in self._present[i].nonzero()[0].tolist()]
 
     def each(self) -> Iterator[tuple[int, float, dict[str, float], list[str]]]:
@@ -121,13 +111,13 @@ class HybridIndex:
 
     ``vectors`` holds at position doc the vector of the document's text alone; the question's vector is best made of
     ``without_names(text)``: who is meant is matched here, and a name in a short text drowns its meaning. ``folder``
-    None keeps everything in memory; a folder of another version opens empty. Safe to use from several threads.
+    None keeps everything in memory; a folder of another version opens empty. ``weights`` may be changed, to try others.
+    Safe to use from several threads.
     """
 
-    def __init__(
-        self, folder: Path | None, vectors: VectorTable | None, *, settings: HybridSettings = HybridSettings()
-    ) -> None:
-        self.settings, self.vectors, self.folder = settings, vectors, folder
+    def __init__(self, folder: Path | None, vectors: VectorTable | None, *, full_below: int = FULL_BELOW) -> None:
+        self.vectors, self.folder, self.full_below = vectors, folder, full_below
+        self.weights = WEIGHTS
         self.lexical = LexicalIndex(folder / "words" if folder else None)
         self.stale = self.lexical.stale
         self._lock = threading.RLock()
@@ -225,13 +215,10 @@ class HybridIndex:
             (self.folder / "columns.new.npz").replace(self.folder / "columns.npz")
             self.stale = False
 
-    def close(self) -> None:
-        self.flush()
-
     def order(self) -> Order:
         """The documents in the order of time."""
         if self._order is None:
-            self._order = Order(self.documents(), self._columns["time"], self.settings.talk_gap_s)
+            self._order = Order(self.documents(), self._columns["time"], TALK_GAP_S)
         return self._order
 
     def dated(self) -> Ints:
@@ -286,7 +273,7 @@ class _Search:
         hidden: Collection[int],
         speakers: Collection[str],
     ) -> None:
-        self.index, self.settings, self.text = index, index.settings, text
+        self.index, self.text = index, text
         self.vector = vector if index.vectors is not None else None
         self.restrict = restrict and bool(spans)
         self.order = index.order()
@@ -303,7 +290,7 @@ class _Search:
     def ranked(self, k: int) -> Ranked:
         docs = self._candidates(k)
         if not len(docs) or k <= 0:
-            return Ranked(np.zeros(0, np.int64), np.zeros(0), {})
+            return Ranked(np.zeros(0, np.int64), np.zeros(0), {}, [], np.zeros((0, 0), np.bool_))
         features, present = self._features(docs)
         inside = self.inside[docs].astype(np.float64)
         scores = sum(features.values()) + FIRST * inside
@@ -329,17 +316,16 @@ class _Search:
         """Ascending: all that may be found where they are few, else the best by words and meaning, and neighbours."""
         inside = np.flatnonzero(self.inside)
         pool = self.inside if self.restrict or len(inside) >= k else self.visible
-        if np.count_nonzero(pool) <= self.settings.full_below:
+        if np.count_nonzero(pool) <= self.index.full_below:
             return np.flatnonzero(pool)
         docs = _distinct(np.concatenate([self._best(pool, k), inside if pool is self.visible else inside[:0]]))
         return docs[pool[docs]]
 
     def _best(self, pool: NDArray[np.bool_], k: int) -> Ints:
-        settings = self.settings
-        docs, _ = self.index.lexical.candidates(self.names, settings.lexical_top, allowed=pool)
+        docs, _ = self.index.lexical.candidates(self.names, BEST, allowed=pool)
         if self.vector is not None:
             assert self.index.vectors is not None
-            near, _ = self.index.vectors.top(self.vector, settings.dense_top, pool)
+            near, _ = self.index.vectors.top(self.vector, BEST, pool)
             docs = np.concatenate([docs, near])
         places = self.order.places(_distinct(docs))
         around = _distinct(np.concatenate([self._beside(places, distance) for distance in range(-2, 3)]))
@@ -356,7 +342,7 @@ class _Search:
         return moved
 
     def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
-        weights, places = self.settings.weights, self.order.places(docs)
+        weights, places = self.index.weights, self.order.places(docs)
         beside = {distance: self._beside(places, distance) for distance in FADING}
         reached = _distinct(np.concatenate(list(beside.values())))
         reached = reached[reached >= 0]

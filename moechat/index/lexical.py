@@ -22,9 +22,8 @@ from moechat.index.segment import Segment, Tail, frozen_from
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
-Query = Sequence[str] | Mapping[str, float]
 WeightedTerm = tuple[int, float]
-"""A term's number and its idf times its weight in the query."""
+"""A term's number and its idf times how often it stands in the query."""
 
 FORMAT = 1
 K1 = 1.2
@@ -47,12 +46,6 @@ def saturate(
 def rarity(having: NDArray[Any] | float, count: int) -> Any:
     """BM25's idf, ln(1 + (N − n + .5) / (n + .5)), of a term that ``having`` of ``count`` documents have."""
     return np.log1p((count - having + 0.5) / (having + 0.5))
-
-
-def _weighted(query: Query) -> tuple[list[str], Floats]:
-    """The distinct tokens of a query and their weights: how often they stand in it, or as given."""
-    weights = query if isinstance(query, Mapping) else Counter(query)
-    return list(weights), np.fromiter(weights.values(), np.float32, len(weights))
 
 
 class LexicalIndex:
@@ -125,7 +118,9 @@ class LexicalIndex:
     def average_length(self) -> float:
         return self._length / max(self.count, 1)
 
-    def candidates(self, query: Query, limit: int, allowed: NDArray[np.bool_] | None = None) -> tuple[Ints, Floats]:
+    def candidates(
+        self, query: Sequence[str], limit: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[Ints, Floats]:
         """The ``limit`` best documents and their exact scores, best first (ties: the newer document).
 
         ``allowed`` is a mask by document; documents beyond its end are not allowed.
@@ -133,8 +128,9 @@ class LexicalIndex:
         Words are read from the rarest on, until ``postings_read``: a document that shares nothing but very common words
         with a long query may be missed in a large index, never in a small one.
         """
-        names, weights = _weighted(query)
-        idf = self.idf(names) * weights
+        tallies = Counter(query)
+        names = list(tallies)
+        idf = self.idf(names) * np.fromiter(tallies.values(), np.float32, len(tallies))
         terms = [(self._terms[names[i]], float(idf[i])) for i in np.argsort(-idf, kind="stable") if idf[i] > 0]
         read, rest = self._within_budget(terms)
         hits = [self._score_segment(segment, read, rest, limit, allowed) for segment in self._segments()]

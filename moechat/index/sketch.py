@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index.cosine import BLOCK_ROWS, Ints, Vectors
-from moechat.index.vector_keys import PackedKeys, filled_rows
+from moechat.index.vector_keys import PackedKeys
 
 CANDIDATES = 1000  # At least so many: .99 of the 50 best of 100,000 sentences are among them.
 CANDIDATES_PER_ROW = 20  # So many for each row that is asked for.
@@ -42,8 +42,8 @@ class Sketches:
             if more > 0:
                 self._codes = np.concatenate([self._codes, np.zeros((more, self._codes.shape[1]), np.uint8)])
                 self._made_for = np.concatenate([self._made_for, np.zeros(more, np.uint64)])
-            marks = keys[:, 0].copy()
-            changed = np.flatnonzero(filled_rows(keys) & (marks != self._made_for[: len(keys)]))
+            changed = np.flatnonzero(keys[:, 0] != self._made_for[: len(keys)])
+            marks = keys[changed, 0]
             if not len(self._mean) and len(changed):
                 sample = vectors[changed[:: len(changed) // MEAN_OF + 1]]
                 self._mean = self._mixed(np.nan_to_num(sample, posinf=0, neginf=0)).mean(axis=0)
@@ -51,7 +51,7 @@ class Sketches:
                 rows = changed[start : start + BLOCK_ROWS]
                 bits = np.packbits(self._mixed(vectors[rows]) > self._mean, axis=1)
                 self._codes[rows, : bits.shape[1]] = bits
-            self._made_for[changed] = marks[changed]
+            self._made_for[changed] = marks
             return len(changed)
 
     def candidates(self, query: Vectors, k: int, mask: NDArray[np.bool_]) -> Ints:
@@ -63,10 +63,10 @@ class Sketches:
         faiss.hammings(
             faiss.swig_ptr(code), faiss.swig_ptr(codes), 1, len(codes), codes.shape[1], faiss.swig_ptr(distances)
         )
-        allowed = np.flatnonzero(mask)
-        distances = distances[allowed]
+        distances[~mask] = 8 * codes.shape[1] + 1
         within = np.cumsum(np.bincount(distances))
-        return allowed[distances <= np.searchsorted(within, max(CANDIDATES, CANDIDATES_PER_ROW * k))]
+        near = np.flatnonzero(distances <= np.searchsorted(within, max(CANDIDATES, CANDIDATES_PER_ROW * k)))
+        return near[mask[near]]
 
     def _mixed(self, rows: Vectors) -> Vectors:
         with np.errstate(all="ignore"):  # a damaged row gets some sketch

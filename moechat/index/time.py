@@ -44,10 +44,6 @@ class TimeIndex:
         """All keys, in order of time."""
         return self._keys.tolist()
 
-    def bounds(self) -> tuple[float, float] | None:
-        """The first and the last moment, None where there is none."""
-        return (self._times[0], self._times[-1]) if self._times else None
-
 
 class SpanIndex:
     """Keys by span (start, end in epoch seconds), found where they meet an asked span."""
@@ -88,11 +84,7 @@ class DateIndex:
                 if not self._days[day]:
                     del self._days[day]
 
-    def find(self, day: date) -> list[int]:
-        return list(self._days.get(day, ()))
-
     def keys(self, day: date) -> NDArray[np.int64]:
-        """The same as an array."""
         return np.array(self._days.get(day, ()), np.int64)
 
     def days(self) -> list[date]:

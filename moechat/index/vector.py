@@ -20,7 +20,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from moechat.index.cosine import BLOCK_ROWS, MISSING, Ints, Vectors, as_query, best, inner_products, scores_at
+from moechat.index.cosine import BLOCK_ROWS, MISSING, Ints, Vectors, as_query, best, nearest, scores_at
 from moechat.index.sketch import Sketches
 from moechat.index.vector_keys import KeyOrder, Keys, PackedKeys, pack_keys, text_key
 from moechat.index.vector_rows import VectorRows, dim_of
@@ -167,7 +167,7 @@ class VectorTable:
             self._sketches.follow(keys, vectors)
             positions = self._sketches.candidates(query, k, mask)
         elif number == len(mask):
-            return best(np.arange(number), inner_products(query, vectors[:number]), k)
+            return nearest(query, vectors[:number], k)
         else:
             positions = np.flatnonzero(mask)
         return best(positions, scores_at(positions, query, vectors), k)

@@ -16,7 +16,7 @@ from datetime import datetime
 import numpy as np
 
 from moechat.cue import Cue
-from moechat.index.cosine import FlatIndex, meets
+from moechat.index.cosine import meets, nearest
 from moechat.index.dense import Dense
 from moechat.language import words
 from moechat.memory.contradiction import keyword_class, relation
@@ -44,11 +44,10 @@ COMMON = 100  # A word that more facts have does not distinguish them.
 
 @dataclass(frozen=True)
 class _CurrentFacts:
-    """The current facts under one mask, their index and their words."""
+    """The current facts under one mask, their vectors and their words."""
 
     key: tuple[object, ...]
     facts: Sequence[Fact]
-    index: FlatIndex | None
     vectors: np.ndarray | None
     by_word: Mapping[str, Sequence[int]]
     by_class: Mapping[str, Sequence[int]]
@@ -81,9 +80,9 @@ class CoreMemory:
         if not now.facts:
             return []
         scores: dict[int, float] = {}
-        vector = cue.vector if now.index is not None else None
-        if now.index is not None and vector is not None:
-            places, cosines = now.index.search(vector, top_k)
+        vector = cue.vector if now.vectors is not None else None
+        if now.vectors is not None and vector is not None:
+            places, cosines = nearest(vector, now.vectors, top_k)
             scores = {int(i): float(s) for i, s in zip(places, cosines, strict=True) if meets(s, threshold)}
         near = set(scores)
         shared = self._sharing(now, cue)
@@ -135,9 +134,7 @@ class CoreMemory:
         for i, fact in enumerate(facts):
             if fact.draft.entity == "user":
                 by_class.setdefault(keyword_class(fact.draft), []).append(i)
-        return _CurrentFacts(
-            key, facts, FlatIndex(vectors) if vectors is not None else None, vectors, by_word, by_class
-        )
+        return _CurrentFacts(key, facts, vectors, by_word, by_class)
 
     def _words_of(self, text: str) -> tuple[str, ...]:
         if text not in self._words:
@@ -147,10 +144,10 @@ class CoreMemory:
     def near(self, text: str, count: int) -> list[Fact]:
         """The current facts nearest to a text (what the extraction is shown beside the newest)."""
         now = self._now()
-        vectors = self._dense.query([text]) if now.index is not None else None
-        if now.index is None or vectors is None:
+        vectors = self._dense.query([text]) if now.vectors is not None else None
+        if now.vectors is None or vectors is None:
             return []
-        places, _ = now.index.search(vectors[0], count)
+        places, _ = nearest(vectors[0], now.vectors, count)
         return [now.facts[int(i)] for i in places]
 
     def learn(

@@ -20,7 +20,7 @@ import numpy as np
 
 from moechat.author import lore
 from moechat.errors import DataError, EmbeddingError, MoeChatError
-from moechat.index.cosine import FlatIndex, meets
+from moechat.index.cosine import meets, nearest
 from moechat.model import Hit, Lore
 from moechat.store import yaml_file
 
@@ -40,13 +40,14 @@ class _BookFile:
 class _BookState:
     """One state of the book, never changed after it is made: a search sees all of it or none.
 
-    ``names`` are (name folded, name, row in ``entries``). ``rows`` maps a row of ``index`` to one of ``entries``.
+    ``names`` are (name folded, name, row in ``entries``). ``vectors`` are (n, dim) float32, ``rows`` maps
+    a row of theirs to one of ``entries``.
     """
 
     entries: tuple[Lore, ...] = ()
     names: tuple[tuple[str, str, int], ...] = ()
     rows: tuple[int, ...] = ()
-    index: FlatIndex | None = None
+    vectors: np.ndarray | None = None
 
 
 class WorldBook:
@@ -137,8 +138,7 @@ class WorldBook:
             if (folded := name.casefold())
         )
         vectors = [self._vectors[_passage(entries[row])] for row in rows]
-        index = FlatIndex(np.stack(vectors)) if vectors else None
-        self._now = _BookState(entries, names, rows, index)
+        self._now = _BookState(entries, names, rows, np.stack(vectors) if vectors else None)
 
     def _embed_new(self, entries: tuple[Lore, ...]) -> None:
         """The vectors of all passages. Vectors of entries that no longer exist are dropped."""
@@ -164,10 +164,10 @@ def _all_entries(files: dict[str, _BookFile]) -> tuple[Lore, ...]:
 def _nearest(book: _BookState, vectors: np.ndarray | None, scan_depth: int, threshold: float) -> dict[int, float]:
     """{row: best score} of the entries that are near enough to a clause."""
     best: dict[int, float] = {}
-    if book.index is None or vectors is None or not len(vectors):
+    if book.vectors is None or vectors is None:
         return best
-    spoken = vectors[np.any(vectors != 0, axis=1)]  # the vector of no text is near to nothing
-    for rows, scores in book.index.search_many(spoken, scan_depth):
+    for spoken in vectors[np.any(vectors != 0, axis=1)]:  # the vector of no text is near to nothing
+        rows, scores = nearest(spoken, book.vectors, scan_depth)
         for row, score in zip(rows, scores, strict=True):
             if meets(float(score), threshold):
                 best[book.rows[row]] = max(float(score), best.get(book.rows[row], -1.0))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.ai.chat_model import ChatRequest, OpenAIChatModel, diagnose, one_leading_system
-from moechat.ai.failure import SAYINGS, sentence
+from moechat.ai.chat_model import ChatRequest, OpenAIChatModel, chat_body, diagnose
+from moechat.ai.failure import SAYINGS, in_words, sentence
 from moechat.ai.reply_stream import ReplyStream, ThoughtFilter, without_thoughts
 from moechat.errors import ModelError
 from moechat.model import Message
@@ -106,7 +106,7 @@ messages = st.lists(
 
 @given(messages)
 def test_merging_system_messages_loses_nothing_and_moves_nothing_else(given_messages):
-    merged = one_leading_system(given_messages)
+    merged = [Message(**message) for message in chat_body(given_messages, True, None)["messages"]]
     assert [m for m in merged if m.role != "system"] == [m for m in given_messages if m.role != "system"]
     assert [m.role for m in merged].count("system") == min(1, [m.role for m in given_messages].count("system"))
     assert all(m.role != "system" for m in merged[1:])
@@ -211,7 +211,7 @@ def test_sentences_exist_in_both_languages_and_speak_the_models_language():
     with ModelServer([RATE_LIMIT]) as server:
         error = failure(server, language="zh")[1]
     assert "请稍等" in str(error)
-    assert "wait" in error.in_words("en")
+    assert "wait" in in_words(error, "en")
 
 
 # stopping

@@ -357,6 +357,7 @@ def test_no_library_prints_into_the_terminal(tiny_model):
 UNREACHABLE = """
 import json, time
 from moechat.ai.embedding import SentenceTransformerEmbedder
+from moechat.ai.failure import in_words
 from moechat.errors import EmbeddingError, StillLoading
 from moechat.index.dense import Dense
 
@@ -366,7 +367,7 @@ for kind in ("query", "query", "passage"):
     try:
         embedder.embed(["我住在杭州"], kind)
     except EmbeddingError as error:
-        said.append(error.in_words("zh"))
+        said.append(in_words(error, "zh"))
 print(json.dumps([time.monotonic() - begun, said]))
 """
 
@@ -420,12 +421,13 @@ import importlib.util
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "sentence_transformers" else find(name, *rest)
 from moechat.ai.embedding import SentenceTransformerEmbedder
+from moechat.ai.failure import in_words
 from moechat.errors import EmbeddingError, StillLoading
 from moechat.index.dense import Dense
 try:
     SentenceTransformerEmbedder("BAAI/bge-small-zh-v1.5").dim
 except EmbeddingError as error:
-    print(error.in_words("zh"), error.in_words("en"), sep="\\n")
+    print(in_words(error, "zh"), in_words(error, "en"), sep="\\n")
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.index.hybrid import Doc, HybridIndex, HybridSettings
+from moechat.index.hybrid import FULL_BELOW, Doc, HybridIndex
 from moechat.index.traits import asked_words, side_meant, without_names
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
@@ -34,10 +34,10 @@ def talk(*lines: str, start: float = 0.0, first: int = 0) -> list[Doc]:
 
 
 def indexed(
-    docs: Sequence[Doc], folder: Path | None = None, *, vectors: bool = False, **options: object
+    docs: Sequence[Doc], folder: Path | None = None, *, vectors: bool = False, full_below: int = FULL_BELOW
 ) -> HybridIndex:
     table = VectorTable(None, DIM) if vectors else None
-    index = HybridIndex(folder, table, settings=HybridSettings(**options))  # type: ignore[arg-type]
+    index = HybridIndex(folder, table, full_below=full_below)
     index.add(docs)
     if table is not None:
         numbers = np.array([doc.doc for doc in docs])
@@ -249,7 +249,7 @@ def test_nothing_there_nothing_found():
 def test_an_index_opened_again_answers_alike(tmp_path: Path):
     docs = [*SMALL_TALK, Doc(40, DAY, "Cem", "a parrot", happened=(0.0, HOUR))]
     index = indexed(docs, tmp_path)
-    index.close()
+    index.flush()
     again = HybridIndex(tmp_path, None)
     assert not again.stale
     assert again.documents().tolist() == index.documents().tolist()
@@ -262,7 +262,7 @@ def test_an_index_opened_again_answers_alike(tmp_path: Path):
 @pytest.mark.parametrize("name", ["columns.npz", "words/manifest.json"])
 @pytest.mark.parametrize("damage", ["junk", "cut", "gone"])
 def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str, damage: str):
-    indexed(SMALL_TALK, tmp_path).close()
+    indexed(SMALL_TALK, tmp_path).flush()
     path = tmp_path / name
     if damage == "gone":
         path.unlink()
@@ -272,7 +272,7 @@ def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str, dama
     assert index.stale
     assert index.count == len(index.documents()) == 0
     index.add(SMALL_TALK)
-    index.close()
+    index.flush()
     assert HybridIndex(tmp_path, None).count == len(SMALL_TALK)
 
 

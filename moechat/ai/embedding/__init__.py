@@ -38,8 +38,7 @@ def make_embedder(settings: Any) -> Embedder | None:
     ``settings`` has the attributes ``provider`` (one of PROVIDERS), ``model``, ``base_url`` and ``key``. Raises
     EmbeddingError for an unknown provider, a missing setting or a missing package.
     """
-    provider = settings.provider
-    model = getattr(settings, "model", "") or ""
+    provider, model = settings.provider, settings.model
     if provider == "off":
         return None
     if provider == "builtin":
@@ -49,7 +48,7 @@ def make_embedder(settings: Any) -> Embedder | None:
     if provider == "hash":
         return HashEmbedder()
     if provider == "endpoint":
-        return EndpointEmbedder(getattr(settings, "base_url", "") or "", model, getattr(settings, "key", "") or "")
+        return EndpointEmbedder(settings.base_url, model, settings.key or "")
     if provider == "sentence_transformers":
         if not model:
             raise EmbeddingError("embedding.model is empty; give a folder or a name such as BAAI/bge-small-zh-v1.5")
