@@ -59,6 +59,7 @@ class Sketches:
         code = np.zeros(self._codes.shape[1], dtype=np.uint8)
         bits = np.packbits(self._mixed(query) > self._mean)
         code[: len(bits)] = bits
+        faiss.omp_set_num_threads(1)
         codes, distances = self._codes[: len(mask)], np.empty(len(mask), dtype=np.int32)
         faiss.hammings(
             faiss.swig_ptr(code), faiss.swig_ptr(codes), 1, len(codes), codes.shape[1], faiss.swig_ptr(distances)
