@@ -225,7 +225,7 @@ def _group(kind: str, grounds: Sequence[Ground], words: Words, spans: Sequence[S
 
 def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     time = moment(ground.get("time"))
-    told = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} " if time else ""
+    date_text = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} " if time else ""
     why, kind, id_ = " · ".join(reasons(ground, words, spans)), str(ground.get("kind") or ""), ground.get("id")
     label = escape(words("look_at_it", text=str(ground.get("text", ""))[:LABEL]))
     look = (
@@ -236,7 +236,7 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     parts = ", ".join(f"{name} {value}" for name, value in features.items()) if isinstance(features, Mapping) else ""
     return (
         f'<li><div class="text">{tag(kind, words) if kind in UNDERSTOOD else ""}{escape(ground.get("text", ""))}</div>'
-        f'<div class="why" title="{escape(parts)}">{told}{escape(why)}{look if id_ else ""}</div></li>'
+        f'<div class="why" title="{escape(parts)}">{date_text}{escape(why)}{look if id_ else ""}</div></li>'
     )
 
 
