@@ -233,9 +233,9 @@ class Asked:
     def take(self) -> tuple[list[Sequence[Message]], list[str]]:
         """(prompts of replies, kinds of the other calls); the model forgets them."""
         prompts = [request.messages for request in self.model.requests]
-        kinds = [_kind("\n".join(m.content for m in messages)) for messages, _ in self.model.asked]
+        kinds = [_kind("\n".join(m.content for m in messages)) for messages, _ in self.model.questions]
         self.model.requests.clear()
-        self.model.asked.clear()
+        self.model.questions.clear()
         return prompts, kinds
 
 

@@ -30,7 +30,7 @@ class Conversation:
     ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
     looking.
 
-    Each change of mind is a method of its own, so there are a few more than twenty.
+    It has more than twenty methods because each change of mind is one of its own.
     """
 
     def __init__(

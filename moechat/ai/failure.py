@@ -137,11 +137,11 @@ def kind_of(status: int, detail: str) -> str:
 def sentence(kind: str, language: Language, *, names: Sequence[str] = (), base_url: str = "", **values: Any) -> str:
     """One plain sentence: what is wrong and what to do. ``names`` are models that exist; ``values`` are the other fields
     of the row of SAYINGS (``model``, ``detail``, ``timeout_s``, ``latency_ms``)."""
-    known = KNOWN[language].format(names=", ".join(names[:NAMES_SHOWN])) if names else ""
+    models = KNOWN[language].format(names=", ".join(names[:NAMES_SHOWN])) if names else ""
     fields = {"timeout_s": 0.0, "latency_ms": 0} | values
     for name in ("model", "detail"):
         fields[name] = fields.get(name) or "?"
-    return SAYINGS[kind][language].format(base_url=shown_url(base_url), known=known, **fields)
+    return SAYINGS[kind][language].format(base_url=shown_url(base_url), known=models, **fields)
 
 
 class Failure(ModelError):

@@ -33,7 +33,7 @@ class ScriptedModel:
     """Streams ``replies`` in order, or what the function makes of the messages; ``complete`` likewise ``answers``.
 
     A ModelError in a script is raised. When a list has run out, ModelError says so. ``requests`` records what was asked
-    for a reply, ``asked`` the messages and schemas of ``complete``, ``closed`` how many replies were closed unfinished.
+    for a reply, ``questions`` the messages and schemas of ``complete``, ``closed`` how many replies were closed unfinished.
     ``timeout_s`` without a piece (a line that hangs) raises ModelError, kind ``timeout``.
     """
 
@@ -44,7 +44,7 @@ class ScriptedModel:
     piece_chars: int = 4
     timeout_s: float | None = None
     requests: list[ChatRequest] = field(default_factory=list, init=False)
-    asked: list[tuple[Sequence[Message], dict[str, Any] | None]] = field(default_factory=list, init=False)
+    questions: list[tuple[Sequence[Message], dict[str, Any] | None]] = field(default_factory=list, init=False)
     closed: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class ScriptedModel:
         return ReplyStream(produce, late=late, timeout_s=self.timeout_s, hang_up=hang_up)
 
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
-        self.asked.append((messages, schema))
+        self.questions.append((messages, schema))
         line = _line(self._next_answer(messages))
         if line.hold is not None and not line.hold.wait(timeout_s):
             raise ModelError("timeout", f"{self.name} sent nothing for {timeout_s} seconds.")

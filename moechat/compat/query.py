@@ -72,7 +72,7 @@ def query(
         dense = view.relevance(None if vectors is None else vectors[0])
         sparse = keyword_scores(view, expansion.base)
     with watch.stage("mysql检索"):
-        matches = memory.entities.index().search(expansion.asked, now=now, version=version, limit=limit)
+        matches = memory.entities.index().search(expansion.search_words, now=now, version=version, limit=limit)
     share = DENSE_SHARE if vectors is not None else 0.0
     floor = usual_threshold(memory.dense) if score_threshold is None else score_threshold
     with watch.stage("重排算法"):

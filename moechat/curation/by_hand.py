@@ -43,10 +43,11 @@ def arguments(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
             values_by_key[key] = form(values_by_key[key])
     if isinstance(values_by_key.get("keywords"), str):
         values_by_key["keywords"] = [values_by_key["keywords"]]
-    if (given := values.get("happened")) is not None:
-        if not isinstance(given, str):
-            raise FieldError("happened", given, WHEN)
-        values_by_key["happened"] = span_of(given, now)
+    happened = values.get("happened")
+    if happened is not None:
+        if not isinstance(happened, str):
+            raise FieldError("happened", happened, WHEN)
+        values_by_key["happened"] = span_of(happened, now)
     return values_by_key
 
 
@@ -62,41 +63,41 @@ def event(
     now: datetime,
     happened: tuple[datetime, datetime] | None,
     tree: topic_rules.Named,
-    **given: Any,
+    **details: Any,
 ) -> Event:
     """An event with a record key of its own. The rules fill in what is not given, from its words."""
     if happened is None:  # the words may say
         named = when.resolve(text, now, use="writing")
         happened = (named[0].start, named[0].end) if len(named) == 1 else None
-    keywords = tuple(dict.fromkeys(given.get("keywords") or words.keywords(text, MOST_KEYWORDS)))
-    made = Event(text, (source,), keywords=keywords, place=given.get("place") or "", happened=happened)
-    importance = given.get("importance")
+    keywords = tuple(dict.fromkeys(details.get("keywords") or words.keywords(text, MOST_KEYWORDS)))
+    made = Event(text, (source,), keywords=keywords, place=details.get("place") or "", happened=happened)
+    importance = details.get("importance")
     if importance is None:
         importance = rate(made, planned=happened is not None and happened[0] > now)
-    return replace(made, importance=importance, topic=given.get("topic") or topic_rules.path_for(made, tree))
+    return replace(made, importance=importance, topic=details.get("topic") or topic_rules.path_for(made, tree))
 
 
 # ---- when it happened
 
 
-def span_of(given: str | date, now: datetime) -> tuple[datetime, datetime] | None:
+def span_of(time: str | date, now: datetime) -> tuple[datetime, datetime] | None:
     """A day, a moment, a span with ``/``, or a time in words, as seen from ``now`` and in its zone; "" is None.
 
     Raises FieldError where it is no time.
     """
-    if not isinstance(given, str):
-        return _ends(given, given, now)
-    if not (text := given.strip()):
+    if not isinstance(time, str):
+        return _ends(time, time, now)
+    if not (text := time.strip()):
         return None
     try:
         ends = [_moment(end) for end in text.split("/")]
     except ValueError:
         spans = when.resolve(text, now)
         if not spans:
-            raise FieldError("happened", given, WHEN) from None
+            raise FieldError("happened", time, WHEN) from None
         return spans[0].start, spans[0].end
     if len(ends) > 2:
-        raise FieldError("happened", given, WHEN)
+        raise FieldError("happened", time, WHEN)
     return _ends(ends[0], ends[-1], now)
 
 

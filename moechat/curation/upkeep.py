@@ -21,13 +21,13 @@ Report = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
-def verify(store: FileStore, layers: Layers, known: Sequence[str] = ()) -> Report:
-    """Counts, and every difference in words under ``problems``, with those that are ``known`` already.
+def verify(store: FileStore, layers: Layers, other_problems: Sequence[str] = ()) -> Report:
+    """Counts, and every difference in words under ``problems``, with ``other_problems``.
 
     Reads all files and changes nothing.
     """
     exchanges, problems = check.differences(store)
-    problems += [*known, *layers.diary.index.differences()]
+    problems += [*other_problems, *layers.diary.index.differences()]
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
     return {
         "exchanges": exchanges,

@@ -38,8 +38,8 @@ class Substrings:
     checked where their rarest part is. ``before`` is an index whose reading of the same texts is used again."""
 
     def __init__(self, texts: Sequence[str], before: Substrings | None = None) -> None:
-        known: Mapping[str, _Read] = before._read if before else {}
-        self._read: Mapping[str, _Read] = {text: known[text] if text in known else _Read.of(text) for text in texts}
+        reads: Mapping[str, _Read] = before._read if before else {}
+        self._read: Mapping[str, _Read] = {text: reads[text] if text in reads else _Read.of(text) for text in texts}
         self._texts = [self._read[text] for text in texts]
         rows: dict[str, list[int]] = {}
         for row, text in enumerate(self._texts):

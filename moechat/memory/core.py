@@ -157,11 +157,11 @@ class CoreMemory:
 
         ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        known = [fact for fact in self.current() if is_known(fact, replacing)]
+        known_facts = [fact for fact in self.current() if is_known(fact, replacing)]
         facts: dict[str, Fact] = {}
         restated: dict[str, list[str]] = {}
         for draft in drafts:
-            old, new = _judged(draft, [*known, *facts.values()])
+            old, new = _judged(draft, [*known_facts, *facts.values()])
             if new is None:
                 if old and old[0].id not in facts:
                     restated.setdefault(old[0].id, []).extend(draft.sources)
@@ -183,10 +183,10 @@ def is_known(fact: Fact, replacing: Collection[str]) -> bool:
     return fact.by == "owner" or not fact.draft.sources or not set(fact.draft.sources).issubset(replacing)
 
 
-def _judged(draft: FactDraft, known: Sequence[Fact]) -> tuple[list[Fact], FactDraft | None]:
+def _judged(draft: FactDraft, known_facts: Sequence[Fact]) -> tuple[list[Fact], FactDraft | None]:
     """([the fact it restates], None), or (the facts it supersedes, the draft)."""
     superseded = []
-    for fact in reversed(known):
+    for fact in reversed(known_facts):
         match relation(draft, fact.draft, None):
             case "same":
                 return [fact], None

@@ -153,15 +153,15 @@ class Diary:
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
         """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken."""
         tree, hidden = self._store.tree, self._store.hidden()
-        asked = set(cue.words)
+        cue_words = set(cue.words)
         matches = []
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
             exchange = node.exchange()
             if node.id in hidden or not node.variants:
                 continue
             for side, text in enumerate((exchange.user, exchange.char)):
-                shared = sorted(asked.intersection(words.tokens(text)))
-                share = len(shared) / len(asked) if asked else 0.0
+                shared = sorted(cue_words.intersection(words.tokens(text)))
+                share = len(shared) / len(cue_words) if cue_words else 0.0
                 inside = next((span for span in spans if span.covers(exchange.at)), None)
                 if share or inside:
                     hit = _hit(exchange, side, share, {"share": share}, shared)

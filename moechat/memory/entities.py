@@ -120,8 +120,11 @@ PLANS: Mapping[Version, Plan] = {
 
 @dataclass(frozen=True)
 class FactMatch:
-    """A fact, what the version calls it, and the words that hit, in the order of the asked ones. ``score`` is 0 but for v23_es;
-    ``stage`` counts from 1, 0 for v23_es. ``text`` is the fact's, with the entity's name before it where it needs one."""
+    """A fact, what the version calls it, and the words that hit, in the order in which they were searched.
+
+    ``score`` is 0 but for v23_es. ``stage`` counts from 1, and is 0 for v23_es. ``text`` is the fact's, with the entity's name
+    before it where it needs one.
+    """
 
     fact: Fact
     label: str
@@ -181,8 +184,10 @@ class _Filed:
 
 
 class EntityIndex:
-    """The facts of an owner by the words in their fields. Never changes; may be asked from several threads. What ``before``
-    worked out of the same facts is used again."""
+    """The facts of an owner by the words in their fields. It never changes, and several threads may search it.
+
+    What ``before`` worked out of the same facts is used again.
+    """
 
     def __init__(
         self, facts: Iterable[Fact], *, user_name: str, character_name: str, before: EntityIndex | None = None
@@ -217,7 +222,7 @@ class EntityIndex:
 
     def search(
         self,
-        asked: Sequence[Asked],
+        search_words: Sequence[Asked],
         *,
         now: datetime,
         version: Version = "v23_es",
@@ -228,35 +233,36 @@ class EntityIndex:
         for an unknown version."""
         if version not in PLANS:
             raise ValueError(f"version: {version!r} is none of {', '.join(get_args(Version))}")
-        plan, weights = PLANS[version], self._weights(asked)
+        plan, weights = PLANS[version], self._weights(search_words)
         if not self.facts or not weights:
             return []
         if plan.boosts:
             return self._by_weight(plan, plan.boosts, weights, now, limit, threshold)
         return self._by_stage(plan, weights, limit)
 
-    def _weights(self, asked: Sequence[Asked]) -> dict[str, float]:
+    def _weights(self, search_words: Sequence[Asked]) -> dict[str, float]:
         """Folded word → weight, 1 at most: what a level gained by coming up again must not outweigh a word that was said."""
         weights: dict[str, float] = {}
-        for word, level in asked:
+        for word, level in search_words:
             word, weight = words.fold(word.strip()), 1.0 if level is None else min(level, LEVELS) / LEVELS
             if word and word not in self._names and weight > weights.get(word, 0.0):
                 weights[word] = weight
         return weights
 
-    def _hits(self, asked: Sequence[str], field: Field, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def _hits(self, search_words: Sequence[str], field: Field, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """(fact rows, word numbers) of every hit in a field."""
         shortest = plan.description_chars if field == "description" else 1
         rows_of = self._fields[field].rows
-        rows_by_word = [rows_of(word) if len(word) >= shortest else () for word in asked]
+        rows_by_word = [rows_of(word) if len(word) >= shortest else () for word in search_words]
         counts = [len(rows) for rows in rows_by_word]
         rows = np.fromiter(chain.from_iterable(rows_by_word), dtype=np.int64, count=sum(counts))
         return rows, np.repeat(np.arange(len(counts)), counts)
 
     def _by_stage(self, plan: Plan, weights: Mapping[str, float], limit: int | None) -> list[FactMatch]:
-        asked = list(weights)
+        search_words = list(weights)
         hits = {
-            name: self._hits(asked, name, plan) for name in {name for stage in plan.stages for name in stage.fields}
+            name: self._hits(search_words, name, plan)
+            for name in {name for stage in plan.stages for name in stage.fields}
         }
         left = np.ones(len(self.facts), dtype=bool)
         matches: list[FactMatch] = []
@@ -269,7 +275,7 @@ class EntityIndex:
             left &= ~here
             room = None if limit is None else max(limit - len(matches), 0)
             chosen = np.flatnonzero(here)[::-1][:room]
-            matched = _matched(chosen, rows, numbers, asked)
+            matched = _matched(chosen, rows, numbers, search_words)
             matches += [self._match(int(row), plan, 0.0, matched[int(row)], number) for row in chosen]
         return matches
 
@@ -282,8 +288,8 @@ class EntityIndex:
         limit: int | None,
         threshold: float,
     ) -> list[FactMatch]:
-        asked, weight_of = list(weights), np.fromiter(weights.values(), dtype=np.float64)
-        hits = {name: self._hits(asked, name, plan) for name in boosts}
+        search_words, weight_of = list(weights), np.fromiter(weights.values(), dtype=np.float64)
+        hits = {name: self._hits(search_words, name, plan) for name in boosts}
         total = np.zeros(len(self.facts))
         for name, boost in boosts.items():
             rows, numbers = hits[name]
@@ -295,7 +301,7 @@ class EntityIndex:
         chosen = order[scores[order] >= threshold - TOLERANCE]
         chosen = chosen[: None if limit is None else max(limit, 0)]
         every = [np.concatenate(parts) for parts in zip(*hits.values(), strict=True)]
-        matched = _matched(chosen, every[0], every[1], asked)
+        matched = _matched(chosen, every[0], every[1], search_words)
         return [self._match(int(row), plan, float(scores[row]), matched[int(row)], 0) for row in chosen]
 
     def _of(self, groups: Iterable[str]) -> np.ndarray:
@@ -310,14 +316,14 @@ class EntityIndex:
 
 
 def _matched(
-    chosen: np.ndarray, rows: np.ndarray, numbers: np.ndarray, asked: Sequence[str]
+    chosen: np.ndarray, rows: np.ndarray, numbers: np.ndarray, search_words: Sequence[str]
 ) -> dict[int, tuple[str, ...]]:
-    """Fact row → the words that hit it, in the order of the asked ones."""
+    """Fact row → the words that hit it, in the order in which they were searched."""
     numbers_by_row: dict[int, set[int]] = {int(row): set() for row in chosen}
     of_chosen = np.isin(rows, chosen)
     for row, number in zip(rows[of_chosen].tolist(), numbers[of_chosen].tolist(), strict=True):
         numbers_by_row[row].add(number)
-    return {row: tuple(asked[number] for number in sorted(hit)) for row, hit in numbers_by_row.items()}
+    return {row: tuple(search_words[number] for number in sorted(hit)) for row, hit in numbers_by_row.items()}
 
 
 def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
@@ -328,13 +334,15 @@ def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Expansion:
-    """The words of a recall text, its base words and what those of the message bring to mind. ``asked`` is what facts are
-    searched by."""
+    """The words of a recall text, its base words, and what those of the message bring to mind.
+
+    Facts are searched by ``search_words``.
+    """
 
     segments: Sequence[str]
     base: Sequence[str]
     expanded: Sequence[Association]
-    asked: Sequence[Asked]
+    search_words: Sequence[Asked]
 
 
 class Entities:
@@ -379,12 +387,12 @@ class Entities:
         names, index = (self._user_name, self._character_name), self.index()
         segments, base = association.base_words(text, names=names, vocabulary=index.vocabulary)
         expanded = association.expand(base, [self._source], count=count, strategy=strategy, filter_values=filter_values)
-        asked = base
+        search_words = base
         if previous_reply and len(base) < association.BASE_WORDS:
             before, further = association.base_words(previous_reply, names=names, vocabulary=index.vocabulary)
             segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
-            asked = [word for word in base if word in asked or word in index.named]
-        return Expansion(segments, base, expanded, [*((word, None) for word in asked), *expanded])
+            search_words = [word for word in base if word in search_words or word in index.named]
+        return Expansion(segments, base, expanded, [*((word, None) for word in search_words), *expanded])
 
     def search(
         self,
@@ -395,10 +403,10 @@ class Entities:
         threshold: float = 0.0,
     ) -> list[Hit]:
         """Facts for the cue, best first."""
-        asked = self.expansion(
+        search_words = self.expansion(
             cue.text, cue.previous_reply, count=how.count, strategy=how.strategy, filter_values=how.filter_values
-        ).asked
-        matches = self.index().search(asked, now=cue.now, version=how.version, limit=limit, threshold=threshold)
+        ).search_words
+        matches = self.index().search(search_words, now=cue.now, version=how.version, limit=limit, threshold=threshold)
         return [_hit(match) for match in matches]
 
 

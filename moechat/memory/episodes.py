@@ -96,7 +96,10 @@ class EpisodeView:
 
 
 class Episodes:
-    """``sync`` follows the store and the author's files; a view shows what the last ``sync`` saw."""
+    """``sync`` follows the store and the author's files; a view shows what the last ``sync`` saw.
+
+    It has more than twenty methods because each column of the episodes is kept up to date by one of its own.
+    """
 
     def __init__(self, store: FileStore, dense: Dense, official: Official = lambda: (0, ())) -> None:
         self._store, self._dense, self._official = store, dense, official

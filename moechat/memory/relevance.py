@@ -33,25 +33,29 @@ WORDS = ("lexical", "window", "answers")
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The floor of one question. ``threshold`` is the cosine that suffices, ``known`` how far its words count (0..1)."""
+    """The floor of one question. ``threshold`` is the cosine that suffices, ``share`` how far its words count (0..1)."""
 
     threshold: float
-    known: float
+    share: float
 
     @classmethod
     def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
-        """``known``: the weight of the words that the diary has, in that of all; a word it never heard is as rare as can be."""
-        asked = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
-        worth = index.lexical.idf(asked)
+        """``share`` is the weight of the words that the diary has, within that of all.
+
+        A word that it never heard counts as the rarest.
+        """
+        question_words = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        worth = index.lexical.idf(question_words)
         rarest = float(rarity(0, index.count)) * index.count / (index.count + YOUNG)
-        known, unheard = float(worth.sum()), np.count_nonzero(worth == 0) * rarest
-        return cls(threshold, known / max(known + unheard, SAID_MUCH * rarest, 1e-9))
+        heard = float(worth.sum())
+        unheard = np.count_nonzero(worth == 0) * rarest
+        return cls(threshold, heard / max(heard + unheard, SAID_MUCH * rarest, 1e-9))
 
     def passes(self, features: Mapping[str, float]) -> bool:
         """Whether a hit with these features (weighted, as the index gives them) is relevant."""
         enough = ENOUGH if "cosine" in features else ENOUGH_WORDS
         heard = sum(
-            value * (self.known if name in WORDS else 1.0) for name, value in features.items() if name in WEIGHTS
+            value * (self.share if name in WORDS else 1.0) for name, value in features.items() if name in WEIGHTS
         )
         if (named := features.get("speaker", 0.0)) < WEIGHTS["speaker"]:
             heard -= named  # 我 and 你 rank the sides; half of the diary is told by each

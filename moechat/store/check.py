@@ -12,7 +12,18 @@ _MENDED = "`moechat rebuild` mends it"
 
 
 def differences(store: FileStore) -> tuple[int, list[str]]:
-    """(how many exchanges the day files hold, every difference in words). Reads all files."""
+    """(how many exchanges the day files hold, every difference in words). Reads all files.
+
+    A write that went on meanwhile may look like a difference, so one that is seen is looked for again under the lock.
+    """
+    count, problems = _compared(store)
+    if problems:
+        with store.writing():
+            count, problems = _compared(store)
+    return count, problems
+
+
+def _compared(store: FileStore) -> tuple[int, list[str]]:
     exchanges, problems = _read_days(store)
     problems += _log_against_files(store, exchanges)
     problems += _cache_against_files(store, exchanges)

@@ -406,4 +406,4 @@ def _poignancy(events: Collection[Episode]) -> float:
 
 
 def _holds(evidence: Mapping[str, str], live: Mapping[str, Episode]) -> bool:
-    return all(id_ in live and digest(live[id_]) == told for id_, told in evidence.items())
+    return all(id_ in live and digest(live[id_]) == hash_ for id_, hash_ in evidence.items())

@@ -6,52 +6,34 @@ watching ends and the turn goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import gradio as gr
 
 from moechat.agent import Agent
-from moechat.cue import Cue
 from moechat.errors import MoeChatError
 from moechat.house import House
-from moechat.turn import Shown
 from moechat.web import draw, rooms
-from moechat.web.draw import Face
 from moechat.web.layout import Parts, lay_out
 from moechat.web.rooms import Look
+from moechat.web.screen import ChatView, Screen, Updates, live
 from moechat.web.turns import Turn, Turns
-from moechat.web.words import LANGUAGES, Language, Words, language_of
-from moechat.when import Span
+from moechat.web.words import LANGUAGES, Language, language_of
 
 FRAME_S = 0.08  # While a reply streams, the page is drawn at most this often.
 PAGES_DRAWN = 3  # "Earlier" lets the page grow to this many pages, then moves the window back.
-
-Updates = dict[Any, Any]
-
-
-@dataclass(frozen=True)
-class ChatView:
-    """What one tab looks at: the newest ``count`` exchanges, or those before the exchange ``before``."""
-
-    character: str = ""
-    language: Language = "zh"
-    before: str = ""
-    count: int = 0
-
-    @property
-    def words(self) -> Words:
-        return Words(self.language)
 
 
 class ChatPage:
     """The handlers over one house. ``close`` stops the replies that are still on their way."""
 
     def __init__(self, house: House, parts: Parts) -> None:
-        self.house, self.parts, self.turns = house, parts, Turns()
+        self.house = house
+        self.parts = parts
+        self.turns = Turns()
+        self.screen = Screen(house, parts, self.turns)
         self.page = max(1, house.config.web.shown_messages // 2)  # The length of a page, in exchanges.
 
     def close(self) -> None:
@@ -68,7 +50,7 @@ class ChatPage:
         names = self.house.characters()
         chosen = prefs.get("character", "")
         view = ChatView(chosen if chosen in names else self._default(names), language, "", self.page)
-        yield self._labels(view, connection=True) | self._screen(view)
+        yield self.screen.labels(view, connection=True) | self.screen.draw(view)
         yield from self._follow(view)
 
     def _default(self, names: list[str]) -> str:
@@ -81,36 +63,36 @@ class ChatPage:
         name = str(getattr(click, "name", ""))
         if name in self.house.characters():
             view, look = replace(view, character=name, before="", count=self.page), look.elsewhere()
-        yield self._screen(view) | self._remember(view) | self._room(view, look)
+        yield self.screen.draw(view) | self._remember(view) | self._room(view, look)
         yield from self._follow(view)
 
     def translate(self, view: ChatView, look: Look) -> Iterator[Updates]:
         other: Language = "en" if view.language == "zh" else "zh"
         view = replace(view, language=other)
-        yield self._labels(view) | self._screen(view) | self._remember(view) | self._room(view, look)
+        yield self.screen.labels(view) | self.screen.draw(view) | self._remember(view) | self._room(view, look)
         yield from self._follow(view)
 
     def earlier(self, view: ChatView) -> Iterator[Updates]:
         """Show one page more. Beyond ``PAGES_DRAWN`` pages the window moves back, and its newest page is left out."""
         if view.count < PAGES_DRAWN * self.page:
             view = replace(view, count=view.count + self.page)
-        elif agent := self._agent(view):
+        elif agent := self.screen.agent(view):
             exchanges = agent.recent(view.count, view.before or None)
             if len(exchanges) > self.page:
                 view = replace(view, before=exchanges[-self.page].exchange.id)
-        yield self._screen(view)
+        yield self.screen.draw(view)
         yield from self._follow(view)
 
     def newest(self, view: ChatView) -> Iterator[Updates]:
         view = replace(view, before="", count=self.page)
-        yield self._screen(view)
+        yield self.screen.draw(view)
         yield from self._follow(view)
 
     # ---- the rooms beside the chat
 
     def visit(self, view: ChatView, look: Look, event: gr.EventData) -> Iterator[Updates]:
         """Go to a room, or do what was clicked in it. The chat, entered again, shows what has changed."""
-        agent = self._agent(view)
+        agent = self.screen.agent(view)
         if agent is None:
             yield self._room(view, look)
             return
@@ -118,21 +100,21 @@ class ChatPage:
         if waiting := rooms.waiting(look, action, view.words):
             yield self._room(view, waiting)
         look = rooms.act(agent, look, action, view.words, busy=self.turns.current(agent) is not None)
-        yield self._screen(view) | {self.parts.look: look} if look.room == rooms.CHAT else self._room(view, look)
+        yield self.screen.draw(view) | {self.parts.look: look} if look.room == rooms.CHAT else self._room(view, look)
 
     def _room(self, view: ChatView, look: Look) -> Updates:
         if look.room == rooms.CHAT:
             return {self.parts.look: look}
-        if agent := self._agent(view):
+        if agent := self.screen.agent(view):
             html = rooms.drawn(agent, look, view.words)
         else:
-            html = draw.problems(self._why_not(view), view.words)
+            html = draw.problems(self.screen.why_not(view), view.words)
         return {self.parts.look: look, self.parts.room: html}
 
     # ---- talking
 
     def send(self, view: ChatView, text: str) -> Iterator[Updates]:
-        agent = self._agent(view)
+        agent = self.screen.agent(view)
         if agent is None or not text.strip():
             yield {self.parts.box: gr.skip()}
             return
@@ -143,38 +125,38 @@ class ChatPage:
             yield {self.parts.box: gr.skip()}
             return
         view = replace(view, before="", count=self.page)
-        yield self._screen(view, turn) | {self.parts.box: ""}
+        yield self.screen.draw(view, turn) | {self.parts.box: ""}
         yield from self._follow(view, turn)
         if (turn.error or turn.crash) and _last_id(agent) == last:  # Nothing was recorded: give the words back.
             yield {self.parts.box: text}
 
     def regenerate(self, view: ChatView) -> Iterator[Updates]:
-        agent = self._agent(view)
+        agent = self.screen.agent(view)
         turn = self.turns.regenerate(agent) if agent else None
         if turn is None:
             gr.Info(view.words("busy"))
             yield {self.parts.again: gr.skip()}
             return
-        yield self._screen(view, turn)
+        yield self.screen.draw(view, turn)
         yield from self._follow(view, turn)
 
     def stop(self, view: ChatView) -> None:
-        if agent := self._agent(view):
+        if agent := self.screen.agent(view):
             self.turns.stop(agent)
 
     def _follow(self, view: ChatView, turn: Turn | None = None) -> Iterator[Updates]:
         """Draw a running turn as it grows, then everything as it was stored."""
-        agent = self._agent(view)
+        agent = self.screen.agent(view)
         turn = turn or (self.turns.current(agent) if agent else None)
         if agent is None or turn is None or view.before:
             return
-        face = self._face(view, agent)
+        face = self.screen.face(view, agent)
         version = None
         while not turn.over.wait(FRAME_S):
             if turn.version != version:
                 version = turn.version
-                yield {self.parts.tail: _live(turn, face)}
-        yield self._screen(view) | self._notice(view, agent, turn)
+                yield {self.parts.tail: live(turn, face)}
+        yield self.screen.draw(view) | self._notice(view, agent, turn)
 
     def _notice(self, view: ChatView, agent: Agent, turn: Turn) -> Updates:
         """What went wrong, under the last exchange, unless that says so itself.
@@ -186,7 +168,7 @@ class ChatPage:
         error = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
         if not error or (last and last[-1].error == error):
             return {}
-        tail = self._drawn(last, self._face(view, agent), agent)
+        tail = self.screen.drawn(last, self.screen.face(view, agent), agent)
         return {self.parts.tail: tail + draw.notice(words("went_wrong", error=error))}
 
     # ---- the connection
@@ -211,7 +193,7 @@ class ChatPage:
         except (MoeChatError, OSError) as failure:
             return self._outcome(words("went_wrong", error=failure), good=False)
         message = words("saved" if self.house.connected else "saved_offline")
-        title = self._title(view, self._agent(view))
+        title = self.screen.title(view, self.screen.agent(view))
         return self._outcome(message, good=True) | {self.parts.key: "", self.parts.title: title}
 
     def _keeps_key(self, base_url: str, key: str) -> bool:
@@ -221,126 +203,8 @@ class ChatPage:
     def _outcome(self, text: str, *, good: bool | None) -> Updates:
         return {self.parts.outcome: draw.outcome(text, good=good)}
 
-    # ---- drawing
-
-    def _agent(self, view: ChatView) -> Agent | None:
-        try:
-            return self.house.agent(view.character) if view.character else None
-        except (MoeChatError, OSError):
-            return None
-
-    def _face(self, view: ChatView, agent: Agent) -> Face:
-        character = agent.character
-        return Face(view.words, character.name, character.greeting)
-
-    def _screen(self, view: ChatView, turn: Turn | None = None) -> Updates:
-        """Everything that depends on the character and on what was said."""
-        parts, words = self.parts, view.words
-        agent = self._agent(view)
-        updates: Updates = {
-            parts.view: view,
-            parts.characters: draw.characters(self.house.characters(), view.character, words),
-            parts.title: self._title(view, agent),
-        }
-        if agent is None:
-            return updates | self._empty(view)
-        turn = turn or self.turns.current(agent)
-        if turn is not None and turn.over.is_set():
-            turn = None
-        shown = agent.recent(view.count + 1, view.before or None)
-        more, shown = len(shown) > view.count, shown[-view.count :]
-        past, tail = self._past_and_tail(view, agent, shown, turn, from_the_start=not more)
-        return updates | {
-            parts.problems: draw.problems(agent.problems(), words),
-            parts.past: past,
-            parts.tail: tail,
-            parts.earlier: gr.update(value=words("earlier"), visible=more),
-            parts.newest: gr.update(value=words("newest"), visible=bool(view.before)),
-            parts.again: gr.update(value=words("regenerate"), visible=bool(shown and not view.before and turn is None)),
-            parts.send: gr.update(value=words("send"), visible=turn is None),
-            parts.stop: gr.update(value=words("stop"), visible=turn is not None),
-            parts.box: gr.update(
-                label=words("message"), placeholder=words("write", name=agent.character.name), interactive=True
-            ),
-        }
-
-    def _past_and_tail(
-        self, view: ChatView, agent: Agent, shown: list[Shown], turn: Turn | None, *, from_the_start: bool
-    ) -> tuple[str, str]:
-        """The last exchange stands apart, so that a growing reply redraws itself alone."""
-        face = self._face(view, agent)
-        past, last = (shown, []) if view.before else (shown[:-1], shown[-1:])
-        if turn is None or view.before:
-            tail = self._drawn(last, face, agent, after=past)
-        else:
-            tail = _live(turn, face)
-            if last and last[0].exchange.status != "streaming" and last[0].exchange.id != turn.exchange_id:
-                past = shown
-        return self._drawn(past, face, agent, from_the_start=from_the_start), tail
-
-    def _empty(self, view: ChatView) -> Updates:
-        parts, hidden = self.parts, gr.update(visible=False)
-        return {
-            parts.problems: draw.problems(self._why_not(view), view.words),
-            parts.past: "", parts.tail: "", parts.earlier: hidden, parts.newest: hidden, parts.again: hidden,
-            parts.send: gr.update(visible=True), parts.stop: hidden, parts.box: gr.update(interactive=False),
-        }  # fmt: skip
-
-    def _why_not(self, view: ChatView) -> list[str]:
-        """Why the chosen character cannot be opened, in words; empty where it can, or where none is chosen."""
-        try:
-            if view.character:
-                self.house.agent(view.character)
-        except (MoeChatError, OSError) as failure:
-            return [str(failure)]
-        return []
-
-    def _drawn(
-        self, shown: list[Shown], face: Face, agent: Agent, *, after: Sequence[Shown] = (), from_the_start: bool = False
-    ) -> str:
-        spans = {one.exchange.id: _spans(agent, one) for one in shown}
-        day = after[-1].exchange.at.date() if after else None
-        return draw.conversation(shown, face, spans, after=day, from_the_start=from_the_start)
-
-    def _title(self, view: ChatView, agent: Agent | None) -> str:
-        if agent is None:
-            return ""
-        chat = self.house.config.chat
-        model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
-        return draw.header(agent.character.name, view.words, connected=self.house.connected, model=model)
-
-    def _labels(self, view: ChatView, *, connection: bool = False) -> Updates:
-        """The words of the page, and with ``connection`` the saved one, never a key.
-
-        What is not set is left alone: somebody may be typing already.
-        """
-        parts, words, chat = self.parts, view.words, self.house.config.chat
-        url, model = ({"value": saved} if saved and connection else {} for saved in (chat.base_url, chat.model))
-        return {
-            parts.brand: draw.brand(words), parts.doors: rooms.switch(words, loaded=True),
-            parts.language: words("other_language"), parts.theme: words("theme"),
-            parts.connection: gr.update(label=words("connection")),
-            parts.base_url: gr.update(label=words("base_url"), info=words("base_url_hint"), **url),
-            parts.model: gr.update(label=words("model"), **model),
-            parts.key: gr.update(label=words("key"), info=words("key_hint", key_env=chat.key_env)),
-            parts.test: words("test"), parts.save: words("save"), parts.outcome: "",
-        }  # fmt: skip
-
     def _remember(self, view: ChatView) -> Updates:
         return {self.parts.prefs: {"character": view.character, "language": view.language}}
-
-
-def _live(turn: Turn, face: Face) -> str:
-    spans, recalled = turn.recollection.spans, len(turn.recollection.hits)
-    return draw.live(turn.text, turn.reply, face, turn.at, after=turn.after, spans=spans, recalled=recalled)
-
-
-def _spans(agent: Agent, shown: Shown) -> Sequence[Span]:
-    """The times that the message named, as they were understood then; of an old one, as they would be."""
-    exchange = shown.exchange
-    if shown.spans:
-        return shown.spans
-    return Cue(exchange.user, exchange.at, widths=agent.config.time.widths).spans if exchange.user else ()
 
 
 def _last_id(agent: Agent) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from moechat.when import periods as p
 from moechat.when.names import HAN, has_han
-from moechat.when.periods import Context, Period, Piece, compiled
+from moechat.when.periods import Period, Piece, TextContext, compiled
 from moechat.when.zh import CHINESE
 
 _KIN = (
@@ -92,7 +92,7 @@ def _queries(kind: str, what: str) -> Iterator[str]:
                 yield f"{kind}:{words}"
 
 
-def _period(moments: tuple[datetime, datetime], ctx: Context, whole_day: bool) -> Period:
+def _period(moments: tuple[datetime, datetime], ctx: TextContext, whole_day: bool) -> Period:
     start, end = (moment.astimezone(ctx.zone).replace(tzinfo=None) if moment.tzinfo else moment for moment in moments)
     start, end = start.replace(microsecond=0, fold=0), end.replace(microsecond=0, fold=0)
     if whole_day:
@@ -101,7 +101,7 @@ def _period(moments: tuple[datetime, datetime], ctx: Context, whole_day: bool) -
     return Period(start, end + p.SECOND, unit)
 
 
-def _piece(kind: str, match: re.Match[str], moments: tuple[datetime, datetime], ctx: Context) -> Piece:
+def _piece(kind: str, match: re.Match[str], moments: tuple[datetime, datetime], ctx: TextContext) -> Piece:
     period = _period(moments, ctx, kind == "event" or bool(re.search(r"[天日]$|day$", match.group())))
     if kind not in YEARLY:
         return Piece(match.span(), 4, fixed=period)
@@ -114,7 +114,7 @@ def _piece(kind: str, match: re.Match[str], moments: tuple[datetime, datetime], 
     return Piece(match.span(), 4, within=p.in_years(make), cycle="year")
 
 
-def pieces(text: str, ctx: Context) -> list[Piece]:
+def pieces(text: str, ctx: TextContext) -> list[Piece]:
     """The anchors of a text that memory knows, in order, as pieces of time expressions."""
     if ctx.anchors is None or not compiled(_HINT).search(text):
         return []

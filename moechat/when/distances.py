@@ -10,9 +10,9 @@ from moechat.when.periods import (
     DAY,
     SECOND,
     UNIT_DAYS,
-    Context,
     Period,
     Shift,
+    TextContext,
     around,
     day,
     month_after,
@@ -51,14 +51,14 @@ WIDTHS: Mapping[str, float] = MappingProxyType(
 )
 
 
-def _moved(ctx: Context, delta: timedelta) -> datetime:
+def _moved(ctx: TextContext, delta: timedelta) -> datetime:
     """Now plus a stretch of hours that really pass, over a change of the clocks too."""
     if ctx.zone is None:
         return ctx.now + delta
     return (ctx.now.replace(tzinfo=ctx.zone).astimezone(UTC) + delta).astimezone(ctx.zone).replace(tzinfo=None)
 
 
-def vague(ctx: Context, key: str, past: bool, word: str = "") -> Period:
+def vague(ctx: TextContext, key: str, past: bool, word: str = "") -> Period:
     """The stretch of a vague word, up to now, or up to yesterday if it is ``past``. A word's own width goes before its key's."""
     width = ctx.widths.get(word, ctx.widths.get(key, WIDTHS[key]))
     if past:
@@ -69,7 +69,7 @@ def vague(ctx: Context, key: str, past: bool, word: str = "") -> Period:
     return Period(start, ctx.present, "range")
 
 
-def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Period:
+def away(ctx: TextContext, unit: str, least: float, most: float, sign: int) -> Period:
     """N units before (-1) or after (1) now: days and weeks to the day, months to the month, years to the year, hours about.
 
     Half a year is six months, and a half counts in the next smaller unit; 一个多月 lies between one and two months.
@@ -102,7 +102,7 @@ def away(ctx: Context, unit: str, least: float, most: float, sign: int) -> Perio
     return begin if begin == end else Period(begin.start, end.stop, "range")
 
 
-def trailing(ctx: Context, unit: str, count: float, *, ahead: bool = False) -> Period:
+def trailing(ctx: TextContext, unit: str, count: float, *, ahead: bool = False) -> Period:
     """The last N units up to now; from days on they begin at midnight. ``ahead`` gives the next N units."""
     if unit in ("second", "minute", "hour"):
         delta = max(timedelta(days=UNIT_DAYS[unit] * count), SECOND)
@@ -116,28 +116,28 @@ def trailing(ctx: Context, unit: str, count: float, *, ahead: bool = False) -> P
     return Period(shifted(ctx.today, unit, -count), ctx.present, "range")
 
 
-def _width(ctx: Context, key: str) -> timedelta:
+def _width(ctx: TextContext, key: str) -> timedelta:
     return timedelta(days=ctx.widths.get(key, WIDTHS[key]))
 
 
-def _around(period: Period, ctx: Context) -> Period:
+def _around(period: Period, ctx: TextContext) -> Period:
     if period.days > 3:
         return period
     slack = _width(ctx, "前后") if period.days >= 1 else timedelta(minutes=30)
     return Period(period.start - slack, period.stop + slack, "range")
 
 
-def _since(period: Period, ctx: Context) -> Period | None:
+def _since(period: Period, ctx: TextContext) -> Period | None:
     return Period(period.start, ctx.present, "range") if period.start <= ctx.now else None
 
 
-def _before(period: Period, ctx: Context) -> Period:
+def _before(period: Period, ctx: TextContext) -> Period:
     """国庆前 is the days before it; before a month or a year, or anything longer than a holiday, nothing bounds it."""
     reach = _width(ctx, "前") if period.days <= 15 else timedelta(days=3653)
     return Period(period.start - reach, period.start, "range")
 
 
-def _after(period: Period, ctx: Context) -> Period:
+def _after(period: Period, ctx: TextContext) -> Period:
     stop = period.stop + _width(ctx, "后") if period.days <= 15 else ctx.present
     return Period(period.stop, min(stop, ctx.present) if period.stop <= ctx.now else stop, "range")
 
@@ -145,7 +145,7 @@ def _after(period: Period, ctx: Context) -> Period:
 def beside(start: int, count: int = 1, unit: str = "day") -> Shift:
     """``count`` days that begin ``start`` days from the date: from its first day back, from its last day on."""
 
-    def shift(period: Period, ctx: Context) -> Period:
+    def shift(period: Period, ctx: TextContext) -> Period:
         edge = day(period.start) if start < 0 else day(period.stop - DAY)
         return day(edge.start + start * DAY, count, unit)
 
@@ -160,7 +160,7 @@ def nth_day(number: int) -> Shift:
 def weekday_beside(weekday: int, sign: int, count: int = 1, unit: str = "day") -> Shift:
     """The nearest such weekday wholly before (-1) or after (1) the date: the Monday before 24 July, 之前的那个周末."""
 
-    def shift(period: Period, ctx: Context) -> Period:
+    def shift(period: Period, ctx: TextContext) -> Period:
         if sign < 0:
             start = day(period.start).start - count * DAY
             return day(start - (start.weekday() - weekday) % 7 * DAY, count, unit)
@@ -174,7 +174,7 @@ def weekends_beside(sign: int, count: int = 1) -> Shift:
     """The weekend, or the ``count`` weekends with all between them, next to a date."""
     nearest = weekday_beside(5, sign, 2, "weekend")
 
-    def shift(period: Period, ctx: Context) -> Period | None:
+    def shift(period: Period, ctx: TextContext) -> Period | None:
         weekend = nearest(period, ctx)
         if not weekend or count == 1:
             return weekend
@@ -195,7 +195,7 @@ def year_beside(ahead: int) -> Shift:
 def stretch_beside(sign: int, unit: str, count: int) -> Shift:
     """The ``count`` units that end before (-1) or begin after (1) the date."""
 
-    def shift(period: Period, ctx: Context) -> Period:
+    def shift(period: Period, ctx: TextContext) -> Period:
         if sign < 0:
             return Period(shifted(period.start, unit, -count), period.start, "range")
         return Period(period.stop, shifted(period.stop, unit, count), "range")

@@ -7,7 +7,7 @@ from moechat.when import periods as p
 from moechat.when import shapes
 from moechat.when.en_times import FESTIVAL_NAMES, MONTHS, PARTS, PATTERNS, PLAIN, SEASONS
 from moechat.when.expression import Language
-from moechat.when.periods import Context, Maker, Match, Piece, compiled
+from moechat.when.periods import Maker, Match, Piece, TextContext, compiled
 from moechat.when.tense import PAST_EN, forward_en
 
 
@@ -19,7 +19,7 @@ def _ahead(word: str) -> int:
     return {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(word.lower(), 1)
 
 
-def _relative_day(match: Match, ctx: Context) -> list[Piece]:
+def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     word = match.group().lower()
     ahead = -2 if "before yesterday" in word else 2 if "after tomorrow" in word else {"y": -1, "l": -1}.get(word[0], 0)
     if word.startswith(("tomorrow", "tmr")):
@@ -33,15 +33,15 @@ def _relative_day(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
 
 
-def _night_before_last(match: Match, ctx: Context) -> list[Piece]:
+def _night_before_last(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 3, fixed=next(p.in_days(*PARTS["night"])(p.day(ctx.today - 2 * p.DAY))))
 
 
-def _this_part(match: Match, ctx: Context) -> list[Piece]:
+def _this_part(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 3, fixed=next(p.in_days(*PARTS[match["tpart"].lower()])(p.day(ctx.today))))
 
 
-def _relative_unit(match: Match, ctx: Context) -> list[Piece]:
+def _relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
     """last week, this month, next year; the week before last."""
     ahead = _ahead(match["rel"]) if match["rel"] else -2
     unit = (match["runit"] or match["bunit"]).lower()
@@ -57,7 +57,7 @@ def _relative_unit(match: Match, ctx: Context) -> list[Piece]:
 _UNITS: dict[str, tuple[float, p.Cycle]] = {"week": (5, "week"), "month": (6, "month"), "year": (8, "year")}
 
 
-def _relative_weekday(match: Match, ctx: Context) -> list[Piece]:
+def _relative_weekday(match: Match, ctx: TextContext) -> list[Piece]:
     """last Tuesday is the latest before today; this Tuesday is in this week, next Tuesday in the next."""
     weekday, ahead = counts.weekday_of(match["rwday"]), _ahead(match["rwrel"])
     if ahead < 0:
@@ -69,18 +69,18 @@ def _relative_weekday(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 4, fixed=p.day(day), forward=ahead > 0)
 
 
-def _weekday_before_last(match: Match, ctx: Context) -> list[Piece]:
+def _weekday_before_last(match: Match, ctx: TextContext) -> list[Piece]:
     latest = counts.latest_weekday(ctx, counts.weekday_of(match["wbl"]))
     return p.piece(match, 4, fixed=p.day(latest - 7 * p.DAY))
 
 
-def _this_unit(match: Match, ctx: Context) -> list[Piece]:
+def _this_unit(match: Match, ctx: TextContext) -> list[Piece]:
     """the end of the month, with nothing said of which."""
     rank, cycle = _UNITS[match["thunit"].lower()]
     return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle))
 
 
-def _relative_name(match: Match, ctx: Context) -> list[Piece]:
+def _relative_name(match: Match, ctx: TextContext) -> list[Piece]:
     """last summer, last March, last Christmas: the latest that is over; next summer: the next to begin."""
     word, relation = match["nname"].lower().rstrip("."), match["nrel"].lower()
     within = _named(word)
@@ -106,11 +106,11 @@ def _named(word: str) -> p.Within:
     return p.festival(FESTIVAL_NAMES[word])
 
 
-def _season(match: Match, ctx: Context) -> list[Piece]:
+def _season(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, *SEASONS[(match["season"] or match["season2"] or match["season3"]).lower()])
 
 
-def _month(match: Match, ctx: Context) -> list[Piece]:
+def _month(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["month"] or match["lonemonth"]
     before = match.string[: match.start()].rstrip().lower()
     is_verb = word in ("may", "march", "mar") and before.endswith(("to", "and", "of", "from", "by", "for"))
@@ -119,13 +119,13 @@ def _month(match: Match, ctx: Context) -> list[Piece]:
     return shapes.month(match, _month_of(word))
 
 
-def _month_day(match: Match, ctx: Context) -> list[Piece]:
+def _month_day(match: Match, ctx: TextContext) -> list[Piece]:
     """March 5th, the 5th of March, 5 March: month and day in one."""
     month = shapes.month(match, _month_of(match["mda"] or match["mdb"]))
     return [*month, *shapes.day_of_month(match, counts.day_number(match["dma"] or match["dmb"]))]
 
 
-def _bare_day(match: Match, ctx: Context) -> list[Piece]:
+def _bare_day(match: Match, ctx: TextContext) -> list[Piece]:
     """on the 15th; and a number that ends a range (May 20-22, August 11 to 15)."""
     return shapes.day_of_month(match, counts.day_number(match["bday"] or match["rday"]))
 
@@ -137,7 +137,7 @@ _BEFORE_YEAR = (
 )
 
 
-def _year(match: Match, ctx: Context) -> list[Piece]:
+def _year(match: Match, ctx: TextContext) -> list[Piece]:
     """A year; behind a word that is neither a preposition nor a time it is a number (Room 2023)."""
     start = match.start("year")
     word = compiled(r"([a-z']+)\.?[ -]$").search(match.string[max(start - 20, 0) : start].lower())
@@ -146,16 +146,16 @@ def _year(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 8, fixed=p.year(int(match["year"])))
 
 
-def _decade(match: Match, ctx: Context) -> list[Piece]:
+def _decade(match: Match, ctx: TextContext) -> list[Piece]:
     value = int(match["decade"] or match["decade2"])
     return p.piece(match, 9, fixed=p.year(value if value > 99 else 1900 + value, 10))
 
 
-def _iso(match: Match, ctx: Context) -> list[Piece]:
+def _iso(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.date(match, int(match["iy"]), int(match["im"]), int(match["id"] or 0))
 
 
-def _slashed(match: Match, ctx: Context) -> list[Piece]:
+def _slashed(match: Match, ctx: TextContext) -> list[Piece]:
     """5/20/2023: month first, unless only the other way gives a month."""
     month, day, year = int(match["sm"]), int(match["sd"]), int(match["sy"])
     if month > 12:
@@ -163,21 +163,21 @@ def _slashed(match: Match, ctx: Context) -> list[Piece]:
     return shapes.date(match, year + 2000 if year < 100 else year, month, day) if day else []
 
 
-def _weekday(match: Match, ctx: Context) -> list[Piece]:
+def _weekday(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekday(match, counts.weekday_of(f"{match['weekday']}day" if match["weekday"] else match["wshort"]))
 
 
-def _weekend(match: Match, ctx: Context) -> list[Piece]:
+def _weekend(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekend(match)
 
 
-def _part(match: Match, ctx: Context) -> list[Piece]:
+def _part(match: Match, ctx: TextContext) -> list[Piece]:
     first, last = PARTS[(match["part"] or match["inpart"]).lower()]
     stands_alone = match["inpart"] or first in (12, 23)
     return p.piece(match, 3, within=p.in_days(first, last), cycle="day" if stands_alone else None)
 
 
-def _clock(match: Match, ctx: Context) -> list[Piece]:
+def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     """3pm, 10:30, 5 o'clock."""
     hour, minute = int(match["hour"] or match["chour"] or match["ohour"]), match["minute"] or match["cminute"]
     half = (match["half"] or "").lower().replace(".", "")
@@ -189,11 +189,11 @@ def _clock(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 2, within=p.clock(hour, int(minute) if minute else None, exact=exact), cycle="day")
 
 
-def _festival(match: Match, ctx: Context) -> list[Piece]:
+def _festival(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.festival(match, FESTIVAL_NAMES[match["fname"].lower()], whole=bool(match["fwhole"]))
 
 
-def _half_of(match: Match, ctx: Context) -> list[Piece]:
+def _half_of(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, 1 if match["halfno"].lower() == "first" else 7, 6)
 
 

@@ -10,7 +10,7 @@ from moechat.when import periods as p
 from moechat.when import shapes
 from moechat.when.en_times import ORDINALS, THIRDS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS, YEAR_THIRDS
 from moechat.when.names import english_number
-from moechat.when.periods import Context, Match, Period, Piece, compiled
+from moechat.when.periods import Match, Period, Piece, TextContext, compiled
 from moechat.when.shapes import Amount
 
 
@@ -34,11 +34,11 @@ def weekday_of(text: str) -> int:
     return WEEKDAYS[text.lower().rstrip(".")]
 
 
-def third(match: Match, ctx: Context) -> list[Piece]:
+def third(match: Match, ctx: TextContext) -> list[Piece]:
     """early March, the end of last month, late 2023: a third of what follows."""
     word = match["third"].lower()
 
-    def shift(period: Period, ctx: Context) -> Period | None:
+    def shift(period: Period, ctx: TextContext) -> Period | None:
         if period.unit == "month":
             return next(p.part_of_month(*THIRDS[word])(period))
         if period.unit == "year" and period.days < 367:
@@ -52,13 +52,13 @@ def third(match: Match, ctx: Context) -> list[Piece]:
     return shapes.change(match, shift, leads=True)
 
 
-def nth(match: Match, ctx: Context) -> list[Piece]:
+def nth(match: Match, ctx: TextContext) -> list[Piece]:
     """the second week of, the first weekend of, the last Friday of."""
     what = match["what"].lower()
     return shapes.nth(match, ordinal(match["nth"]), WEEKDAYS.get(what, what))
 
 
-def beside(match: Match, ctx: Context) -> list[Piece]:
+def beside(match: Match, ctx: TextContext) -> list[Piece]:
     """the Monday before, the week after, two days before: a change to the date that follows."""
     sign = -1 if match["side"].lower() in ("before", "prior to", "preceding") else 1
     unit = match["bwhat"].lower()
@@ -83,13 +83,13 @@ def beside(match: Match, ctx: Context) -> list[Piece]:
     return shapes.change(match, shift, leads=True)
 
 
-def side(match: Match, ctx: Context) -> list[Piece]:
+def side(match: Match, ctx: TextContext) -> list[Piece]:
     """since, around, before and after a date."""
     word = match["lead"].lower()
     return shapes.change(match, d.SHIFTS["before" if word == "prior to" else word], leads=True)
 
 
-def vague(match: Match, ctx: Context) -> list[Piece]:
+def vague(match: Match, ctx: TextContext) -> list[Piece]:
     word = re.sub(r"\s+", " ", match.group().lower())
     return shapes.vague(match, ctx, word, VAGUE_TILL_NOW, VAGUE_PAST)
 
@@ -119,22 +119,22 @@ _BY_WEEKDAY = (
 )
 
 
-def weekdays_ago(match: Match, ctx: Context) -> list[Piece]:
+def weekdays_ago(match: Match, ctx: TextContext) -> list[Piece]:
     """two Fridays ago: the second Friday back from today."""
     back = 7 * (int(number(match["wcount"])) - 1) * p.DAY
     return p.piece(match, 4, fixed=p.day(latest_weekday(ctx, weekday_of(match["wplural"][:-1])) - back))
 
 
-def latest_weekday(ctx: Context, weekday: int) -> datetime:
+def latest_weekday(ctx: TextContext, weekday: int) -> datetime:
     """The latest such weekday before today."""
     return ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
 
 
-def week_of(match: Match, ctx: Context) -> list[Piece]:
+def week_of(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.change(match, d.SHIFTS[f"its {match['cunit'].lower()}"], leads=True)
 
 
-def distance(match: Match, ctx: Context) -> list[Piece]:
+def distance(match: Match, ctx: TextContext) -> list[Piece]:
     """two weeks ago, over a year ago, three days from now."""
     amount = quantity(match["dist"] + (match["dhalf"] or ""), match["dunit"])
     if not amount:
@@ -153,11 +153,11 @@ def distance(match: Match, ctx: Context) -> list[Piece]:
     return shapes.distance(match, ctx, (least, most, unit), 1 if ahead else -1, names_weekday=names_weekday)
 
 
-def in_future(match: Match, ctx: Context) -> list[Piece]:
+def in_future(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.in_future(match, ctx, quantity(match["fdist"], match["funit"]))
 
 
-def trailing(match: Match, ctx: Context) -> list[Piece]:
+def trailing(match: Match, ctx: TextContext) -> list[Piece]:
     """the last three days, the coming week."""
     count = match["tcount"] or "one"
     amount = quantity(count, match["tunit"])
@@ -169,11 +169,11 @@ def trailing(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 4, fixed=d.trailing(ctx, unit, length, ahead=ahead), forward=ahead)
 
 
-def this_time(match: Match, ctx: Context) -> list[Piece]:
+def this_time(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.this_time(match, ctx, is_day="day" in match.group().lower())
 
 
-def past_counted(match: Match, ctx: Context) -> list[Piece]:
+def past_counted(match: Match, ctx: TextContext) -> list[Piece]:
     """last three days, past two weeks (without the article)."""
     amount = quantity(match["pcount"], match["punit"])
     return p.piece(match, 4, fixed=d.trailing(ctx, amount[2], amount[1])) if amount else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from moechat.when.periods import Context, Maker, Period, Piece, compiled, cycle_of
+from moechat.when.periods import Maker, Period, Piece, TextContext, compiled, cycle_of
 
 # How many cycles (days, weeks, months, years) an expression is looked for: 29 February may be eight years away.
 REACH = 12
@@ -42,7 +42,7 @@ class Language:
     between: str | None = None
     opening: str = ""
 
-    def pieces(self, text: str, ctx: Context) -> list[Piece]:
+    def pieces(self, text: str, ctx: TextContext) -> list[Piece]:
         """The time words of a text in order; offsets are those of the text as given."""
         text = text.translate(self.plain)
         pieces: list[Piece] = []
@@ -163,7 +163,7 @@ def _choose(
     return None
 
 
-def _settle(group: Group, chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: Context) -> None:
+def _settle(group: Group, chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: TextContext) -> None:
     """Take the chosen period through the changes before and after it."""
     if not chosen:
         return
@@ -178,7 +178,7 @@ def _settle(group: Group, chosen: tuple[Period, list[tuple[float, Period]]] | No
     group.period = period
 
 
-def place(group: Group, ctx: Context, forward: bool) -> None:
+def place(group: Group, ctx: TextContext, forward: bool) -> None:
     """Resolve by itself: the latest occurrence that has begun, or the next one that has not ended."""
     forward = forward or any(piece.forward for piece in group.steps)
     core = group.core
@@ -193,7 +193,7 @@ def place(group: Group, ctx: Context, forward: bool) -> None:
 
 
 def _winter(
-    core: Sequence[Piece], chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: Context
+    core: Sequence[Piece], chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: TextContext
 ) -> tuple[Period, list[tuple[float, Period]]] | None:
     """今年冬天, before December, is the winter that ended this year."""
     if not chosen or chosen[0].unit != "season" or chosen[0].start <= ctx.now or not core[0].fixed or len(core) < 2:
@@ -204,7 +204,7 @@ def _winter(
     return (earlier, trail) if earlier and earlier.stop > core[0].fixed.start else chosen
 
 
-def _within_trail(group: Group, other: Group, ctx: Context) -> bool:
+def _within_trail(group: Group, other: Group, ctx: TextContext) -> bool:
     """Resolve ``group`` inside the finest period of ``other`` that can contain it."""
     core = group.core
     if not core or core[0].fixed:
@@ -220,7 +220,7 @@ def _within_trail(group: Group, other: Group, ctx: Context) -> bool:
     return group.period is not None
 
 
-def _range(first: Group, last: Group, ctx: Context, forward: bool) -> Period | None:
+def _range(first: Group, last: Group, ctx: TextContext, forward: bool) -> Period | None:
     """The ends lend each other what they lack: 5月20日到22日, August 11 to August 15 2023."""
     if not first.core or not last.core:
         return None
@@ -264,7 +264,7 @@ def _linked(text: str, group: Group, follower: Group, language: Language) -> boo
     return bool(opened and compiled(language.also).fullmatch(text, group.end, follower.start))
 
 
-def spans(text: str, pieces: Sequence[Piece], language: Language, ctx: Context) -> list[tuple[int, int, Period]]:
+def spans(text: str, pieces: Sequence[Piece], language: Language, ctx: TextContext) -> list[tuple[int, int, Period]]:
     """Every expression of the text as (from, to, period), in the order of the text."""
     result: list[tuple[int, int, Period]] = []
     queue = groups(text, pieces, language)

@@ -49,7 +49,7 @@ Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class TextContext:
     """What an expression is resolved against: the present, to the second, and the widths of vague words in days."""
 
     now: datetime
@@ -68,7 +68,7 @@ class Context:
         return self.now + SECOND
 
 
-Shift = Callable[[Period, Context], "Period | None"]
+Shift = Callable[[Period, TextContext], "Period | None"]
 Within = Callable[[Period], Iterator[Period]]
 Cycle = Literal["day", "week", "month", "year"]
 
@@ -93,7 +93,7 @@ class Piece:
 
 
 Match = re.Match[str]
-Maker = Callable[[Match, Context], list[Piece]]
+Maker = Callable[[Match, TextContext], list[Piece]]
 
 
 def piece(

@@ -23,7 +23,7 @@ from moechat.when.distances import WIDTHS
 from moechat.when.en import ENGLISH
 from moechat.when.expression import Language, spans
 from moechat.when.names import has_han
-from moechat.when.periods import SECOND, Anchors, Context, Period, Piece
+from moechat.when.periods import SECOND, Anchors, Period, Piece, TextContext
 from moechat.when.span import Span
 from moechat.when.zh import CHINESE
 
@@ -73,7 +73,7 @@ def _remembered(
 
 
 def _read(
-    text: str, rest: str, own: Sequence[Piece], language: Language, ctx: Context
+    text: str, rest: str, own: Sequence[Piece], language: Language, ctx: TextContext
 ) -> list[tuple[int, int, Period]]:
     pieces = [*own, *language.pieces(rest, ctx)]
     pieces.sort(key=lambda piece: piece.at)
@@ -83,7 +83,7 @@ def _read(
 def _resolve(
     text: str, now: datetime, use: Use, widths: Mapping[str, float], anchors: Anchors | None
 ) -> tuple[Span, ...]:
-    ctx = Context(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
+    ctx = TextContext(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
     readings: list[tuple[int, int, Period]] = []
     rest = text = text[:LONGEST]
     own_zh: list[Piece] = []

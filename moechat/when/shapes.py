@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from moechat.when import distances as d
 from moechat.when import periods as p
 from moechat.when.calendar import holiday
-from moechat.when.periods import Context, Match, Period, Piece
+from moechat.when.periods import Match, Period, Piece, TextContext
 
 # A counted distance: the least, the most, and their unit.
 Amount = tuple[float, float, str]
@@ -38,7 +38,7 @@ def part_of_year(match: Match, first: int, count: int) -> list[Piece]:
     return p.piece(match, 7, within=p.in_years(lambda y: p.months(y, first, count, unit)), cycle="year")
 
 
-def relative_quarter(match: Match, ctx: Context, ahead: int) -> list[Piece]:
+def relative_quarter(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:
     y, m = p.month_after(ctx.now.year, (ctx.now.month - 1) // 3 * 3 + 1, 3 * ahead)
     return p.piece(match, 7, fixed=p.months(y, m, 3, "season"))
 
@@ -51,7 +51,7 @@ def weekend(match: Match) -> list[Piece]:
     return p.piece(match, 4.5, within=p.in_weeks(5, 2, "weekend"), cycle="week")
 
 
-def relative_weekend(match: Match, ctx: Context, ahead: int, *, is_past: bool = False) -> list[Piece]:
+def relative_weekend(match: Match, ctx: TextContext, ahead: int, *, is_past: bool = False) -> list[Piece]:
     """The weekend so many weeks ahead. This weekend, told as past before Saturday, is the one that is over."""
     period = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
     if ahead == 0 and is_past and period.start > ctx.now:
@@ -84,12 +84,12 @@ def nth(match: Match, number: int, what: int | str) -> list[Piece]:
     return p.piece(match, 6, within=p.nth(p.in_months(p.months), number))
 
 
-def this_time(match: Match, ctx: Context, *, is_day: bool) -> list[Piece]:
+def this_time(match: Match, ctx: TextContext, *, is_day: bool) -> list[Piece]:
     """去年今天, at this time last year: the same day, or the week around it."""
     return p.piece(match, 4, within=p.same_day(ctx.today, 0 if is_day else 3))
 
 
-def vague(match: Match, ctx: Context, word: str, till_now: dict[str, str], past: dict[str, str]) -> list[Piece]:
+def vague(match: Match, ctx: TextContext, word: str, till_now: dict[str, str], past: dict[str, str]) -> list[Piece]:
     """A vague word by its key in ``WIDTHS``, or by the unit that it covers so far (今天: earlier today)."""
     key = past.get(word) or till_now[word]
     units: dict[str, Callable[[], Period]] = {
@@ -103,7 +103,7 @@ def vague(match: Match, ctx: Context, word: str, till_now: dict[str, str], past:
     return p.piece(match, 4, fixed=d.vague(ctx, key, word in past, word))
 
 
-def distance(match: Match, ctx: Context, amount: Amount, sign: int, *, names_weekday: bool = False) -> list[Piece]:
+def distance(match: Match, ctx: TextContext, amount: Amount, sign: int, *, names_weekday: bool = False) -> list[Piece]:
     """三天前, two weeks from now. Where a weekday is named beside weeks (三周前的周二), it is looked for in that week."""
     least, most, unit = amount
     ahead = sign > 0
@@ -115,7 +115,7 @@ def distance(match: Match, ctx: Context, amount: Amount, sign: int, *, names_wee
     return p.piece(match, rank, fixed=d.away(ctx, unit, least, most, sign), forward=ahead)
 
 
-def in_future(match: Match, ctx: Context, amount: Amount | None) -> list[Piece]:
+def in_future(match: Match, ctx: TextContext, amount: Amount | None) -> list[Piece]:
     """再过三天, in three days."""
     if not amount:
         return []

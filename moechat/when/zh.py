@@ -9,7 +9,7 @@ from moechat.when import shapes
 from moechat.when import zh_counts as counts
 from moechat.when.calendar import lunar_day, lunar_month
 from moechat.when.expression import Language
-from moechat.when.periods import Context, Maker, Match, Period, Piece, compiled
+from moechat.when.periods import Maker, Match, Period, Piece, TextContext, compiled
 from moechat.when.tense import PAST_ZH, forward_zh
 from moechat.when.zh_times import (
     FESTIVAL_NAMES,
@@ -25,7 +25,7 @@ from moechat.when.zh_times import (
 )
 
 
-def _relative_day(match: Match, ctx: Context) -> list[Piece]:
+def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["rday"]
     ahead = REL_DAYS[word]
     if word == "今" and match["rpart"] in ("晚", "夜") and ctx.now.hour < 5 and ctx.use == "recall":
@@ -35,60 +35,60 @@ def _relative_day(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
 
 
-def _relative_week(match: Match, ctx: Context) -> list[Piece]:
+def _relative_week(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 5, fixed=p.week(ctx.now, counts.ups(match["rweek"])))
 
 
-def _weekday(match: Match, ctx: Context) -> list[Piece]:
+def _weekday(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekday(match, WEEKDAYS[match.group()[-1]])
 
 
-def _weekend(match: Match, ctx: Context) -> list[Piece]:
+def _weekend(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekend(match)
 
 
-def _relative_weekend(match: Match, ctx: Context) -> list[Piece]:
+def _relative_weekend(match: Match, ctx: TextContext) -> list[Piece]:
     before = match.string[: match.start()]
     is_past = compiled(PAST_ZH).search(match.string) is not None or before.endswith("刚过去的")
     return shapes.relative_weekend(match, ctx, counts.ups(match["rwend"]), is_past=is_past)
 
 
-def _relative_month(match: Match, ctx: Context) -> list[Piece]:
+def _relative_month(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = counts.ups(match["rmonth"])
     same = p.in_years(lambda y: p.months(y, ctx.now.month)) if ahead == 0 else None  # 去年这个月
     return p.piece(match, 6, fixed=p.month(ctx.now, ahead), within=same)
 
 
-def _relative_year(match: Match, ctx: Context) -> list[Piece]:
+def _relative_year(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 8, fixed=p.year(ctx.now.year + REL_YEARS[match["ryear"]]))
 
 
-def _year(match: Match, ctx: Context) -> list[Piece]:
+def _year(match: Match, ctx: TextContext) -> list[Piece]:
     value = counts.number(re.sub(r"[年\s]", "", match.group()))
     if value < 100:
         value += 2000 if value <= ctx.now.year % 100 + 10 else 1900
     return p.piece(match, 8, fixed=p.year(value))
 
 
-def _decade(match: Match, ctx: Context) -> list[Piece]:
+def _decade(match: Match, ctx: TextContext) -> list[Piece]:
     tens = counts.number(match["decade"])
     is_new = tens in (0, 10, 20) and not match.group().startswith(("上", "二十世", "20世"))
     return p.piece(match, 9, fixed=p.year((2000 if is_new else 1900) + tens, 10))
 
 
-def _year_part(match: Match, ctx: Context) -> list[Piece]:
+def _year_part(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, *YEAR_PARTS[match.group().strip("年")])
 
 
-def _quarter(match: Match, ctx: Context) -> list[Piece]:
+def _quarter(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, counts.number(match["quarter"] or match["q"]) * 3 - 2, 3)
 
 
-def _relative_quarter(match: Match, ctx: Context) -> list[Piece]:
+def _relative_quarter(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.relative_quarter(match, ctx, counts.ups(match["rquarter"]))
 
 
-def _season(match: Match, ctx: Context) -> list[Piece]:
+def _season(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, *SEASONS[match.group() if match.group() == "暑假" else match.group()[0]])
 
 
@@ -102,42 +102,42 @@ def _around_new_year(match: Match, rank: float, start: int, days: int, unit: str
     return p.piece(match, rank, within=p.in_years(make), cycle="year")
 
 
-def _new_year_side(match: Match, ctx: Context) -> list[Piece]:
+def _new_year_side(match: Match, ctx: TextContext) -> list[Piece]:
     """年前 and 年后: the month before 春节, and the month after its first week."""
     return _around_new_year(match, 4, 7 if match.group().endswith("后") else -30, 30, "range")
 
 
-def _winter_break(match: Match, ctx: Context) -> list[Piece]:
+def _winter_break(match: Match, ctx: TextContext) -> list[Piece]:
     """寒假: from two weeks and a half before 春节 to two weeks and a half after it."""
     return _around_new_year(match, 7, -18, 36, "season")
 
 
-def _month(match: Match, ctx: Context) -> list[Piece]:
+def _month(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.month(match, counts.number(match["month"]))
 
 
-def _month_part(match: Match, ctx: Context) -> list[Piece]:
+def _month_part(match: Match, ctx: TextContext) -> list[Piece]:
     first, last = MONTH_PARTS[match.group().strip("的月")]
     return p.piece(match, 5.5, within=p.part_of_month(first, last), cycle="month")
 
 
-def _month_day(match: Match, ctx: Context) -> list[Piece]:
+def _month_day(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, counts.number(match["dom"]))
 
 
-def _month_date(match: Match, ctx: Context) -> list[Piece]:
+def _month_date(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, counts.number(match["mdom"] or match["mbare"]))
 
 
-def _before_dash(match: Match, ctx: Context) -> list[Piece]:
+def _before_dash(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, counts.number(match["dash"]))
 
 
-def _date(match: Match, ctx: Context) -> list[Piece]:
+def _date(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.date(match, *(int(match[name] or 0) for name in ("iy", "im", "id")))
 
 
-def _short_date(match: Match, ctx: Context) -> list[Piece]:
+def _short_date(match: Match, ctx: TextContext) -> list[Piece]:
     month, day = int(match["sm"]), int(match["sd"])
 
     def make(y: int) -> Period | None:
@@ -165,12 +165,12 @@ def _lunar(match: Match, month: int, word: str | None, leap: bool = False) -> li
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
-def _lunar_date(match: Match, ctx: Context) -> list[Piece]:
+def _lunar_date(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["lmonth"]
     return _lunar(match, _LUNAR_MONTHS.get(word) or counts.number(word), match["lday"], bool(match["leap"]))
 
 
-def _lunar_short(match: Match, ctx: Context) -> list[Piece]:
+def _lunar_short(match: Match, ctx: TextContext) -> list[Piece]:
     if match["newday"] or match["newday2"]:
         return _lunar(match, 1, match["newday"] or match["newday2"])
     if match["nmonth"]:
@@ -178,18 +178,18 @@ def _lunar_short(match: Match, ctx: Context) -> list[Piece]:
     return _lunar(match, _LUNAR_MONTHS[match["smonth"]], match["sday"])
 
 
-def _festival(match: Match, ctx: Context) -> list[Piece]:
+def _festival(match: Match, ctx: TextContext) -> list[Piece]:
     whole = bool(match["fwhole"]) or match["fname"] == "过年"
     return shapes.festival(match, FESTIVAL_NAMES[match["fname"]], whole=whole)
 
 
-def _part(match: Match, ctx: Context) -> list[Piece]:
+def _part(match: Match, ctx: TextContext) -> list[Piece]:
     festive = match["part"] == "夜" and match.string[match.start() - 1] in "夕秋节宵"
     first, last = PARTS["晚" if festive else match["part"]]
     return p.piece(match, 3, within=p.in_days(first, last), cycle="day")
 
 
-def _clock(match: Match, ctx: Context) -> list[Piece]:
+def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     text = match.group()
     prefix = "b" if match["bhour"] else "c"
     hour = counts.number(match[prefix + "hour"])
@@ -206,7 +206,7 @@ def _clock(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or text[0] == "0"), cycle="day")
 
 
-def _digital(match: Match, ctx: Context) -> list[Piece]:
+def _digital(match: Match, ctx: TextContext) -> list[Piece]:
     hour, minute = int(match["dhour"]), int(match["dminute"])
     return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or hour < 7), cycle="day")
 

@@ -6,7 +6,7 @@ from moechat.when import distances as d
 from moechat.when import periods as p
 from moechat.when import shapes
 from moechat.when.names import chinese_number
-from moechat.when.periods import Context, Match, Period, Piece, compiled
+from moechat.when.periods import Match, Period, Piece, TextContext, compiled
 from moechat.when.shapes import Amount
 from moechat.when.tense import forward_zh
 from moechat.when.zh_times import SHIFT_NAMES, UNITS, VAGUE_PAST, VAGUE_TILL_NOW, WEEKDAYS
@@ -24,7 +24,7 @@ def ups(text: str) -> int:
     return text.count("下") - text.count("上") - text.count("前")
 
 
-def vague(match: Match, ctx: Context) -> list[Piece]:
+def vague(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.vague(match, ctx, match.group(), VAGUE_TILL_NOW, VAGUE_PAST)
 
 
@@ -64,12 +64,12 @@ def _several(count: str, kind: str) -> tuple[int, int]:
     return (tens * 10 + 1, tens * 10 + 9) if count.endswith("十") else (2, 6)
 
 
-def before_now(match: Match, ctx: Context) -> list[Piece]:
+def before_now(match: Match, ctx: TextContext) -> list[Piece]:
     """之前 by itself (你之前说过), not 吃饭之前."""
     return p.piece(match, 4, fixed=d.vague(ctx, "之前", False))
 
 
-def distance(match: Match, ctx: Context) -> list[Piece]:
+def distance(match: Match, ctx: TextContext) -> list[Piece]:
     """三天前, 半个月后, 一小时二十分钟前."""
     amount = quantity(match["dist"])
     if not amount:
@@ -83,12 +83,12 @@ def distance(match: Match, ctx: Context) -> list[Piece]:
     return shapes.distance(match, ctx, (least, most, unit), sign, names_weekday=weekday is not None)
 
 
-def passing(match: Match, ctx: Context) -> list[Piece]:
+def passing(match: Match, ctx: TextContext) -> list[Piece]:
     """再过三天, 过一个月."""
     return shapes.in_future(match, ctx, quantity(match["pass"]))
 
 
-def trailing(match: Match, ctx: Context) -> list[Piece]:
+def trailing(match: Match, ctx: TextContext) -> list[Piece]:
     """最近三天, 过去两周, 前三天; 三天内."""
     amount = quantity(match["span"] or match["span2"])
     if not amount:
@@ -102,23 +102,23 @@ def trailing(match: Match, ctx: Context) -> list[Piece]:
     return p.piece(match, 4, fixed=fixed)
 
 
-def nth(match: Match, ctx: Context) -> list[Piece]:
+def nth(match: Match, ctx: TextContext) -> list[Piece]:
     """第二天, 第二个周末, 最后一个周五."""
     value = -1 if match["nth"].startswith("最后") else number(match["nth"].strip("第"))
     what = UNITS.get(match["what"], "")
     return shapes.nth(match, value, what or WEEKDAYS[match["what"][-1]])
 
 
-def this_time(match: Match, ctx: Context) -> list[Piece]:
+def this_time(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.this_time(match, ctx, is_day="天" in match.group())
 
 
-def near(match: Match, ctx: Context) -> list[Piece]:
+def near(match: Match, ctx: TextContext) -> list[Piece]:
     """A change to what stands before: 前后, 以来, 之前, 之后, 前一天, 那几天."""
     return shapes.change(match, d.SHIFTS[SHIFT_NAMES[match.group()]])
 
 
-def beside(match: Match, ctx: Context) -> list[Piece]:
+def beside(match: Match, ctx: TextContext) -> list[Piece]:
     """国庆前三天, 生日前一晚, 春节后一周: counted days, weeks or months on one side of a date."""
     if match["bnth"]:
         return shapes.change(match, d.nth_day(number(match["bnth"])))
@@ -130,7 +130,7 @@ def beside(match: Match, ctx: Context) -> list[Piece]:
     return shapes.change(match, d.beside(1 if ahead else -days, days, "day" if days == 1 else "range"))
 
 
-def beside_week(match: Match, ctx: Context) -> list[Piece]:
+def beside_week(match: Match, ctx: TextContext) -> list[Piece]:
     """8月14日前的那个星期五, 国庆后的周末: the nearest one on that side; 两个周末 are both."""
     sign = -1 if "前" in match["wside"] else 1
     what = match["wwhat"]
@@ -142,12 +142,12 @@ def beside_week(match: Match, ctx: Context) -> list[Piece]:
     return shapes.change(match, d.SHIFTS[f"{'month' if what == '月' else 'week'} {side}"])
 
 
-def lead(match: Match, ctx: Context) -> list[Piece]:
+def lead(match: Match, ctx: TextContext) -> list[Piece]:
     """自从 before a date."""
     return shapes.change(match, d.SHIFTS["since"], leads=True)
 
 
-def soon(match: Match, ctx: Context) -> list[Piece]:
+def soon(match: Match, ctx: TextContext) -> list[Piece]:
     """过几天, and 待会儿 where plans are remembered."""
     if match.group().endswith(("天", "阵子")):
         return p.piece(match, 4, fixed=p.day(ctx.today + p.DAY, 7, "range"), forward=True)

@@ -628,7 +628,7 @@ def test_a_model_understands_and_supersedes_what_the_rules_found(home: Home) -> 
         agent.finish()
         assert [f.by for f in agent.layers.core.current()] == ["model"]
         assert "杭州西湖区" in agent.layers.core.current()[0].text
-        known = model.asked[0][0][-1].content
+        known = model.questions[0][0][-1].content
         assert "- 用户住在杭州" not in known, "what the rules found in these very words is not shown as known"
 
 

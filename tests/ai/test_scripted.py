@@ -56,7 +56,7 @@ def test_a_line_that_hangs_can_be_stopped_or_runs_out_of_time():
 def test_answers_are_scripted_beside_replies():
     model = ScriptedModel(answers=['{"tags": {}}', ModelError("rate_limit", "slow")])
     assert model.complete(ASKED.messages, schema={"type": "object"}, timeout_s=1) == '{"tags": {}}'
-    assert model.asked == [(ASKED.messages, {"type": "object"})]
+    assert model.questions == [(ASKED.messages, {"type": "object"})]
     with pytest.raises(ModelError, match="slow"):
         model.complete(ASKED.messages, timeout_s=1)
 

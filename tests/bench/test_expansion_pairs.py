@@ -43,7 +43,7 @@ def test_only_well_marked_expansions_are_kept() -> None:
 def test_the_model_sees_the_sentence_and_its_words_and_what_brings_nothing_to_mind_is_not_asked() -> None:
     model = ScriptedModel(answers=[marks(9, 9, 9)])
     list(export_pairs(SPOKEN, by_table, model, prompts=PROMPTS))
-    ((messages, schema),) = model.asked
+    ((messages, schema),) = model.questions
     assert (
         "[1] 室友失恋了" in messages[0].content and "分手" in messages[0].content and "嗯嗯" not in messages[0].content
     )

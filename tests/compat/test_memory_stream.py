@@ -236,12 +236,12 @@ def test_a_memory_type_is_kept_as_given_and_means_one_kind(given_type: str, kind
 
 def test_a_query_costs_no_rating_and_a_memory_one(configured: ScriptedModel) -> None:
     stream = stream_of(memory("missing values", importance=None), memory("a walk", importance=None))
-    assert not configured.asked
+    assert not configured.questions
     asked = memory("values", importance=None)
     assert stream.retrieve_memories(asked).importance.tolist() == [0.8, 0.3]
     stream.retrieve_memories(asked)
-    assert len(configured.asked) == 2
-    assert all("Memory: values\n" not in messages[-1].content for messages, _ in configured.asked)
+    assert len(configured.questions) == 2
+    assert all("Memory: values\n" not in messages[-1].content for messages, _ in configured.questions)
 
 
 def test_memories_are_embedded_together_and_once() -> None:
@@ -296,7 +296,7 @@ def test_questions_then_insights_for_each_condensed() -> None:
 
 def test_the_model_sees_the_last_memories_numbered_by_their_places(configured: ScriptedModel) -> None:
     generate_insight(notes(), context_window=2, threshold=1)
-    first, second = configured.asked[0][0][-1].content, configured.asked[1][0][-1].content
+    first, second = configured.questions[0][0][-1].content, configured.questions[1][0][-1].content
     assert re.findall(r"^(\d+)\. ", first, re.MULTILINE) == ["4", "5"]
     assert "4. missing values in user_dims 4" in first
     assert "0. missing values in user_dims 0" in second
@@ -307,7 +307,7 @@ def test_below_the_threshold_nothing_is_asked(configured: ScriptedModel) -> None
     assert generate_insight(stream, 15, 3) == ([], [])
     assert generate_insight(stream, 0, 0) == ([], [])
     assert generate_insight(stream_of(), 15, 0) == ([], [])
-    assert not configured.asked
+    assert not configured.questions
 
 
 def test_the_threshold_itself_is_enough_whatever_the_last_bit_says() -> None:
@@ -331,7 +331,7 @@ def test_an_unreadable_condensation_leaves_the_first_five_insights() -> None:
 
 def test_condensing_asks_the_model_once(configured: ScriptedModel) -> None:
     assert condense_insights("1. a [0]\n2. b [1]") == "1. Condensed. [0, 1]\n2. More. [2]"
-    assert "1. a [0]\n2. b [1]" in configured.asked[0][0][-1].content
+    assert "1. a [0]\n2. b [1]" in configured.questions[0][0][-1].content
 
 
 def test_reflections_point_at_what_is_there() -> None:
@@ -355,7 +355,7 @@ def test_later_reflections_may_rest_on_earlier_ones() -> None:
 def test_the_chinese_prompts_can_be_chosen(configured: ScriptedModel) -> None:
     configure(language="zh")
     condense_insights("1. 想念 [0]")
-    assert "请浓缩" in configured.asked[0][0][-1].content
+    assert "请浓缩" in configured.questions[0][0][-1].content
 
 
 # ---- the seed as written

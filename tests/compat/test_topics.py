@@ -270,7 +270,7 @@ def test_a_profile_by_the_one_extraction_call(runtime: MemoryRuntime, prompts: P
     extractor = MemoryRecallProfileExtractor(runtime, model, prompts)
     found = extractor.extract(*sliced("昨天吃了火锅"))
     assert found and found.topic_path == "生活->饮食"
-    [(messages, _)] = model.asked
+    [(messages, _)] = model.questions
     assert "生活->饮食 {slices: 1}" in messages[0].content
 
 
@@ -302,7 +302,7 @@ def test_cues_by_a_model_and_by_words_where_it_fails(runtime: MemoryRuntime, pro
     by_words = (Match("TOPIC", "饮食->火锅"),)
     assert extractor.extract("说说火锅", NOW).matches == by_words
     assert extractor.extract("说说火锅", NOW).matches == by_words
-    assert "饮食->火锅" in model.asked[0][0][0].content and "那次的毛肚" in model.asked[0][0][0].content
+    assert "饮食->火锅" in model.questions[0][0][0].content and "那次的毛肚" in model.questions[0][0][0].content
 
 
 def test_a_malformed_date_skips_that_cue_only(runtime: MemoryRuntime) -> None:
@@ -322,8 +322,8 @@ def test_the_evaluator_drops_keeps_order_and_asks_once(runtime: MemoryRuntime, p
     evaluator = MemoryRecallEvaluator(model, prompts)
     assert evaluator.evaluate("火锅", slices) == [slices[0], slices[2]]
     assert evaluator.evaluate("火锅", slices) == []
-    assert len(model.asked) == 2
-    assert all(one.summary in model.asked[0][0][0].content for one in slices)
+    assert len(model.questions) == 2
+    assert all(one.summary in model.questions[0][0][0].content for one in slices)
 
 
 def test_the_evaluator_fails_open(runtime: MemoryRuntime, prompts: Prompts) -> None:

@@ -21,50 +21,50 @@ def diary(size: int) -> HybridIndex:
 
 def test_words_that_were_never_heard_count_against_a_question() -> None:
     made = diary(400)
-    known = Floor.of("parrot on shelf7", made, 0.9).known
-    half = Floor.of("parrot on submarine", made, 0.9).known
-    none = Floor.of("quantum submarine", made, 0.9).known
+    known = Floor.of("parrot on shelf7", made, 0.9).share
+    half = Floor.of("parrot on submarine", made, 0.9).share
+    none = Floor.of("quantum submarine", made, 0.9).share
     assert 1.0 == known > half > none == 0.0
 
 
 def test_in_the_first_days_they_hardly_count() -> None:
-    assert Floor.of("parrot or submarine", diary(2), 0.9).known > Floor.of("parrot or submarine", diary(400), 0.9).known
+    assert Floor.of("parrot or submarine", diary(2), 0.9).share > Floor.of("parrot or submarine", diary(400), 0.9).share
 
 
 def test_a_question_that_says_little_counts_little() -> None:
     made = index(*["thank you so much"] * 60, *(f"thing{i} stands here" for i in range(200)))
-    assert Floor.of("thank", made, 0.9).known < 0.3
+    assert Floor.of("thank", made, 0.9).share < 0.3
 
 
 def test_the_names_of_those_who_talk_are_neither_heard_nor_unheard() -> None:
     made = diary(400)
-    assert Floor.of("Ada parrot shelf7", made, 0.9).known == Floor.of("parrot shelf7", made, 0.9).known
+    assert Floor.of("Ada parrot shelf7", made, 0.9).share == Floor.of("parrot shelf7", made, 0.9).share
 
 
 def test_features_that_add_up_pass_and_those_of_unheard_words_do_not() -> None:
     features = {"dense": 0.5, "window": ENOUGH, "cosine": 0.1}
-    assert Floor(0.9, known=1.0).passes(features)
-    assert not Floor(0.9, known=0.2).passes(features)
+    assert Floor(0.9, share=1.0).passes(features)
+    assert not Floor(0.9, share=0.2).passes(features)
 
 
 def test_what_is_near_in_meaning_passes_by_itself() -> None:
-    assert Floor(0.4, known=0.0).passes({"cosine": 0.4})
-    assert not Floor(0.4, known=0.0).passes({"cosine": 0.39})
+    assert Floor(0.4, share=0.0).passes({"cosine": 0.4})
+    assert not Floor(0.4, share=0.0).passes({"cosine": 0.39})
 
 
 def test_without_a_vector_words_need_less() -> None:
     features = {"window": (ENOUGH + ENOUGH_WORDS) / 2}
-    assert Floor(0.9, known=1.0).passes(features)
-    assert not Floor(0.9, known=1.0).passes(features | {"cosine": 0.1})
+    assert Floor(0.9, share=1.0).passes(features)
+    assert not Floor(0.9, share=1.0).passes(features | {"cosine": 0.1})
 
 
 def test_a_pronoun_is_no_sign_but_a_name_is() -> None:
     features = {"window": ENOUGH - 1.0, "cosine": 0.1}
-    assert not Floor(0.9, known=1.0).passes(features | {"speaker": 0.8 * WEIGHTS["speaker"]})
-    assert Floor(0.9, known=1.0).passes(features | {"speaker": WEIGHTS["speaker"]})
+    assert not Floor(0.9, share=1.0).passes(features | {"speaker": 0.8 * WEIGHTS["speaker"]})
+    assert Floor(0.9, share=1.0).passes(features | {"speaker": WEIGHTS["speaker"]})
 
 
 @pytest.mark.parametrize("text", ["", "?!", "the"])
 def test_a_text_without_words_is_no_error(text: str) -> None:
-    assert 0.0 <= Floor.of(text, diary(5), 0.9).known <= 1.0
-    assert Floor.of(text, HybridIndex(None, None), 0.9).known == 0.0
+    assert 0.0 <= Floor.of(text, diary(5), 0.9).share <= 1.0
+    assert Floor.of(text, HybridIndex(None, None), 0.9).share == 0.0

@@ -130,7 +130,7 @@ def left(agent: Agent) -> list[int]:
 
 def together(model: ScriptedModel) -> list[list[int]]:
     """The exchanges of each extraction call."""
-    return [[int(n) for n in re.findall(r"用户> 第(\d+)句话", asked[-1].content)] for asked, _ in model.asked]
+    return [[int(n) for n in re.findall(r"用户> 第(\d+)句话", asked[-1].content)] for asked, _ in model.questions]
 
 
 def ends(count: int) -> str:

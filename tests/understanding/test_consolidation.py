@@ -217,7 +217,7 @@ def test_a_models_sentence_is_taken_where_it_is_sound(store: FileStore, core: Co
     model = sums("用户喜欢爬山，周末常去西湖边")
     (one,) = summed(store, core, prompts, model)
     assert (one.text, one.by) == ("用户喜欢爬山，周末常去西湖边", "model")
-    ((asked, schema),) = model.asked
+    ((asked, schema),) = model.questions
     assert "用户周末常去爬山" in asked[0].content
     assert schema is not None
 
@@ -284,7 +284,7 @@ def test_closing_waits_for_one_call_and_then_stores_nothing(
     model = ScriptedModel((), closes)
     names = ("阿明", "小满")
     assert consolidate(store, core, model=model, prompts=prompts, names=names, stopping=stopping) == []
-    assert len(model.asked) == 1 and len(core.current()) == len(facts)
+    assert len(model.questions) == 1 and len(core.current()) == len(facts)
 
 
 def test_many_groups_are_asked_for_in_batches(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
@@ -299,7 +299,7 @@ def test_many_groups_are_asked_for_in_batches(store: FileStore, core: CoreMemory
 
     model = ScriptedModel((), answers)
     assert len(summed(store, core, prompts, model)) == 12
-    assert len(model.asked) == 2
+    assert len(model.questions) == 2
 
 
 def test_a_fact_that_changed_while_the_model_was_thinking_is_left_for_the_next_time(

@@ -140,7 +140,7 @@ def test_a_model_is_asked_with_the_seeds_prompts_as_system_and_user(root: Path, 
     assert asking.condensed("1. 想念 [4]") == "1. 想念 [4]"
     assert asking.rating("爷爷\n去世了") == pytest.approx(0.8)
     assert asking.ratings(["想念", "别的"]) == [pytest.approx(0.6), None]
-    shown = [messages for messages, _ in model.asked]
+    shown = [messages for messages, _ in model.questions]
     assert all([m.role for m in messages] == ["system", "user"] for messages in shown)
     assert all("---" not in m.content and "{{" not in m.content for messages in shown for m in messages)
     for messages, value in zip(
@@ -168,14 +168,14 @@ def test_a_prompt_of_the_owners_without_a_system_part_is_asked_as_one_message(tm
     (tmp_path / "zh" / "rate_importance.txt").write_text("打分：{{input_text}}", encoding="utf-8")
     model = ScriptedModel(answers=["7"])
     assert Consultation(model, Prompts([tmp_path], "zh")).rating("x\n---\ny") == pytest.approx(0.7)
-    assert [(m.role, m.content) for m in model.asked[0][0]] == [("user", "打分：x --- y")]
+    assert [(m.role, m.content) for m in model.questions[0][0]] == [("user", "打分：x --- y")]
 
 
 def test_calls_and_tokens_are_counted(root: Path) -> None:
     asking, model = consultation(root, "1. 为什么？", "7")
     asking.questions(STATEMENTS)
     asking.rating("怀表")
-    sent = [m.content for messages, _ in model.asked for m in messages]
+    sent = [m.content for messages, _ in model.questions for m in messages]
     assert asking.cost.calls == 2
     assert asking.cost.tokens_in == sum(map(words.count_tokens, sent)) > 100
     assert asking.cost.tokens_out == words.count_tokens("1. 为什么？") + words.count_tokens("7")
@@ -191,4 +191,4 @@ def test_what_the_model_refuses_is_raised_and_counted(root: Path) -> None:
 def test_nothing_to_rate_costs_nothing(root: Path) -> None:
     asking, model = consultation(root)
     assert asking.ratings([]) == []
-    assert not model.asked
+    assert not model.questions

@@ -126,7 +126,7 @@ def test_right_facts_of_the_table_pass_the_guards(case: Case) -> None:
     model = answering(right_answer(case))
     facts = understand(model, exchange(case.text), language=case.language).facts
 
-    assert case.text.splitlines()[0] in model.asked[0][0][0].content
+    assert case.text.splitlines()[0] in model.questions[0][0][0].content
     assert keys(facts) == sorted(case.facts)
     assert {(one.entity, one.target) for one in facts if one.entity != "user"} == {
         (entity, target) for entity, _, target, _ in case.others
@@ -222,7 +222,7 @@ def test_the_model_sees_both_sides_apart_with_absolute_times() -> None:
     understand(
         model, exchange("我住在杭州\n[9] 用户> 假的"), exchange("晚安", "好梦", id="x2", at=NOW + timedelta(days=1))
     )
-    prompt = model.asked[0][0][0].content
+    prompt = model.questions[0][0][0].content
 
     assert "[1] 2025-05-21 15:00 星期三" in prompt and "[2] 2025-05-22 15:00 星期四" in prompt
     assert "用户> 我住在杭州\n用户> [9] 用户> 假的\n角色> 嗯嗯" in prompt
@@ -236,15 +236,18 @@ def test_known_facts_and_topics_are_shown_and_empty_parts_are_not() -> None:
     bare = answering(said())
     understand(bare, exchange("嗯"))
 
-    assert "- 用户讨厌香菜" in with_both.asked[0][0][0].content and "生活->饮食" in with_both.asked[0][0][0].content
-    assert "已有的话题" not in bare.asked[0][0][0].content and "上一次的回答" not in bare.asked[0][0][0].content
+    assert (
+        "- 用户讨厌香菜" in with_both.questions[0][0][0].content
+        and "生活->饮食" in with_both.questions[0][0][0].content
+    )
+    assert "已有的话题" not in bare.questions[0][0][0].content and "上一次的回答" not in bare.questions[0][0][0].content
 
 
 def test_both_languages_ask_for_the_same_keys() -> None:
     for language in ("zh", "en"):
         model = answering(said())
         understand(model, exchange("嗯"), language=language)
-        prompt, schema = model.asked[0][0][0].content, model.asked[0][1]
+        prompt, schema = model.questions[0][0][0].content, model.questions[0][1]
         assert schema is not None
         for part in ("facts", "events", "exchanges"):
             assert part in prompt
@@ -342,7 +345,7 @@ MESSY: tuple[tuple[str, Callable[[str], str]], ...] = (
 def test_an_untidy_answer_is_repaired(_: str, mess: Callable[[str], str]) -> None:
     model = answering(mess(said(fact("用户住在杭州", "住址", "杭州"))))
     assert [one.target for one in understand(model, exchange("我住在杭州")).facts] == ["杭州"]
-    assert len(model.asked) == 1
+    assert len(model.questions) == 1
 
 
 def test_values_in_other_words_are_read() -> None:
@@ -371,20 +374,20 @@ def test_values_in_other_words_are_read() -> None:
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more_with_the_reason() -> None:
     model = answering("I am sorry, I cannot.", said())
     assert understand(model, exchange("我住在杭州")).tags == {"x1": "用户说了第1件事"}
-    assert "no JSON object" in model.asked[1][0][0].content
+    assert "no JSON object" in model.questions[1][0][0].content
 
 
 def test_two_answers_that_cannot_be_used_are_nonsense() -> None:
     model = answering('{"exchanges": "none"}', "[]")
     with pytest.raises(ModelError) as failure:
         understand(model, exchange("我住在杭州"))
-    assert failure.value.kind == "nonsense" and len(model.asked) == 2
+    assert failure.value.kind == "nonsense" and len(model.questions) == 2
 
 
 def test_an_exchange_left_out_is_asked_for_and_then_tagged_by_the_rules() -> None:
     model = answering(said(exchanges=1), said(exchanges=1))
     understanding = understand(model, exchange("你好"), exchange("我吃了火锅", id="x2"))
-    assert len(model.asked) == 2 and "2" in model.asked[1][0][0].content.splitlines()[-1]
+    assert len(model.questions) == 2 and "2" in model.questions[1][0][0].content.splitlines()[-1]
     assert understanding.tags == {"x1": "用户说了第1件事", "x2": "用户说吃了火锅"}
 
 
@@ -397,4 +400,4 @@ def test_a_model_s_own_failure_is_passed_on() -> None:
 def test_nothing_to_understand_asks_nobody() -> None:
     model = answering()
     assert understand(model) == Understanding()
-    assert model.asked == []
+    assert model.questions == []

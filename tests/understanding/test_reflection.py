@@ -115,7 +115,7 @@ def mind(tmp_path: Path) -> Iterator[Mind]:
 
 
 def calls(mind: Mind) -> int:
-    return len(mind.model.asked)
+    return len(mind.model.questions)
 
 
 # ---- when
@@ -252,7 +252,7 @@ def test_three_questions_an_answer_to_each_and_one_call_for_all_ratings(mind: Mi
     assert report.questions == ("小林在意什么？", "小林怕什么？", "小林想要什么？")
     assert report.cost.calls == calls(mind) == 5
     assert report.cost.tokens_in > report.cost.tokens_out > 0
-    asked = [messages[-1].content for messages, _ in mind.model.asked]
+    asked = [messages[-1].content for messages, _ in mind.model.questions]
     assert "1. 2025-05-20 小林做了第0件事\n2. 2025-05-20 小林做了第1件事\n3. 2025-05-20 小林做了第2件事" in asked[0]
     assert all(question in text for question, text in zip(report.questions, asked[1:4], strict=True))
     stored = mind.reflections()
@@ -283,7 +283,7 @@ def test_reflections_may_be_evidence_of_later_ones_which_are_deeper(mind: Mind) 
     mind.home.clock.advance(hours=1)
     mind.days()
     report = mind.run()
-    assert any("洞察" in messages[-1].content.split("陈述")[-1] for messages, _ in mind.model.asked[5:9])
+    assert any("洞察" in messages[-1].content.split("陈述")[-1] for messages, _ in mind.model.questions[5:9])
     assert max(episode.depth for episode in report.made) == 2
     first = {episode.id for episode in mind.reflections() if episode.depth == 1}
     assert all(first & set(episode.evidence) for episode in report.made if episode.depth == 2)
@@ -325,7 +325,7 @@ def test_the_authors_events_are_neither_counted_nor_evidence(mind: Mind) -> None
     assert mind.reflector.counter(mind.now) == 15
     mind.days()
     assert all("official" not in e.evidence for e in mind.run().made)
-    assert all("茶馆开张" not in messages[-1].content for messages, _ in mind.model.asked)
+    assert all("茶馆开张" not in messages[-1].content for messages, _ in mind.model.questions)
 
 
 def test_insights_that_are_known_already_are_not_stored_twice_and_the_counter_begins_anew(mind: Mind) -> None:
@@ -458,7 +458,7 @@ def test_a_broken_notes_file_keeps_what_was_found_until_it_is_mended(mind: Mind)
     mind.reflector.tidy(mind.now)
     mind.sync()
     assert len(mind.reflections()) == 6
-    assert not answered.asked
+    assert not answered.questions
 
 
 def test_two_at_once_reflect_once(mind: Mind) -> None:

@@ -107,7 +107,7 @@ def test_what_leaves_was_understood_or_is_in_the_work(
 def batches(model: Any) -> list[list[str]]:
     """What each call was shown, by the user's words."""
     found = []
-    for messages, _ in model.asked:
+    for messages, _ in model.questions:
         found.append(
             [line.partition("用户> ")[2] for line in messages[-1].content.splitlines() if line.startswith("用户> ")]
         )
@@ -182,18 +182,18 @@ def test_failed_understanding_keeps_the_work_queued_and_the_talk_in_the_context(
         agent = house.agent()
         talk(home, agent, range(1, 21))
         roll(agent)
-        assert len(model.asked) == 1
+        assert len(model.questions) == 1
         assert left(agent) == list(range(1, 21)), "nothing leaves before it is understood"
         assert len(agent.store.tree.pending()) == 20
         assert any("nobody there" in problem for problem in agent.problems())
         roll(agent)
-        assert len(model.asked) == 1, "not at once again"
+        assert len(model.questions) == 1, "not at once again"
         home.clock.advance(seconds=61)
         roll(agent)
-        assert len(model.asked) == 2
+        assert len(model.questions) == 2
         home.clock.advance(seconds=61)
         roll(agent)
-        assert len(model.asked) == 2, "each time it waits longer"
+        assert len(model.questions) == 2, "each time it waits longer"
         home.clock.advance(seconds=61)
         roll(agent)
         assert left(agent) == list(range(11, 21))
@@ -238,7 +238,7 @@ def test_nonsense_is_asked_again_once_with_the_error_and_then_stays_queued(home:
         agent = house.agent()
         say(agent, "我住在杭州")
         agent.finish()
-        assert len(model.asked) == 2
+        assert len(model.questions) == 2
         assert len(agent.store.tree.pending()) == 1
 
 
