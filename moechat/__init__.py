@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         NameTaken,
         NotFound,
         PathError,
+        StillLoading,
     )
     from moechat.house import House
     from moechat.model import Embedder, Exchange, Hit, Message, Recollection, Thresholds
@@ -66,6 +67,7 @@ __all__ = [
     "ScriptedModel",
     "SetClock",
     "Span",
+    "StillLoading",
     "SystemClock",
     "Thresholds",
     "TurnEvent",
@@ -81,7 +83,7 @@ _MODULES = {
     "curation.keeper": ("Keeper",),
     "errors": (
         "ConfigError", "DataError", "EmbeddingError", "FieldError", "FilterError", "ModelError", "MoeChatError",
-        "NameTaken", "NotFound", "PathError",
+        "NameTaken", "NotFound", "PathError", "StillLoading",
     ),
     "house": ("House",),
     "model": ("Embedder", "Exchange", "Hit", "Message", "Recollection", "Thresholds"),

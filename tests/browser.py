@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import gradio  # noqa: F401  # Python 3.11 cannot parse files inside the greenlets of Playwright: imported before them.
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 

@@ -167,7 +167,7 @@ def test_a_feature_of_the_index_is_left_out_for_its_own_rows_alone(file: Path) -
         kept: list[Mapping[str, float]] = []
         measurement.bench.prepare = lambda agent: (
             ablate.leave_out(agent, "window"),
-            kept.append(agent.layers.diary.index.words.settings.weights),
+            kept.append(agent.layers.diary.index.words.weights),
         )
         measurement.rows()
         assert kept == [{name: weight for name, weight in WEIGHTS.items() if name != "window"}]
