@@ -1,4 +1,4 @@
-"""The names of seed 000: see :mod:`moechat.compat.associative`."""
+"""The names of seed 000; they lie in `compat/associative`."""
 
 from moechat.compat.associative import *  # noqa: F403
 from moechat.compat.associative import __all__ as __all__
