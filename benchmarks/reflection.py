@@ -115,7 +115,7 @@ class Mind:
         for id_, exchange in self.store.exchanges(ids).items():
             tag = rules.understand(exchange).tags[id_]
             event = Event(tag, (id_,), importance=importance.rate(exchange.user))
-            self.store.derived.put([id_], Understanding({id_: tag}, {}, (), (event,)), [], {})
+            self.store.findings.merge([id_], Understanding({id_: tag}, {}, (), (event,)), [], {})
         self.episodes.sync()
         self.episodes.vectors.embed_missing(threading.Event())
 

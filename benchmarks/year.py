@@ -168,7 +168,7 @@ def _month(agent: Agent, last: date, turns: Sequence[Turn], cleaned: int) -> Mon
     times = sorted(turn.ms for turn in turns)
     return Month(
         f"{last:%Y-%m}", store.cache.all("SELECT count(*) FROM exchanges WHERE alive = 1")[0][0], rows.get("event", 0),
-        rows.get("reflection", 0), len(store.cache.facts()), len(store.state.archived), len(forgetting.traces(store)),
+        rows.get("reflection", 0), len(store.findings.facts()), len(store.state.archived), len(forgetting.traces(store)),
         cleaned, sizes(store.folder), statistics.median(turn.tokens for turn in turns), max(turn.tokens for turn in turns),
         statistics.median(turn.recalled for turn in turns), sum(calls.values()) / len(turns),
         {kind: count / len(turns) for kind, count in sorted(calls.items())}, statistics.median(times),

@@ -42,7 +42,7 @@ class Owner:
     def understand(self, *events: Event, by: str = "model") -> list[str]:
         """As a roll does. Returns the ids of the events."""
         ids = list(dict.fromkeys(source for event in events for source in event.sources))
-        self.store.derived.put(ids, Understanding(dict.fromkeys(ids, "说了话"), {}, (), events, by=by), [], {})  # type: ignore[arg-type]
+        self.store.findings.merge(ids, Understanding(dict.fromkeys(ids, "说了话"), {}, (), events, by=by), [], {})  # type: ignore[arg-type]
         return [derived_id(event.text, event.sources) for event in events]
 
     def tell(self, text: str, **more: object) -> tuple[str, str]:
@@ -55,7 +55,7 @@ class Owner:
         event = Event(text, tuple(sources))
         id_ = derived_id(text, event.sources)
         at = self.home.clock.now()
-        self.store.derived.put_episodes([Episode(id_, at, event, "reflection", "model", tuple(evidence), 1, expires)])
+        self.store.findings.put_episodes([Episode(id_, at, event, "reflection", "model", tuple(evidence), 1, expires)])
         return id_
 
     def mark(self, op: str, *ids: str) -> None:

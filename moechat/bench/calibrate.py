@@ -123,8 +123,9 @@ def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
 
 def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
     importance: dict[str, float] = {}
-    for source, episode in agent.store.cache.episodes_citing(ids):
-        importance[source] = max(importance.get(source, 0.0), episode.event.importance)
+    for episode in agent.store.findings.citing(ids):
+        for source in episode.event.sources:
+            importance[source] = max(importance.get(source, 0.0), episode.event.importance)
     return importance
 
 

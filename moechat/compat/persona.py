@@ -156,7 +156,7 @@ def _write(persona: Persona, folder: Path, zone: tzinfo | None, language: Langua
     try:
         store.days.add_all(imported.exchanges)
         if imported.episodes:
-            store.derived.put_episodes(imported.episodes)
+            store.findings.put_episodes(imported.episodes)
     finally:
         store.close()
     shutil.rmtree(index_folder(folder), ignore_errors=True)  # it is made anew where the character will lie

@@ -18,6 +18,7 @@ from moechat.memory.core import visible
 from moechat.model import LONG_AGO, Episode, Exchange, Fact
 from moechat.recall.layers import Layers
 from moechat.settings.schema import ForgettingSettings
+from moechat.store.finding_records import NO_NOTE
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -117,7 +118,7 @@ class Catalogue:
     def memories(self, ids: Iterable[str]) -> list[Memory]:
         """Those that are there, in the order asked for."""
         unique_ids = list(dict.fromkeys(ids))
-        facts = {fact.id: fact for fact in self._store.cache.facts()}
+        facts = {fact.id: fact for fact in self._store.findings.facts()}
         episodes = {episode.id: episode for episode in self._episodes(unique_ids)}
         exchanges = self._store.exchanges([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
         current = {fact.id for fact in self._facts()}
@@ -150,21 +151,21 @@ class Catalogue:
 
     def _facts(self) -> Sequence[Fact]:
         """The facts that hold, archived ones too."""
-        return visible(self._store.cache.facts(), self._unseen())
+        return visible(self._store.findings.facts(), self._unseen())
 
     def _fact(self, id_: str) -> Fact | None:
-        return next((fact for fact in self._store.cache.facts() if fact.id == id_), None)
+        return next((fact for fact in self._store.findings.facts() if fact.id == id_), None)
 
     def _episode(self, id_: str) -> Episode | None:
         return next(iter(self._episodes([id_])), None)
 
     def _episodes(self, ids: Sequence[str]) -> Sequence[Episode]:
-        return self._store.cache.episodes(list(self._store.cache.rows_of_episodes(ids).values()))
+        return list(self._store.findings.by_ids(ids).values())
 
     def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
         if not kinds:
             return []
-        hidden = set(self._store.cache.rows_citing(list(self._unseen())))
+        hidden = set(self._store.findings.rows_citing(list(self._unseen())))
         return [place for place in self._store.cache.episodes_with(kinds, words) if place[3] not in hidden]
 
     def _exchange_rows(self, words: Sequence[str]) -> list[Place]:
@@ -181,7 +182,7 @@ class Catalogue:
     # ---- one of them
 
     def _of_fact(self, fact: Fact) -> Details:
-        facts = self._store.cache.facts()
+        facts = self._store.findings.facts()
         d = fact.draft
         parts: dict[str, object] = {
             "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target, "polarity": d.polarity,
@@ -207,9 +208,9 @@ class Catalogue:
         )
 
     def _of_exchange(self, exchange: Exchange) -> Details:
-        tag, words, by = self._store.cache.notes_of([exchange.id]).get(exchange.id, ("", (), ""))
-        facts = [fact.id for fact in self._store.cache.facts() if exchange.id in fact.draft.sources]
-        episodes = [episode.id for _, episode in self._store.cache.episodes_citing([exchange.id])]
+        tag, words, by = self._store.findings.notes_of([exchange.id]).get(exchange.id, NO_NOTE)
+        facts = [fact.id for fact in self._store.findings.facts() if exchange.id in fact.draft.sources]
+        episodes = [episode.id for episode in self._store.findings.citing([exchange.id])]
         parts: dict[str, object] = {"status": exchange.status, "tag": tag, "keywords": list(words), "by": by}
         return self._detailed(exchange.id, exchange.at, "", fields=parts, derived=[*facts, *episodes], fades=False)
 

@@ -118,8 +118,8 @@ def forecast(trace: Trace, now: datetime, *, first: bool = False, fullness: floa
 def traces(store: FileStore) -> list[Trace]:
     """Every record that counts: the owner's facts and episodes that are not archived already."""
     state = store.state
-    facts = ((fact.id, fact.since.timestamp(), fact.by) for fact in store.cache.facts())
-    births = [*facts, *store.cache.births()]
+    facts = ((fact.id, fact.since.timestamp(), fact.by) for fact in store.findings.facts())
+    births = [*facts, *store.findings.births()]
     traces = {id_: trace(store, id_, born, by) for id_, born, by in births if id_ not in state.archived}
     return list(traces.values())
 
@@ -188,7 +188,7 @@ def archive(store: FileStore, ids: Collection[str]) -> list[str]:
     now.
     """
     with store.writing():
-        hides = [id_ for id_ in with_replaced(ids, store.cache.facts()) if id_ not in store.state.archived]
+        hides = [id_ for id_ in with_replaced(ids, store.findings.facts()) if id_ not in store.state.archived]
         if hides:
             store.state.write([{"op": "archive", "ids": hides}])
     return hides
@@ -197,7 +197,7 @@ def archive(store: FileStore, ids: Collection[str]) -> list[str]:
 def restore(store: FileStore, ids: Collection[str]) -> list[str]:
     """Bring archived memories back, a fact with those that it replaced. Returns what came back."""
     with store.writing():
-        back = [id_ for id_ in with_replaced(ids, store.cache.facts()) if id_ in store.state.archived]
+        back = [id_ for id_ in with_replaced(ids, store.findings.facts()) if id_ in store.state.archived]
         if back:
             store.state.write([{"op": "restore", "ids": back}])
     return back

@@ -66,10 +66,10 @@ class Keeper(Catalogue):
             self._change(lambda: self._store.correct(id_, user=words))
         elif (fact := self._fact(id_)) is not None:
             mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
-            self._change(lambda: self._store.derived.put_facts([mine]))
+            self._change(lambda: self._store.findings.put_facts([mine]))
         elif (episode := self._episode(id_)) is not None:
             changed = replace(episode, event=replace(episode.event, text=text), by="owner")
-            self._change(lambda: self._store.derived.put_episodes([changed]))
+            self._change(lambda: self._store.findings.put_episodes([changed]))
         return self.get(id_).memory
 
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
@@ -103,7 +103,7 @@ class Keeper(Catalogue):
         id_ = derived_id(draft.text, ())
         meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
         fact = Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner")
-        self._change(lambda: self._store.derived.put_facts([fact]))
+        self._change(lambda: self._store.findings.put_facts([fact]))
         return self.get(id_).memory
 
     def add_event(
@@ -132,7 +132,7 @@ class Keeper(Catalogue):
             place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
         )  # fmt: skip
         made = Episode(id_, by_hand.dated(span, now), event, "event", "owner")
-        self._change(lambda: self._store.derived.put_episodes([made]))
+        self._change(lambda: self._store.findings.put_episodes([made]))
         forgetting.restore(self._store, [id_])  # where it lay in the archive
         return self.get(id_).memory
 
@@ -209,13 +209,13 @@ class Keeper(Catalogue):
         return forgotten
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
-        facts = {fact.id for fact in self._store.cache.facts()}
-        episodes = set(self._store.cache.rows_of_episodes(ids))
+        facts = {fact.id for fact in self._store.findings.facts()}
+        episodes = set(self._store.findings.by_ids(ids))
         return erasure.gone(
             self._store,
             exchanges=[id_ for id_ in ids if id_ not in facts and id_ not in episodes],
             episodes=episodes.intersection(ids),
-            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.cache.facts()),
+            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.findings.facts()),
         )
 
     def _erase_vectors(self, texts: Sequence[str]) -> None:

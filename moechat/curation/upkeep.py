@@ -35,7 +35,7 @@ def verify(store: FileStore, layers: Layers, other_problems: Sequence[str] = ())
         "unsettled": len(store.tree.open()),
         "waiting_for_their_day_file": len(store.tree.unfiled()),
         "waiting_to_be_understood": len(store.tree.pending()),
-        "facts": len(store.cache.facts()),
+        "facts": len(store.findings.facts()),
         "without_vector": layers.diary.vectors.missing(space) if space else 0,
         "problems": list(dict.fromkeys(problems)),
     }

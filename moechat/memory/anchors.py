@@ -56,7 +56,7 @@ class Anchors:
 
     def _day_happened(self, what: str) -> Moments | None:
         now = self._clock.now().timestamp()
-        return self._day(self._store.cache.time_happened(what, now, hidden=self._store.hidden()))
+        return self._day(self._store.findings.time_happened(what, now, hidden=self._store.hidden()))
 
     def _day(self, moment: float | None) -> Moments | None:
         if moment is None:

@@ -71,7 +71,7 @@ class CoreMemory:
 
     def history(self) -> list[Fact]:
         """All facts, superseded ones too, oldest first."""
-        return self._store.cache.facts()
+        return self._store.findings.facts()
 
     def search(self, cue: Cue, *, top_k: int, threshold: float) -> list[Hit]:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
@@ -110,10 +110,10 @@ class CoreMemory:
         hidden = self._store.hidden()
         serving = self._dense.serving
         official = tuple(self._official())
-        key = (self._store.cache.facts_generation(), frozenset(hidden), serving and serving.fingerprint, official)
+        key = (self._store.findings.facts_generation(), frozenset(hidden), serving and serving.fingerprint, official)
         with self._lock:
             if self._snapshot is None or self._snapshot.key != key:
-                facts = visible([*official, *self._store.cache.facts()], hidden)
+                facts = visible([*official, *self._store.findings.facts()], hidden)
                 if (
                     self._snapshot is not None
                     and list(self._snapshot.facts) == facts

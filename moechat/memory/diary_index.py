@@ -157,7 +157,7 @@ class DiaryIndex:
                 else:
                     dead += [2 * row, 2 * row + 1]
             if self._store.cache.episodes_changed(self._generation):  # of 20,000 episodes it takes some 20 ms
-                self._happened = SpanIndex(self._store.cache.happened())
+                self._happened = SpanIndex(self._store.findings.happened())
             self.words.remove(dead)
             self._add(self._store.cache.sides(after=self._generation))
             self._generation = generation
@@ -204,7 +204,7 @@ class DiaryIndex:
         """What happened in a span and may be recalled."""
         hidden = self._store.hidden()
         rows = self._happened.meeting(span.start.timestamp(), span.end.timestamp())
-        episodes = self._store.cache.episodes(rows)
+        episodes = self._store.findings.episodes(rows)
         return [
             episode for episode in episodes if episode.id not in hidden and hidden.isdisjoint(episode.event.sources)
         ]

@@ -288,7 +288,7 @@ class Episodes:
     def by_position(self, positions: Sequence[int]) -> dict[int, Episode]:
         """Episodes by position; those that have been replaced since the last ``sync`` are left out."""
         rows = {position: self._rows[position] for position in positions}
-        cached = self._store.cache.episodes_by_row([row for row in rows.values() if row != NO_ROW])
+        cached = self._store.findings.by_row([row for row in rows.values() if row != NO_ROW])
         episodes = {p: self._authored.get(p) if row == NO_ROW else cached.get(row) for p, row in rows.items()}
         return {position: episode for position, episode in episodes.items() if episode is not None}
 

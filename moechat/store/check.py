@@ -76,7 +76,7 @@ def _cache_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) ->
 
 def _understood_against_files(store: FileStore) -> list[str]:
     """Facts and episodes of the cache, and those of the files; what cannot be read is told already."""
-    cached = {(paths.CORE, fact.id): fact.text for fact in store.cache.facts()}
+    cached = {(paths.CORE, fact.id): fact.text for fact in store.findings.facts()}
     cached |= {(file, episode.id): episode.event.text for file, episode in store.cache.all_episodes()}
     texts: dict[tuple[str, str], str] = {}
     for name in [paths.CORE, *filter(paths.is_notes, paths.record_files(store.folder))]:

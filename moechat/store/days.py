@@ -13,8 +13,8 @@ from pathlib import Path
 from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import formats, paths, records
-from moechat.store.derived import Derived
 from moechat.store.exchange_rows import ExchangeRow
+from moechat.store.findings import Findings
 from moechat.store.journal import Journal
 from moechat.store.log import Entry
 from moechat.store.records import Signature
@@ -23,11 +23,11 @@ BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
 class DayFiles:
-    """Reads and writes the day files of one owner; the journal's lock guards every write. What was ``derived`` from words
+    """Reads and writes the day files of one owner; the journal's lock guards every write. What was found in words
     that a hand has changed goes."""
 
-    def __init__(self, journal: Journal, derived: Derived) -> None:
-        self._journal, self._derived = journal, derived
+    def __init__(self, journal: Journal, findings: Findings) -> None:
+        self._journal, self._findings = journal, findings
 
     def reread(self, name: str) -> None:
         """Read a changed file again. A difference from the known records was made by hand or by a crash of ours."""
@@ -54,7 +54,7 @@ class DayFiles:
             if exchange.id in self._journal.tree:
                 filed = {"op": "filed", "id": exchange.id, "sha": formats.text_hash(exchange)}
                 self._journal.record([edit_entry(exchange), filed])
-        self._derived.drop([exchange.id for exchange in corrected])
+        self._findings.drop([exchange.id for exchange in corrected])
 
     def _by_hand(self, exchange: Exchange, row: ExchangeRow | None) -> bool:
         """Whether a record was edited by hand: its text is not what we filed (what we knew, if it has no log entry)."""

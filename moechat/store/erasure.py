@@ -17,8 +17,8 @@ from typing import Any
 from moechat.errors import DataError, MoeChatError
 from moechat.model import Episode, Fact
 from moechat.store import formats, paths, records
-from moechat.store.derived import by_file
 from moechat.store.files import FileStore
+from moechat.store.finding_files import by_file
 from moechat.store.log import Entry, encode
 from moechat.store.records import Signature
 
@@ -56,7 +56,7 @@ def gone(store: FileStore, *, exchanges: Collection[str], episodes: Collection[s
 
 def _lost_facts(store: FileStore, ids: Collection[str], exchanges: Collection[str]) -> list[Fact]:
     """These, those that rest on the exchanges, and the sums of lost ones."""
-    facts = store.cache.facts()
+    facts = store.findings.facts()
     lost = {fact.id for fact in facts if fact.id in ids or _rests(fact.by, fact.draft.sources, exchanges)}
     while sums := {f.id for f in facts if f.consolidated and f.id not in lost and lost.intersection(f.supersedes)}:
         lost |= sums
@@ -78,10 +78,10 @@ def _rests(by: str, grounds: Sequence[str], lost: Collection[str]) -> bool:
 
 def _concerned(store: FileStore, ids: Collection[str], exchanges: Collection[str]) -> list[Episode]:
     """The episodes that may go: those that are asked for, that cite one of the exchanges, or that rest on others."""
-    rows = set(store.cache.rows_of_episodes(list(ids)).values())
-    rows |= set(store.cache.rows_citing(list(exchanges)))
+    rows = set(store.findings.rows_of(list(ids)).values())
+    rows.update(store.findings.rows_citing(list(exchanges)))
     rows |= set(store.cache.rows_with_evidence())
-    return store.cache.episodes(sorted(rows))
+    return store.findings.episodes(sorted(rows))
 
 
 def _other_words(store: FileStore, id_: str) -> list[str]:
@@ -133,21 +133,21 @@ def check(store: FileStore, lost: Gone) -> None:
 def _erase_derived(store: FileStore, lost: Gone) -> None:
     """The owner's own first; then what the exchanges gave, whose other sources are queued anew."""
     cited = set(lost.exchanges)
-    store.derived.drop_episodes([episode.id for episode in lost.episodes if episode.by == "owner"])
-    store.derived.drop_facts([fact.id for fact in lost.facts if fact.by == "owner"])
+    store.findings.drop_episodes([episode.id for episode in lost.episodes if episode.by == "owner"])
+    store.findings.drop_facts([fact.id for fact in lost.facts if fact.by == "owner"])
     _uncite(store, cited)
-    store.derived.drop(lost.exchanges)
-    store.derived.drop_episodes([episode.id for episode in lost.episodes])
-    store.derived.drop_facts([fact.id for fact in lost.facts])
+    store.findings.drop(lost.exchanges)
+    store.findings.drop_episodes([episode.id for episode in lost.episodes])
+    store.findings.drop_facts([fact.id for fact in lost.facts])
 
 
 def _uncite(store: FileStore, cited: set[str]) -> None:
     """Remove these exchanges from the sources of the owner's records that rest on others as well."""
-    facts = [f for f in store.cache.facts() if f.by == "owner" and cited.intersection(f.draft.sources)]
-    store.derived.put_facts([replace(f, draft=replace(f.draft, sources=_left(f.draft.sources, cited))) for f in facts])
-    episodes = [e for _, e in store.cache.episodes_citing(sorted(cited)) if e.by == "owner"]
-    store.derived.drop_episodes([e.id for e in episodes])
-    store.derived.put_episodes(
+    facts = [f for f in store.findings.facts() if f.by == "owner" and cited.intersection(f.draft.sources)]
+    store.findings.put_facts([replace(f, draft=replace(f.draft, sources=_left(f.draft.sources, cited))) for f in facts])
+    episodes = [e for e in store.findings.citing(sorted(cited)) if e.by == "owner"]
+    store.findings.drop_episodes([e.id for e in episodes])
+    store.findings.put_episodes(
         [replace(e, event=replace(e.event, sources=_left(e.event.sources, cited))) for e in episodes]
     )
 

@@ -13,7 +13,7 @@ from moechat.errors import NotFound
 from moechat.model import Exchange, Status
 from moechat.store import paths
 from moechat.store.days import DayFiles, edit_entry
-from moechat.store.derived import Derived
+from moechat.store.finding_files import FileFindings
 from moechat.store.formats import text_hash
 from moechat.store.journal import Journal
 from moechat.store.log import Entry
@@ -22,7 +22,7 @@ from moechat.store.watch import FileWatch
 
 
 class FileStore(Journal):
-    """The conversation of one owner, and the files of what was said (``days``) and understood (``derived``).
+    """The conversation of one owner, and the files of what was said (``days``) and understood (``findings``).
 
     Its methods are what may happen to an exchange: it begins, ends, settles, is filed, corrected, taken back, read.
     """
@@ -32,8 +32,8 @@ class FileStore(Journal):
         self._hidden: tuple[object, frozenset[str], int, frozenset[str]] = (None, frozenset(), -1, frozenset())
         self._streams = Streams(self.index_folder)
         self._watch = FileWatch(folder)
-        self.derived = Derived(self)
-        self.days = DayFiles(self, self.derived)
+        self.findings = FileFindings(self)
+        self.days = DayFiles(self, self.findings)
         self.follow(all_files=True)
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class FileStore(Journal):
             with self.writing():
                 self.signatures = self.cache.signatures()
                 for name in self._watch.changed(self.signatures, all_files=True):
-                    (self.days if paths.is_day_file(name) else self.derived).reread(name)
+                    (self.days if paths.is_day_file(name) else self.findings).reread(name)
                 self._generation = self.cache.generation()
 
     # ---- the conversation
@@ -91,7 +91,7 @@ class FileStore(Journal):
                 if char:  # a reply that never came takes no other's place
                     old = self.get(id_)
                     self.record([edit_entry(Exchange(id_, old.at, old.user, char, status), notice)])
-                    self.derived.drop([id_])
+                    self.findings.drop([id_])
                     self.file_settled()
             else:
                 self.record([entry])
@@ -138,7 +138,7 @@ class FileStore(Journal):
             for hit in variant.hits if variant else ():
                 if "dropped" not in hit:
                     used[str(hit["id"])] = None
-        episodes = (episode for _, episode in self.cache.episodes_citing(list(used)))
+        episodes = (episode for episode in self.findings.citing(list(used)))
         used |= dict.fromkeys(episode.id for episode in episodes if episode.kind == "event")
         self.state.touch(list(used), self.clock.now())
 
@@ -163,7 +163,7 @@ class FileStore(Journal):
             new = replace(old, user=old.user if user is None else user, char=old.char if char is None else char)
             if id_ in self.tree:
                 self.record([edit_entry(new)])
-            self.derived.drop([id_])
+            self.findings.drop([id_])
             if id_ in self.tree:
                 self.file_settled()
             else:
@@ -174,7 +174,7 @@ class FileStore(Journal):
         with self.writing():
             self._require(id_)
             self.record([{"op": "retract", "id": id_}])
-            self.derived.drop([id_])
+            self.findings.drop([id_])
 
     def restore(self, id_: str) -> None:
         with self.writing():
@@ -254,4 +254,4 @@ class FileStore(Journal):
             waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
             rows = self.cache.by_ids(list(waiting))
             corrected = [id_ for id_, row in rows.items() if row.sha != text_hash(waiting[id_])]
-            self.derived.drop([*corrected, *sorted(self.tree.retracted)])
+            self.findings.drop([*corrected, *sorted(self.tree.retracted)])

@@ -133,7 +133,7 @@ class Reflector:
         if not exchanges:
             return []
         visible = set(view.ids)
-        return [episode for _, episode in self.store.cache.episodes_citing(exchanges) if episode.id in visible]
+        return [episode for episode in self.store.findings.citing(exchanges) if episode.id in visible]
 
     def _understood_events(self, episodes: Iterable[Episode]) -> list[Episode]:
         return [episode for episode in self.understood(episodes) if episode.kind == "event"]
@@ -176,7 +176,7 @@ class Reflector:
             self._store()
             mark, gone = self._sound(self._record.value, now)
             if gone:
-                self.store.derived.drop_episodes(gone)
+                self.store.findings.drop_episodes(gone)
                 self.episodes.sync()
             if mark != self._record.value:
                 self._record.write(mark)
@@ -301,7 +301,7 @@ class Reflector:
     def _store(self) -> None:
         """Move the reflections that wait in the record into the notes. It can be repeated."""
         if waiting := self._record.value.unstored:
-            self.store.derived.put_episodes(waiting)
+            self.store.findings.put_episodes(waiting)
             self._record.write(replace(self._record.value, unstored=()))
             self.episodes.sync()
 

@@ -135,7 +135,7 @@ class Roller:
 
     def _noted(self, ids: Sequence[str]) -> set[str]:
         """Those that the rules or a model have read. Notes without a reader are kept only for an event of the owner's."""
-        return {id_ for id_, (_, _, by) in self.store.cache.notes_of(ids).items() if by}
+        return {id_ for id_, note in self.store.findings.notes_of(ids).items() if note.by}
 
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
         """Those whose day file is up to date. A correction may still wait, because the file is broken or after a crash."""
@@ -211,7 +211,7 @@ class Roller:
                 return
             kept = _without(understanding, {e.id for e in exchanges} - same.keys())
             learned = self.layers.core.learn(kept.facts, {e.id: e.at for e in exchanges}, kept.by, same)
-            self.store.derived.put(list(same), kept, *learned, understood=understood)
+            self.store.findings.merge(list(same), kept, *learned, understood=understood)
 
 
 def _together(readings: Sequence[Understanding]) -> Understanding:

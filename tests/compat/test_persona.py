@@ -64,7 +64,7 @@ def opened(folder: Path) -> FileStore:
 def episodes(store: FileStore) -> dict[str, Episode]:
     """By text."""
     rows = [row for row, _, told in store.cache.changed_episodes(-1) if told is not None]
-    return {episode.event.text: episode for episode in store.cache.episodes(rows)}
+    return {episode.event.text: episode for episode in store.findings.episodes(rows)}
 
 
 # --- reading
@@ -232,7 +232,7 @@ def test_the_saved_personas_come_whole_and_read_again_without_a_problem(folder, 
     store, nodes = opened(made), read_persona(saved).a_mem.id_to_node
     assert store.problems == []
     rows = [row for row, _, told in store.cache.changed_episodes(-1) if told is not None]
-    found = store.cache.episodes(rows)
+    found = store.findings.episodes(rows)
     assert len({episode.id for episode in found}) == len(found) == len(nodes)
     known = {episode.id for episode in found}
     assert all(known.issuperset(episode.evidence) for episode in found)

@@ -365,7 +365,7 @@ def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(house: H
     ]
     sum_ = FactDraft("爱画画；爱星座", (source,), keyword="兴趣")
     whole = Fact(derived_id(sum_.text, (source,)), NOW, sum_, tuple(f.id for f in known), consolidated=True)
-    store.derived.put_facts([*known, whole])
+    store.findings.put_facts([*known, whole])
     keeping.forget([known[0].id])
     assert [one.text for one in keeping.listed(["fact"], search="爱").memories] == ["爱星座"]
 
@@ -376,7 +376,7 @@ def test_a_reflection_goes_with_the_event_that_it_rests_on(house: House) -> None
     thought = Episode(
         "r1", NOW, Event("用户容易丢东西", (exchange.id,)), "reflection", evidence=(happened.id,), depth=1
     )
-    house.agent().store.derived.put_episodes([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
+    house.agent().store.findings.put_episodes([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
     assert [one.text for one in keeping.get(only(keeping, "reflection").id).evidence] == [happened.text]
     assert {one.kind for one in keeping.forget([happened.id])} == {"event", "reflection"}
     assert only(keeping, "exchange").id == exchange.id
@@ -390,11 +390,13 @@ def test_what_the_owner_wrote_stays_where_something_else_bears_it_out(home: Home
     alone = FactDraft("我写的：下雨了", (one,))
     mine = [Fact(derived_id(draft.text, draft.sources), NOW, draft, by="owner") for draft in (both, alone)]
     happened = Episode("e1", NOW, Event("我写的：雨天", (one, other)), by="owner")
-    store.derived.put_facts(mine)
-    store.derived.put_episodes([happened])
+    store.findings.put_facts(mine)
+    store.findings.put_episodes([happened])
     keeping.forget([one])
     assert {m.text for m in keeping.listed(search="我写的").memories} == {"我写的：雨季到了", "我写的：雨天"}
-    assert {f.text: f.draft.sources for f in store.cache.facts() if f.by == "owner"} == {"我写的：雨季到了": (other,)}
+    assert {f.text: f.draft.sources for f in store.findings.facts() if f.by == "owner"} == {
+        "我写的：雨季到了": (other,)
+    }
     assert keeping.get("e1").sources[0].id == other
 
 

@@ -52,7 +52,7 @@ def draft(text: str, source: str, **more) -> FactDraft:
 
 def learn(store: FileStore, core: CoreMemory, source: str, *drafts: FactDraft, by: str = "model") -> None:
     learned = core.learn(drafts, {source: store.get(source).at}, by, [source])
-    store.derived.put([source], Understanding({source: ""}, {}, drafts, by=by), *learned)  # type: ignore[arg-type]
+    store.findings.merge([source], Understanding({source: ""}, {}, drafts, by=by), *learned)  # type: ignore[arg-type]
 
 
 def texts(core: CoreMemory) -> list[str]:
@@ -127,7 +127,7 @@ def test_a_fact_that_is_stated_again_gains_a_source_and_is_not_doubled(home: Hom
     assert known.draft.sources == (a, b)
     store.retract(a)
     fresh = home.store()
-    assert {s for f in fresh.cache.facts() for s in f.draft.sources} <= {b}, "nothing cites what was taken back"
+    assert {s for f in fresh.findings.facts() for s in f.draft.sources} <= {b}, "nothing cites what was taken back"
     assert b in fresh.tree.pending(), "what else stated it is understood again"
     fresh.close()
 
@@ -173,9 +173,9 @@ def test_facts_survive_as_they_are_written(home: Home, store: FileStore) -> None
     a = told(store, home.clock, "嗯", settle=True)
     awkward = FactDraft("likes: New York #1\n'quoted' ", (a,), "relation", "妈妈", "关系: x", "- 香菜", -1, True)
     fact = Fact(derived_id(awkward.text, (a,)), home.clock.now(), awkward, ("x1", "y2"), "model")
-    store.derived.put_facts([fact])
+    store.findings.put_facts([fact])
     fresh = home.store()
-    (read,) = fresh.cache.facts()
+    (read,) = fresh.findings.facts()
     assert read.draft.text == awkward.text.strip()
     assert (read.draft.kind, read.draft.entity, read.draft.keyword, read.draft.target) == (
         "relation",

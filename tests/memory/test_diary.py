@@ -98,7 +98,7 @@ def test_a_day_is_found_whatever_the_order_in_which_it_came(home: Home, store: F
 def test_what_happened_then_is_found_though_it_was_told_later(home: Home, diary: Diary, store: FileStore) -> None:
     a = told(store, home.clock, "5月3日我们去了灵隐寺", settle=True)
     event = Event("去了灵隐寺", (a,), happened=(moment("2025-05-03T00:00:00"), moment("2025-05-03T23:59:59")))
-    store.derived.put([a], Understanding({a: ""}, {}, (), (event,)), [], {})
+    store.findings.merge([a], Understanding({a: ""}, {}, (), (event,)), [], {})
     assert by_time(diary, "5月3日发生了什么") == [a]
     assert diary.empty_spans(cue("5月3日发生了什么")) == []
 
@@ -106,7 +106,7 @@ def test_what_happened_then_is_found_though_it_was_told_later(home: Home, diary:
 def test_an_event_counts_only_while_all_that_states_it_is_seen(home: Home, diary: Diary, store: FileStore) -> None:
     a, b = told(store, home.clock, "去了寺里"), told(store, home.clock, "是5月3日", settle=True)
     event = Event("5月3日去了寺里", (a, b), happened=(moment("2025-05-03T00:00:00"), moment("2025-05-03T23:59:59")))
-    store.derived.put([a, b], Understanding({a: "", b: ""}, {}, (), (event,)), [], {})
+    store.findings.merge([a, b], Understanding({a: "", b: ""}, {}, (), (event,)), [], {})
     assert set(by_time(diary, "5月3日发生了什么")) == {a, b}
     store.select(a)
     assert by_time(diary, "5月3日发生了什么") == []
@@ -239,7 +239,7 @@ def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:
     first = told(store, home.clock, "我们吵架了", settle=True, days=2)
     second = told(store, home.clock, "又吵架了", settle=True, days=2)
     event = Event("和好了", (second,), happened=(moment("2025-05-22T00:00:00"), moment("2025-05-22T23:59:59")))
-    store.derived.put([second], Understanding({second: ""}, {}, (), (event,)), [], {})
+    store.findings.merge([second], Understanding({second: ""}, {}, (), (event,)), [], {})
     assert anchors.resolve("last:吵架") == (moment("2025-05-23T00:00:00"), moment("2025-05-23T23:59:59"))
     assert anchors.resolve("event:和好") == (moment("2025-05-22T00:00:00"), moment("2025-05-22T23:59:59"))
     store.select(first)

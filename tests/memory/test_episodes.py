@@ -437,7 +437,7 @@ class Walk:
 
 def all_episodes(store: FileStore) -> list[Episode]:
     rows = store.cache.all("SELECT row FROM episodes WHERE alive = 1 ORDER BY row")
-    return store.cache.episodes([row for (row,) in rows])
+    return store.findings.episodes([row for (row,) in rows])
 
 
 def plainly(store: FileStore, now: datetime) -> dict[str, tuple[float, float, float, bool, tuple[str, ...]]]:

@@ -215,7 +215,7 @@ def test_what_a_talk_recalls_grows_stronger_with_the_events_that_tell_of_it(home
         say(agent, "还记得纸风筝吗")
         assert state.recalls(exchange) == 0, "not before the answer stands"
         agent.finish()
-        citing = [episode.id for _, episode in agent.store.cache.episodes_citing([exchange])]
+        citing = [episode.id for episode in agent.store.findings.citing([exchange])]
         assert citing and {id_ for id_ in ids if state.recalls(id_) == 1} >= set(citing)
         assert {state.strength(id_) for id_ in [exchange, *citing]} == {16}
 

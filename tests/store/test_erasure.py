@@ -33,7 +33,7 @@ def understand(store: FileStore, home: Home, id_: str) -> None:
     text = store.get(id_).user
     fact = Fact(derived_id(f"事实{text}", (id_,)), home.clock.now(), FactDraft(f"事实{text}", (id_,)))
     event = Event(f"经过{text}", (id_,))
-    store.derived.put([id_], Understanding({id_: f"标签{text}"}, {}, (fact.draft,), (event,)), [fact], {})
+    store.findings.merge([id_], Understanding({id_: f"标签{text}"}, {}, (fact.draft,), (event,)), [fact], {})
 
 
 def forget(store: FileStore, *ids: str) -> None:
@@ -51,7 +51,7 @@ def holding(home: Home, mark: str) -> list[str]:
 
 def known(store: FileStore) -> tuple[object, ...]:
     tree, state = store.tree, store.state
-    facts = {fact.text for fact in store.cache.facts()}
+    facts = {fact.text for fact in store.findings.facts()}
     words = {id_: one.user for id_, one in store.exchanges(list(tree.parents)).items()}
     return dict(tree.parents), tree.leaf, set(tree.cuts), set(tree.retracted), words, facts, set(state.archived)
 
@@ -105,10 +105,10 @@ def test_other_sources_of_what_went_are_understood_anew(home: Home) -> None:
     for id_ in (a, b):
         understand(store, home, id_)
     both = Fact(derived_id("两次都说过", (a, b)), home.clock.now(), FactDraft("两次都说过", (a, b)))
-    store.derived.put_facts([both])
+    store.findings.put_facts([both])
     assert store.tree.pending() == []
     forget(store, a)
-    assert ({fact.text for fact in store.cache.facts()}, store.tree.pending()) == ({"事实二"}, [b])
+    assert ({fact.text for fact in store.findings.facts()}, store.tree.pending()) == ({"事实二"}, [b])
     store.close()
 
 
@@ -118,7 +118,7 @@ def test_a_broken_file_stops_it_before_anything_is_written(home: Home) -> None:
     understand(store, home, a)
     (home.folder / "core_mem.yml").write_text("x: [\n", encoding="utf-8")
     store.follow()
-    store.derived.reread("core_mem.yml")
+    store.findings.reread("core_mem.yml")
     before = {path: path.read_bytes() for path in home.folder.rglob("*.*l") if path.is_file()}
     fact = Fact("x", home.clock.now(), FactDraft("一", (a,)))
     with pytest.raises(DataError, match="core_mem"):
@@ -175,7 +175,7 @@ def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_i
     a, b = (told(store, home.clock, text, settle=True) for text in ("一", "二"))
     for id_ in (a, b):
         understand(store, home, id_)
-    events = {e.event.sources[0]: e.id for _, e in store.cache.episodes_citing([a, b])}
+    events = {e.event.sources[0]: e.id for e in store.findings.citing([a, b])}
     thought = Episode(
         derived_id("感悟", (a, b)),
         home.clock.now(),
@@ -184,9 +184,9 @@ def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_i
         evidence=(events[a], events[b]),
     )
     mine = Episode("m", home.clock.now(), Event("我的", (a, b)), by="owner")
-    store.derived.put_episodes([thought, mine])
+    store.findings.put_episodes([thought, mine])
     lost = erasure.gone(store, exchanges=[a], episodes=(), facts=())
     assert {one.id for one in lost.episodes} == {events[a], thought.id}
     erasure.erase(store, lost)
-    assert {e.id: e.event.sources for _, e in store.cache.episodes_citing([b])} == {events[b]: (b,), "m": (b,)}
+    assert {e.id: e.event.sources for e in store.findings.citing([b])} == {events[b]: (b,), "m": (b,)}
     store.close()

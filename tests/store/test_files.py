@@ -48,15 +48,15 @@ def understood(
     new = [Fact(formats.derived_id(d.text, d.sources), at[d.sources[0]], d, (), by) for d in drafts]  # type: ignore[arg-type]
     happened = tuple(Event(text, sources) for text, sources in (events or {}).items())
     tags = {id_: f"标签 {store.get(id_).user}" for id_ in ids}
-    store.derived.put(list(ids), Understanding(tags, {}, tuple(drafts), happened, by=by), new, {})  # type: ignore[arg-type]
+    store.findings.merge(list(ids), Understanding(tags, {}, tuple(drafts), happened, by=by), new, {})  # type: ignore[arg-type]
 
 
 def facts(store: FileStore) -> list[str]:
-    return [fact.text for fact in visible(store.cache.facts(), store.hidden())]
+    return [fact.text for fact in visible(store.findings.facts(), store.hidden())]
 
 
 def episodes(store: FileStore, *ids: str) -> list[str]:
-    return [episode.event.text for _, episode in store.cache.episodes_citing(ids)]
+    return [episode.event.text for episode in store.findings.citing(ids)]
 
 
 def stated_once(folder: Path) -> dict[str, int]:
@@ -297,10 +297,10 @@ def test_each_branch_sees_its_own_path_and_what_was_remembered_before_the_fork(h
 def test_a_fact_superseded_on_one_branch_stands_on_the_other(home: Home, store: FileStore) -> None:
     a = told(store, home.clock, "我住在杭州", settle=True)
     understood(store, a, facts={"住在杭州": (a,)})
-    (old,) = store.cache.facts()
+    (old,) = store.findings.facts()
     b = told(store, home.clock, "我搬到苏州了", settle=True)
     draft = FactDraft("住在苏州", (b,))
-    store.derived.put(
+    store.findings.merge(
         [b],
         Understanding({b: ""}),
         [Fact(formats.derived_id(draft.text, (b,)), home.clock.now(), draft, (old.id,))],
@@ -317,9 +317,9 @@ def test_a_fact_superseded_on_one_branch_stands_on_the_other(home: Home, store: 
 def test_a_fact_that_two_exchanges_state_outlives_understanding_one_of_them_anew(home: Home, store: FileStore) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("我讨厌香菜", "说过了，我讨厌香菜"))
     understood(store, a, facts={"讨厌香菜": (a,)})
-    (fact,) = store.cache.facts()
-    store.derived.put([b], Understanding({b: ""}, by="rules"), [], {fact.id: [b]}, understood=False)
-    assert store.cache.facts()[0].draft.sources == (a, b)
+    (fact,) = store.findings.facts()
+    store.findings.merge([b], Understanding({b: ""}, by="rules"), [], {fact.id: [b]}, understood=False)
+    assert store.findings.facts()[0].draft.sources == (a, b)
     understood(store, b)  # the model was told what is known, and repeats nothing
     assert facts(store) == ["讨厌香菜"]
 
@@ -348,9 +348,9 @@ def test_what_the_owner_wrote_is_never_replaced(home: Home, store: FileStore) ->
 def test_strength_and_pins_carry_over_where_the_text_is_equal(home: Home, store: FileStore) -> None:
     a = told(store, home.clock, "我住在杭州", settle=True)
     understood(store, a, facts={"住在杭州": (a,)}, by="rules")
-    before = store.cache.facts()[0].id
+    before = store.findings.facts()[0].id
     understood(store, a, facts={"住在杭州": (a,)})
-    assert store.cache.facts()[0].id == before
+    assert store.findings.facts()[0].id == before
 
 
 def test_retracting_hides_the_exchange_and_restoring_brings_it_back_to_be_understood(

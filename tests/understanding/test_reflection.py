@@ -77,7 +77,7 @@ class Mind:
         return told(self.store, self.home.clock, text, settle=True)
 
     def understand(self, id_: str, *events: Event) -> None:
-        self.store.derived.put([id_], Understanding({id_: "说了话"}, {}, (), events), [], {})
+        self.store.findings.merge([id_], Understanding({id_: "说了话"}, {}, (), events), [], {})
         self.sync()
 
     def happens(self, text: str, importance: float = 0.5) -> str:
@@ -144,7 +144,7 @@ def test_at_zero_it_is_due_whatever_the_last_bit_says(mind: Mind) -> None:
 def test_what_the_rules_found_counts_once_a_model_has_understood_it(mind: Mind) -> None:
     id_ = mind.says("我考上研究生了")
     found = Understanding({id_: "x"}, {}, (), (Event("用户考上研究生了", (id_,), importance=0.8),), by="rules")
-    mind.store.derived.put([id_], found, [], {}, understood=False)
+    mind.store.findings.merge([id_], found, [], {}, understood=False)
     mind.sync()
     assert mind.reflector.counter(mind.now) == 15
     mind.understand(id_, Event("小林考上了研究生", (id_,), importance=0.9))
@@ -418,14 +418,14 @@ def test_killed_while_its_reflections_are_stored_it_has_each_of_them_once_at_the
     mind: Mind, stood: bool
 ) -> None:
     mind.days()
-    put = mind.store.derived.put_episodes
+    put = mind.store.findings.put_episodes
 
     def killed(episodes: Sequence[Episode]) -> None:
         if stood:
             put(episodes)
         raise KeyboardInterrupt
 
-    mind.store.derived.put_episodes = killed  # type: ignore[method-assign]
+    mind.store.findings.put_episodes = killed  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         mind.run()
     mind.again()
@@ -585,7 +585,7 @@ def test_evidence_that_the_owner_edits_takes_its_reflections_with_it_and_all_tha
 def test_a_reflection_that_the_owner_took_out_is_not_made_again(mind: Mind) -> None:
     mind.days()
     first = mind.run().made[0]
-    mind.store.derived.drop_episodes([first.id])
+    mind.store.findings.drop_episodes([first.id])
     mind.sync()
     asked = calls(mind)
     assert mind.run() is None

@@ -274,7 +274,7 @@ def test_a_crash_between_understanding_and_the_cut_resumes_with_the_cut(home: Ho
         say(agent, "第20句话")
         agent.settle()
         agent.settle_indexes()
-        agent.store.derived.put(agent.store.tree.context()[:10], understood(agent, 10), [], {})
+        agent.store.findings.merge(agent.store.tree.context()[:10], understood(agent, 10), [], {})
     # the cut was not written; the next start makes it
     log = home.folder / "log.jsonl"
     lines = [line for line in log.read_bytes().splitlines(keepends=True) if b'"op":"cut"' not in line]
@@ -380,14 +380,14 @@ def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path
         say(agent, "我昨天去了西湖划船")
         agent.settle()
         (id_,) = agent.store.tree.parents
-        (event,) = [episode.event.text for _, episode in agent.store.cache.episodes_citing([id_])]
+        (event,) = [episode.event.text for episode in agent.store.findings.citing([id_])]
         (notes,) = (agent.store.folder / "memorys").glob("*.notes.yaml")
         edit(notes, event, "我在西湖上划了一下午的船")
         agent.correct(id_, user="我住在杭州，昨天去了西湖划船")
         assert len(agent.layers.core.current()) == 1
         agent.finish()
         assert agent.store.tree.pending() == []
-        told = [episode.event.text for _, episode in agent.store.cache.episodes_citing([id_])]
+        told = [episode.event.text for episode in agent.store.findings.citing([id_])]
         assert told[0] == "我在西湖上划了一下午的船"
 
 
@@ -398,9 +398,9 @@ def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -
         say(agent, "我昨天去了西湖划船")
         agent.settle()
         (id_,) = agent.store.tree.parents
-        before = [episode.event.importance for _, episode in agent.store.cache.episodes_citing([id_])]
+        before = [episode.event.importance for episode in agent.store.findings.citing([id_])]
         agent.correct(id_, user="我昨天去了西湖划船！")
-        assert [episode.event.importance for _, episode in agent.store.cache.episodes_citing([id_])] == before
+        assert [episode.event.importance for episode in agent.store.findings.citing([id_])] == before
 
 
 @pytest.mark.parametrize("change", ["retract", "correct"])
@@ -422,7 +422,7 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
     notes.mkdir()  # the facts are dropped; then the disk fails
     with pytest.raises(IsADirectoryError):
         store.retract(first) if change == "retract" else store.correct(first, user="我在画画")
-    assert store.cache.facts() == []
+    assert store.findings.facts() == []
     store.close()
     notes.rmdir()
     aside.rename(notes)
@@ -430,4 +430,4 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
         agent = house.agent()
         agent.finish()
         assert [fact.draft.sources for fact in agent.layers.core.current()] == [(second,)]
-        assert not any("划船" in episode.event.text for _, episode in agent.store.cache.episodes_citing([first]))
+        assert not any("划船" in episode.event.text for episode in agent.store.findings.citing([first]))

@@ -424,7 +424,7 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
     sources = (agent.recent(1)[0].exchange.id,)
     event = Event(EVIL, sources, topic=EVIL.replace(">", "")[:40], place=EVIL, keywords=(EVIL,), insight=EVIL)
     with agent.store.writing():
-        agent.store.derived.put_episodes([Episode("evil", agent.now(), event)])
+        agent.store.findings.put_episodes([Episode("evil", agent.now(), event)])
     store = agent.official.unfilled()
     store.add("fact", {"text": EVIL, "entity": EVIL, "keyword": EVIL}, "evil-too")
     entry = store.add("lore", {"text": EVIL, "keyword": EVIL, "keys": [EVIL]})

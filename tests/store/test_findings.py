@@ -31,11 +31,11 @@ def put(
 ) -> None:
     new = [Fact(formats.derived_id(d.text, d.sources), moment("2025-05-20T15:00:00"), d) for d in facts]
     told = Understanding(dict.fromkeys(ids, tag), dict.fromkeys(ids, ("词", "a b")), facts, events)
-    store.derived.put(ids, told, new, {}, understood=understood)
+    store.findings.merge(ids, told, new, {}, understood=understood)
 
 
 def events(store: FileStore, *ids: str) -> list[Event]:
-    return [episode.event for _, episode in store.cache.episodes_citing(ids)]
+    return [episode.event for episode in store.findings.citing(ids)]
 
 
 AWKWARD = ["- item: x", "a\nb\n", " 'quoted' \"double\"", "{{user}}", "no", "\x85\u2028", "emoji 🐱", "12:30"]
@@ -54,7 +54,7 @@ def test_an_event_comes_back_as_it_went(home: Home, store: FileStore, text: str)
     shutil.rmtree(home.folder / ".index")
     fresh = home.store()
     assert events(fresh, b) == [event]
-    assert fresh.cache.notes_of([a])[a] == (text, ("词", "a b"), "model")
+    assert fresh.findings.notes_of([a])[a] == (text, ("词", "a b"), "model")
     assert fresh.problems == []
     plain = yaml.safe_load((home.folder / NOTES).read_bytes())
     assert text in NOT_TEXT_TO_OTHERS or plain[a]["events"][0]["text"] == text
@@ -97,7 +97,7 @@ def test_taking_back_a_record_that_was_deleted_by_hand_leaves_no_notes_of_it(hom
     path.write_text(text[text.index(f"{b}:") :], encoding="utf-8")
     store.follow()
     store.retract(a)
-    assert a not in store.cache.notes_of([a, b])
+    assert a not in store.findings.notes_of([a, b])
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_broken_note_is_named_costs_itself_alone_and_is_not_written_over(
 def test_a_broken_fact_is_named_and_costs_itself_alone(home: Home, store: FileStore, wrong: str) -> None:
     (home.folder / "core_mem.yml").write_text(f"good: 好的事实\n{wrong}", encoding="utf-8")
     store.follow()
-    assert [f.text for f in store.cache.facts()] == ["好的事实"]
+    assert [f.text for f in store.findings.facts()] == ["好的事实"]
     assert [(Path(p.file).name, p.line) for p in store.problems] in ([("core_mem.yml", 2)], [("core_mem.yml", 3)])
 
 
@@ -132,7 +132,7 @@ def test_facts_that_were_not_finished_stay_queued(home: Home, store: FileStore) 
     a = told(store, home.clock, "我住在杭州", settle=True)
     put(store, [a], facts=(FactDraft("住在杭州", (a,)),), understood=False)
     assert store.tree.pending() == [a]
-    assert len(store.cache.facts()) == 1
+    assert len(store.findings.facts()) == 1
 
 
 def test_writing_one_note_leaves_every_other_byte_as_it_was(home: Home, store: FileStore) -> None:
@@ -145,7 +145,7 @@ def test_writing_one_note_leaves_every_other_byte_as_it_was(home: Home, store: F
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# 我的笔记\n")
     assert "# 重要\n" in text
-    assert store.cache.notes_of([b])[b][0] == "新的标签"
+    assert store.findings.notes_of([b])[b][0] == "新的标签"
 
 
 steps = st.lists(
@@ -193,7 +193,7 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
                 store.follow()
     grown = everything(store, ids)
     retracted = store.tree.retracted
-    for fact in store.cache.facts():
+    for fact in store.findings.facts():
         assert not retracted.intersection(fact.draft.sources), "nothing rests on what was taken back"
     store.close()
     shutil.rmtree(home.folder / ".index")
@@ -209,9 +209,9 @@ def everything(store: FileStore, ids: list[str]) -> tuple[object, ...]:
     episodes = sorted((file, e.id, e.event) for file, e in store.cache.episodes_citing(ids))
     return (
         {id_: (row.exchange, row.tag, row.file) for id_, row in rows.items()},
-        store.cache.notes_of(ids),
+        store.findings.notes_of(ids),
         episodes,
-        store.cache.facts(),
+        store.findings.facts(),
         store.tree.pending(),
         store.hidden(),
     )
@@ -251,7 +251,7 @@ def test_what_the_owner_edited_is_not_replaced_by_what_the_same_words_give_again
     edit(store.folder / NOTES, "用户去划船了", "用户和同学去西湖划船了")
     store.follow(all_files=True)
     put(store, [a], facts=(tea,), events=(boat,))
-    assert [fact.text for fact in store.cache.facts()] == ["用户只喝龙井和碧螺春"]
+    assert [fact.text for fact in store.findings.facts()] == ["用户只喝龙井和碧螺春"]
     assert [event.text for event in events(store, a)] == ["用户和同学去西湖划船了"]
 
 
@@ -291,9 +291,9 @@ def test_a_fact_without_a_time_has_none_and_is_written_without_one(home: Home, w
     path = home.folder / paths.CORE
     path.write_text(f"tea:\n  text: 用户爱喝茶\n{written}", encoding="utf-8")
     store = home.store()
-    (fact,) = store.cache.facts()
+    (fact,) = store.findings.facts()
     assert fact.at is None
-    store.derived.put_facts([replace(fact, draft=replace(fact.draft, keyword="喜好"))])
+    store.findings.put_facts([replace(fact, draft=replace(fact.draft, keyword="喜好"))])
     assert "time" not in path.read_text(encoding="utf-8")
-    assert [(one.at, one.draft.keyword) for one in store.cache.facts()] == [(None, "喜好")]
+    assert [(one.at, one.draft.keyword) for one in store.findings.facts()] == [(None, "喜好")]
     store.close()

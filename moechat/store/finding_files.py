@@ -1,0 +1,189 @@
+"""The files of what was understood: a notes file beside each day file, and core memory; a broken one is not written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from moechat.errors import DataError
+from moechat.model import Episode, Fact
+from moechat.store import formats, paths, records
+from moechat.store.finding_records import ExchangeNote, Noted
+from moechat.store.findings import Findings
+from moechat.store.journal import Journal
+from moechat.store.records import Signature
+
+Changes = dict[str, bytes | None]
+"""Record → its new bytes, None to remove it."""
+
+
+class FileFindings(Findings):
+    """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write.
+
+    Its methods are those that ``Findings`` leaves to a store, and the few steps of a write.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal)
+        self._journal = journal
+
+    # ---- reading, from the cache
+
+    def facts(self) -> list[Fact]:
+        return self._journal.cache.facts()
+
+    def facts_generation(self) -> int:
+        return self._journal.cache.facts_generation()
+
+    def notes_of(self, ids: Sequence[str]) -> dict[str, ExchangeNote]:
+        return {id_: ExchangeNote(*note) for id_, note in self._journal.cache.notes_of(ids).items()}
+
+    def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
+        return self._journal.cache.episodes_by_row(rows)
+
+    def rows_of(self, ids: Sequence[str]) -> dict[str, int]:
+        return self._journal.cache.rows_of_episodes(ids)
+
+    def rows_citing(self, ids: Sequence[str]) -> list[int]:
+        return self._journal.cache.rows_citing(ids)
+
+    def births(self) -> list[tuple[str, float, str]]:
+        return self._journal.cache.births()
+
+    def happened(self) -> list[tuple[int, float, float]]:
+        return self._journal.cache.happened()
+
+    def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
+        return self._journal.cache.time_happened(word, before, hidden=hidden)
+
+    # ---- following the files
+
+    def reread(self, name: str) -> None:
+        """Read a changed notes or facts file anew. A record that cannot be read is reported; the others serve."""
+        path = self._journal.folder / name
+        signature = Signature.of(path)
+        _, parsed = records.read(path)
+        zone = self._journal.zone
+        if name == paths.CORE:
+            facts, problems = formats.each(parsed, path, zone, formats.fact_from)
+            self._journal.cache.set_facts(name, facts)
+        else:
+            noted, problems = formats.each(parsed, path, zone, formats.notes_from)
+            episodes = [episode for _, of_exchange in noted for episode in of_exchange]
+            self._journal.cache.set_notes(name, [note for note, _ in noted], episodes)
+        self._journal.sign(name, signature, problems)
+
+    def _follow(self, name: str) -> None:
+        """Read the file anew if it changed. Raises DataError where it is broken: it is left alone."""
+        if Signature.of(self._journal.folder / name) != self._journal.signature(name):
+            self.reread(name)
+        for problem in self._journal.problems_of(name):
+            raise problem
+
+    # ---- writing
+
+    def _told_at(self, ids: Sequence[str]) -> dict[str, datetime]:
+        return {id_: row.exchange.at for id_, row in self._journal.cache.by_ids(ids).items()}
+
+    def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
+        keyed = by_file(self._journal.cache.notes_files(list(keys)).items())
+        held = by_file(self._journal.cache.files_of_episodes(list(episodes)))
+        return [
+            noted
+            for file in {**keyed, **held}
+            for noted in self._notes_in(file)
+            if noted.key in keyed.get(file, ())
+            or not held.get(file, set()).isdisjoint(episode.id for episode in noted.episodes)
+        ]
+
+    def _notes_in(self, file: str) -> list[Noted]:
+        """All notes of a file. One that cannot be read is left out."""
+        path = self._journal.folder / file
+        values, _ = formats.each(records.read(path)[1], path, self._journal.zone, formats.notes_from)
+        return [
+            Noted(id_, ExchangeNote(tag, tuple(words), by), tuple(of_it), file)
+            for (id_, tag, words, by), of_it in values
+        ]
+
+    def _write_notes(self, changes: Iterable[Noted]) -> None:
+        files: dict[str, Changes] = {}
+        changes = list(changes)
+        holders = self._journal.cache.by_ids([noted.key for noted in changes if not noted.place])
+        for noted in changes:
+            file = noted.place
+            if not file:
+                day = holders[noted.key].file if noted.key in holders else self._day_of(noted)
+                file = paths.notes_file(day)
+            block = None if noted.is_empty else formats.notes_entry(noted.key, *noted.note, noted.episodes)
+            files.setdefault(file, {})[noted.key] = block
+        broken: list[DataError] = []
+        for name, blocks in files.items():
+            try:
+                self._write(name, blocks)
+            except DataError as problem:
+                broken.append(problem)
+        if broken:
+            raise broken[0]
+
+    def _day_of(self, noted: Noted) -> str:
+        """The day file beside which the notes of no exchange of ours stand."""
+        return paths.day_file(noted.episodes[0].since, self._journal.zone)
+
+    def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
+        known_ids = {fact.id for fact in self.facts()}
+        blocks: Changes = {
+            id_: formats.fact_entry(fact) if fact else None
+            for id_, fact in changes.items() if fact or id_ in known_ids
+        }  # fmt: skip
+        self._write(paths.CORE, blocks)
+
+    def _write(self, name: str, changes: Changes) -> None:
+        """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
+        if not changes:
+            return
+        path = self._journal.folder / name
+        self._follow(name)
+        if name == paths.CORE and self._append_facts(path, changes):
+            return
+        data, parsed = records.read(path)
+        by_key = {record.key: record for record in parsed.records}
+        replaced = {
+            key: block for key, block in changes.items()
+            if (record := by_key.get(key)) is not None and data[record.start : record.end] != block
+        }  # fmt: skip
+        added = [block for key, block in changes.items() if key not in by_key and block is not None]
+        if replaced:
+            data = records.spliced(data, parsed, replaced)
+            if data and not data.endswith(b"\n"):
+                data += b"\n"
+            data += b"".join(added)
+            if not data.strip() and paths.is_notes(name):
+                path.unlink()
+            else:
+                records.replace(path, data)
+        elif added:
+            records.append(path, b"".join(added))
+        if replaced or added:
+            self.reread(name)
+
+    def _append_facts(self, path: Path, changes: Changes) -> bool:
+        """Append the facts without reading the thousands that are there. False if some of them are not new."""
+        blocks = [block for block in changes.values() if block is not None]
+        known_ids = {fact.id for fact in self._journal.cache.facts()}
+        if len(blocks) < len(changes) or not known_ids.isdisjoint(changes):
+            return False
+        added = b"".join(blocks)
+        records.append(path, added)
+        new, _ = formats.each(records.parse(added, path), path, self._journal.zone, formats.fact_from)
+        self._journal.cache.add_facts(paths.CORE, new)
+        self._journal.sign(paths.CORE, Signature.of(path))
+        return True
+
+
+def by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """File → ids, from (id, file)."""
+    ids: dict[str, set[str]] = {}
+    for id_, file in files:
+        ids.setdefault(file, set()).add(id_)
+    return ids
