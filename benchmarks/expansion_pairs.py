@@ -162,8 +162,8 @@ def pairs(agent: Agent, mark: float = MARK, limit: int = 0) -> Iterator[dict[str
     model = recipes.model()
     if not model.understands:
         raise ModelError("other", "rating needs a language model; set chat.base_url and chat.model in config.yaml")
-    hidden = {row.row for row in store.cache.by_ids(sorted(store.hidden())).values()}
-    spoken = (side.user for side in store.cache.sides() if side.row not in hidden)
+    hidden = {row.row for row in store.exchanges.by_ids(sorted(store.hidden())).values()}
+    spoken = (side.user for side in store.exchanges.sides() if side.row not in hidden)
 
     def expand(sentence: str) -> tuple[Sequence[str], Sequence[Association]]:
         expansion = entities.expansion(sentence)

@@ -112,7 +112,7 @@ class Mind:
 
     def understand(self, ids: Sequence[str]) -> None:
         """One event an exchange, as a model would give it."""
-        for id_, exchange in self.store.exchanges(ids).items():
+        for id_, exchange in self.store.exchanges.of(ids).items():
             tag = rules.understand(exchange).tags[id_]
             event = Event(tag, (id_,), importance=importance.rate(exchange.user))
             self.store.findings.merge([id_], Understanding({id_: tag}, {}, (), (event,)), [], {})
@@ -184,7 +184,7 @@ def demonstrate(language: str, counter: float) -> None:
 
 def taken_back(mind: Mind, report: ReflectionRun) -> None:
     lost = report.made[0].event.sources[0]
-    print(f"taken back: {mind.store.get(lost).user}")
+    print(f"taken back: {mind.store.exchanges.get(lost).user}")
     mind.store.retract(lost)
     mind.episodes.sync()
     mind.reflector.tidy(NOW)

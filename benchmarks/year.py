@@ -161,14 +161,14 @@ def _counted(asked: Asked, turn: Turn) -> list[Sequence[Any]]:
 
 def _month(agent: Agent, last: date, turns: Sequence[Turn], cleaned: int) -> Month:
     store = agent.store
-    rows = dict(store.cache.all("SELECT kind, count(*) FROM episodes WHERE alive = 1 GROUP BY kind"))
+    rows = Counter(episode.kind for _, _, episode in store.changes(-1).episodes if episode is not None)
     calls: Counter[str] = Counter()
     for turn in turns:
         calls.update(turn.calls)
     times = sorted(turn.ms for turn in turns)
     return Month(
-        f"{last:%Y-%m}", store.cache.all("SELECT count(*) FROM exchanges WHERE alive = 1")[0][0], rows.get("event", 0),
-        rows.get("reflection", 0), len(store.findings.facts()), len(store.state.archived), len(forgetting.traces(store)),
+        f"{last:%Y-%m}", len(store.exchanges.times()), rows["event"],
+        rows["reflection"], len(store.findings.facts()), len(store.state.archived), len(forgetting.traces(store)),
         cleaned, sizes(store.folder), statistics.median(turn.tokens for turn in turns), max(turn.tokens for turn in turns),
         statistics.median(turn.recalled for turn in turns), sum(calls.values()) / len(turns),
         {kind: count / len(turns) for kind, count in sorted(calls.items())}, statistics.median(times),

@@ -89,7 +89,7 @@ class Conversation:
                 raise NotFound("there is no message to answer again")
             if self._store.is_streaming(leaf):
                 raise MoeChatError("the last message is being answered right now")
-            exchange = self._store.get(leaf)
+            exchange = self._store.exchanges.get(leaf)
             self._store.restart_stream(leaf)
             yield from self._reply(leaf, exchange.user, exchange.at)
 
@@ -124,7 +124,7 @@ class Conversation:
                 id_, reply, status, error=error, hits=hits, spans=spans, notice=notice
             )
             self._behind()  # 7. embedding, the roll and the rest, in the background
-        yield Ended(self._store.get(id_), error, notice)
+        yield Ended(self._store.exchanges.get(id_), error, notice)
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
         """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
@@ -221,7 +221,7 @@ class Conversation:
     def log(self) -> list[dict[str, object]]:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
         tree, off = self._store.tree, self._store.tree.off_path()
-        texts = self._store.exchanges([id_ for id_ in list(tree.parents) if id_ not in self._store.state.missing])
+        texts = self._store.exchanges.of([id_ for id_ in list(tree.parents) if id_ not in self._store.state.missing])
         rows: list[dict[str, object]] = []
         for id_, exchange in texts.items():
             node = tree.nodes.get(id_)
@@ -244,9 +244,9 @@ class Conversation:
             if id_ not in tree.retracted and id_ not in self._store.state.missing:
                 ids.append(id_)
         ids.reverse()
-        rows = [shown(exchange, tree.nodes.get(exchange.id)) for exchange in self._store.exchanges(ids).values()]
+        rows = [shown(exchange, tree.nodes.get(exchange.id)) for exchange in self._store.exchanges.of(ids).values()]
         if len(rows) < count:
-            first = rows[0].exchange.at if rows else (self._store.get(before).at if before else None)
+            first = rows[0].exchange.at if rows else (self._store.exchanges.get(before).at if before else None)
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
         return rows
 

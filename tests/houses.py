@@ -24,6 +24,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.model import Exchange, Recollection
+from moechat.store.exchange_rows import ExchangeRow
 from moechat.store.files import FileStore
 from moechat.turn import Ended, Recalled
 
@@ -131,6 +132,11 @@ def imported(store: FileStore, *exchanges: tuple[str, str, str]) -> None:
     store.days.add_all(
         [Exchange(moment(at).strftime("%Y%m%d-%H%M%S"), moment(at), user, char) for at, user, char in exchanges]
     )
+
+
+def filed(store: FileStore) -> list[ExchangeRow]:
+    """Every exchange that a day file holds, in order of time."""
+    return store.exchanges.rows([row for row, _ in store.exchanges.times()])
 
 
 def day_files(folder: Path) -> list[Path]:

@@ -136,11 +136,11 @@ class Ledger:
         """The words of every exchange, as the program gives them back; what it gives back counts from now on."""
         store = agent.store
         for id_ in [id_ for id_ in store.tree.parents if id_ not in self.told]:  # entered, but killed before the report
-            who = next(name for name, (_, user, _) in self.entering.items() if user == store.get(id_).user)
+            who = next(name for name, (_, user, _) in self.entering.items() if user == store.exchanges.get(id_).user)
             self._enter(id_, who)
         assert store.tree.parents.keys() == self.told.keys(), "an exchange is lost"
         for id_, told in self.told.items():
-            found = store.get(id_)
+            found = store.exchanges.get(id_)
             for who in [who for who, (_, char) in self.again.items() if char == found.char]:
                 self._again(id_, who)
             assert told.accepts("user", found.user), (id_, found.user, told.user)

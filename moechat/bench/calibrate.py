@@ -131,7 +131,7 @@ def _importance(agent: Agent, ids: Sequence[str]) -> dict[str, float]:
 
 def _core_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
     facts = agent.layers.core.current()
-    sources = agent.store.cache.by_ids([source for fact in facts for source in fact.draft.sources[:1]])
+    sources = agent.store.exchanges.by_ids([source for fact in facts for source in fact.draft.sources[:1]])
     for fact in facts:
         if (row := sources.get(fact.draft.sources[0] if fact.draft.sources else "")) is None:
             continue

@@ -8,21 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
 
 from moechat.clock import local
 from moechat.curation import forgetting
 from moechat.curation.forgetting import Forecast
 from moechat.errors import NotFound
-from moechat.memory.core import visible
 from moechat.model import LONG_AGO, Episode, Exchange, Fact
 from moechat.recall.layers import Layers
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.finding_records import NO_NOTE
+from moechat.store.search import KINDS as KINDS
+from moechat.store.search import Kind as Kind
 
-Kind = Literal["fact", "event", "reflection", "exchange"]
-KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
-Place = tuple[float, Kind, str, int]  # time in epoch seconds, kind, id, row of the cache
 UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # Forgetting is about these.
 
 
@@ -92,17 +89,10 @@ class Catalogue:
         """Memories of these kinds, newest first, that have all words of ``search`` (case aside). ``limit`` 0: all."""
         self._store.follow()
         words = search.casefold().split()
-        places: list[Place] = []
-        if "fact" in kinds:
-            facts = [f for f in self._facts() if not words or _has(_words_of(f), words)]
-            places += [(f.since.timestamp(), "fact", f.id, 0) for f in facts]
-        places += self._episode_rows([kind for kind in ("event", "reflection") if kind in kinds], words)
-        if "exchange" in kinds:
-            places += self._exchange_rows(words)
-        in_archive = self._store.state.archived
-        places = sorted((one for one in places if (one[2] in in_archive) == archived), reverse=True)
-        part = places[offset : offset + limit if limit else None]
-        return Page(self.memories(id_ for _, _, id_, _ in part), len(places))
+        lists = self._store.search
+        ids = lists.listed(kinds, words, limit=limit, offset=offset, archived=archived)
+        whole = not offset and not (limit and len(ids) == limit)
+        return Page(self.memories(ids), len(ids) if whole else lists.count(kinds, words, archived=archived))
 
     def get(self, id_: str) -> Details:
         """Raises NotFound."""
@@ -111,7 +101,7 @@ class Catalogue:
             return self._of_fact(fact)
         if episode := self._episode(id_):
             return self._of_episode(episode)
-        if exchange := self._store.exchanges([id_]).get(id_):
+        if exchange := self._store.exchanges.of([id_]).get(id_):
             return self._of_exchange(exchange)
         raise NotFound(f"there is no memory {id_!r}; `moechat memories list` shows them")
 
@@ -120,7 +110,7 @@ class Catalogue:
         unique_ids = list(dict.fromkeys(ids))
         facts = {fact.id: fact for fact in self._store.findings.facts()}
         episodes = {episode.id: episode for episode in self._episodes(unique_ids)}
-        exchanges = self._store.exchanges([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
+        exchanges = self._store.exchanges.of([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
         current = {fact.id for fact in self._facts()}
         memories = []
         for id_ in unique_ids:
@@ -145,13 +135,9 @@ class Catalogue:
             state.recalled(id_), id_ in state.pinned, id_ in state.archived, current,
         )  # fmt: skip
 
-    def _unseen(self) -> set[str]:
-        """Exchanges of other branches, taken back, or deleted by hand."""
-        return self._store.tree.hidden() | self._store.state.missing.keys()
-
     def _facts(self) -> Sequence[Fact]:
         """The facts that hold, archived ones too."""
-        return visible(self._store.findings.facts(), self._unseen())
+        return self._store.search.facts()
 
     def _fact(self, id_: str) -> Fact | None:
         return next((fact for fact in self._store.findings.facts() if fact.id == id_), None)
@@ -161,23 +147,6 @@ class Catalogue:
 
     def _episodes(self, ids: Sequence[str]) -> Sequence[Episode]:
         return list(self._store.findings.by_ids(ids).values())
-
-    def _episode_rows(self, kinds: Sequence[Kind], words: Sequence[str]) -> list[Place]:
-        if not kinds:
-            return []
-        hidden = set(self._store.findings.rows_citing(list(self._unseen())))
-        return [place for place in self._store.cache.episodes_with(kinds, words) if place[3] not in hidden]
-
-    def _exchange_rows(self, words: Sequence[str]) -> list[Place]:
-        unseen, tree = self._unseen(), self._store.tree
-        rows = self._store.cache.exchanges_with(words)
-        places: dict[str, Place] = {id_: (t, "exchange", id_, row) for t, id_, row in rows}
-        for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
-            exchange = node.exchange()
-            places.pop(node.id, None)
-            if _has(f"{exchange.user} {exchange.char}", words):
-                places[node.id] = (exchange.at.timestamp(), "exchange", node.id, 0)
-        return [one for id_, one in places.items() if id_ not in unseen]
 
     # ---- one of them
 
@@ -244,22 +213,13 @@ class Catalogue:
 
     def _stand(self) -> tuple[Collection[str], float]:
         """The ids of those that go first, and how full memory is; worked out again only after a memory or its use changed."""
-        cache, state, limits = self._store.cache, self._store.state, self.limits()
-        key = (cache.identity(), cache.generation(), state, state.changes, limits.cap, limits.share)
+        store, state, limits = self._store, self._store.state, self.limits()
+        key = (store.identity, store.generation, state, state.changes, limits.cap, limits.share)
         if self._standing is None or self._standing[0] != key:
-            traces = forgetting.traces(self._store)
+            traces = forgetting.traces(store)
             goes = frozenset(forgetting.over_cap(traces, 0, limits.share))
             self._standing = (key, goes, len(traces) / max(limits.cap, 1))
         return self._standing[1:]
-
-
-def _has(text: str, words: Sequence[str]) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in words)
-
-
-def _words_of(fact: Fact) -> str:
-    return " ".join((fact.text, fact.draft.entity, fact.draft.keyword, fact.draft.target))
 
 
 # ---- as JSON

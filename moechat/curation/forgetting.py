@@ -135,7 +135,7 @@ def trace(store: FileStore, id_: str, born: float, by: str) -> Trace:
 
 def last_talk(store: FileStore) -> datetime | None:
     """When the user last said something."""
-    filed = [row.exchange.at for row in store.cache.before(math.inf, 1)]
+    filed = [row.exchange.at for row in store.exchanges.before(math.inf, 1)]
     waiting = [datetime.fromisoformat(node.at) for node in [*store.tree.open(), *store.tree.unfiled()]]
     return max([*filed, *waiting], default=None)
 

@@ -221,7 +221,7 @@ class Keeper(Catalogue):
     def _erase_vectors(self, texts: Sequence[str]) -> None:
         """Vectors of these words, in every layer and of every model that ever served here; an exchange that stays keeps those
         of its own equal words (好的 is said often)."""
-        alive = {row for row, _ in self._store.cache.times()}
+        alive = {row for row, _ in self._store.exchanges.times()}
         index, keys = self._store.index_folder, [text_key(text) for text in texts]
         with ExitStack() as held:
             for folder in sorted(index.glob("vectors-*")):  # a batch that is being embedded is let through first

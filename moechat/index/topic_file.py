@@ -17,7 +17,7 @@ from moechat.index.topic import TopicIndex
 from moechat.index.topic_rows import ROW
 from moechat.store.records import replace
 
-FORMAT = 1
+FORMAT = 2
 
 Columns = dict[str, NDArray[Any]]
 

@@ -51,7 +51,7 @@ class Anchors:
     def _day_said(self, what: str, *, last: bool) -> Moments | None:
         before = (self._clock.now() - _SAME_TALK).timestamp()
         word = "" if what.casefold() in _TALKING else what
-        moment = self._store.cache.time_said(word, before, last=last, hidden=self._store.hidden())
+        moment = self._store.exchanges.time_said(word, before, last=last, hidden=self._store.hidden())
         return self._day(moment)
 
     def _day_happened(self, what: str) -> Moments | None:

@@ -20,7 +20,7 @@ def path(store: FileStore) -> list[Exchange]:
     """The exchanges of the context, oldest first, in the words that stand now (corrections and hand edits included)."""
     missing = store.state.missing
     ids = [id_ for id_ in store.tree.context() if id_ not in missing]
-    return list(store.exchanges(ids).values())
+    return list(store.exchanges.of(ids).values())
 
 
 def messages(exchanges: Sequence[Exchange]) -> list[Message]:

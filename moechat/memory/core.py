@@ -23,6 +23,7 @@ from moechat.memory.contradiction import keyword_class, relation
 from moechat.model import Fact, FactDraft, Hit
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
+from moechat.store.standing import visible
 
 # What a question asks for, by the class of fact that answers it (contradiction.CLASSES), in whatever words.
 ASKED: Mapping[str, re.Pattern[str]] = {
@@ -193,19 +194,6 @@ def _judged(draft: FactDraft, known_facts: Sequence[Fact]) -> tuple[list[Fact], 
             case "supersedes":
                 superseded.append(fact)
     return superseded, draft
-
-
-def visible(facts: Sequence[Fact], hidden: Collection[str]) -> list[Fact]:
-    """Facts that some visible exchange states (or none is named) and that no visible fact supersedes. One that sums others
-    up is visible where all are that it rests on; where not, those others are by themselves."""
-    seen = [fact for fact in facts if fact.id not in hidden and _borne_out(fact, hidden)]
-    replaced = {id_ for fact in seen for id_ in fact.supersedes}
-    return [fact for fact in seen if fact.id not in replaced]
-
-
-def _borne_out(fact: Fact, hidden: Collection[str]) -> bool:
-    stated = [source not in hidden for source in fact.draft.sources]
-    return not stated or (all(stated) if fact.consolidated else any(stated))
 
 
 def _hit(fact: Fact, score: float, shared: Sequence[str]) -> Hit:

@@ -73,7 +73,7 @@ class Diary:
         events: dict[str, tuple[Episode, Span]] = {}
         for span, episodes in self._happening(cue).items():
             happened = [e for e in episodes if e.kind == "event" and (e.event.predicate, e.event.object) != IDLE]
-            exchanges = self._store.exchanges(
+            exchanges = self._store.exchanges.of(
                 list({source for episode in happened for source in episode.event.sources})
             )
             for episode in happened:
@@ -110,7 +110,7 @@ class Diary:
         ranks = list(self.index.search(cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=spans, hints=hints).each())
         unranked = {2 * row for row in happened}.difference(doc for doc, *_ in ranks)
         ranks += [(doc, 0.0, {}, []) for doc in sorted(unranked)]
-        rows = {row.row: row for row in self._store.cache.rows(list(dict.fromkeys(doc // 2 for doc, *_ in ranks)))}
+        rows = {row.row: row for row in self._store.exchanges.rows(list(dict.fromkeys(doc // 2 for doc, *_ in ranks)))}
         matches = self._unfiled(cue, spans)
         floor = Floor.of(cue.text, self.index.words, threshold)
         hidden = self._store.hidden()
@@ -142,7 +142,7 @@ class Diary:
         rows: dict[int, Span] = {}
         for span, happened in happening.items():
             ids = list(dict.fromkeys(source for episode in happened for source in episode.event.sources))
-            for row in self._store.cache.by_ids(ids).values():
+            for row in self._store.exchanges.by_ids(ids).values():
                 rows.setdefault(row.row, span)
         return rows
 
@@ -172,7 +172,7 @@ class Diary:
         """Everything that was said in a span, in order of time."""
         hidden = self.index.hidden_documents()
         rows = [row for row in self.index.rows_during(span).tolist() if 2 * row not in hidden]
-        return [row.exchange for row in self._store.cache.rows(rows)]
+        return [row.exchange for row in self._store.exchanges.rows(rows)]
 
     def empty_spans(self, cue: Cue) -> list[Span]:
         """Spans that are asked for and hold no record."""
@@ -190,7 +190,7 @@ class Diary:
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
         """Diary hits with the text of their whole exchange; episodes and others as they are."""
-        exchanges = self._store.exchanges([hit.id for hit in hits if hit.is_exchange])
+        exchanges = self._store.exchanges.of([hit.id for hit in hits if hit.is_exchange])
         user, char = self._speakers
         return [
             replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.id in exchanges else hit
@@ -200,7 +200,7 @@ class Diary:
     def unlogged(self, before: datetime | None, count: int) -> list[Exchange]:
         """The last exchanges of the day files before a moment (None: of all) that have no log entry, oldest first."""
         moment = before.timestamp() if before else math.inf
-        rows = self._store.cache.before(moment, count)
+        rows = self._store.exchanges.before(moment, count)
         return [row.exchange for row in rows if row.exchange.id not in self._store.tree]
 
 

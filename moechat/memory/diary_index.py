@@ -95,10 +95,10 @@ class DiaryIndex:
 
     def _open(self) -> None:
         """Begin with the cache as it is: at the start, and when another process or a hand had it made anew."""
-        cache = self._store.cache
-        self.files.identity, self._generation = cache.identity(), cache.generation()
-        self._times = TimeIndex(cache.times())
-        self._happened = SpanIndex(cache.happened())
+        store = self._store
+        self.files.identity, self._generation = store.identity, store.generation
+        self._times = TimeIndex(store.exchanges.times())
+        self._happened = SpanIndex(store.findings.happened())
         self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
         with self.files.lock():
             self.files.claim(self._folder)
@@ -143,24 +143,24 @@ class DiaryIndex:
     def sync(self) -> None:
         """Take in rows that came or died since the last call."""
         with self._lock:
-            if self._store.cache.identity() != self.files.identity:
+            if self._store.identity != self.files.identity:
                 self._open()
                 return
-            generation = self._store.cache.generation()
-            if generation == self._generation:
+            if self._store.generation == self._generation:
                 return
+            changes = self._store.changes(self._generation)
             dead = []
-            for row, moment, alive in self._store.cache.changed_exchanges(self._generation):
+            for row, moment, alive in changes.exchanges:
                 self._times.remove(row, moment)
                 if alive:
                     self._times.add(row, moment)
                 else:
                     dead += [2 * row, 2 * row + 1]
-            if self._store.cache.episodes_changed(self._generation):  # of 20,000 episodes it takes some 20 ms
+            if changes.episodes:  # of 20,000 episodes it takes some 20 ms
                 self._happened = SpanIndex(self._store.findings.happened())
             self.words.remove(dead)
-            self._add(self._store.cache.sides(after=self._generation))
-            self._generation = generation
+            self._add(self._store.exchanges.sides(after=self._generation))
+            self._generation = changes.generation
 
     def _catch_up(self) -> None:
         """Index the rows that the words' index lacks, and take out the dead ones.
@@ -171,7 +171,7 @@ class DiaryIndex:
         self.words.remove(2 * row + i for row in sorted(indexed - alive) for i in (0, 1))
         lacking = alive - indexed
         batches = batched(sorted(lacking), ROWS_AT_ONCE)
-        self._add(itertools.chain.from_iterable(map(self._store.cache.sides_of, batches)))
+        self._add(itertools.chain.from_iterable(map(self._store.exchanges.sides_of, batches)))
         if len(lacking) > MANY_ROWS:
             self.flush()
 
@@ -224,7 +224,7 @@ class DiaryIndex:
         hidden = self._store.hidden()
         key = (self._generation, frozenset(hidden))
         if self._hidden[0] != key:
-            rows = [row.row for row in self._store.cache.by_ids(sorted(hidden)).values()]
+            rows = [row.row for row in self._store.exchanges.by_ids(sorted(hidden)).values()]
             self._hidden = (key, frozenset(doc for row in rows for doc in (2 * row, 2 * row + 1)))
         return self._hidden[1]
 
@@ -241,7 +241,7 @@ class DiaryIndex:
     def differences(self) -> list[str]:
         """Where the indexes do not hold what the cache holds, in words."""
         with self._lock:
-            sides: Mapping[int, Side] = {side.row: side for side in self._store.cache.sides()}
+            sides: Mapping[int, Side] = {side.row: side for side in self._store.exchanges.sides()}
             docs = {2 * row + i for row, side in sides.items() for i, text in enumerate((side.user, side.char)) if text}
             indexed = set(self.words.documents().tolist())
             differences = []

@@ -54,7 +54,7 @@ class DiaryVectors:
         old_folders = sorted(space.folder.glob(f"{TABLE}.old*"))
         tables = [table, *(VectorTable(folder, table.dim) for folder in old_folders)]
         for batch in batched(lacking[: limit or None], BATCH):
-            if stop.is_set() or not self._embed(space, tables, self._store.cache.sides_of(batch)):
+            if stop.is_set() or not self._embed(space, tables, self._store.exchanges.sides_of(batch)):
                 break
             done += len(batch)
             progress(done)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -130,19 +129,18 @@ class Episodes:
     def sync(self) -> None:
         """Take in episodes that came or went since the last call."""
         with self._lock:
-            cache = self._store.cache
-            if (identity := cache.identity()) != self._identity:  # made anew: every row has another number
+            if (identity := self._store.identity) != self._identity:  # made anew: every row has another number
                 for row in list(self._of_row):
                     self._rows[self._of_row[row]] = NO_ROW
                     self._drop(self._of_row.pop(row))
                 self._identity, self._generation = identity, -1
-            generation = cache.generation()
-            if generation != self._generation:
-                for row, id_, data in cache.changed_episodes(self._generation):
+            if self._store.generation != self._generation:
+                changes = self._store.changes(self._generation)
+                for row, _, episode in changes.episodes:
                     self._drop(self._of_row.pop(row, None))
-                    if data is not None:
-                        self._of_row[row] = self._add(id_, data, row)
-                self._generation = generation
+                    if episode is not None:
+                        self._of_row[row] = self._add(episode, row)
+                self._generation = changes.generation
             self._follow_author()
 
     def _follow_author(self) -> None:
@@ -152,24 +150,24 @@ class Episodes:
                 self._drop(position)
             self._authored.clear()
             for episode in episodes:
-                self._authored[self._add(episode.id, _as_cached(episode), NO_ROW)] = episode
+                self._authored[self._add(episode, NO_ROW)] = episode
             self._authored_at = authored_at
 
-    def _add(self, id_: str, data: Mapping[str, Any], row: int) -> int:
-        position = len(self.ids)
-        at = self._store.state.recalled(id_)
-        self._used.append(at.timestamp() if at else -np.inf)
-        expires = datetime.fromisoformat(data["expires"]).timestamp() if data["expires"] else np.inf
-        born = datetime.fromisoformat(data["at"]).timestamp() if data["at"] else 0.0
-        self.ids.append(id_)
+    def _add(self, episode: Episode, row: int) -> int:
+        position, event = len(self.ids), episode.event
+        used = self._store.state.recalled(episode.id)
+        self._used.append(used.timestamp() if used else -np.inf)
+        expires = episode.expires.timestamp() if episode.expires else np.inf
+        born = episode.at.timestamp() if episode.at else 0.0
+        self.ids.append(episode.id)
         self._rows.append(row)
-        self._keys += text_key(data["text"])
-        self._times.extend((born, expires, data["importance"], data["kind"] == "reflection"))
-        self._alive.append(tuple(data["spo"][1:]) != ("is", "idle"))  # generative agents: idle is no event
-        self._position[id_] = position
-        for source in data["sources"]:
+        self._keys += text_key(event.text)
+        self._times.extend((born, expires, event.importance, episode.kind == "reflection"))
+        self._alive.append((event.predicate, event.object) != ("is", "idle"))  # generative agents: idle is no event
+        self._position[episode.id] = position
+        for source in event.sources:
             self._citing.setdefault(source, []).append(position)
-        for word in {word.casefold() for word in [*data["keywords"], data["spo"][0], data["spo"][2]] if word}:
+        for word in {word.casefold() for word in [*event.keywords, event.subject, event.object] if word}:
             self._keywords.setdefault(word, []).append(position)
         self._changed()
         return position
@@ -328,13 +326,3 @@ def overview(
             break
     shown = set(recalled)
     return [episode for episode in queue[capacity - 1 :: -1] if shown.isdisjoint({episode.id, *episode.event.sources})]
-
-
-def _as_cached(episode: Episode) -> dict[str, Any]:
-    """An episode of the author's as the cache would give it."""
-    event = episode.event
-    return {
-        "at": episode.at and episode.at.isoformat(), "expires": episode.expires.isoformat() if episode.expires else None,
-        "text": event.text, "importance": event.importance, "kind": episode.kind, "keywords": event.keywords,
-        "sources": event.sources, "spo": (event.subject, event.predicate, event.object),
-    }  # fmt: skip

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from moechat.index import topic_file
 from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.memory.episodes import Episodes, EpisodeView, Official
-from moechat.model import LONG_AGO, ActivationProfile
+from moechat.model import Episode
 from moechat.store.files import FileStore
 from moechat.topic_path import is_within, moved, topic_path
 
@@ -66,15 +65,15 @@ class TopicSlices:
 
     def sync(self) -> None:
         """Take in episodes, renames and the author's events that came or went since the last call."""
-        cache = self._store.cache
         with self.lock:
-            if (identity := cache.identity()) != self._identity:
+            if (identity := self._store.identity) != self._identity:
                 self._begin(identity)
                 self._restore()
             self._follow_moves()
-            if (generation := cache.generation()) != self._generation:
-                self._take(cache.changed_episodes(self._generation))
-                self._generation = generation
+            if self._store.generation != self._generation:
+                changes = self._store.changes(self._generation)
+                self._take(changes.episodes)
+                self._generation = changes.generation
             self._follow_author()
             if self._unsaved >= SAVE_AFTER:
                 self.flush()
@@ -87,7 +86,7 @@ class TopicSlices:
         self.tree, self.dates, about = saved
         self._generation = int(about["generation"])
         self.moves = [(old, new) for old, new in json.loads(about["moves"])]
-        self.ids = self._store.cache.episodes_alive_in(self._generation)
+        self.ids = dict(json.loads(about["ids"]))
         self.keys = {id_: row for row, id_ in self.ids.items()}
 
     def flush(self) -> None:
@@ -99,7 +98,7 @@ class TopicSlices:
             self._authored_at = -1
             about = {
                 "identity": self._identity, "generation": str(self._generation), "zone": str(self._store.zone),
-                "moves": json.dumps(self.moves),
+                "moves": json.dumps(self.moves), "ids": json.dumps(list(self.ids.items())),
             }  # fmt: skip
             topic_file.save(self._file, self.tree, self.dates, about)
             self._unsaved = 0
@@ -115,23 +114,20 @@ class TopicSlices:
             self._unsaved += 1
         self.moves = moves
 
-    def _take(self, changed: Iterable[tuple[int, str, Mapping[str, Any] | None]]) -> None:
-        changed = list(changed)
+    def _take(self, changed: Sequence[tuple[int, str, Episode | None]]) -> None:
         self._forget([row for row, _, _ in changed if row in self.ids])
-        for row, id_, data in changed:
-            if data is not None:
-                self._add(row, id_, data["at"], data["topic"], data["related"], ActivationProfile(*data["profile"]))
+        for row, _, episode in changed:
+            if episode is not None:
+                self._add(row, episode)
         self._unsaved += len(changed)
 
-    def _add(
-        self, key: int, id_: str, at: str | None, path: str, related: Sequence[str], profile: ActivationProfile
-    ) -> None:
-        since = datetime.fromisoformat(at) if at else LONG_AGO
-        self.ids[key], self.keys[id_] = id_, key
-        if at:
+    def _add(self, key: int, episode: Episode) -> None:
+        event, since = episode.event, episode.since
+        self.ids[key], self.keys[episode.id] = episode.id, key
+        if episode.at:
             self.dates.record(key, local(since, self._store.zone).date())
-        related = [moved(topic_path(other), self.moves) for other in related]
-        self.tree.record(key, moved(topic_path(path), self.moves), since.timestamp(), related, profile)
+        related = [moved(topic_path(other), self.moves) for other in event.related]
+        self.tree.record(key, moved(topic_path(event.topic), self.moves), since.timestamp(), related, event.profile)
         self._changes += 1
 
     def _forget(self, keys: Sequence[int]) -> None:
@@ -148,10 +144,8 @@ class TopicSlices:
         authored_at, episodes = self._official()
         if authored_at != self._authored_at:
             self._forget([key for key in self.ids if key < 0])
-            for i, e in enumerate(episodes):
-                self._add(
-                    -1 - i, e.id, e.at.isoformat() if e.at else None, e.event.topic, e.event.related, e.event.profile
-                )
+            for i, episode in enumerate(episodes):
+                self._add(-1 - i, episode)
             self._authored_at = authored_at
 
     def mask(self, now: datetime) -> SliceMask:

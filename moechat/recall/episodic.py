@@ -172,7 +172,7 @@ class Episodic:
         """
         shown = {*in_context, *(hit.id for hit in hits if hit.is_exchange)}
         events = [hit for hit in hits if hit.episode == "event"]
-        exchanges = self.store.exchanges(list(dict.fromkeys(source for hit in events for source in hit.sources)))
+        exchanges = self.store.exchanges.of(list(dict.fromkeys(source for hit in events for source in hit.sources)))
         return [self._with_words(hit, exchanges, shown) if hit.episode == "event" else hit for hit in hits]
 
     def _with_words(self, hit: Hit, exchanges: Mapping[str, Exchange], shown: set[str]) -> Hit:
@@ -196,7 +196,7 @@ class Episodic:
     def _candidates(self, cue: Cue, recipe: str, matches: Sequence[EpisodeMatch]) -> Candidates:
         """The matches as hits. An exchange that several events tell of counts once, at its best."""
         spans = asked_spans(cue)
-        exchanges = self.store.exchanges(sorted({match.exchange_id for match in matches if match.exchange_id}))
+        exchanges = self.store.exchanges.of(sorted({match.exchange_id for match in matches if match.exchange_id}))
         candidates: dict[str, tuple[Hit, str]] = {}
         for match in matches:
             span = _inside(match.episode, spans)

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import Fact
+from moechat.model import Episode, Fact
 from moechat.store.episode_rows import EpisodeRows
 from moechat.store.exchange_rows import ExchangeRows
-from moechat.store.json_forms import fact_data, fact_from
+from moechat.store.json_forms import episode_from, fact_data, fact_from
 from moechat.store.records import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What came or went after a generation, complete up to ``generation`` (it may hold some of what came later), in row
+    order. ``exchanges`` are (row, epoch seconds, whether it lives), ``episodes`` (row, id, the episode or None for a dead one).
+    """
+
+    generation: int
+    exchanges: Sequence[tuple[int, float, bool]]
+    episodes: Sequence[tuple[int, str, Episode | None]]
 
 
 class Cache(ExchangeRows, EpisodeRows):
@@ -83,6 +95,18 @@ class Cache(ExchangeRows, EpisodeRows):
         """The generation in which facts last changed."""
         rows = self.all("SELECT value FROM meta WHERE key = 'facts'")
         return rows[0][0] if rows else 0
+
+    # ---- what changed
+
+    def changes(self, since: int) -> Changes:
+        generation = self.generation()
+        exchanges = self.all("SELECT row, t, alive FROM exchanges WHERE gen > ? ORDER BY +row", (since,))
+        episodes = self.all("SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY +row", (since,))
+        return Changes(
+            generation,
+            [(row, t, bool(alive)) for row, t, alive in exchanges],
+            [(row, id_, episode_from(id_, json.loads(data)) if alive else None) for row, id_, data, alive in episodes],
+        )
 
     # ---- erasing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from moechat.model import Episode
 from moechat.store.database import Database
@@ -145,18 +145,3 @@ class EpisodeRows(Database):
         text = "lower(json_extract(data, '$.text') || ' ' || json_extract(data, '$.keywords'))"
         sql = f"SELECT t, kind, id, row FROM episodes WHERE alive = 1 AND kind IN ({','.join('?' * len(kinds))})"
         return self.all(sql + f" AND instr({text}, ?) > 0" * len(words), [*kinds, *words])
-
-    # ---- what changed
-
-    def changed_episodes(self, after: int) -> list[tuple[int, str, dict[str, Any] | None]]:
-        """(row, id, ``episode_data``) of what came after a generation, in row order; None for what died."""
-        rows = self.all("SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY row", (after,))
-        return [(row, id_, json.loads(data) if alive else None) for row, id_, data, alive in rows]
-
-    def episodes_changed(self, after: int) -> bool:
-        """Whether an episode came or went after a generation."""
-        return bool(self.all("SELECT 1 FROM episodes WHERE gen > ? LIMIT 1", (after,)))
-
-    def episodes_alive_in(self, generation: int) -> dict[int, str]:
-        """Row → id of the episodes that were alive in a generation: still so, or dead since."""
-        return dict(self.all("SELECT row, id FROM episodes WHERE (alive = 1) = (gen <= ?)", (generation,)))

@@ -48,7 +48,7 @@ def gone(store: FileStore, *, exchanges: Collection[str], episodes: Collection[s
     """
     lost_facts = _lost_facts(store, set(facts), exchanges)
     lost_episodes = _lost_episodes(store, set(episodes), exchanges)
-    words = [text for e in store.exchanges(list(exchanges)).values() for text in (e.user, e.char) if text]
+    words = [text for e in store.exchanges.of(list(exchanges)).values() for text in (e.user, e.char) if text]
     words += [text for id_ in exchanges for text in _other_words(store, id_)]
     words += [e.event.text for e in lost_episodes] + [f.text for f in lost_facts]
     return Gone(list(dict.fromkeys(exchanges)), lost_episodes, lost_facts, list(dict.fromkeys(words)))

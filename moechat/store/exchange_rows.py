@@ -9,7 +9,7 @@ from typing import Any
 
 from moechat.model import Exchange
 from moechat.store import notice
-from moechat.store.database import Database
+from moechat.store.database import MOST_VALUES, Database
 from moechat.store.formats import text_hash
 
 _COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha"
@@ -89,19 +89,11 @@ class ExchangeRows(Database):
         """(row, epoch seconds) of all live exchanges in order of time."""
         return self.all("SELECT row, t FROM exchanges WHERE alive = 1 ORDER BY t, row")
 
-    def changed_exchanges(self, after: int) -> list[tuple[int, float, int]]:
-        """(row, epoch seconds, alive) of what came or died after a generation."""
-        return self.all("SELECT row, t, alive FROM exchanges WHERE gen > ? ORDER BY row", (after,))
-
     def sides(self, after: int = -1) -> Iterator[Side]:
         """Live exchanges written after a generation, in row order, read in batches."""
-        last = -1
-        while batch := self.all(
-            "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND gen > ? AND row > ? ORDER BY row LIMIT 2000",
-            (after, last),
-        ):
-            yield from (_side(*values) for values in batch)
-            last = batch[-1][0]
+        rows = [row for (row,) in self.all("SELECT row FROM exchanges WHERE gen > ? ORDER BY +row", (after,))]
+        for start in range(0, len(rows), MOST_VALUES):
+            yield from self.sides_of(rows[start : start + MOST_VALUES])
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
@@ -117,9 +109,9 @@ class ExchangeRows(Database):
         with self._lock:
             return next((t for id_, t in self._db.execute(sql, (before, word.lower())) if id_ not in hidden), None)
 
-    def exchanges_with(self, words: Sequence[str]) -> list[tuple[float, str, int]]:
-        """(epoch seconds, id, row) of live exchanges that have all these words (lower case)."""
-        sql = "SELECT t, id, row FROM exchanges WHERE alive = 1"
+    def exchanges_with(self, words: Sequence[str]) -> list[tuple[float, str]]:
+        """(epoch seconds, id) of live exchanges that have all these words (lower case)."""
+        sql = "SELECT t, id FROM exchanges WHERE alive = 1"
         return self.all(sql + " AND instr(lower(user || ' ' || char), ?) > 0" * len(words), words)
 
 

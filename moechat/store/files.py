@@ -12,11 +12,14 @@ from moechat.clock import Clock, local
 from moechat.errors import NotFound
 from moechat.model import Exchange, Status
 from moechat.store import paths
+from moechat.store.cache import Changes
 from moechat.store.days import DayFiles, edit_entry
+from moechat.store.exchanges import FileExchanges
 from moechat.store.finding_files import FileFindings
 from moechat.store.formats import text_hash
 from moechat.store.journal import Journal
 from moechat.store.log import Entry
+from moechat.store.search import FileSearch
 from moechat.store.streams import Streams
 from moechat.store.watch import FileWatch
 
@@ -32,6 +35,8 @@ class FileStore(Journal):
         self._hidden: tuple[object, frozenset[str], int, frozenset[str]] = (None, frozenset(), -1, frozenset())
         self._streams = Streams(self.index_folder)
         self._watch = FileWatch(folder)
+        self.exchanges = FileExchanges(self)
+        self.search = FileSearch(self)
         self.findings = FileFindings(self)
         self.days = DayFiles(self, self.findings)
         self.follow(all_files=True)
@@ -55,6 +60,20 @@ class FileStore(Journal):
                 for name in self._watch.changed(self.signatures, all_files=True):
                     (self.days if paths.is_day_file(name) else self.findings).reread(name)
                 self._generation = self.cache.generation()
+
+    @property
+    def identity(self) -> str:
+        """A text that changes when every row gets another number: an index by row belongs to one identity."""
+        return self.cache.identity()
+
+    @property
+    def generation(self) -> int:
+        """It rises with every change of what is filed and understood."""
+        return self.cache.generation()
+
+    def changes(self, since: int) -> Changes:
+        """All that came or went after a generation."""
+        return self.cache.changes(since)
 
     # ---- the conversation
 
@@ -89,7 +108,7 @@ class FileStore(Journal):
             node = self.tree.node(id_)
             if node.settled and node.filed:
                 if char:  # a reply that never came takes no other's place
-                    old = self.get(id_)
+                    old = self.exchanges.get(id_)
                     self.record([edit_entry(Exchange(id_, old.at, old.user, char, status), notice)])
                     self.findings.drop([id_])
                     self.file_settled()
@@ -153,13 +172,17 @@ class FileStore(Journal):
                     raise NotFound(f"exchange {id_} has {len(node.variants)} replies; variant {variant} is not there")
                 entry["variant"] = variant
             self.record([entry])
-            if variant is not None and node.filed and (char := node.variants[variant].char) != self.get(id_).char:
+            if (
+                variant is not None
+                and node.filed
+                and (char := node.variants[variant].char) != self.exchanges.get(id_).char
+            ):
                 self.correct(id_, char=char)
 
     def correct(self, id_: str, *, user: str | None = None, char: str | None = None) -> None:
         """Change the words of a message or a reply; what follows stays, what was derived is dropped and queued anew."""
         with self.writing():
-            old = self.get(id_)
+            old = self.exchanges.get(id_)
             new = replace(old, user=old.user if user is None else user, char=old.char if char is None else char)
             if id_ in self.tree:
                 self.record([edit_entry(new)])
@@ -203,27 +226,6 @@ class FileStore(Journal):
         return id_
 
     # ---- day files
-
-    def get(self, id_: str) -> Exchange:
-        """An exchange by id, from its day file or, before it is filed, from the log."""
-        if (exchange := self.exchanges([id_]).get(id_)) is None:
-            raise NotFound(f"there is no exchange {id_!r}")
-        return exchange
-
-    def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """Exchanges by id. One whose day file is gone and whose words are no longer in the log is left out."""
-        by_id: dict[str, Exchange] = {}
-        for id_ in ids:
-            node = self.tree.nodes.get(id_)
-            if node and not node.filed:
-                by_id[id_] = node.exchange()
-        rows = self.cache.by_ids([id_ for id_ in ids if id_ not in by_id])
-        by_id |= {id_: row.exchange for id_, row in rows.items()}
-        for id_ in ids:
-            node = self.tree.nodes.get(id_)
-            if node and not node.folded and id_ not in by_id:
-                by_id[id_] = node.exchange()
-        return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
     def file_settled(self) -> None:
         """Append every settled exchange that stands in the log alone to its day file."""

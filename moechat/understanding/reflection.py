@@ -271,7 +271,7 @@ class Reflector:
         if not self._enough(counted):
             return replace(mark, again=())
         until = max(mark.until, max(episode.since.timestamp() for episode in counted))
-        waiting = self.store.exchanges(self.store.tree.pending())  # The log knows no time of the old ones.
+        waiting = self.store.exchanges.of(self.store.tree.pending())  # The log knows no time of the old ones.
         earlier = tuple(id_ for id_, exchange in waiting.items() if exchange.at.timestamp() <= until)
         return replace(mark, until=until, open=earlier, again=())
 

@@ -29,6 +29,7 @@ from tests.houses import (
     day_files,
     edit,
     fact,
+    filed,
     recalled,
     say,
     shown,
@@ -85,7 +86,7 @@ def test_what_is_stored_is_what_was_typed_and_answered_never_the_prompt(agent: A
         say(agent, typed)
         home.clock.advance(hours=14)
     agent.finish()
-    rows = [row.exchange for name in agent.store.days.names() for row in agent.store.cache.of_file(name).values()]
+    rows = [row.exchange for row in filed(agent.store)]
     assert {(e.user, e.char) for e in rows} == {(typed, "嗯，我记住了。")}
     assert len(rows) == 6
 
@@ -611,7 +612,7 @@ def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_a
         agent = house.agent()
         agent.finish()
         agent.settle_indexes()
-        (exchange, _) = agent.store.exchanges(list(agent.store.tree.parents)).values()
+        (exchange, _) = agent.store.exchanges.of(list(agent.store.tree.parents)).values()
         assert exchange.char == "好，记下了。"
         assert agent.verify()["problems"] == []
     assert NOTICES["zh"] in day.read_text("utf-8"), "the file stays as it is"

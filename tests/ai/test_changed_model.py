@@ -170,7 +170,7 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
         say(agent, "换模型的时候我买了一把蓝雨伞")
         say(agent, "然后回家了")
         new.let(2 * SLICE // BATCH)
-        assert [agent.store.get(id_).status for id_ in reported] == ["done"] * len(reported)
+        assert [agent.store.exchanges.get(id_).status for id_ in reported] == ["done"] * len(reported)
         new.let(1 << 30)
         agent.settle_indexes()
 
@@ -266,7 +266,7 @@ def test_the_index_folder_may_be_deleted_while_somebody_talks(tmp_path: Path) ->
         agent.settle_indexes()
         report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
-        assert [agent.store.get(id_).user[:3] for id_ in (first, second)] == ["删之前", "删之后"]
+        assert [agent.store.exchanges.get(id_).user[:3] for id_ in (first, second)] == ["删之前", "删之后"]
 
 
 def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
         agent.settle_indexes()
         report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0)
-        assert agent.store.get(said).user == "我买了一把蓝雨伞"
+        assert agent.store.exchanges.get(said).user == "我买了一把蓝雨伞"
         assert "其实喝了粥" in "\n".join(hit.text for hit in agent.recall("我其实喝了粥").ranked[:1])
 
 

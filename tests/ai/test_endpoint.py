@@ -57,7 +57,7 @@ def stored(home: Home, id_: str) -> tuple[str, str, str]:
     """(user, char, status) as a new start reads it from the disk."""
     store = home.store()
     try:
-        exchange = store.get(id_)
+        exchange = store.exchanges.get(id_)
         return exchange.user, exchange.char, exchange.status
     finally:
         store.close()

@@ -87,6 +87,6 @@ def test_a_small_real_model_talks_and_what_was_said_is_kept(home: Home) -> None:
         assert report["waiting_for_their_day_file"] == 0
         assert [problem for problem in report["problems"] if "log" in problem or "cache" in problem] == []
     store = home.store()
-    assert store.get(ended.exchange.id).char == shown_text
-    assert store.get(again.exchange.id).char == again_text
+    assert store.exchanges.get(ended.exchange.id).char == shown_text
+    assert store.exchanges.get(again.exchange.id).char == again_text
     store.close()

@@ -20,6 +20,7 @@ from tests.houses import (
     day_files,
     edit,
     fact,
+    filed,
     imported,
     moment,
     recalled,
@@ -54,7 +55,7 @@ def test_a_day_is_found_after_a_reload_however_the_records_came(home: Home) -> N
     imported(store, *((at, f"说了{at}", "") for at in dict.fromkeys(days)))
     store.close()
     reopened = home.store()
-    times = [t for _, t in reopened.cache.times()]
+    times = [t for _, t in reopened.exchanges.times()]
     assert times == sorted(times)
     reopened.close()
     with home.open() as house:
@@ -116,9 +117,7 @@ def test_vectors_belong_to_texts_not_to_positions(home: Home) -> None:
             agent.recall(asked)
             agent.jobs.embed_some()
             vector = home.embedder.embed([expected])[0]
-            row = next(
-                r for r in agent.store.cache.of_file("memorys/2025-05-20.yaml").values() if r.exchange.user == expected
-            )
+            row = next(row for row in filed(agent.store) if row.exchange.user == expected)
             table = agent.dense.table("diary")
             assert table is not None
             import numpy as np
@@ -177,11 +176,11 @@ def test_a_tag_that_failed_once_is_not_small_talk_for_ever(home: Home) -> None:
         agent = house.agent()
         id_ = say(agent, "我住在杭州").exchange.id
         agent.finish()
-        assert agent.store.cache.by_ids([id_])[id_].tag != "日常闲聊"
+        assert agent.store.exchanges.by_ids([id_])[id_].tag != "日常闲聊"
         assert agent.store.tree.pending() == [id_]
         home.clock.advance(minutes=5)
         agent.finish()
-        assert agent.store.cache.by_ids([id_])[id_].tag == "用户说住在杭州1"
+        assert agent.store.exchanges.by_ids([id_])[id_].tag == "用户说住在杭州1"
 
 
 def test_facts_are_not_lost_while_the_model_is_down(home: Home) -> None:
@@ -278,11 +277,7 @@ def test_what_is_stored_is_what_was_typed_never_the_assembled_prompt(home: Home)
             say(agent, "昨天我们聊了什么？")
             agent.finish()
             home.clock.advance(days=1)
-        sizes = {
-            len(row.exchange.user)
-            for name in agent.store.days.names()
-            for row in agent.store.cache.of_file(name).values()
-        }
+        sizes = {len(row.exchange.user) for row in filed(agent.store)}
         assert sizes == {len("昨天我们聊了什么？")}
     assert {path.stat().st_size for path in day_files(home.folder)} == {day_files(home.folder)[0].stat().st_size}
     assert "你想起的往事" not in (home.folder / "log.jsonl").read_text(encoding="utf-8")
@@ -304,5 +299,5 @@ def test_a_record_that_is_read_keeps_every_other_record_of_its_day_while_one_is_
     ids = [told(store, home.clock, f"第{i}句", settle=True) for i in range(3)]
     edit(day_files(home.folder)[0], "第1句", "第1句，改过了")
     store.follow()
-    assert [store.get(id_).user for id_ in ids] == ["第0句", "第1句，改过了", "第2句"]
+    assert [store.exchanges.get(id_).user for id_ in ids] == ["第0句", "第1句，改过了", "第2句"]
     store.close()

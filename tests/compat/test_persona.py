@@ -63,8 +63,7 @@ def opened(folder: Path) -> FileStore:
 
 def episodes(store: FileStore) -> dict[str, Episode]:
     """By text."""
-    rows = [row for row, _, told in store.cache.changed_episodes(-1) if told is not None]
-    return {episode.event.text: episode for episode in store.findings.episodes(rows)}
+    return {episode.event.text: episode for _, _, episode in store.changes(-1).episodes if episode is not None}
 
 
 # --- reading
@@ -172,7 +171,7 @@ def test_thoughts_can_be_kept_for_good(ann, data):
 def test_a_conversation_is_kept_word_for_word_and_by_speaker(ann, data):
     import_persona(ann, data / "agents" / "ann", ZONE)
     store = opened(data / "agents" / "ann")
-    said = store.exchanges(["node_2-1", "node_2-2"])
+    said = store.exchanges.of(["node_2-1", "node_2-2"])
     assert [(e.user, e.char) for e in said.values()] == [
         ("Bo: Hi Ann!\nBo: How are you?", "Fine."), ("Bo: Good.", "Bye.")
     ]  # fmt: skip
@@ -188,7 +187,7 @@ def test_whoever_speaks_first_the_order_stays(tmp_path, data):
     memory.add_chat(BORN, None, "Ann", "chat with", "Bo", "talk", [], 4, ("talk", None), lines)
     memory.save(tmp_path / "Ann")
     import_persona(tmp_path / "Ann", data / "agents" / "ann", ZONE)
-    said = opened(data / "agents" / "ann").exchanges(["node_1-1", "node_1-2"]).values()
+    said = opened(data / "agents" / "ann").exchanges.of(["node_1-1", "node_1-2"]).values()
     assert [(e.user, e.char) for e in said] == [("", "Hi"), ("Bo: Hi", "")]
 
 
@@ -231,8 +230,7 @@ def test_the_saved_personas_come_whole_and_read_again_without_a_problem(folder, 
     assert ((report.events, report.reflections), report.left_out) == (counts, {})
     store, nodes = opened(made), read_persona(saved).a_mem.id_to_node
     assert store.problems == []
-    rows = [row for row, _, told in store.cache.changed_episodes(-1) if told is not None]
-    found = store.findings.episodes(rows)
+    found = [episode for _, _, episode in store.changes(-1).episodes if episode is not None]
     assert len({episode.id for episode in found}) == len(found) == len(nodes)
     known = {episode.id for episode in found}
     assert all(known.issuperset(episode.evidence) for episode in found)

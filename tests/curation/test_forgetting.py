@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from moechat.curation import forgetting
 from moechat.curation.forgetting import Forecast, Trace
-from moechat.memory.core import visible
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
+from moechat.store.standing import visible
 from tests.houses import Home, moment, told
 
 NOW = moment("2025-05-20T15:00:00")
@@ -151,7 +151,7 @@ def test_facts_and_episodes_are_cleaned_the_weakest_first_and_exchanges_are_not(
     done = forgetting.clean(store, NOW, LIMITS)
     assert (done.why, done.count, set(done.goes)) == ("full", 6, {ids["事实1"], ids["事实3"]})
     assert store.state.archived == set(done.goes)
-    assert [e.user for e in store.exchanges(list(store.tree.parents)).values()] == ["你好"]
+    assert [e.user for e in store.exchanges.of(list(store.tree.parents)).values()] == ["你好"]
     assert forgetting.restore(store, done.goes) == list(done.goes)
     assert store.state.archived == set()
 

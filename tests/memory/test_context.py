@@ -77,7 +77,7 @@ def test_a_conversation_seen_from_its_start_begins_with_the_greeting(tmp_path: P
     store = home.store()
     ids = [told(store, home.clock, text, settle=True) for text in ("在吗", "天冷了")]
     kept = Context(store, Config)
-    first, then = (store.get(id_) for id_ in ids)
+    first, then = (store.exchanges.get(id_) for id_ in ids)
     assert [m.content for m in kept.talk([first, then], "你来啦")][:2] == ["你来啦", "在吗"]
     assert [m.content for m in kept.talk([then], "你来啦")][:1] == ["天冷了"]
     store.close()

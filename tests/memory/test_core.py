@@ -51,7 +51,7 @@ def draft(text: str, source: str, **more) -> FactDraft:
 
 
 def learn(store: FileStore, core: CoreMemory, source: str, *drafts: FactDraft, by: str = "model") -> None:
-    learned = core.learn(drafts, {source: store.get(source).at}, by, [source])
+    learned = core.learn(drafts, {source: store.exchanges.get(source).at}, by, [source])
     store.findings.merge([source], Understanding({source: ""}, {}, drafts, by=by), *learned)  # type: ignore[arg-type]
 
 

@@ -181,7 +181,7 @@ def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, goldens
     assert sorted(kept) == [str(key) for key in golden["kept_ge"]]
     day = Span("", moment("2025-05-20T00:00:00"), moment("2025-05-20T23:59:59"))
     rows = diary.index.filtered(day, np.array([1, 0], dtype=np.float32), 0.38)
-    assert [row.exchange.id for row in store.cache.rows(rows.tolist())] == [str(key) for key in golden["kept_ge"]]
+    assert [row.exchange.id for row in store.exchanges.rows(rows.tolist())] == [str(key) for key in golden["kept_ge"]]
     unfiltered = [h.id for h, why in diary.by_time(question, threshold=0.38, check=False) if not why]
     assert sorted(unfiltered) == list(VECTORS)
     diary.index.flush()

@@ -410,7 +410,7 @@ class Walk:
                 self.made += self.owner.understand(event)
         elif what == "reflect":
             event = self.chosen(number)
-            known = self.owner.store.cache.files_of_episodes([event])
+            known = self.owner.store.findings.rows_of([event])
             if known:
                 sources = next(e for e in all_episodes(store) if e.id == event).event.sources
                 expires = clock.now() + timedelta(minutes=given[1])  # type: ignore[arg-type]
@@ -436,8 +436,7 @@ class Walk:
 
 
 def all_episodes(store: FileStore) -> list[Episode]:
-    rows = store.cache.all("SELECT row FROM episodes WHERE alive = 1 ORDER BY row")
-    return store.findings.episodes([row for (row,) in rows])
+    return [episode for _, _, episode in store.changes(-1).episodes if episode is not None]
 
 
 def plainly(store: FileStore, now: datetime) -> dict[str, tuple[float, float, float, bool, tuple[str, ...]]]:

@@ -50,7 +50,7 @@ class Shelf:
         """An episode, and the exchange that it rests on."""
         when = moment(at)
         source = when.strftime("%Y%m%d-%H%M%S")
-        if not self.store.cache.by_ids([source]):
+        if not self.store.exchanges.by_ids([source]):
             imported(self.store, (at, f"说了{id_}", "好"))
         event = Event(text or f"用户提到{id_}", (source,), topic=topic, **more)  # type: ignore[arg-type]
         self.store.findings.put_episodes([Episode(id_, when, event)])

@@ -161,8 +161,8 @@ def test_the_ranking_equals_plain_python(
 
 def oracle(mind: Mind, text: str, unit: str) -> dict[str, float]:
     """Hit id → score, best first, one hit an exchange."""
-    rows = mind.store.cache.all("SELECT row FROM episodes WHERE alive = 1 ORDER BY t, row")
-    all_ = mind.store.findings.episodes([row for (row,) in rows])
+    changed = mind.store.changes(-1).episodes
+    all_ = sorted((episode for _, _, episode in changed if episode is not None), key=lambda one: one.since)
     vector = embed([text])[0]
     raw = []
     for place, episode in enumerate(all_):

@@ -69,10 +69,8 @@ class Prompts:
                 self.overlaps.append(f"{asked.content}: {one.text} stands there {times} times")
         overview = system.partition("【前情提要】")[2].partition("【")[0]
         self.overviews.append(max(0, len(overview.splitlines()) - 3))
-        for episode in agent.layers.episodes.get(
-            row[0] for row in agent.store.cache.all("SELECT id FROM episodes")
-        ).values():
-            text, sources = episode.event.text, agent.store.exchanges(episode.event.sources)
+        for episode in agent.layers.episodes.get(id_ for _, id_, _ in agent.store.changes(-1).episodes).values():
+            text, sources = episode.event.text, agent.store.exchanges.of(episode.event.sources)
             inside, elsewhere = text in overview, system.count(text) - overview.count(text)
             self.of_several += elsewhere > 0 and len(sources) > 1
             if episode.kind == "event" and inside + elsewhere > 1:

@@ -30,7 +30,7 @@ def word(number: int) -> str:
 
 
 def understand(store: FileStore, home: Home, id_: str) -> None:
-    text = store.get(id_).user
+    text = store.exchanges.get(id_).user
     fact = Fact(derived_id(f"事实{text}", (id_,)), home.clock.now(), FactDraft(f"事实{text}", (id_,)))
     event = Event(f"经过{text}", (id_,))
     store.findings.merge([id_], Understanding({id_: f"标签{text}"}, {}, (fact.draft,), (event,)), [fact], {})
@@ -52,7 +52,7 @@ def holding(home: Home, mark: str) -> list[str]:
 def known(store: FileStore) -> tuple[object, ...]:
     tree, state = store.tree, store.state
     facts = {fact.text for fact in store.findings.facts()}
-    words = {id_: one.user for id_, one in store.exchanges(list(tree.parents)).items()}
+    words = {id_: one.user for id_, one in store.exchanges.of(list(tree.parents)).items()}
     return dict(tree.parents), tree.leaf, set(tree.cuts), set(tree.retracted), words, facts, set(state.archived)
 
 
@@ -150,7 +150,7 @@ def test_what_replies_rested_on_is_no_longer_quoted(home: Home) -> None:
     store.finish(b, "想起了", "done", hits=quoted)
     forget(store, a)
     assert [hit["text"] for hit in store.tree.nodes[b].variant.hits] == ["别的"]  # type: ignore[union-attr]
-    assert store.get(b).char == "想起了"
+    assert store.exchanges.get(b).char == "想起了"
     store.close()
 
 
@@ -165,7 +165,7 @@ def test_the_folded_past_of_the_log_forgets_too(home: Home) -> None:
     assert store.tree.off_path() == set()
     fresh = home.store()
     assert path_of(fresh) == path_of(store)
-    assert fresh.get(ids[300]).user == word(300)
+    assert fresh.exchanges.get(ids[300]).user == word(300)
     for one in (store, fresh):
         one.close()
 

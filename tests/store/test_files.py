@@ -12,10 +12,10 @@ import pytest
 
 from moechat.errors import DataError, NotFound
 from moechat.memory import context
-from moechat.memory.core import visible
 from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats, records
 from moechat.store.files import FileStore
+from moechat.store.standing import visible
 from tests.houses import ZONE, Home, day_files, edit, imported, moment, told
 
 DAY = "memorys/2025-05-20.yaml"
@@ -32,7 +32,7 @@ def words(store: FileStore) -> list[tuple[str, str]]:
 
 
 def known(store: FileStore, *ids: str) -> dict[str, str]:
-    return {id_: row.exchange.user for id_, row in store.cache.by_ids(ids).items() if id_ not in store.hidden()}
+    return {id_: row.exchange.user for id_, row in store.exchanges.by_ids(ids).items() if id_ not in store.hidden()}
 
 
 def understood(
@@ -44,10 +44,10 @@ def understood(
 ) -> None:
     """Understand exchanges as a model would: fact or event → its sources."""
     drafts = [FactDraft(text, sources) for text, sources in (facts or {}).items()]
-    at = {id_: store.get(id_).at for id_ in ids}
+    at = {id_: store.exchanges.get(id_).at for id_ in ids}
     new = [Fact(formats.derived_id(d.text, d.sources), at[d.sources[0]], d, (), by) for d in drafts]  # type: ignore[arg-type]
     happened = tuple(Event(text, sources) for text, sources in (events or {}).items())
-    tags = {id_: f"标签 {store.get(id_).user}" for id_ in ids}
+    tags = {id_: f"标签 {store.exchanges.get(id_).user}" for id_ in ids}
     store.findings.merge(list(ids), Understanding(tags, {}, tuple(drafts), happened, by=by), new, {})  # type: ignore[arg-type]
 
 
@@ -105,7 +105,7 @@ def test_a_reply_that_did_not_end_well_is_stored_as_such(home: Home, store: File
     store.finish(id_, "说到一", status, error="broken off")  # type: ignore[arg-type]
     store.settle()
     fresh = home.store()
-    assert (fresh.get(id_).char, fresh.get(id_).status) == ("说到一", status)
+    assert (fresh.exchanges.get(id_).char, fresh.exchanges.get(id_).status) == ("说到一", status)
     fresh.close()
 
 
@@ -148,7 +148,7 @@ def test_words_are_stored_as_they_were_said(home: Home, store: FileStore, text: 
     id_ = told(store, home.clock, text, text, settle=True)
     shutil.rmtree(home.folder / ".index")
     fresh = home.store()
-    assert (fresh.get(id_).user, fresh.get(id_).char) == (text, text)
+    assert (fresh.exchanges.get(id_).user, fresh.exchanges.get(id_).char) == (text, text)
     assert (fresh.cache.by_ids([id_])[id_].exchange.user, fresh.problems) == (text, [])
     fresh.close()
 
@@ -194,10 +194,14 @@ def test_a_reply_regenerated_three_times_leaves_one_settled_exchange_and_one_tou
     store.settle()
     store.settle()
     assert stated_once(home.folder) == {old: 1, id_: 1}
-    assert store.get(id_).char == "香菜"
+    assert store.exchanges.get(id_).char == "香菜"
     assert store.state.access[old][1] == 1
     fresh = home.store()
-    assert (fresh.get(id_).char, fresh.state.access[old][1], words(fresh)[-1]) == ("香菜", 1, ("我讨厌吃什么", "香菜"))
+    assert (fresh.exchanges.get(id_).char, fresh.state.access[old][1], words(fresh)[-1]) == (
+        "香菜",
+        1,
+        ("我讨厌吃什么", "香菜"),
+    )
     fresh.close()
 
 
@@ -220,11 +224,11 @@ def test_regenerating_that_fails_keeps_the_reply_that_stood(home: Home, store: F
     id_ = told(store, home.clock, "你好", "嗨")
     store.restart_stream(id_)
     store.finish(id_, "", "failed", error="no route")
-    assert store.get(id_).char == "嗨"
+    assert store.exchanges.get(id_).char == "嗨"
     store.settle()
     store.restart_stream(id_)
     store.finish(id_, "", "failed", error="no route")
-    assert store.get(id_).char == "嗨"
+    assert store.exchanges.get(id_).char == "嗨"
     assert "      嗨\n" in (home.folder / DAY).read_text(encoding="utf-8")
 
 
@@ -266,7 +270,7 @@ def test_correcting_an_older_message_keeps_what_follows_and_drops_what_rested_on
     assert set(store.tree.pending()) == {a, b}, "its other sources and itself are understood again"
     everything = b"".join(p.read_bytes() for p in home.folder.rglob("*.y*ml")).decode()
     assert "住在杭州" not in everything, "nothing keeps words that were taken back"
-    assert store.cache.by_ids([c])[c].tag == "标签 今天下雨"
+    assert store.exchanges.by_ids([c])[c].tag == "标签 今天下雨"
 
 
 def test_correcting_before_settling_and_correcting_a_reply(home: Home, store: FileStore) -> None:
@@ -368,7 +372,7 @@ def test_retracting_hides_the_exchange_and_restoring_brings_it_back_to_be_unders
 
 
 def test_an_unknown_exchange_is_named(store: FileStore) -> None:
-    for act in (store.select, store.retract, store.restore, store.correct, store.get):
+    for act in (store.select, store.retract, store.restore, store.correct, store.exchanges.get):
         with pytest.raises(NotFound, match="nobody"):
             act("nobody")
 
@@ -505,7 +509,7 @@ def test_a_record_added_by_hand_may_use_any_key(home: Home, store: FileStore) ->
             "奶奶的话:\n  msg: {user: 奶奶说要多穿衣, char: ''}\nno:\n  time: 2025-05-20 09:30\n  msg: {user: 早, char: 早}\n"
         )
     store.follow()
-    rows = store.cache.by_ids(["奶奶的话", "no"])
+    rows = store.exchanges.by_ids(["奶奶的话", "no"])
     assert (rows["奶奶的话"].exchange.user, rows["奶奶的话"].exchange.at) == (
         "奶奶说要多穿衣",
         moment("2025-05-20T12:00:00"),
@@ -622,7 +626,7 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
     with store.writing():
         store.record(entries)
         store.days.add_all([store.tree.nodes[id_].exchange() for id_ in ids])
-        store.record([{"op": "filed", "id": e.id, "sha": formats.text_hash(e)} for e in map(store.get, ids)])
+        store.record([{"op": "filed", "id": e.id, "sha": formats.text_hash(e)} for e in map(store.exchanges.get, ids)])
     store.mark_understood(ids, "rules")
     home.clock.advance(days=10)
     last = told(store, home.clock, "新", settle=True)
@@ -814,7 +818,7 @@ def test_two_processes_take_turns_and_nothing_is_lost_or_doubled(home: Home) -> 
     store.settle()
     assert len(set(ids)) == 50
     assert stated_once(home.folder) == dict.fromkeys(ids, 1)
-    said = {e.user for e in store.exchanges(ids).values()}
+    said = {e.user for e in store.exchanges.of(ids).values()}
     assert said == {f"{name}{i}" for name in "甲乙" for i in range(25)}
     assert set(store.tree.parents) == set(ids)
     assert not store.problems

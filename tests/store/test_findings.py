@@ -188,7 +188,7 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
             case "select":
                 store.select(id_)
             case "edit":
-                row = store.cache.by_ids([id_])[id_]  # a correction of what was taken back is not in the file
+                row = store.exchanges.by_ids([id_])[id_]  # a correction of what was taken back is not in the file
                 edit(home.folder / row.file, row.exchange.user, f"手写的很长的一句话{n}" * 3)
                 store.follow()
     grown = everything(store, ids)
@@ -205,7 +205,7 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
 
 
 def everything(store: FileStore, ids: list[str]) -> tuple[object, ...]:
-    rows = store.cache.by_ids(ids)
+    rows = store.exchanges.by_ids(ids)
     episodes = sorted((file, e.id, e.event) for file, e in store.cache.episodes_citing(ids))
     return (
         {id_: (row.exchange, row.tag, row.file) for id_, row in rows.items()},

@@ -17,11 +17,12 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.curation import forgetting
 from moechat.errors import ModelError
 from moechat.index.dense import Dense
-from moechat.memory.core import CoreMemory, visible
+from moechat.memory.core import CoreMemory
 from moechat.model import Fact, FactDraft, Message
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
+from moechat.store.standing import visible
 from moechat.understanding.consolidation import MOST, consolidate, groups, joined, sound
 from tests.houses import Home, moment, told
 

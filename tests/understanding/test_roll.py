@@ -16,7 +16,7 @@ from moechat.errors import ModelError
 from moechat.memory import context
 from moechat.settings.schema import RollSettings
 from moechat.understanding.roll import due
-from tests.houses import Home, answer, day_files, edit, fact, say, silent, understanding
+from tests.houses import Home, answer, day_files, edit, fact, filed, say, silent, understanding
 
 SETTINGS = RollSettings()
 
@@ -218,9 +218,7 @@ def test_at_thirty_rounds_the_talk_leaves_and_the_failed_work_stays_queued(home:
         for _ in range(4):
             roll(agent)
         assert agent.store.tree.pending() == []
-        assert "日常闲聊" not in {
-            row.tag for name in agent.store.days.names() for row in agent.store.cache.of_file(name).values()
-        }
+        assert "日常闲聊" not in {row.tag for row in filed(agent.store)}
 
 
 def test_facts_are_found_by_rules_while_the_model_is_down_and_never_lost(home: Home) -> None:

@@ -1,0 +1,102 @@
+"""The lists that faces show: memories by kind, words and time, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from moechat.model import Fact
+from moechat.store.journal import Journal
+from moechat.store.standing import visible
+
+Kind = Literal["fact", "event", "reflection", "exchange"]
+KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
+Sort = Literal["newest", "oldest"]
+Place = tuple[float, Kind, str]
+"""When it was told (epoch seconds), kind, id."""
+
+
+class FileSearch:
+    """What may be listed: facts that hold, and whatever does not lie on another branch, was taken back or deleted by hand.
+
+    What is archived is listed apart. Exchanges that stand in the log alone are among the others.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def listed(
+        self,
+        kinds: Collection[Kind],
+        words: Sequence[str] = (),
+        *,
+        span: tuple[float, float] | None = None,
+        sort: Sort = "newest",
+        limit: int = 0,
+        offset: int = 0,
+        archived: bool = False,
+    ) -> list[str]:
+        """The ids of those that have all ``words`` (case-folded) and were told in ``span`` (epoch seconds, both ends in it),
+        newest first, ties by kind, then id, both descending; ``oldest`` turns all that around. ``limit`` 0: all.
+        """
+        places = sorted(self._places(kinds, words, span, archived), reverse=sort == "newest")
+        return [id_ for _, _, id_ in places[offset : offset + limit if limit else None]]
+
+    def count(
+        self,
+        kinds: Collection[Kind],
+        words: Sequence[str] = (),
+        *,
+        span: tuple[float, float] | None = None,
+        archived: bool = False,
+    ) -> int:
+        """How many ``listed`` would give."""
+        return len(self._places(kinds, words, span, archived))
+
+    def facts(self) -> list[Fact]:
+        """The facts that hold, archived ones too, oldest first."""
+        return visible(self._journal.cache.facts(), self._unseen())
+
+    def _unseen(self) -> set[str]:
+        """Exchanges of other branches, taken back, or deleted by hand."""
+        return self._journal.tree.hidden() | self._journal.state.missing.keys()
+
+    def _places(
+        self, kinds: Collection[Kind], words: Sequence[str], span: tuple[float, float] | None, archived: bool
+    ) -> set[Place]:
+        places: set[Place] = set()
+        if "fact" in kinds:
+            places |= {(f.since.timestamp(), "fact", f.id) for f in self.facts() if _has(_words_of(f), words)}
+        places |= self._episodes([kind for kind in ("event", "reflection") if kind in kinds], words)
+        if "exchange" in kinds:
+            places |= self._exchanges(words)
+        in_archive = self._journal.state.archived
+        first, last = span or (float("-inf"), float("inf"))
+        return {place for place in places if (place[2] in in_archive) == archived and first <= place[0] <= last}
+
+    def _episodes(self, kinds: Sequence[Kind], words: Sequence[str]) -> set[Place]:
+        if not kinds:
+            return set()
+        cache = self._journal.cache
+        hidden = set(cache.rows_citing(list(self._unseen())))
+        return {(t, kind, id_) for t, kind, id_, row in cache.episodes_with(kinds, words) if row not in hidden}
+
+    def _exchanges(self, words: Sequence[str]) -> set[Place]:
+        tree = self._journal.tree
+        times = {id_: t for t, id_ in self._journal.cache.exchanges_with(words)}
+        for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
+            exchange = node.exchange()
+            times.pop(node.id, None)
+            if _has(f"{exchange.user} {exchange.char}", words):
+                times[node.id] = exchange.at.timestamp()
+        unseen = self._unseen()
+        return {(t, "exchange", id_) for id_, t in times.items() if id_ not in unseen}
+
+
+def _has(text: str, words: Sequence[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
+
+
+def _words_of(fact: Fact) -> str:
+    return " ".join((fact.text, fact.draft.entity, fact.draft.keyword, fact.draft.target))

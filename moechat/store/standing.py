@@ -1,0 +1,20 @@
+"""Which facts hold under a mask. Links decide, when they are read: nothing is rewritten when a branch changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from moechat.model import Fact
+
+
+def visible(facts: Sequence[Fact], hidden: Collection[str]) -> list[Fact]:
+    """Facts that some visible exchange states (or none is named) and that no visible fact supersedes. One that sums others
+    up is visible where all are that it rests on; where not, those others are by themselves."""
+    seen = [fact for fact in facts if fact.id not in hidden and _borne_out(fact, hidden)]
+    replaced = {id_ for fact in seen for id_ in fact.supersedes}
+    return [fact for fact in seen if fact.id not in replaced]
+
+
+def _borne_out(fact: Fact, hidden: Collection[str]) -> bool:
+    stated = [source not in hidden for source in fact.draft.sources]
+    return not stated or (all(stated) if fact.consolidated else any(stated))
