@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.store import records
-from moechat.store.records import Parsed, Record
+from moechat.store.records import Record
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RecordWriter:
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
             lines.pop()
         own = replace(record, end=record.start + sum(map(len, lines)))
-        after = records.spliced(self.data, Parsed([own]), {key: self._with_line_ends(entry)})
+        after = records.spliced(self.data, {own.key: (own.start, own.end)}, {key: self._with_line_ends(entry)})
         return self._checked(key, after, content)
 
     def _with_line_ends(self, entry: bytes) -> bytes:

@@ -6,7 +6,7 @@ It only saves time. Deleted or damaged, it is made anew from the files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,17 +69,21 @@ class Cache(ExchangeRows, EpisodeRows):
         with self.transaction() as db:
             db.execute("DELETE FROM facts WHERE file = ?", (file,))
             self._facts = None
-            self.add_facts(file, facts)
+            self.change_facts(file, dead=(), new=facts)
             self._facts = None
 
-    def add_facts(self, file: str, facts: Iterable[Fact]) -> None:
-        facts = list(facts)
+    def change_facts(self, file: str, *, dead: Collection[str], new: Iterable[Fact]) -> None:
+        """``dead`` are ids of facts that the file no longer holds so."""
+        new = list(new)
         with self.transaction() as db:
-            before = self._facts if self._facts and self._facts[0] == self.facts_generation() else None
+            before = self._facts[1] if self._facts and self._facts[0] == self.facts_generation() else None
             generation = self.next_generation(db)
             db.execute("INSERT OR REPLACE INTO meta VALUES ('facts', ?)", (generation,))
-            self._facts = (generation, _in_order([*before[1], *facts])) if before and facts else None
-            rows = [(f.id, file, json.dumps(fact_data(f), ensure_ascii=False)) for f in facts]
+            gone = {*dead, *(fact.id for fact in new)}
+            left = None if before is None else [fact for fact in before if fact.id not in gone]
+            self._facts = None if left is None else (generation, _in_order([*left, *new]))
+            db.executemany("DELETE FROM facts WHERE id = ? AND file = ?", [(id_, file) for id_ in dead])
+            rows = [(f.id, file, json.dumps(fact_data(f), ensure_ascii=False)) for f in new]
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def facts(self) -> list[Fact]:

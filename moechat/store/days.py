@@ -91,7 +91,7 @@ class DayFiles:
         if old is not None and formats.is_moechat(old):
             remedy = "this day file was written by MoeChat and is never written by us; edit it by hand"
             raise DataError(path, f"record {exchange.id!r}: {remedy}")
-        records.replace(path, records.spliced(data, parsed, {exchange.id: formats.exchange_entry(exchange)}))
+        records.replace(path, records.spliced(data, parsed.bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
             new = [(exchange, row.tag if row else "")]
             self._journal.cache.change_exchanges(name, dead=[exchange.id], new=new)

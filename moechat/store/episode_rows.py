@@ -26,14 +26,44 @@ class EpisodeRows(Database):
         with self.transaction() as db:
             gen = self.next_generation(db)
             db.execute("DELETE FROM notes WHERE file = ?", (file,))
-            db.executemany(
-                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)",
-                [(id_, file, tag, json.dumps(words, ensure_ascii=False), by) for id_, tag, words, by in notes],
-            )
-            self._set_episodes(db, file, episodes, gen)
+            self._insert_notes(db, file, notes)
+            live = self.all("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))
+            self._set_episodes(db, file, live, episodes, gen)
 
-    def _set_episodes(self, db: sqlite3.Connection, file: str, episodes: Iterable[Episode], gen: int) -> None:
-        live = self.all("SELECT row, id, data FROM episodes WHERE file = ? AND alive = 1", (file,))
+    def change_notes(
+        self,
+        file: str,
+        *,
+        dead: Iterable[str],
+        notes: Iterable[Note],
+        gone: Collection[str],
+        episodes: Iterable[Episode],
+    ) -> None:
+        """Replace the notes of the exchanges ``dead`` and the episodes ``gone`` (ids) by these."""
+        with self.transaction() as db:
+            gen = self.next_generation(db)
+            db.executemany("DELETE FROM notes WHERE file = ? AND id = ?", [(file, id_) for id_ in dead])
+            self._insert_notes(db, file, notes)
+            live = self.among("SELECT id, row, data, file FROM episodes WHERE alive = 1 AND id IN", list(gone))
+            there = [(row, id_, data) for id_, row, data, where in live if where == file]
+            self._set_episodes(db, file, there, episodes, gen)
+
+    @staticmethod
+    def _insert_notes(db: sqlite3.Connection, file: str, notes: Iterable[Note]) -> None:
+        db.executemany(
+            "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)",
+            [(id_, file, tag, json.dumps(words, ensure_ascii=False), by) for id_, tag, words, by in notes],
+        )
+
+    def _set_episodes(
+        self,
+        db: sqlite3.Connection,
+        file: str,
+        live: Sequence[tuple[int, str, str]],
+        episodes: Iterable[Episode],
+        gen: int,
+    ) -> None:
+        """Replace the rows ``live`` (row, id, data) by those of these episodes."""
         rows = {(id_, data): row for row, id_, data in live}
         unique: dict[str, Episode] = {}
         for episode in episodes:
@@ -73,24 +103,9 @@ class EpisodeRows(Database):
 
     # ---- whole episodes
 
-    def episodes(self, rows: Sequence[int]) -> list[Episode]:
-        """Live episodes by row number, in the order asked for."""
-        by_row = self.episodes_by_row(rows)
-        return [by_row[row] for row in rows if row in by_row]
-
     def episodes_by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
         selected = self.among("SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN", rows)
         return {row: episode_from(id_, json.loads(data)) for row, id_, data in selected}
-
-    def episodes_citing(self, ids: Sequence[str]) -> list[tuple[str, Episode]]:
-        """(notes file, episode) of every live episode that cites one of these exchanges."""
-        sql = (
-            "SELECT DISTINCT e.row, e.file, e.id, e.data FROM episode_sources s JOIN episodes e ON e.row = s.row"
-            " WHERE e.alive = 1 AND s.source IN"
-        )
-        by_row = {row: (file, id_, data) for row, file, id_, data in self.among(sql, ids)}
-        ordered = (by_row[row] for row in sorted(by_row))
-        return [(file, episode_from(id_, json.loads(data))) for file, id_, data in ordered]
 
     def all_episodes(self) -> list[tuple[str, Episode]]:
         """(notes file, episode) of every live episode."""
@@ -108,8 +123,8 @@ class EpisodeRows(Database):
         return self.among("SELECT id, file FROM episodes WHERE alive = 1 AND id IN", ids)
 
     def rows_citing(self, ids: Sequence[str]) -> list[int]:
-        """Rows of the live episodes that cite one of these exchanges."""
-        return [row for (row,) in self.among("SELECT row FROM episode_sources WHERE source IN", ids)]
+        """Rows of the live episodes that cite one of these exchanges, ascending."""
+        return sorted({row for (row,) in self.among("SELECT row FROM episode_sources WHERE source IN", ids)})
 
     def rows_with_evidence(self) -> list[int]:
         """Rows of the live episodes that rest on other episodes."""

@@ -161,7 +161,7 @@ def _erase_said(store: FileStore, ids: Sequence[str]) -> None:
     for name, gone_ in by_file((id_, row.file) for id_, row in rows.items()).items():
         path = store.folder / name
         data, parsed = records.read(path)
-        left = records.spliced(data, parsed, dict.fromkeys(gone_))
+        left = records.spliced(data, parsed.bounds, dict.fromkeys(gone_))
         if left.strip():
             records.replace(path, left)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact
@@ -92,19 +91,31 @@ class FileFindings(Findings):
         return [
             noted
             for file in {**keyed, **held}
-            for noted in self._notes_in(file)
-            if noted.key in keyed.get(file, ())
-            or not held.get(file, set()).isdisjoint(episode.id for episode in noted.episodes)
+            for noted in self._notes_in(file, keyed.get(file, set()), held.get(file, set()))
         ]
 
-    def _notes_in(self, file: str) -> list[Noted]:
-        """All notes of a file. One that cannot be read is left out."""
+    def _notes_in(self, file: str, keys: set[str], episodes: set[str]) -> list[Noted]:
+        """The notes of a file under these keys, or with one of these episodes. Those that cannot be read are left out."""
         path = self._journal.folder / file
-        values, _ = formats.each(records.read(path)[1], path, self._journal.zone, formats.notes_from)
-        return [
-            Noted(id_, ExchangeNote(tag, tuple(words), by), tuple(of_it), file)
-            for (id_, tag, words, by), of_it in values
-        ]
+        data = records.bytes_of(path)
+        by_key = [records.under(data, key) for key in keys]
+        standing = {*by_key, *(place for id_ in episodes for place in records.around(data, id_.encode()))}
+        if None not in standing and self._is_good(file):
+            bounds = sorted(place for place in standing if place)
+            noted = self._read_notes(b"".join(data[start:end] for start, end in bounds), file)
+            if episodes.issubset(episode.id for one in noted for episode in one.episodes):
+                return [one for one in noted if _is_meant(one, keys, episodes)]
+        return [one for one in self._read_notes(data, file) if _is_meant(one, keys, episodes)]
+
+    def _read_notes(self, data: bytes, file: str) -> list[Noted]:
+        path = self._journal.folder / file
+        values, _ = formats.each(records.parse(data, path), path, self._journal.zone, formats.notes_from)
+        return [Noted(id_, ExchangeNote(tag, words, by), tuple(held), file) for (id_, tag, words, by), held in values]
+
+    def _is_good(self, name: str) -> bool:
+        """Whether a file is as we know it, without anything in it that cannot be read."""
+        unchanged = Signature.of(self._journal.folder / name) == self._journal.signature(name)
+        return unchanged and not self._journal.problems_of(name)
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         files: dict[str, Changes] = {}
@@ -144,17 +155,13 @@ class FileFindings(Findings):
             return
         path = self._journal.folder / name
         self._follow(name)
-        if name == paths.CORE and self._append_facts(path, changes):
-            return
-        data, parsed = records.read(path)
-        by_key = {record.key: record for record in parsed.records}
-        replaced = {
-            key: block for key, block in changes.items()
-            if (record := by_key.get(key)) is not None and data[record.start : record.end] != block
-        }  # fmt: skip
-        added = [block for key, block in changes.items() if key not in by_key and block is not None]
+        data = records.bytes_of(path)
+        bounds = self._bounds(name, data, changes)
+        before = {key: data[start:end] for key, (start, end) in bounds.items()}
+        replaced = {key: block for key, block in changes.items() if key in before and before[key] != block}
+        added = [block for key, block in changes.items() if key not in before and block is not None]
         if replaced:
-            data = records.spliced(data, parsed, replaced)
+            data = records.spliced(data, bounds, replaced)
             if data and not data.endswith(b"\n"):
                 data += b"\n"
             data += b"".join(added)
@@ -163,22 +170,50 @@ class FileFindings(Findings):
             else:
                 records.replace(path, data)
         elif added:
+            data += b"".join(added)
             records.append(path, b"".join(added))
         if replaced or added:
-            self.reread(name)
+            old = b"".join(before[key] for key in replaced)
+            self._take(name, data, old, b"".join([*(block for block in replaced.values() if block), *added]))
 
-    def _append_facts(self, path: Path, changes: Changes) -> bool:
-        """Append the facts without reading the thousands that are there. False if some of them are not new."""
-        blocks = [block for block in changes.values() if block is not None]
-        known_ids = {fact.id for fact in self._journal.cache.facts()}
-        if len(blocks) < len(changes) or not known_ids.isdisjoint(changes):
-            return False
-        added = b"".join(blocks)
-        records.append(path, added)
-        new, _ = formats.each(records.parse(added, path), path, self._journal.zone, formats.fact_from)
-        self._journal.cache.add_facts(paths.CORE, new)
-        self._journal.sign(paths.CORE, Signature.of(path))
-        return True
+    def _bounds(self, name: str, data: bytes, keys: Collection[str]) -> dict[str, records.Bounds]:
+        """Where the records of these keys stand in a good file, of those that are there."""
+        if name == paths.CORE:
+            there = {fact.id for fact in self.facts()}.intersection(keys)
+        else:
+            there = set(self._journal.cache.notes_files(list(keys)))
+        bounds = {key: place for key in keys if (place := records.under(data, key))}
+        if there.issubset(bounds):
+            return bounds
+        every = records.parse(data, name).bounds  # a hand has written a key in a way of its own
+        return {key: every[key] for key in keys if key in every}
+
+    def _take(self, name: str, data: bytes, old: bytes, new: bytes) -> None:
+        """Tell the cache what has changed in a file: ``old`` records have gone, ``new`` ones came, in ``data`` as a whole."""
+        path, cache = self._journal.folder / name, self._journal.cache
+        gone, came = records.parse(old, path), records.parse(new, path)
+        if gone.problems or b" &" in old:  # records that say more than stands in them (an alias of another's words)
+            self.reread(name)
+        elif name == paths.CORE:
+            facts, _ = formats.each(came, path, self._journal.zone, formats.fact_from)
+            with cache.transaction():
+                cache.change_facts(name, dead=[record.key for record in gone.records], new=facts)
+                self._journal.sign(name, Signature.of(path))
+        else:
+            before, after = self._read_notes(old, name), self._read_notes(new, name)
+            ids = {episode.id for one in [*before, *after] for episode in one.episodes}
+            there = [episode for one in after for episode in one.episodes]
+            if any(data.count(b"id: " + id_.encode()) > sum(e.id == id_ for e in there) for id_ in ids):
+                self.reread(name)  # a hand has copied an event
+                return
+            with cache.transaction():
+                notes = [(one.key, *one.note) for one in after]
+                cache.change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
+                self._journal.sign(name, Signature.of(path))
+
+
+def _is_meant(noted: Noted, keys: Collection[str], episodes: Collection[str]) -> bool:
+    return noted.key in keys or any(episode.id in episodes for episode in noted.episodes)
 
 
 def by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

@@ -30,6 +30,8 @@ TRIES = 5  # A hand that saves the file in the same moment comes first.
 KEY_LINE = re.compile(rb"(?:^|(?<=\A\xef\xbb\xbf))(?![ \t\r\n#%]|\xef\xbb\xbf|---|\.\.\.)[^\n]+", re.MULTILINE)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _PLAIN_VALUE = re.compile(r"[\w.+][\w.+:/()，。、！？；：（）「」 -]*\Z")
+Bounds = tuple[int, int]
+"""The byte offsets of a record in its file, from its first line to the next record."""
 _UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -50,6 +52,10 @@ class Parsed:
 
     records: Sequence[Record] = ()
     problems: Sequence[DataError] = ()
+
+    @property
+    def bounds(self) -> dict[str, Bounds]:
+        return {record.key: (record.start, record.end) for record in self.records}
 
 
 class Signature(NamedTuple):
@@ -120,8 +126,41 @@ def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str
 
 def read(path: Path) -> tuple[bytes, Parsed]:
     """The bytes of a file and what they hold; a missing file is an empty one."""
-    data = _bytes_of(path)
+    data = bytes_of(path)
     return data, parse(data, path) if data else Parsed()
+
+
+def under(data: bytes, key: str) -> Bounds | None:
+    """Where the record of a key stands in a file that is known to be good, without reading the others.
+
+    None if it is not there, or if a hand wrote its key in a way of its own.
+    """
+    for written in dict.fromkeys((key_text(key), quoted(key), f"'{key}'")):
+        mark = f"{written}:".encode()
+        start = 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1
+        if (start or data.startswith(mark)) and data[start + len(mark) : start + len(mark) + 1] in b" \r\n":
+            return start, _end(data, start)
+    return None
+
+
+def around(data: bytes, words: bytes) -> list[Bounds]:
+    """The records of a good file that have these words anywhere, without reading any."""
+    bounds: list[Bounds] = []
+    place = data.find(words)
+    while place >= 0:
+        start = data.rfind(b"\n", 0, place) + 1
+        while start and not KEY_LINE.match(data, start):
+            start = data.rfind(b"\n", 0, start - 1) + 1
+        bounds.append((start, _end(data, start)))
+        place = data.find(words, bounds[-1][1])
+    return bounds
+
+
+def _end(data: bytes, start: int) -> int:
+    """Where the record that begins at ``start`` ends."""
+    line = data.find(b"\n", start)
+    following = KEY_LINE.search(data, line + 1) if line >= 0 else None
+    return following.start() if following else len(data)
 
 
 def key_text(key: str) -> str:
@@ -195,13 +234,13 @@ class Block:
     text: str
 
 
-def spliced(data: bytes, parsed: Parsed, changes: Mapping[str, bytes | None]) -> bytes:
+def spliced(data: bytes, bounds: Mapping[str, Bounds], changes: Mapping[str, bytes | None]) -> bytes:
     """The file with the named records replaced, or removed where the change is None."""
     pieces, position = [], 0
-    for record in sorted(parsed.records, key=lambda record: record.start):
-        if record.key in changes:
-            pieces += [data[position : record.start], changes[record.key] or b""]
-            position = record.end
+    for key, (start, end) in sorted(bounds.items(), key=lambda one: one[1]):
+        if key in changes:
+            pieces += [data[position:start], changes[key] or b""]
+            position = end
     return b"".join([*pieces, data[position:]])
 
 
@@ -249,7 +288,7 @@ def rewrite(path: Path, lock: Path, change: Callable[[bytes], bytes]) -> None:
         with FileLock(lock, timeout=LOCK_TIMEOUT_S):
             for _ in range(TRIES):
                 before = Signature.of(path)
-                data = change(_bytes_of(path))
+                data = change(bytes_of(path))
                 if Signature.of(path) == before:
                     replace(path, data)
                     return
@@ -258,7 +297,7 @@ def rewrite(path: Path, lock: Path, change: Callable[[bytes], bytes]) -> None:
     raise DataError(path, "it changes all the time; save it elsewhere, then try again")
 
 
-def _bytes_of(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:

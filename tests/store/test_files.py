@@ -538,7 +538,7 @@ def test_a_record_deleted_by_hand_is_not_recalled_what_cites_it_is_hidden_and_it
     path = home.folder / DAY
     whole = path.read_text(encoding="utf-8")
     _, parsed = records.read(path)
-    path.write_bytes(records.spliced(path.read_bytes(), parsed, {a: None}))
+    path.write_bytes(records.spliced(path.read_bytes(), parsed.bounds, {a: None}))
     store.follow()
     assert known(store, a, b) == {b: "别的"}
     assert facts(store) == ["有别的"]

@@ -206,7 +206,9 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
 
 def everything(store: FileStore, ids: list[str]) -> tuple[object, ...]:
     rows = store.exchanges.by_ids(ids)
-    episodes = sorted((file, e.id, e.event) for file, e in store.cache.episodes_citing(ids))
+    episodes = sorted(
+        (file, e.id, e.event) for file, e in store.cache.all_episodes() if set(ids) & set(e.event.sources)
+    )
     return (
         {id_: (row.exchange, row.tag, row.file) for id_, row in rows.items()},
         store.findings.notes_of(ids),
@@ -297,3 +299,54 @@ def test_a_fact_without_a_time_has_none_and_is_written_without_one(home: Home, w
     assert "time" not in path.read_text(encoding="utf-8")
     assert [(one.at, one.draft.keyword) for one in store.findings.facts()] == [(None, "喜好")]
     store.close()
+
+
+# ---- one record of many
+
+
+BY_HAND = {
+    "plain": "甲:\n  text: 用户爱喝茶\n乙: 用户怕高\n# 丙在后面\n丙: {text: 用户住在杭州, by: owner}\n",
+    "quoted keys": '\'甲\': 用户爱喝茶\n"乙":   用户怕高\n"\\u4e19": 用户住在杭州\n',
+    "BOM and CRLF": "\ufeff甲:\r\n  text: 用户爱喝茶\r\n乙: 用户怕高\r\n丙: 用户住在杭州\r\n",
+    "an alias": "甲: &tea 用户爱喝茶\n乙: *tea\n丙: 用户住在杭州",
+    "a key within a text": "甲:\n  text: |-\n    用户说\n    乙: 不对\n乙: 用户怕高\n甲x: 用户爱画画\n丙: 用户住在杭州\n",
+}
+
+
+@pytest.mark.parametrize("text", BY_HAND.values(), ids=BY_HAND)
+@pytest.mark.parametrize("key", ["甲", "乙", "丙"])
+@pytest.mark.parametrize("step", ["replace", "drop"])
+def test_changing_one_fact_of_a_file_written_by_hand_is_as_reading_it_all_again(
+    home: Home, text: str, key: str, step: str
+) -> None:
+    home.folder.mkdir(parents=True, exist_ok=True)
+    path = home.folder / paths.CORE
+    path.write_bytes(text.encode())
+    store = home.store()
+    (fact,) = [fact for fact in store.findings.facts() if fact.id == key]
+    if step == "drop":
+        store.findings.drop_facts([key])
+    else:
+        store.findings.put_facts([replace(fact, draft=replace(fact.draft, text="用户爱\n下雨"))])
+    store.follow(all_files=True)
+    grown = store.findings.facts(), [str(problem) for problem in store.problems]
+    assert (key in {fact.id for fact in grown[0]}) == (step == "replace")
+    store.close()
+    shutil.rmtree(home.folder / ".index")
+    fresh = home.store()
+    assert (fresh.findings.facts(), [str(problem) for problem in fresh.problems]) == grown
+    fresh.close()
+
+
+def test_changing_one_event_leaves_those_of_other_exchanges_and_their_rows(home: Home, store: FileStore) -> None:
+    ids = [told(store, home.clock, f"第{n}句", settle=True) for n in range(3)]
+    put(store, ids, events=tuple(Event(f"第{n}件事", (id_,)) for n, id_ in enumerate(ids)))
+    before = store.findings.rows_of([e.id for e in store.findings.citing(ids)])
+    (middle,) = store.findings.citing([ids[1]])
+    store.findings.put_episodes([replace(middle, event=replace(middle.event, text="第一件事，改过"), by="owner")])
+    after = store.findings.rows_of(list(before))
+    assert {id_ for id_ in before if after[id_] != before[id_]} == {middle.id}
+    assert [e.event.text for e in store.findings.citing(ids)] == ["第0件事", "第2件事", "第一件事，改过"]
+    store.findings.drop_episodes([middle.id])
+    assert [e.event.text for e in store.findings.citing(ids)] == ["第0件事", "第2件事"]
+    assert store.findings.notes_of([ids[1]])[ids[1]].tag == "说了话"

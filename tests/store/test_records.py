@@ -191,11 +191,11 @@ def test_splicing_leaves_every_other_byte_as_it_was() -> None:
     data = "\ufeff# 手写的话\r\na:   {text: 'one'}  # why\nb:\n   text: two\n\n# between\nc: |\n  three\n".encode()
     parsed = records.parse(data, "f")
     new = records.entry("b", {"text": "zwei"})
-    spliced = records.spliced(data, parsed, {"b": new})
+    spliced = records.spliced(data, parsed.bounds, {"b": new})
     before, _, after = data.partition(b"b:\n   text: two\n\n# between\n")
     assert spliced == before + new + after
-    assert records.spliced(data, parsed, {"b": None}) == before + after
-    assert records.spliced(data, parsed, {"nobody": new}) == data
+    assert records.spliced(data, parsed.bounds, {"b": None}) == before + after
+    assert records.spliced(data, parsed.bounds, {"nobody": new}) == data
 
 
 @given(
@@ -210,7 +210,7 @@ def test_replacing_any_record_changes_only_it(pieces: list[str], draw: st.DataOb
     if not parsed.records:
         return
     chosen = draw.draw(st.sampled_from(list(parsed.records)))
-    after = records.parse(records.spliced(data, parsed, {chosen.key: b"new: record\n"}), "f")
+    after = records.parse(records.spliced(data, parsed.bounds, {chosen.key: b"new: record\n"}), "f")
     expected = [("new", "record") if r.key == chosen.key else (r.key, r.value) for r in parsed.records]
     assert [(r.key, r.value) for r in after.records] == expected
 
