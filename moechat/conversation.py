@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -15,12 +16,15 @@ from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.errors import MoeChatError, NotFound
 from moechat.memory.context import Context
-from moechat.model import Exchange, Recollection, Status
+from moechat.model import Exchange, Message, Recollection, Status
 from moechat.recall import assembly
+from moechat.recall.grounds import shown
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
 from moechat.store.files import FileStore
-from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, ground, shown, span_row
+from moechat.turn import Delta, Ended, Recalled, Shown, Trace, TurnEvent, hit_rows, span_row
+
+TRACES = 50  # So many turns can be looked at as they went.
 
 
 class Conversation:
@@ -53,6 +57,7 @@ class Conversation:
         self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
         self._stopping = threading.Event()
         self._stream: Iterator[str] | None = None
+        self._traces: deque[Trace] = deque(maxlen=TRACES)
 
     # ---- one turn
 
@@ -99,6 +104,7 @@ class Conversation:
         status: Status = "stopped"
         error = ""
         recollection = Recollection()
+        messages: Sequence[Message] = ()
         self._stopping.clear()
         try:
             self._layers.sync()
@@ -108,6 +114,7 @@ class Conversation:
             request = assembly.request(  # 4. the prompt
                 self._layers, self._context, context, recollection, text, now, own=id_
             )
+            messages = request.messages
             for piece in self._pieces(request):  # 5. the reply streams
                 pieces.append(piece)
                 yield Delta(piece)
@@ -119,7 +126,8 @@ class Conversation:
             self._stream = None
             spans = [span_row(span) for span in recollection.spans]
             reply = clean("".join(pieces))
-            hits = _grounds(recollection)
+            hits = hit_rows(recollection)
+            self._traces.append(Trace(id_, messages, recollection))
             self._store.finish(  # 6. stored; it settles later
                 id_, reply, status, error=error, hits=hits, spans=spans, notice=notice
             )
@@ -210,6 +218,7 @@ class Conversation:
         with self._lock:
             self.follow(reads=True)
             change()
+            self._traces.clear()  # they may hold words that were just forgotten
             self._read()
             self._layers.sync()
             if len(self._layers.together):  # else nothing of it is known yet
@@ -244,11 +253,17 @@ class Conversation:
             if id_ not in tree.retracted and id_ not in self._store.state.missing:
                 ids.append(id_)
         ids.reverse()
-        rows = [shown(exchange, tree.nodes.get(exchange.id)) for exchange in self._store.exchanges.of(ids).values()]
+        rows = shown(self._layers, list(self._store.exchanges.of(ids).values()))
         if len(rows) < count:
             first = rows[0].exchange.at if rows else (self._store.exchanges.get(before).at if before else None)
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
         return rows
+
+    def trace(self, id_: str) -> Trace | None:
+        """The exact prompt and the whole recall of the newest reply to an exchange. In memory alone, for the last ``TRACES``
+        turns of this run and until the next change of mind; None where it is not kept (any more).
+        """
+        return next((trace for trace in reversed(list(self._traces)) if trace.exchange_id == id_), None)
 
     def last_reply(self) -> str:
         """What the character said last in the talk that is still in the context, "" where there is none."""
@@ -259,14 +274,6 @@ class Conversation:
 def clean(text: str) -> str:
     """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD. Nothing else of what was said is changed."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _grounds(recollection: Recollection) -> list[dict[str, object]]:
-    """The grounds of a reply as the log keeps them: what was recalled, and at most three memories that the context held
-    anyway.
-    """
-    in_view = [ground(one.hit) | {"dropped": one.why} for one in recollection.dropped if one.why == "in_context"]
-    return [*map(ground, recollection.hits), *in_view[:3]]
 
 
 def _close(stream: Iterator[str]) -> None:

@@ -1,4 +1,4 @@
-"""The events of a running turn, and an exchange in the form that faces show."""
+"""The events of a running turn, an exchange in the form that faces show, and what the log keeps of a recall."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from moechat.model import Exchange, Hit, Recollection
-from moechat.store.tree import Node
+from moechat.model import Exchange, Hit, Message, Recollection
 from moechat.when import Span
 
-SHOWN_TEXT = 400  # The log keeps this many characters of a memory beside a reply.
+FEATURES = 2  # The log keeps this many parts of a hit's score.
+IN_VIEW = 3  # So many memories that the context held anyway are shown as grounds.
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ TurnEvent = Recalled | Delta | Ended
 
 @dataclass(frozen=True)
 class Shown:
-    """An exchange as a face shows it: ``grounds`` is what its reply rested on, ``spans`` the times understood."""
+    """An exchange as a face shows it: ``grounds`` is what its reply rested on, ``spans`` the times understood.
+
+    A ground has ``layer``, ``recipe``, ``id``, ``time`` (ISO), ``text``, ``score``, ``words`` (those of the message that the
+    memory has), ``features``, ``span`` (the phrase), ``sources`` and ``kind``, in the words of now. ``dropped`` says that the
+    context held it anyway, ``gone`` that it is no longer there: then all else is empty but ``layer``.
+    """
 
     exchange: Exchange
     grounds: Sequence[dict[str, object]]
@@ -54,16 +59,16 @@ class Shown:
     notice: str = ""
 
 
-def shown(exchange: Exchange, node: Node | None) -> Shown:
-    """An exchange with what its log entry knows of its reply."""
-    if node is None or node.variant is None:
-        return Shown(exchange, ())
-    variant = node.variant
-    spans = [
-        Span(phrase, datetime.fromisoformat(start), datetime.fromisoformat(end), unit)
-        for phrase, start, end, unit in variant.spans
-    ]
-    return Shown(exchange, variant.hits, spans, variant.error, len(node.variants), node.chosen, variant.notice)
+@dataclass(frozen=True)
+class Trace:
+    """A turn as it went: ``messages`` is the exact prompt, empty where the turn ended before there was one."""
+
+    exchange_id: str
+    messages: Sequence[Message]
+    recollection: Recollection
+
+
+# ---- what the log keeps
 
 
 def span_row(span: Span) -> list[str]:
@@ -71,14 +76,51 @@ def span_row(span: Span) -> list[str]:
     return [span.phrase, span.start.isoformat(), span.end.isoformat(), span.granularity]
 
 
-def ground(hit: Hit) -> dict[str, object]:
-    """A hit as the log and the faces keep it."""
-    return {
-        "layer": hit.layer, "recipe": hit.recipe, "id": hit.id, "time": hit.time.isoformat() if hit.time else "",
-        "text": hit.text[:SHOWN_TEXT], "score": round(hit.score, 4), "words": list(hit.words),
-        "features": {name: round(float(value), 4) for name, value in hit.features.items()},
-        "span": hit.span.phrase if hit.span else "", "sources": list(hit.sources), "kind": hit.episode or "",
-    }  # fmt: skip
+def span_of(row: Sequence[str]) -> Span:
+    """A span from the log."""
+    phrase, start, end, unit = row
+    return Span(phrase, datetime.fromisoformat(start), datetime.fromisoformat(end), unit)
+
+
+def hit_rows(recollection: Recollection) -> list[dict[str, object]]:
+    """What a reply rests on as the log keeps it: the hits, and at most three memories that the context held anyway. By id
+    and reason, never by their words; ``recall.grounds`` finds the words of now.
+
+    ``layer`` is left out in the diary, ``side`` where the whole exchange was meant; ``span`` is the place of the time asked
+    for among the spans of the message.
+    """
+    spans = list(recollection.spans)
+    in_view = [one for one in recollection.dropped if one.why == "in_context"][:IN_VIEW]
+    sides = [{"side": one.hit.side} if one.hit.side else {} for one in in_view]
+    return [
+        *(_hit_row(hit, spans) for hit in recollection.hits),
+        *(_hit_row(one.hit, spans) | side | {"dropped": one.why} for one, side in zip(in_view, sides, strict=True)),
+    ]
+
+
+def _hit_row(hit: Hit, spans: Sequence[Span]) -> dict[str, object]:
+    row: dict[str, object] = {"id": hit.id}
+    if hit.layer != "diary":
+        row["layer"] = hit.layer
+    row |= {"recipe": hit.recipe, "score": float(f"{hit.score:.4g}")}
+    if features := _features(hit):
+        row["features"] = features
+    if hit.episode:
+        row["kind"] = hit.episode
+    if hit.span in spans:
+        row["span"] = spans.index(hit.span)
+    return row
+
+
+def _features(hit: Hit) -> dict[str, float]:
+    """The greatest parts of a score. One that says the same as the score is left out."""
+    parts = {name: float(f"{value:.3g}") for name, value in hit.features.items() if value}
+    telling = [name for name, value in parts.items() if value != float(f"{hit.score:.3g}")]
+    greatest = sorted(telling, key=lambda name: -abs(parts[name]))[:FEATURES]
+    return {name: parts[name] for name in greatest}
+
+
+# ---- in words
 
 
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:

@@ -74,6 +74,12 @@ class CoreMemory:
         """All facts, superseded ones too, oldest first."""
         return self._store.findings.facts()
 
+    def get(self, ids: Collection[str]) -> dict[str, Fact]:
+        """Facts by id, superseded ones and the author's too, without what is hidden."""
+        hidden = self._store.hidden()
+        facts = [fact for fact in (*self._official(), *self._store.findings.facts()) if fact.id in ids]
+        return {fact.id: fact for fact in facts if fact.id not in hidden and _borne_out(fact, hidden)}
+
     def search(self, cue: Cue, *, top_k: int, threshold: float) -> list[Hit]:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
         share a content word with it, the same number at most. Best first."""

@@ -190,8 +190,11 @@ def _stands_alone(name: str, text: str) -> bool:
     return not (left or right) or re.search(left + re.escape(name) + right, text) is not None
 
 
-def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...]) -> Hit:
-    """The hit of an entry. A description seldom repeats its keyword; then the keyword is put before it."""
+def entry_text(entry: Lore) -> str:
+    """The words of an entry. A description seldom repeats its keyword; then the keyword is put before it."""
     named = entry.keyword.casefold() in entry.text.casefold()
-    text = entry.text if named else f"{entry.keyword}：{entry.text}"
-    return Hit("lore", "lore", entry.id, text, score, features=features, words=words)
+    return entry.text if named else f"{entry.keyword}：{entry.text}"
+
+
+def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...]) -> Hit:
+    return Hit("lore", "lore", entry.id, entry_text(entry), score, features=features, words=words)

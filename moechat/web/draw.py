@@ -224,6 +224,8 @@ def _group(kind: str, grounds: Sequence[Ground], words: Words, spans: Sequence[S
 
 
 def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
+    if ground.get("gone"):
+        return f'<li><div class="text gone">{escape(words("no_longer_there"))}</div></li>'
     time = moment(ground.get("time"))
     date_text = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} " if time else ""
     why, kind, id_ = " · ".join(reasons(ground, words, spans)), str(ground.get("kind") or ""), ground.get("id")

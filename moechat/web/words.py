@@ -69,6 +69,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "span": ("你问的时间：{span}", "the time you asked for: {span}"),
     "score": ("得分 {score}", "score {score}"),
     "learned": ("{time} 得知", "learned {time}"),
+    "no_longer_there": ("这条记忆已经不在了", "This memory is no longer there"),
     "understood": ("时间：{spans}", "Time: {spans}"),
     # problems
     "problems": ("有 {n} 处需要看看，其余照常工作", "{n} things need a look; everything else works"),
