@@ -22,7 +22,7 @@ from moechat.recall.grounds import shown
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
 from moechat.store.files import FileStore
-from moechat.turn import Delta, Ended, Recalled, Shown, Trace, TurnEvent, hit_rows, span_row
+from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hit_rows, span_row
 
 TRACES = 50  # So many turns can be looked at as they went.
 
@@ -57,7 +57,7 @@ class Conversation:
         self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
         self._stopping = threading.Event()
         self._stream: Iterator[str] | None = None
-        self._traces: deque[Trace] = deque(maxlen=TRACES)
+        self._traces: deque[TurnTrace] = deque(maxlen=TRACES)
 
     # ---- one turn
 
@@ -127,7 +127,7 @@ class Conversation:
             spans = [span_row(span) for span in recollection.spans]
             reply = clean("".join(pieces))
             hits = hit_rows(recollection)
-            self._traces.append(Trace(id_, messages, recollection))
+            self._traces.append(TurnTrace(id_, messages, recollection))
             self._store.finish(  # 6. stored; it settles later
                 id_, reply, status, error=error, hits=hits, spans=spans, notice=notice
             )
@@ -259,7 +259,7 @@ class Conversation:
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
         return rows
 
-    def trace(self, id_: str) -> Trace | None:
+    def trace(self, id_: str) -> TurnTrace | None:
         """The exact prompt and the whole recall of the newest reply to an exchange. In memory alone, for the last ``TRACES``
         turns of this run and until the next change of mind; None where it is not kept (any more).
         """

@@ -60,7 +60,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Trace:
+class TurnTrace:
     """A turn as it went: ``messages`` is the exact prompt, empty where the turn ended before there was one."""
 
     exchange_id: str

@@ -17,10 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat import turn
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
-from moechat.model import Exchange, Hit
+from moechat.model import Exchange
 from moechat.turn import Shown
 from moechat.web import draw, running, serve
 from moechat.web.draw import Face
@@ -333,9 +332,9 @@ def test_gradio_is_not_imported_before_a_page_is_built() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_ground_of_an_older_log_without_a_kind_is_drawn_as_what_was_said() -> None:
-    told = turn.ground(Hit("diary", "stream", "m", "吃了火锅", 0.6, episode="event"))
-    assert "事件吃了火锅" in Reader(draw.memories([told], ZH)).text
-    del told["kind"]
-    older = Reader(draw.memories([told], ZH)).text
-    assert "吃了火锅" in older and "事件" not in older
+def test_a_ground_that_is_no_longer_there_says_so_in_the_language_of_the_page() -> None:
+    gone = ground(id="", text="", time="", recipe="", score=0.0, words=[], gone=True)
+    drawn = draw.memories([gone], ZH)
+    assert "这条记忆已经不在了" in Reader(drawn).text
+    assert "data-memory" not in drawn and "得分" not in drawn
+    assert "This memory is no longer there" in Reader(draw.memories([gone], EN)).text
