@@ -78,7 +78,7 @@ class CoreMemory:
         """Facts by id, superseded ones and the author's too, without what is hidden."""
         hidden = self._store.hidden()
         facts = [fact for fact in (*self._official(), *self._store.findings.facts()) if fact.id in ids]
-        return {fact.id: fact for fact in facts if fact.id not in hidden and _borne_out(fact, hidden)}
+        return {fact.id: fact for fact in facts if visible([fact], hidden)}
 
     def search(self, cue: Cue, *, top_k: int, threshold: float) -> list[Hit]:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
