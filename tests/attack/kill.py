@@ -1,0 +1,258 @@
+"""Every file operation of every verb killed once before and once after; what is found then is held against what was shown.
+
+    python -m tests.attack.kill [--verb NAME ...] [--every N] [--list] [--json]
+
+Prints the operations of each verb, as a run without a kill does them, and beside them what a kill there does wrong. This
+process loads everything once and has no threads; for each attack it forks a child that runs the verb on a copy of a prepared
+owner and ends at the operation, and another that opens what is left (``checks``). ``--every`` N kills at each N-th operation of a
+verb, before one and after the next, and leaves out the verbs that take long to arrange. Exits with 1 where a problem was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from moechat import when
+from moechat.clock import SystemClock
+from moechat.language import words
+from tests.attack import owner
+from tests.attack.checks import Finding, Goal, look
+from tests.attack.operations import KILLED, Operation, Target, Watch, When
+from tests.attack.owner import Place
+from tests.attack.verbs import VERBS, Report, Scene, Verb, nothing
+
+Lines = list[dict[str, Any]]
+BOTH: tuple[When, When] = ("before", "after")
+MEMORY = Path("/dev/shm")  # Files that are copied for each kill need no disk.
+
+
+@dataclass
+class Outcome:
+    """What one kill came to. ``reached`` is the operation at which the process really ended; None: it was not reached."""
+
+    verb: str
+    operation: Operation
+    when: When
+    reached: Operation | None = None
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+
+def forked(task: Callable[[Report], None]) -> tuple[int, Lines]:
+    """(exit status, what it reported) of a child that runs the task. Raises RuntimeError where it failed by itself."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if not pid:
+        ours.close()
+
+        def report(**line: Any) -> None:
+            theirs.sendall(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+
+        try:
+            task(report)
+        except BaseException:  # noqa: BLE001 - the border of the process
+            report(failed=traceback.format_exc())
+            os._exit(1)
+        os._exit(0)
+    theirs.close()
+    with ours, ours.makefile("rb") as stream:
+        data = stream.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    lines = [json.loads(line) for line in data.splitlines()]
+    if status not in (0, KILLED):
+        raise RuntimeError(f"the child ended with {status}: {''.join(line.get('failed', '') for line in lines)}")
+    return status, lines
+
+
+class Attack:
+    """Of one verb. ``base`` is the prepared owner; what is written lies under ``scratch``."""
+
+    def __init__(self, verb: Verb, base: Place, scratch: Path, before: dict[Any, Finding]) -> None:
+        """``before`` keeps what is seen of an owner that several verbs begin with."""
+        self.verb, self._scratch = verb, scratch
+        self._frozen = base if verb.arrange is nothing else self._arranged(base)
+        self.operations, struck = self._dry()
+        after = self._looked(struck, None, [])  # before the copy is made anew
+        if verb.arrange not in before:
+            before[verb.arrange] = self._looked(self._copy(self._frozen), None, [])
+        verified = frozenset([*after.verified, *before[verb.arrange].verified])
+        self.goal = Goal(before[verb.arrange].state, after.state, verified)
+
+    def _copy(self, place: Place) -> Place:
+        folder = self._scratch / "struck"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(place.folder, folder)
+        return Place(folder, place.now)
+
+    def _arranged(self, base: Place) -> Place:
+        """A copy in which what the verb needs was done; its process ended without closing."""
+        folder = self._scratch / "arranged"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(base.folder, folder)
+        place = Place(folder, base.now)
+
+        def task(report: Report) -> None:
+            house = place.open("a")
+            house.agent().settle_indexes()
+            self.verb.arrange(Scene(place, house, report))
+            house.agent().settle_indexes()
+            house.clock.advance(minutes=1)  # type: ignore[attr-defined]
+            report(now=house.clock.now().isoformat())
+
+        _, lines = forked(task)
+        return Place(folder, lines[-1]["now"])
+
+    def _struck(self, target: Target | None) -> tuple[Place, int, Lines]:
+        """(the folder, exit status, reports) of one run of the verb."""
+        place = self._copy(self._frozen)
+
+        def task(report: Report) -> None:
+            watch = Watch(place.owner, target, lambda operation: report(reached=asdict(operation)))
+            watch.begin()
+            if self.verb.opens:
+                watch.start()
+            house = place.open("k")
+            house.agent().settle_indexes()
+            scene = Scene(place, house, report)
+            self.verb.by_hand(scene)
+            watch.start()
+            self.verb.act(scene)
+            report(returned=True)
+            if not self.verb.closes:
+                house.agent().settle_indexes()
+            watch.active = False
+            report(operations=[asdict(operation) for operation in watch.operations])
+
+        return place, *forked(task)
+
+    def _dry(self) -> tuple[list[Operation], Place]:
+        place, _, lines = self._struck(None)
+        return [Operation(**row) for row in lines[-1]["operations"]], place
+
+    def _looked(self, place: Place, goal: Goal | None, lines: Lines) -> Finding:
+        def task(report: Report) -> None:
+            report(**asdict(look(place, self.verb, goal, lines)))
+
+        _, found = forked(task)
+        row = found[-1]
+        return Finding(row["state"], row["verified"], [tuple(problem) for problem in row["problems"]])
+
+    def strike(self, operation: Operation, moment: When) -> Outcome:
+        """Kill at an operation, then look."""
+        outcome = Outcome(self.verb.name, operation, moment)
+        place, status, lines = self._struck(Target(operation.role, operation.number, moment))
+        if status == KILLED:
+            (row,) = (line["reached"] for line in lines if "reached" in line)
+            outcome.reached = Operation(**row)
+        outcome.problems = self._looked(place, self.goal, lines).problems
+        return outcome
+
+
+# ---- many kills
+
+
+def chosen(operations: Sequence[Operation], every: int) -> Iterator[tuple[Operation, When]]:
+    """Where to kill: before and after each operation, or, of a spread sample, before one and after the next.
+
+    Of a run of equal operations on one file of the indexes (an archive of arrays is written in fifty pieces) the first and
+    the last are taken.
+    """
+    worth = [one for place, one in enumerate(operations) if not _is_inside(operations, place)]
+    if every == 1:
+        yield from ((one, moment) for one in worth for moment in BOTH)
+    else:
+        picked = worth[min(every, len(worth)) // 2 :: every]
+        yield from ((one, BOTH[turn % 2]) for turn, one in enumerate(picked))
+
+
+def _is_inside(operations: Sequence[Operation], place: int) -> bool:
+    one, *others = (replace(near, number=0) for near in operations[max(0, place - 1) : place + 2])
+    return one.path.startswith(".index") and len(others) == 2 and others == [one, one]
+
+
+def attack(
+    verbs: Sequence[Verb], every: int, *, tell: Callable[[Attack], object], outcome: Callable[[Outcome], object]
+) -> None:
+    """Attack each verb; ``tell`` is called with its operations, ``outcome`` with what each kill came to.
+
+    ``every`` 0 kills nothing.
+    """
+    before: dict[Any, Finding] = {}
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
+        base = prepared(Path(scratch) / "base")
+        for verb in verbs:
+            one = Attack(verb, base, Path(scratch), before)
+            tell(one)
+            for operation, moment in chosen(one.operations, every) if every else ():
+                outcome(one.strike(operation, moment))
+
+
+def prepared(folder: Path) -> Place:
+    """The owner that all verbs begin with, made in a child, so that no thread runs here."""
+    _, lines = forked(lambda report: report(now=owner.build(folder).now))
+    return Place(folder, lines[0]["now"])
+
+
+def warm() -> None:
+    """Load dictionaries before the first fork."""
+    words.tokens("先把词典读进来")
+    when.resolve("昨天", SystemClock(None).now())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--verb", action="append", choices=sorted(VERBS), help="this one alone (may be given again)")
+    parser.add_argument("--part", help="1/3: the first of three parts of the verbs, for processes side by side")
+    parser.add_argument("--every", type=int, default=1, help="a spread sample")
+    parser.add_argument("--list", action="store_true", help="print the operations and kill nothing")
+    parser.add_argument("--json", action="store_true", help="one object for each kill")
+    options = parser.parse_args()
+    warm()
+    begun, kills, faults = time.perf_counter(), 0, 0
+
+    def tell(one: Attack) -> None:
+        if not options.json:
+            print(f"== {one.verb.name}: {len(one.operations)} operations", flush=True)
+        if options.list:
+            for operation in one.operations:
+                print(f"{operation.role:7}{operation.number:5}  {operation.name:28} {operation.path}")
+
+    def outcome(one: Outcome) -> None:
+        nonlocal kills, faults
+        kills, faults = kills + 1, faults + bool(one.problems)
+        if options.json:
+            print(json.dumps(asdict(one), ensure_ascii=False), flush=True)
+        elif one.problems:
+            operation = one.reached or one.operation
+            print(f"{one.when} {operation.role} {operation.number} {operation.name} {operation.path}", flush=True)
+            for kind, text in one.problems:
+                print(f"    {kind}: {text}", flush=True)
+
+    verbs = [VERBS[name] for name in options.verb or VERBS]
+    if options.part:
+        number, of = map(int, options.part.split("/"))
+        verbs = verbs[number - 1 :: of]
+    if options.every > 1:
+        verbs = [verb for verb in verbs if not verb.large]
+    attack(verbs, 0 if options.list else options.every, tell=tell, outcome=outcome)
+    if not options.json:
+        took = time.perf_counter() - begun
+        print(f"{kills} kills of {len(verbs)} verbs in {took:.0f} s, {faults} with a problem")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,279 @@
+"""The verbs that are attacked, one function each.
+
+A verb is called with an open ``Scene`` and reports through it what was shown. Another one is added by writing its function
+and its row in ``VERBS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from moechat.agent import Agent
+from moechat.clock import SetClock
+from moechat.house import House
+from moechat.turn import Delta, Ended, Recalled
+from tests.attack.owner import CORRECTED, LATEST, MARKERS, NAME, OLD, SECRET, Place, by_text
+from tests.houses import day_files, edit, say
+
+Report = Callable[..., None]
+CAT_FACT = f"用户养了一只叫{NAME}zqcat的猫"
+WALK_EVENT = f"用户和{SECRET}zqa去了{SECRET}桥散心"
+SPOKEN, BEFORE = "第13句，昨天我和小林去了玉带桥", "第12句，昨天我和表姐去了风雨桥"
+
+
+@dataclass
+class Scene:
+    """An open owner. ``shows`` reports what was shown: it is not to be lost."""
+
+    place: Place
+    house: House
+    shows: Report
+
+    @property
+    def agent(self) -> Agent:
+        return self.house.agent()
+
+    @property
+    def clock(self) -> SetClock:
+        assert isinstance(self.house.clock, SetClock)
+        return self.house.clock
+
+
+Step = Callable[[Scene], None]
+
+
+def nothing(scene: Scene) -> None:
+    pass
+
+
+# ---- talking
+
+
+def talk(scene: Scene) -> None:
+    """One turn, and what follows it."""
+    _follow_turn(scene, scene.agent.talk(SPOKEN))
+
+
+def regenerate(scene: Scene) -> None:
+    _follow_turn(scene, scene.agent.regenerate())
+
+
+def _follow_turn(scene: Scene, turn: Any) -> None:
+    for event in turn:
+        match event:
+            case Recalled(id_, _):
+                scene.shows(id=id_, begun=True)
+            case Delta(text):
+                scene.shows(piece=text)
+            case Ended(exchange, _):
+                scene.shows(id=exchange.id, reply=exchange.char)
+
+
+def one_open(scene: Scene) -> None:
+    """The last message is answered and not settled."""
+    say(scene.agent, BEFORE)
+
+
+def two_replies(scene: Scene) -> None:
+    one_open(scene)
+    list(scene.agent.regenerate())
+
+
+def settle(scene: Scene) -> None:
+    scene.agent.settle()
+
+
+def roll(scene: Scene) -> None:
+    scene.agent.finish()
+
+
+def close(scene: Scene) -> None:
+    scene.house.close()
+
+
+# ---- changes of mind
+
+
+def correct(scene: Scene) -> None:
+    scene.agent.correct(LATEST, user="第11句，昨天我和教练去了新桥", char="哦，是新桥。")
+
+
+def correct_old(scene: Scene) -> None:
+    scene.agent.correct(OLD, user="第3句，昨天我和别人去了别的桥")
+
+
+def select(scene: Scene) -> None:
+    """The first of two replies, of an exchange that has not settled."""
+    scene.agent.select(_last(scene), 0)
+
+
+def two_replies_filed(scene: Scene) -> None:
+    two_replies(scene)
+    scene.agent.finish()
+
+
+def branch(scene: Scene) -> None:
+    scene.agent.select(CORRECTED)
+
+
+def retract(scene: Scene) -> None:
+    scene.agent.retract(LATEST)
+
+
+def retracted(scene: Scene) -> None:
+    scene.agent.retract(LATEST)
+    scene.agent.finish()
+
+
+def restore(scene: Scene) -> None:
+    scene.agent.restore(LATEST)
+
+
+def _last(scene: Scene) -> str:
+    return str(scene.agent.log()[-1]["id"])
+
+
+# ---- looking after memories
+
+
+def forget_old(scene: Scene) -> None:
+    """An exchange of an earlier day, which later replies rest on."""
+    scene.agent.memories.forget([OLD])
+
+
+def forget_corrected(scene: Scene) -> None:
+    """An exchange of the context that had other words and other replies before."""
+    scene.agent.memories.forget([CORRECTED])
+
+
+def forget_fact(scene: Scene) -> None:
+    scene.agent.memories.forget([by_text(scene.agent, "fact", "zqcat")])
+
+
+def forget_event(scene: Scene) -> None:
+    scene.agent.memories.forget([by_text(scene.agent, "event", "zqa")])
+
+
+def archive(scene: Scene) -> None:
+    scene.agent.memories.archive([by_text(scene.agent, "fact", "煤球"), by_text(scene.agent, "event", "石板桥")])
+
+
+def unarchive(scene: Scene) -> None:
+    page = scene.agent.memories.listed(["fact", "event"], archived=True, limit=0)
+    scene.agent.memories.restore([one.id for one in page.memories])
+
+
+def pin(scene: Scene) -> None:
+    scene.agent.memories.pin([by_text(scene.agent, "fact", "煤球")])
+
+
+def add_fact(scene: Scene) -> None:
+    scene.agent.memories.add_fact("用户养了一只叫豆包的猫", keyword="宠物", target="豆包")
+
+
+def add_event(scene: Scene) -> None:
+    scene.agent.memories.add_event("用户在五月三日去了海边", happened="2025-05-03")
+
+
+def edit_fact(scene: Scene) -> None:
+    scene.agent.memories.edit(by_text(scene.agent, "fact", "煤球"), "用户养了一只叫煤球二号的猫")
+
+
+def edit_event(scene: Scene) -> None:
+    scene.agent.memories.edit(by_text(scene.agent, "event", "石板桥"), "用户和师兄去了石板桥钓鱼")
+
+
+# ---- hands, and upkeep
+
+
+def edit_by_hand(scene: Scene) -> None:
+    edit(day_files(scene.place.owner)[1], "去了石板桥", "去了很长的石板桥")
+
+
+def delete_by_hand(scene: Scene) -> None:
+    day_files(scene.place.owner)[1].unlink()
+
+
+def follow(scene: Scene) -> None:
+    scene.agent.follow()
+    scene.agent.finish()
+
+
+def much_talk(scene: Scene) -> None:
+    """So much talk that the log is worth folding, once a week has gone by."""
+    store, first = scene.agent.store, datetime.fromisoformat(scene.place.now) - timedelta(days=2)
+    for number in range(510):
+        id_ = store.begin(f"很多话里的第{number}句话", first + timedelta(minutes=number))
+        store.finish(id_, f"很多话里的第{number}句答话", "done")
+    store.settle()
+    store.mark_understood(store.tree.pending(), "rules")
+
+
+def compact(scene: Scene) -> None:
+    scene.clock.advance(days=30)
+    scene.agent.store.compact()
+
+
+def rebuild(scene: Scene) -> None:
+    scene.house.rebuild(None, None, vectors=False, progress=lambda *_: None)
+
+
+# ---- the table
+
+
+@dataclass(frozen=True)
+class Verb:
+    """``arrange`` makes the folder that the verb begins with; ``by_hand`` is done to it before each attack, unwatched.
+    ``forgets`` are marker words of which nothing may be left once it is done. ``turns``: its reply may be broken off by the
+    kill. ``opens``: it is watched from the opening of the owner on. ``closes``:
+    nothing is left open. ``large``: it takes long to arrange."""
+
+    name: str
+    act: Step
+    arrange: Step = nothing
+    by_hand: Step = nothing
+    forgets: tuple[str, ...] = ()
+    turns: bool = False
+    opens: bool = False
+    closes: bool = False
+    large: bool = False
+
+
+VERBS = {
+    verb.name: verb
+    for verb in (
+        Verb("talk", talk, turns=True),
+        Verb("talk after an open one", talk, one_open, turns=True),
+        Verb("regenerate", regenerate, one_open, turns=True),
+        Verb("regenerate one that is filed", regenerate, turns=True),
+        Verb("settle", settle, one_open),
+        Verb("roll", roll, one_open),
+        Verb("close", close, one_open, closes=True),
+        Verb("open", nothing, one_open, opens=True),
+        Verb("correct", correct),
+        Verb("correct an old one", correct_old),
+        Verb("select a reply", select, two_replies),
+        Verb("select a reply of a filed one", select, two_replies_filed),
+        Verb("branch", branch),
+        Verb("retract", retract),
+        Verb("restore", restore, retracted),
+        Verb("forget an exchange", forget_old, forgets=MARKERS[OLD]),
+        Verb("forget a corrected exchange", forget_corrected, forgets=MARKERS[CORRECTED]),
+        Verb("forget a fact", forget_fact, forgets=(CAT_FACT,)),
+        Verb("forget an event", forget_event, forgets=(WALK_EVENT,)),
+        Verb("archive", archive),
+        Verb("restore from the archive", unarchive, archive),
+        Verb("pin", pin),
+        Verb("add a fact", add_fact),
+        Verb("add an event", add_event),
+        Verb("edit a fact", edit_fact),
+        Verb("edit an event", edit_event),
+        Verb("follow an edited day file", follow, by_hand=edit_by_hand),
+        Verb("follow a deleted day file", follow, by_hand=delete_by_hand),
+        Verb("compact", compact, much_talk, large=True),
+        Verb("rebuild", rebuild),
+    )
+}
