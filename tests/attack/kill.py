@@ -37,6 +37,8 @@ from tests.attack.verbs import VERBS, Report, Scene, Verb, nothing
 
 Lines = list[dict[str, Any]]
 BOTH: tuple[When, When] = ("before", "after")
+FAILED = "failed by itself"
+TRIES = 3  # A verb whose own threads get into each other's way now and then has its operations listed all the same.
 MEMORY = Path("/dev/shm")  # Files that are copied for each kill need no disk.
 
 
@@ -52,7 +54,7 @@ class Outcome:
 
 
 def forked(task: Callable[[Report], None]) -> tuple[int, Lines]:
-    """(exit status, what it reported) of a child that runs the task. Raises RuntimeError where it failed by itself."""
+    """(exit status, what it reported) of a child that runs the task. Where that raises, its last report is ``failed``."""
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if not pid:
@@ -71,10 +73,15 @@ def forked(task: Callable[[Report], None]) -> tuple[int, Lines]:
     with ours, ours.makefile("rb") as stream:
         data = stream.read()
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    lines = [json.loads(line) for line in data.splitlines()]
-    if status not in (0, KILLED):
-        raise RuntimeError(f"the child ended with {status}: {''.join(line.get('failed', '') for line in lines)}")
-    return status, lines
+    return status, [json.loads(line) for line in data.splitlines()]
+
+
+def done(task: Callable[[Report], None]) -> dict[str, Any]:
+    """The last report of a child that runs the task. Raises RuntimeError where that raises."""
+    status, lines = forked(task)
+    if status:
+        raise RuntimeError(f"the child ended with {status}: {lines[-1:]}")
+    return lines[-1]
 
 
 class Attack:
@@ -112,8 +119,7 @@ class Attack:
             house.clock.advance(minutes=1)  # type: ignore[attr-defined]
             report(now=house.clock.now().isoformat())
 
-        _, lines = forked(task)
-        return Place(folder, lines[-1]["now"])
+        return Place(folder, done(task)["now"])
 
     def _struck(self, target: Target | None) -> tuple[Place, int, Lines]:
         """(the folder, exit status, reports) of one run of the verb."""
@@ -139,15 +145,17 @@ class Attack:
         return place, *forked(task)
 
     def _dry(self) -> tuple[list[Operation], Place]:
-        place, _, lines = self._struck(None)
-        return [Operation(**row) for row in lines[-1]["operations"]], place
+        for _ in range(TRIES):
+            place, status, lines = self._struck(None)
+            if not status:
+                return [Operation(**row) for row in lines[-1]["operations"]], place
+        raise RuntimeError(f"{self.verb.name} failed without a kill: {lines[-1]}")
 
     def _looked(self, place: Place, goal: Goal | None, lines: Lines) -> Finding:
         def task(report: Report) -> None:
             report(**asdict(look(place, self.verb, goal, lines)))
 
-        _, found = forked(task)
-        row = found[-1]
+        row = done(task)
         return Finding(row["state"], row["verified"], [tuple(problem) for problem in row["problems"]])
 
     def strike(self, operation: Operation, moment: When) -> Outcome:
@@ -157,7 +165,9 @@ class Attack:
         if status == KILLED:
             (row,) = (line["reached"] for line in lines if "reached" in line)
             outcome.reached = Operation(**row)
-        outcome.problems = self._looked(place, self.goal, lines).problems
+        elif status:
+            outcome.problems.append((FAILED, lines[-1]["failed"].splitlines()[-1]))
+        outcome.problems += self._looked(place, self.goal, lines).problems
         return outcome
 
 
@@ -202,8 +212,7 @@ def attack(
 
 def prepared(folder: Path) -> Place:
     """The owner that all verbs begin with, made in a child, so that no thread runs here."""
-    _, lines = forked(lambda report: report(now=owner.build(folder).now))
-    return Place(folder, lines[0]["now"])
+    return Place(folder, done(lambda report: report(now=owner.build(folder).now))["now"])
 
 
 def warm() -> None:

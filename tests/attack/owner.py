@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -117,16 +118,18 @@ def build(folder: Path) -> Place:
         folder, reflection={"enabled": False}, embedding={"provider": "hash"}, recall={"deadline_ms": 60_000}
     )
     home.embedder = HashEmbedder(DIM)
-    model = ScriptedModel(Replies(), understand)
-    for at, text in TALK:
-        home.clock.at = moment(at)
-        with home.open(model) as house:
+    for _, lines in groupby(TALK, key=lambda line: line[0][:10]):  # the program is opened anew each day
+        day = list(lines)
+        home.clock.at = moment(day[0][0])
+        with home.open(ScriptedModel(Replies(), understand)) as house:
             agent = house.agent()
-            say(agent, text)
-            if text.startswith("第10句"):
-                list(agent.regenerate())
-                agent.finish()
-                agent.correct(CORRECTED, user=WORDS_LATER, char="听到了zqreply，我会记得的。")
+            for at, text in day:
+                home.clock.at = moment(at)
+                say(agent, text)
+                if text.startswith("第10句"):
+                    list(agent.regenerate())
+                    agent.finish()
+                    agent.correct(CORRECTED, user=WORDS_LATER, char="听到了zqreply，我会记得的。")
             agent.finish()
     return Place(folder, ENDS)
 
