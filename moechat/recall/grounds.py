@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from moechat.language.words import fold, keywords, stem
 from moechat.memory.world_book import entry_text
@@ -22,18 +23,22 @@ MOST_WORDS = 20  # So many words of a message are looked for in what was recalle
 
 _MARKS = re.compile(r"[\W_]+")
 Row = Mapping[str, object]
-Place = tuple[str, str]  # layer and id of a memory
+Place = tuple[str, str, str]  # layer and id of a memory, and the side of an exchange, "" for all of it
 
 
 @dataclass(frozen=True)
 class _Standing:
-    """A memory as it stands now. An exchange has sides."""
+    """A memory as it stands now."""
 
     text: str
     time: datetime | None = None
     sources: Sequence[str] = ()
     kind: str = ""
-    sides: Mapping[str, str] | None = None
+
+    @cached_property
+    def spaced(self) -> str:
+        """The text folded, with a space before every Latin word."""
+        return " " + _MARKS.sub(" ", fold(self.text))
 
 
 def shown(layers: Layers, exchanges: Sequence[Exchange]) -> list[Shown]:
@@ -56,38 +61,39 @@ def shown(layers: Layers, exchanges: Sequence[Exchange]) -> list[Shown]:
 
 
 def _place(row: Row) -> Place:
-    return str(row.get("layer", "diary")), str(row.get("id", ""))
+    return str(row.get("layer", "diary")), str(row.get("id", "")), str(row.get("side", ""))
 
 
 def _standing(layers: Layers, rows: Sequence[Row]) -> dict[Place, _Standing]:
-    """The memories that are there and may be seen, by layer and id."""
+    """The memories that are there and may be seen."""
     ids: dict[str, dict[str, None]] = {"diary": {}, "core": {}, "lore": {}}
-    for layer, id_ in map(_place, rows):
+    for layer, id_, _ in map(_place, rows):
         ids.setdefault(layer, {})[id_] = None
-    there = {("diary", id_): one for id_, one in _in_diary(layers, list(ids["diary"])).items()}
+    there = _in_diary(layers, list(ids["diary"])) if ids["diary"] else {}
     for id_, fact in (layers.core.get(ids["core"]) if ids["core"] else {}).items():
-        there["core", id_] = _Standing(fact.text, fact.at, fact.draft.sources)
+        there["core", id_, ""] = _Standing(fact.text[:LONGEST], fact.at, fact.draft.sources)
     for entry in layers.book.entries if ids["lore"] else ():
-        there["lore", entry.id] = _Standing(entry_text(entry))
+        there["lore", entry.id, ""] = _Standing(entry_text(entry)[:LONGEST])
     return there
 
 
-def _in_diary(layers: Layers, ids: Sequence[str]) -> dict[str, _Standing]:
+def _in_diary(layers: Layers, ids: Sequence[str]) -> dict[Place, _Standing]:
     hidden, who = layers.store.hidden(), layers.character()
     episodes = layers.episodes.get(ids)
     sources = (source for episode in episodes.values() for source in episode.event.sources)
     exchanges = layers.store.exchanges.of(list(dict.fromkeys([*ids, *sources])))
-    diary: dict[str, _Standing] = {}
+    there: dict[Place, _Standing] = {}
     for id_ in ids:
         if id_ in hidden:
             continue
         if (exchange := exchanges.get(id_)) is not None:
             whole = exchange_text(exchange, who.user_name, who.name)
-            diary[id_] = _Standing(whole, exchange.at, (id_,), "", {"user": exchange.user, "char": exchange.char})
+            for side, text in (("", whole), ("user", exchange.user), ("char", exchange.char)):
+                there["diary", id_, side] = _Standing(text[:LONGEST], exchange.at, (id_,))
         elif (episode := episodes.get(id_)) is not None and hidden.isdisjoint(episode.event.sources):
             rests_on = [source for source in episode.event.sources if source in exchanges]  # none where written by hand
-            diary[id_] = _Standing(episode.event.text, episode.at, rests_on, episode.kind)
-    return diary
+            there["diary", id_, ""] = _Standing(episode.event.text[:LONGEST], episode.at, rests_on, episode.kind)
+    return there
 
 
 def _ground(
@@ -100,12 +106,10 @@ def _ground(
             "features": {}, "span": "", "sources": [], "kind": "", "gone": True,
         }  # fmt: skip
         return empty | dropped
-    side = str(row.get("side", ""))
-    text = ((memory.sides or {}).get(side) or memory.text)[:LONGEST]
     return {
         "layer": _place(row)[0], "recipe": row.get("recipe", ""), "id": row.get("id", ""),
-        "time": memory.time.isoformat() if memory.time else "", "text": text, "score": row.get("score", 0.0),
-        "words": _shared(asked_words, text), "features": row.get("features", {}),
+        "time": memory.time.isoformat() if memory.time else "", "text": memory.text, "score": row.get("score", 0.0),
+        "words": _shared(asked_words, memory.spaced), "features": row.get("features", {}),
         "span": _phrase(row.get("span"), phrases), "sources": list(memory.sources), "kind": memory.kind,
     } | dropped  # fmt: skip
 
@@ -117,7 +121,6 @@ def _phrase(span: object, phrases: Sequence[str]) -> str:
     return str(span or "")
 
 
-def _shared(asked_words: Sequence[str], text: str) -> list[str]:
+def _shared(asked_words: Sequence[str], spaced: str) -> list[str]:
     """The words that stand in a text, the Latin ones in any of their forms."""
-    spaced = " " + _MARKS.sub(" ", fold(text))
     return [word for word in asked_words if (f" {stem(word)}" if word.isascii() else word) in spaced]
