@@ -7,22 +7,17 @@ into oblivion; otherwise the older fact would hold again. ``forget`` removes the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import count
 from typing import Literal
 
-import numpy as np
-from filelock import FileLock, Timeout
-
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning
 from moechat.errors import MoeChatError, NotFound
-from moechat.index.vector import tables_under
-from moechat.index.vector_keys import text_key
 from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft
 from moechat.recall.layers import Layers
@@ -31,9 +26,7 @@ from moechat.settings.schema import ForgettingSettings
 from moechat.store import erasure, history
 from moechat.store.formats import derived_id
 from moechat.store.records import storable
-from moechat.topic_path import ARROW
 
-LOCK_TIMEOUT_S = 60
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 OWN = "own-"  # The record of an event that no exchange tells of begins so.
 
@@ -195,7 +188,7 @@ class Keeper(Catalogue):
         def work() -> None:
             lost = self._gone(ids)
             forgotten.extend(self.memories(lost.ids))
-            words.extend({*lost.texts, *_topic_names(lost.episodes)})
+            words.extend(lost.texts)
             saved = history.read(self._store.folder)
             erasure.check(self._store, lost)
             with self._layers.diary.index.erasing() if lost.exchanges else nullcontext():
@@ -205,7 +198,7 @@ class Keeper(Catalogue):
 
         self._change(work)
         self._layers.topics.index.flush()  # without the topics that nothing has any more
-        self._erase_vectors(words)
+        self._layers.sweep()
         return forgotten
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
@@ -217,31 +210,3 @@ class Keeper(Catalogue):
             episodes=episodes.intersection(ids),
             facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.findings.facts()),
         )
-
-    def _erase_vectors(self, texts: Sequence[str]) -> None:
-        """Vectors of these words, in every layer and of every model that ever served here; an exchange that stays keeps those
-        of its own equal words (好的 is said often)."""
-        alive = {row for row, _ in self._store.exchanges.times()}
-        index, keys = self._store.index_folder, [text_key(text) for text in texts]
-        with ExitStack() as held:
-            for folder in sorted(index.glob("vectors-*")):  # a batch that is being embedded is let through first
-                lock = FileLock(folder / "fill.lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
-                try:
-                    held.enter_context(lock)
-                except Timeout:
-                    raise MoeChatError("vectors are being made; wait for that to end, then forget again") from None
-            for table in tables_under(index):
-                places = table.having(keys)
-                if table.folder is not None and table.folder.name == "diary":  # two to a row
-                    places = np.array([place for place in places.tolist() if place // 2 not in alive], dtype=np.int64)
-                table.erase(places)
-                table.close()
-            for space in self._layers.dense.spaces:
-                for open_table in space.tables.values():
-                    open_table.refresh()
-
-
-def _topic_names(episodes: Iterable[Episode]) -> set[str]:
-    """The topics of these, and those above them, as their vectors are made."""
-    paths = [path.split(ARROW) for one in episodes for path in (one.event.topic, *one.event.related) if path]
-    return {" ".join(path[: depth + 1]) for path in paths for depth in range(len(path))}

@@ -7,9 +7,12 @@ load, or no model is there yet, words and time serve, and a notice says so. Thre
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import shutil
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from moechat.errors import EmbeddingError, StillLoading
-from moechat.index.vector import VectorTable, embed_cached
+from moechat.index.vector import Lives, VectorTable, embed_cached, tables_under
 from moechat.model import Embedder, Thresholds
 from moechat.store.records import replace
 
 log = logging.getLogger(__name__)
+SWEPT = "swept"  # This file of the index folder changes with every sweep.
 BATCH = 64  # So many texts are embedded at once.
 
 
@@ -30,14 +34,14 @@ BATCH = 64  # So many texts are embedded at once.
 class Space:
     """One embedding model and its tables, by layer."""
 
-    folder: Path
+    folder: Path | None
     embedder: Embedder
     dim: int
     tables: dict[str, VectorTable] = field(default_factory=dict)
 
     def table(self, layer: str) -> VectorTable:
         if layer not in self.tables:
-            self.tables[layer] = VectorTable(self.folder / layer, self.dim)
+            self.tables[layer] = VectorTable(self.folder and self.folder / layer, self.dim)
         return self.tables[layer]
 
     def close(self) -> None:
@@ -49,7 +53,8 @@ class Space:
 class TextVectors:
     """The vectors of one layer that are kept by text and made in the background.
 
-    ``lacking`` gives the records whose text a table does not hold, those that come first first; ``texts`` gives their texts.
+    ``lacking`` gives the records whose text a table does not hold, those that come first first, as the store has them now;
+    ``texts`` gives their texts.
     """
 
     dense: Dense
@@ -64,12 +69,13 @@ class TextVectors:
         """
         done = 0
         for space in list(self.dense.spaces):
-            table = space.table(self.layer)
+            table, still = space.table(self.layer), self.dense.unswept()
             lacking = self.lacking(table)[: limit or None]
             for start in range(0, len(lacking), BATCH):
-                if stop.is_set():
+                if stop.is_set() or not still():
                     break
-                done += len(embed_cached(space.embedder, table, self.texts(lacking[start : start + BATCH])))
+                texts = self.texts(lacking[start : start + BATCH])
+                done += len(embed_cached(space.embedder, table, texts, may_keep=still))
         return done
 
     def missing(self, space: Space) -> int:
@@ -78,17 +84,21 @@ class TextVectors:
 
 
 class Dense:
-    """The spaces of an owner. ``settings`` is what ``load`` needs to make the configured embedder again in a year."""
+    """The spaces of an owner. ``settings`` is what ``load`` needs to make the configured embedder again in a year.
+
+    ``folder`` None keeps all in memory.
+    """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         embedder: Embedder | None,
         *,
         settings: Mapping[str, str] | None = None,
         load: Callable[[Mapping[str, str]], Embedder | None] = lambda _: None,
     ) -> None:
         self._folder, self._settings = folder, dict(settings or {})
+        self._swept = b""
         self._lock = threading.RLock()
         self._unready: EmbeddingError | None = None  # why the configured model does not serve
         self.failure: EmbeddingError | None = None  # why the last embedding failed, until one succeeds
@@ -132,13 +142,15 @@ class Dense:
         """Raises EmbeddingError. The dimension is kept, so that a slow model need not load for it."""
         dims = self._manifest().get("dims", {})
         dim = int(dims.get(embedder.fingerprint) or embedder.dim)
-        return Space(self._folder / f"vectors-{embedder.fingerprint}", embedder, dim)
+        return Space(self._folder and self._folder / f"vectors-{embedder.fingerprint}", embedder, dim)
 
     def _open_old(self, embedder: Embedder, load: Callable[[Mapping[str, str]], Embedder | None]) -> None:
         """Let the model of the manifest serve where it is not the configured one and has vectors."""
         manifest = self._manifest()
         served = manifest.get("fingerprint")
-        if not served or served == embedder.fingerprint or not (self._folder / f"vectors-{served}").is_dir():
+        if self._folder is None or not served or served == embedder.fingerprint:
+            return
+        if not (self._folder / f"vectors-{served}").is_dir():
             return
         try:
             old = load(manifest.get("settings", {}))
@@ -151,6 +163,8 @@ class Dense:
         self._lost = served
 
     def _manifest(self) -> dict[str, Any]:
+        if self._folder is None:
+            return {}
         try:
             manifest = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))
             return manifest if isinstance(manifest, dict) else {}
@@ -160,7 +174,7 @@ class Dense:
     def _write_manifest(self, space: Space) -> None:
         name = space.embedder.fingerprint
         manifest = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
-        if self._manifest() != manifest:
+        if self._folder is not None and self._manifest() != manifest:
             replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
 
     @property
@@ -203,9 +217,52 @@ class Dense:
         """(n, dim) float32 of questions. None if no model serves or it fails; the log says so once."""
         return self._embedded(lambda space: space.embedder.embed(texts, "query"))
 
-    def cached(self, layer: str, texts: Sequence[str]) -> np.ndarray | None:
+    def cached(
+        self, layer: str, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True
+    ) -> np.ndarray | None:
         """(n, dim) float32 of short texts of a layer, each embedded once and kept by its hash."""
-        return self._embedded(lambda space: embed_cached(space.embedder, space.table(layer), texts))
+        return self._embedded(lambda space: embed_cached(space.embedder, space.table(layer), texts, may_keep=may_keep))
+
+    # ---- sweeping
+
+    def sweep(self, lives: Mapping[str, Lives]) -> int:
+        """Overwrite every vector of what is no longer there; ``lives`` says by layer what is. Returns how many were.
+
+        That concerns every model that ever served here, and tables of earlier caches (``.old``). A process that is embedding
+        meanwhile is not waited for: what it read before the sweep it does not keep (``unswept``). May be repeated, and cut
+        short, at any time.
+        """
+        self._swept = uuid.uuid4().bytes
+        if self._folder is None:
+            return sum(table.sweep(lives[layer]) for space in self.spaces for layer, table in space.tables.items())
+        for folder in self._folder.glob("gone-*"):  # a deletion that was cut short
+            shutil.rmtree(folder, ignore_errors=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        replace(self._folder / SWEPT, self._swept)
+        count = 0
+        for table in tables_under(self._folder):
+            name, _, old = table.folder.name.partition(".old") if table.folder else ("", "", "")
+            count += table.sweep(lives.get(name, lambda _: np.zeros(0, dtype=np.int64)))
+            left = len(table)
+            table.close()
+            if old and not left and table.folder:
+                shutil.rmtree(table.folder, ignore_errors=True)
+        for space in self.spaces:
+            for open_table in space.tables.values():
+                open_table.refresh()
+        return count
+
+    def unswept(self) -> Callable[[], bool]:
+        """Gives whether there was no sweep since this call: only then may vectors be kept of texts that were read after it."""
+        then = self._last_sweep()
+        return lambda: self._last_sweep() == then
+
+    def _last_sweep(self) -> bytes:
+        if self._folder is None:
+            return self._swept
+        with contextlib.suppress(FileNotFoundError):
+            return (self._folder / SWEPT).read_bytes()
+        return b""
 
     def _embedded(self, make: Callable[[Space], np.ndarray]) -> np.ndarray | None:
         space = self._serves

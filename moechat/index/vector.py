@@ -5,13 +5,13 @@ document i and the key of the text that was embedded. A position whose key is an
 that was interrupted anywhere goes on from there, and two processes that write one position write the same. Searches are
 exact up to ``FLAT_FLOATS``. Beyond, sketches of the vectors bring up candidates, and these are scored exactly.
 
-Beside the files of ``vector_rows`` the folder holds ``append.lock``, which ``embed_cached`` takes while it appends.
+Beside the files of ``vector_rows`` the folder holds ``append.lock``, taken while vectors are appended or swept out.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,9 @@ from moechat.model import Embedder, Kind
 FLAT_FLOATS = 16 << 20  # Up to so many rows * dim a flat scan is quick enough: it takes 2 ms.
 
 
+LEFT_BEHIND = ("lists.npy", "centroids.npy")  # Earlier versions wrote these.
+
+
 class VectorTable:
     """The vectors of one layer. ``folder`` None keeps all in memory.
 
@@ -40,6 +43,9 @@ class VectorTable:
         self.folder, self.dim, self.flat_floats = folder, dim, flat_floats
         self._lock = threading.RLock()
         self._rows = VectorRows(folder, dim)
+        if folder is not None:
+            for name in LEFT_BEHIND:
+                (folder / name).unlink(missing_ok=True)
         self._by_key: KeyOrder | None = None
         self._sketches = Sketches(dim)
         self.refresh()
@@ -89,11 +95,28 @@ class VectorTable:
             if self._by_key is not None:
                 self._by_key.add(packed, positions)
 
-    def erase(self, positions: NDArray[Any]) -> None:
-        """Remove the bytes at ``positions``; what does not exist is passed over."""
-        with self._lock:
-            self._rows.clear(np.asarray(positions, dtype=np.int64))
-            self._follow(same_files=True)
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other process appends or sweeps in here, and what they wrote is known."""
+        if self.folder is None:
+            with self._lock:
+                yield
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / "append.lock"):
+            self.refresh()
+            yield
+
+    def sweep(self, lives: Lives) -> int:
+        """Overwrite every vector but those at the positions that ``lives`` gives. Returns how many were."""
+        with self.alone():
+            positions = lives(self)
+            with self._lock:
+                dead = np.setdiff1d(np.flatnonzero(self._rows.filled), positions)
+                self._rows.clear(dead)
+                self._follow(same_files=True)
+            self.flush()
+        return len(dead)
 
     def missing(self, positions: NDArray[Any], keys: Keys) -> Ints:
         """Those of ``positions`` that do not hold the vector of the text with this key, in the order given."""
@@ -183,18 +206,40 @@ class VectorTable:
         return rows * self.dim > self.flat_floats
 
 
+Lives = Callable[[VectorTable], Ints]
+"""Gives the positions of a table whose vectors belong to something that is still there."""
+
+
+def having(keys: Callable[[], Keys]) -> Lives:
+    """In a table that is kept by text: the positions of texts that have one of these keys now."""
+    return lambda table: table.having(keys())
+
+
 def tables_under(folder: Path) -> list[VectorTable]:
-    """Every table in ``folder`` and below it, of whatever model and layer, opened."""
-    dims = {path.parent: dim_of(path) for path in sorted(folder.rglob("keys.bin"))}
+    """Every table in ``folder`` and below it, of whatever model and layer, opened. Vectors without their keys are deleted."""
+    dims = {path.parent: dim_of(path.with_name("keys.bin")) for path in sorted(folder.rglob("vectors.f32"))}
+    for parent in (parent for parent, dim in dims.items() if dim is None):
+        (parent / "vectors.f32").unlink(missing_ok=True)
     return [VectorTable(parent, dim) for parent, dim in dims.items() if dim is not None]
 
 
-def embed_cached(embedder: Embedder, table: VectorTable, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-    """``(n, dim)`` vectors of ``texts``; only those that ``table`` does not hold are embedded, and appended to it."""
+def embed_cached(
+    embedder: Embedder,
+    table: VectorTable,
+    texts: Sequence[str],
+    kind: Kind = "passage",
+    *,
+    may_keep: Callable[[], bool] = lambda: True,
+) -> Vectors:
+    """``(n, dim)`` vectors of ``texts``; only those that ``table`` does not hold are embedded, and appended to it.
+
+    ``may_keep`` is asked when they are made: whether the texts may still be kept.
+    """
     keys, vectors, rows = vectors_of(embedder, [table], texts, kind)
     if rows:
-        with _appending(table) as end:
-            table.put(end + np.arange(len(rows)), keys[rows], vectors[rows])
+        with table.alone():
+            if may_keep():
+                table.put(len(table) + np.arange(len(rows)), keys[rows], vectors[rows])
     return vectors
 
 
@@ -220,15 +265,3 @@ def vectors_of(
         for row in fresh:
             vectors[row] = made[texts[row]]
     return keys, vectors, list(first.values())
-
-
-@contextmanager
-def _appending(table: VectorTable) -> Iterator[int]:
-    """The end of the table, kept from other processes that append."""
-    if table.folder is None:
-        yield len(table)
-        return
-    table.folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(table.folder / "append.lock"):
-        table.refresh()
-        yield len(table)

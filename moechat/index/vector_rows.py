@@ -28,6 +28,7 @@ from moechat.index.vector_keys import KEY_BYTES, Ints, PackedKeys, filled_rows
 
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"MOEVEC1\0"
+ROWS_AT_ONCE = 4096
 
 
 class VectorRows:
@@ -131,10 +132,17 @@ class VectorRows:
         self.count = max(self.count, int(positions.max()) + 1)
 
     def clear(self, positions: Ints) -> None:
-        """Overwrite rows with zeros; positions that there is no room for are passed over."""
-        positions = positions[(positions >= 0) & (positions < len(self.keys))]
-        self.keys[positions] = 0
+        """Overwrite rows with zeros, the vectors first: whoever is cut short finds the keys again.
+
+        What stands in rows without a key (a killed process leaves it) is overwritten as well.
+        """
         self.vectors[positions] = 0
+        for start in range(0, len(self.filled), ROWS_AT_ONCE):
+            empty = start + np.flatnonzero(~self.filled[start : start + ROWS_AT_ONCE])
+            if self.vectors[empty].any():
+                self.vectors[empty] = 0
+        self.flush()
+        self.keys[positions] = 0
 
     def flush(self) -> None:
         """Wait until all is on the disk, vectors before keys."""
@@ -153,9 +161,12 @@ class VectorRows:
 
 
 def dim_of(keys_file: Path) -> int | None:
-    """The dimension that the header of a ``keys.bin`` names, None where it is no file of ours."""
-    with keys_file.open("rb") as file:
-        head = file.read(_HEADER.size)
+    """The dimension that the header of a ``keys.bin`` names, None where there is no such file of ours."""
+    try:
+        with keys_file.open("rb") as file:
+            head = file.read(_HEADER.size)
+    except FileNotFoundError:
+        return None
     if len(head) < _HEADER.size or not head.startswith(_MAGIC):
         return None
     dim: int = _HEADER.unpack(head)[1]

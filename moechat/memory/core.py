@@ -18,6 +18,7 @@ import numpy as np
 from moechat.cue import Cue
 from moechat.index.cosine import meets, nearest
 from moechat.index.dense import Dense
+from moechat.index.vector_keys import Keys, text_key
 from moechat.language import words
 from moechat.memory.contradiction import keyword_class, relation
 from moechat.model import Fact, FactDraft, Hit
@@ -40,6 +41,7 @@ ASKED: Mapping[str, re.Pattern[str]] = {
         "pet": r"我.{0,4}(?:宠物|猫|狗)|my (?:pet|cat|dog)",
     }.items()
 }
+TABLE = "core"  # This table has their vectors, by text.
 COMMON = 100  # A word that more facts have does not distinguish them.
 
 
@@ -79,6 +81,10 @@ class CoreMemory:
         hidden = self._store.hidden()
         facts = [fact for fact in (*self._official(), *self._store.findings.facts()) if fact.id in ids]
         return {fact.id: fact for fact in facts if visible([fact], hidden)}
+
+    def keys(self) -> Keys:
+        """Those of the vectors of all facts, superseded ones too."""
+        return [text_key(fact.text) for fact in (*self._official(), *self.history())]
 
     def search(self, cue: Cue, *, top_k: int, threshold: float) -> list[Hit]:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
@@ -120,6 +126,7 @@ class CoreMemory:
         key = (self._store.findings.facts_generation(), frozenset(hidden), serving and serving.fingerprint, official)
         with self._lock:
             if self._snapshot is None or self._snapshot.key != key:
+                unswept = self._dense.unswept()
                 facts = visible([*official, *self._store.findings.facts()], hidden)
                 if (
                     self._snapshot is not None
@@ -128,11 +135,11 @@ class CoreMemory:
                 ):
                     self._snapshot = replace(self._snapshot, key=key)
                 else:
-                    self._snapshot = self._indexed(key, facts)
+                    self._snapshot = self._indexed(key, facts, unswept)
             return self._snapshot
 
-    def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact]) -> _CurrentFacts:
-        vectors = self._dense.cached("core", [fact.text for fact in facts]) if facts else None
+    def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact], unswept: Callable[[], bool]) -> _CurrentFacts:
+        vectors = self._dense.cached(TABLE, [fact.text for fact in facts], may_keep=unswept) if facts else None
         by_word: dict[str, list[int]] = {}
         for i, fact in enumerate(facts):
             for word in set(self._words_of(fact.text)):

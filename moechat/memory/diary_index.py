@@ -11,6 +11,7 @@ import itertools
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -40,26 +41,35 @@ MANY_ROWS = 2000  # So many rows indexed at a start are written at once, so that
 
 
 class RowFiles:
-    """Says which cache the files by row belong to: row numbers mean nothing in another one."""
+    """Says which cache the files by row belong to: row numbers mean nothing in another one.
 
-    def __init__(self, folder: Path) -> None:
+    Without a folder all is in memory, made by and for this process: it is ours.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self.identity = ""
         """That of the cache as it is now."""
 
-    def lock(self) -> FileLock:
+    def lock(self) -> AbstractContextManager[object]:
+        if self._folder is None:
+            return contextlib.nullcontext()
         self._folder.mkdir(parents=True, exist_ok=True)
         return FileLock(self._folder / ROWS_LOCK, thread_local=False)
 
-    def are_ours(self, folder: Path) -> bool:
+    def are_ours(self, folder: Path | None) -> bool:
         """Whether the rows of an index are those of the cache as it is now."""
+        if folder is None:
+            return True
         with contextlib.suppress(FileNotFoundError):
             return _mark(folder).read_text(encoding="utf-8") == self.identity
         return False
 
-    def claim(self, folder: Path, *, keep_old: bool = False) -> None:
+    def claim(self, folder: Path | None, *, keep_old: bool = False) -> None:
         """Make an index ours. One of an earlier cache is deleted, or with ``keep_old`` renamed: old vectors can be looked up
         by their text."""
+        if folder is None:
+            return
         if folder.exists() and not self.are_ours(folder):
             if keep_old:
                 names = (folder.with_name(f"{folder.name}.old{number}") for number in itertools.count(1))
@@ -69,12 +79,14 @@ class RowFiles:
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.sign(folder)
 
-    def sign(self, folder: Path) -> None:
-        _mark(folder).write_text(self.identity, encoding="utf-8")
+    def sign(self, folder: Path | None) -> None:
+        if folder is not None:
+            _mark(folder).write_text(self.identity, encoding="utf-8")
 
-    def disown(self, folder: Path) -> None:
+    def disown(self, folder: Path | None) -> None:
         """The next start makes this index anew, unless it is signed before."""
-        _mark(folder).unlink(missing_ok=True)
+        if folder is not None:
+            _mark(folder).unlink(missing_ok=True)
 
 
 def _mark(folder: Path) -> Path:
@@ -89,7 +101,7 @@ class DiaryIndex:
         self._store, self._dense, self._speakers = store, dense, speakers
         self._lock = threading.RLock()
         folder = store.index_folder
-        self._folder = folder / "lexical"
+        self._folder = folder and folder / "lexical"
         self.files = RowFiles(folder)
         self._open()
 
@@ -103,14 +115,14 @@ class DiaryIndex:
         with self.files.lock():
             self.files.claim(self._folder)
             for space in self._dense.spaces:
-                self.files.claim(space.folder / TABLE, keep_old=True)
+                self.files.claim(space.folder and space.folder / TABLE, keep_old=True)
                 space.table(TABLE).refresh()
             self.words = HybridIndex(self._folder, self._dense.table(TABLE))
             self._written = self._manifest()
         self._catch_up()
 
     def _manifest(self) -> Signature:
-        return Signature.of(self._folder / "words" / "manifest.json")
+        return Signature.of(self._folder / "words" / "manifest.json") if self._folder else Signature()
 
     def flush(self) -> None:
         """Write the words' index, unless another process has written it since we read it: a start adds what it lacks."""

@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, vectors_of
+from moechat.index.vector_keys import Ints, text_key
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched
-from moechat.store.exchange_rows import Side
 from moechat.store.files import FileStore
 
 BATCH = 32  # So many exchanges are embedded at once.
@@ -38,6 +38,8 @@ class DiaryVectors:
 
     def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         """One process at a time makes the vectors of a space; in the background (``limit``) nobody waits for another."""
+        if space.folder is None:
+            return self._fill_alone(space, stop, limit, progress)
         space.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(space.folder / "fill.lock", timeout=0 if limit else -1, thread_local=False)
         with contextlib.suppress(Timeout), lock:
@@ -47,14 +49,14 @@ class DiaryVectors:
     def _fill_alone(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         table, done = space.table(TABLE), 0
         with self._index.files.lock():
-            if not self._index.files.are_ours(space.folder / TABLE):
+            if not self._index.files.are_ours(table.folder):
                 return 0  # Another process made it anew; the next turn follows.
             table.refresh()
         lacking = self._lacking(table)
-        old_folders = sorted(space.folder.glob(f"{TABLE}.old*"))
+        old_folders = sorted(space.folder.glob(f"{TABLE}.old*")) if space.folder else []
         tables = [table, *(VectorTable(folder, table.dim) for folder in old_folders)]
         for batch in batched(lacking[: limit or None], BATCH):
-            if stop.is_set() or not self._embed(space, tables, self._store.exchanges.sides_of(batch)):
+            if stop.is_set() or not self._embed(space, tables, batch):
                 break
             done += len(batch)
             progress(done)
@@ -70,15 +72,31 @@ class DiaryVectors:
         lacking: list[int] = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))].tolist()
         return lacking
 
-    def _embed(self, space: Space, tables: Sequence[VectorTable], batch: Sequence[Side]) -> bool:
-        """Store the vectors of a batch in the first of the tables; the others hold old ones.
+    def _embed(self, space: Space, tables: Sequence[VectorTable], rows: Sequence[int]) -> bool:
+        """Store the vectors of these rows in the first of the tables; the others hold old ones. A sweep meanwhile may be about
+        words of theirs: then they are read again.
 
-        False where its rows are no longer ours.
+        False where the table's rows are no longer ours.
         """
-        texts = [text for side in batch for text in (side.user, side.char)]
-        positions = np.array([2 * side.row + i for side in batch for i in (0, 1)])
-        keys, vectors, _ = vectors_of(space.embedder, tables, texts)
-        with self._index.files.lock():
-            if is_ours := self._index.files.are_ours(space.folder / TABLE):
-                tables[0].put(positions, keys, vectors)
-        return is_ours
+        stored = False
+        while not stored:
+            unswept = self._dense.unswept()
+            batch = self._store.exchanges.sides_of(rows)
+            texts = [text for side in batch for text in (side.user, side.char)]
+            positions = np.array([2 * side.row + i for side in batch for i in (0, 1)], dtype=np.int64)
+            keys, vectors, _ = vectors_of(space.embedder, tables, texts)
+            with self._index.files.lock():
+                if not self._index.files.are_ours(tables[0].folder):
+                    return False
+                with tables[0].alone():
+                    if stored := unswept():
+                        tables[0].put(positions, keys, vectors)
+        return True
+
+    def alive(self, table: VectorTable) -> Ints:
+        """The positions in a table that belong to exchanges as they are now: by row, and by text in one of an earlier cache."""
+        if self._index.files.are_ours(table.folder):
+            rows = np.array([row for row, _ in self._store.exchanges.times()], dtype=np.int64)
+            return np.concatenate([2 * rows, 2 * rows + 1])
+        texts = {text for side in self._store.exchanges.sides() for text in (side.user, side.char)}
+        return table.having([text_key(text) for text in texts])

@@ -18,7 +18,7 @@ import numpy as np
 
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import pack_keys, text_key
+from moechat.index.vector_keys import PackedKeys, pack_keys, text_key
 from moechat.model import Episode
 from moechat.store.files import FileStore
 
@@ -182,6 +182,12 @@ class Episodes:
     def _changed(self) -> None:
         self._columns, self._view = None, None
         self.changes += 1
+
+    def keys(self) -> PackedKeys:
+        """Those of the vectors of all episodes."""
+        with self._lock:
+            living: PackedKeys = self._arrays()[2][self._living()]
+            return living
 
     def _lacking(self, table: VectorTable) -> list[int]:
         """The positions of live episodes whose text has no vector, the newest first."""

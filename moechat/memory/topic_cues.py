@@ -16,7 +16,6 @@ from moechat.cue import Cue
 from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.index.topic import TopicIndex
-from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
@@ -100,7 +99,7 @@ class Leads:
         key = (tree.topics.version, table, len(table))
         if self._placed is None or self._placed[0] != key:
             paths = list(tree.topics)
-            places = np.asarray(table.lookup([text_key(_spoken(path)) for path in paths]) if paths else [], np.int64)
+            places = np.asarray(table.lookup([text_key(spoken(path)) for path in paths]) if paths else [], np.int64)
             having = np.flatnonzero(places >= 0)
             self._placed = (key, [paths[i] for i in having], places[having])
         _, paths, places = self._placed
@@ -115,13 +114,6 @@ class Leads:
             np.argpartition(-relevance, FROM_SLICES)[:FROM_SLICES] if len(view) > FROM_SLICES else np.arange(len(view))
         )
         return _nearest(_topics_of(view, best.tolist(), moves), relevance[best], floors.diary)
-
-    @staticmethod
-    def lacking(paths: Sequence[str], table: VectorTable) -> list[str]:
-        """The names of topics that have no vector in a table."""
-        names = list(dict.fromkeys(map(_spoken, paths)))
-        places = table.lookup([text_key(name) for name in names]) if names else ()
-        return [name for name, place in zip(names, places, strict=True) if place < 0]
 
 
 def likeness(cue: Cue, view: EpisodeView) -> NDArray[np.float64] | None:
@@ -181,6 +173,6 @@ def _cut(name: str) -> tuple[str, ...]:
     return tuple(word for word in tokens if not words.is_stop_word(word)) or tuple(tokens)
 
 
-def _spoken(path: str) -> str:
+def spoken(path: str) -> str:
     """A path as an embedding model reads it."""
     return path.replace(ARROW, " ")

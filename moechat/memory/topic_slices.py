@@ -50,7 +50,7 @@ class TopicSlices:
     def __init__(self, store: FileStore, episodes: Episodes, official: Official) -> None:
         self._store, self._episodes, self._official = store, episodes, official
         self.lock = threading.RLock()
-        self._file = store.index_folder / FILE
+        self._file = store.index_folder and store.index_folder / FILE
         self._begin("")
 
     def _begin(self, identity: str) -> None:
@@ -80,7 +80,7 @@ class TopicSlices:
 
     def _restore(self) -> None:
         """Begin with the indexes as they were last written, if they belong to this cache and this zone."""
-        saved = topic_file.load(self._file)
+        saved = topic_file.load(self._file) if self._file else None
         if saved is None or (saved[2].get("identity"), saved[2].get("zone")) != (self._identity, str(self._store.zone)):
             return
         self.tree, self.dates, about = saved
@@ -92,7 +92,7 @@ class TopicSlices:
     def flush(self) -> None:
         """Write the indexes, where something has changed; the author's episodes are left to the author's files."""
         with self.lock:
-            if not self._unsaved:
+            if not self._unsaved or self._file is None:
                 return
             self._forget([key for key in self.ids if key < 0])
             self._authored_at = -1

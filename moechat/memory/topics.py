@@ -16,10 +16,11 @@ from moechat.errors import NotFound
 from moechat.index import topic
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector import VectorTable
+from moechat.index.vector_keys import Keys, text_key
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official
-from moechat.memory.topic_cues import TABLE, Leads, Led, likeness
+from moechat.memory.topic_cues import TABLE, Leads, Led, likeness, spoken
 from moechat.memory.topic_slices import SliceMask, TopicSlices
 from moechat.model import Episode
 from moechat.rules.activation import PRIMARY, parts
@@ -140,10 +141,20 @@ class Topics:
         keys_by_day = (self.index.dates.keys(day) for day in sorted(days))
         return {int(key) for keys in keys_by_day for key in keys[mask(keys)]}
 
+    def keys(self) -> Keys:
+        """Those of the vectors of all topics."""
+        return [text_key(name) for name in self._names()]
+
     def _lacking(self, table: VectorTable) -> list[str]:
+        """The names of topics that have no vector in a table."""
+        names = self._names()
+        places = table.lookup([text_key(name) for name in names]) if names else ()
+        return [name for name, place in zip(names, places, strict=True) if place < 0]
+
+    def _names(self) -> list[str]:
+        self.index.sync()
         with self.index.lock:
-            paths = list(self.index.tree.topics)
-        return self._leads.lacking(paths, table)
+            return list(dict.fromkeys(map(spoken, self.index.tree.topics)))
 
     # ---- looking
 

@@ -21,6 +21,7 @@ import numpy as np
 from moechat.author import lore
 from moechat.errors import DataError, EmbeddingError, MoeChatError
 from moechat.index.cosine import meets, nearest
+from moechat.index.vector_keys import Keys, text_key
 from moechat.model import Hit, Lore
 from moechat.store import yaml_file
 
@@ -70,6 +71,10 @@ class WorldBook:
     @property
     def entries(self) -> tuple[Lore, ...]:
         return self._now.entries
+
+    def keys(self) -> Keys:
+        """Those of the vectors of all entries."""
+        return [text_key(_passage(entry)) for entry in self.entries]
 
     def refresh(self) -> bool:
         """Look at the files again; True if entries changed. Cheap where nothing did: one stat a file."""

@@ -17,9 +17,9 @@ from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable, embed_cached
+from moechat.index.vector import VectorTable, embed_cached, having
 from moechat.language.association import Associations, Table, shipped
-from moechat.memory import cooccurrence
+from moechat.memory import cooccurrence, core, diary_index, episodes, topic_cues
 from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.core import CoreMemory
@@ -38,6 +38,7 @@ from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.store.paths import index_folder
 
+LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 
 
@@ -100,7 +101,7 @@ class Layers:
     def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
         table = self._lore_tables.get(embedder.fingerprint)
         if table is None:
-            folder = index_folder(self.character().folder) / f"vectors-{embedder.fingerprint}" / "lore"
+            folder = index_folder(self.character().folder) / f"vectors-{embedder.fingerprint}" / LORE
             table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
         return lambda texts, _kind: embed_cached(embedder, table, texts)
 
@@ -146,9 +147,18 @@ class Layers:
         What a first search in them would wait for is prepared. Raises EmbeddingError.
         """
         made = sum(part.vectors.embed_missing(stop, limit) for part in (self.diary, self.episodes, self.topics))
-        if (table := self.dense.table("diary")) is not None:
+        if (table := self.dense.table(diary_index.TABLE)) is not None:
             table.prepare()
         return made
+
+    def sweep(self) -> int:
+        """Overwrite the vectors of all that is no longer there, see ``Dense.sweep``. Returns how many were."""
+        self.sync()
+        book = self.book
+        return self.dense.sweep({
+            diary_index.TABLE: self.diary.vectors.alive, episodes.TABLE: having(self.episodes.keys),
+            core.TABLE: having(self.core.keys), topic_cues.TABLE: having(self.topics.keys), LORE: having(book.keys),
+        })  # fmt: skip
 
     def missing(self, space: Space) -> int:
         """How many texts have no vector in this space."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -259,6 +260,43 @@ def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
     assert held() == 0
     home.clock.advance(hours=13)
     assert "今天下雨" in shown(agent.recall("下雨"))
+
+
+def test_no_file_holds_the_vector_of_any_wording_that_a_forgotten_exchange_ever_had(home: Home, house: House) -> None:
+    first, then, stays = "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙", "我讨厌榴莲，昨天在灯塔下弄丢了银钥匙", "今天下雨"
+    keeping = talked(house, stays, first)
+    agent = house.agent()
+    agent.recall("铜钥匙")
+    texts = [
+        first,
+        "用户讨厌榴莲",
+        "生活 灯塔下的铜钥匙",
+        *(one.text for one in keeping.listed(search="铜钥匙").memories),
+    ]
+    index = agent.store.index_folder
+    (space,) = index.glob("vectors-*")
+    for table in ("diary", "core"):  # of earlier caches, and of a deletion that was cut short
+        shutil.copytree(space / table, space / f"{table}.old1")
+    shutil.copytree(space, index / "vectors-of_a_model_that_no_longer_serves")
+    shutil.copytree(space, index / "gone-1" / "vectors-0")
+    exchange = only(keeping, "exchange", search="铜钥匙")
+    keeping.edit(exchange.id, then)
+    agent.finish()
+    agent.settle_indexes()
+    agent.recall("银钥匙")
+
+    def holding_vectors(*words: str) -> list[str]:
+        vectors = [vector.tobytes() for vector in home.embedder.embed(words)]
+        files = [path for path in index.rglob("*") if path.is_file()]
+        return [path.name for path in files if any(vector in path.read_bytes() for vector in vectors)]
+
+    assert len(holding_vectors(*texts)) > 8, "a correction does not look for them"
+    keeping.forget([exchange.id])
+    assert holding_vectors(*texts, then) == []
+    assert len(holding_vectors(stays)) == 3, "of both models, and of an earlier cache"
+    assert agent.layers.sweep() == 0
+    home.clock.advance(hours=13)
+    assert stays in shown(agent.recall("下雨"))
 
 
 def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Home, house: House) -> None:

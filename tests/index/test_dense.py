@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -12,7 +14,9 @@ import pytest
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.errors import EmbeddingError
-from moechat.index.dense import Dense
+from moechat.index.dense import Dense, TextVectors
+from moechat.index.vector import having, tables_under
+from moechat.index.vector_keys import text_key
 from moechat.memory.diary import Diary
 from tests.houses import Home, imported, shown, silent
 
@@ -164,6 +168,68 @@ def test_the_diary_is_embedded_for_both_models_and_resumes_by_what_is_missing(tm
     diary.index.flush()
     dense.close()
     store.close()
+
+
+class Interrupted(HashEmbedder):
+    """Something happens while it embeds for the first time."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__(16)
+        self.acts = [act]
+
+    def embed(self, texts: Any, kind: Any = "passage") -> np.ndarray:
+        if self.acts:
+            self.acts.pop()()
+        return super().embed(texts, kind)
+
+
+def held(folder: Path, *texts: str) -> list[bool]:
+    """Of each text, whether some table below a folder has its vector."""
+    tables = tables_under(folder)
+    found = [any(len(table.having([text_key(text)])) for table in tables) for text in texts]
+    for table in tables:
+        table.close()
+    return found
+
+
+def test_words_that_are_forgotten_while_they_are_embedded_get_no_vector(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    store = home.store()
+    imported(store, ("2025-05-01T10:00:00", "第一次这么说", "嗯"), ("2025-05-02T10:00:00", "别的", "好"))
+
+    def sweep() -> None:  # as another process does
+        old = store.exchanges.get("20250501-100000")
+        store.days.write("memorys/2025-05-01.yaml", replace(old, user="后来这么说"))
+        other = Dense(home.folder / ".index", OLD)
+        beside = Diary(store, other, user_name="阿明", character_name="小满")
+        other.sweep({"diary": beside.vectors.alive})
+        other.close()
+
+    dense = Dense(home.folder / ".index", Interrupted(sweep))
+    diary = Diary(store, dense, user_name="阿明", character_name="小满")
+    assert diary.vectors.embed_missing(Event()) == 2
+    assert held(home.folder, "第一次这么说", "别的", "后来这么说") == [False, True, False]
+    diary.index.sync()
+    assert diary.vectors.embed_missing(Event()) == 1
+    assert held(home.folder, "第一次这么说", "别的", "后来这么说") == [False, True, True]
+    dense.close()
+    store.close()
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_text_that_was_read_before_a_sweep_is_not_kept_after_it(tmp_path: Path, on_disk: bool) -> None:
+    dense = Dense(tmp_path if on_disk else None, Interrupted(lambda: dense.sweep({"episodes": having(list)})))
+    words = TextVectors(dense, "episodes", lambda table: [] if table.lookup([text_key("一")])[0] >= 0 else ["一"], list)
+    assert words.missing(dense.spaces[0]) == 1
+    words.embed_missing(Event())
+    assert words.missing(dense.spaces[0]) == 1
+    words.embed_missing(Event())
+    assert words.missing(dense.spaces[0]) == 0
+    unswept = dense.unswept()
+    dense.sweep({"episodes": having(lambda: [text_key("一")])})
+    assert dense.cached("episodes", ["二"], may_keep=unswept) is not None
+    assert len(dense.spaces[0].table("episodes")) == 1
+    dense.close()
 
 
 def test_a_changed_model_serves_once_its_vectors_are_made_and_the_talk_goes_on(tmp_path: Path) -> None:

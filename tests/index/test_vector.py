@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.index.cosine import MISSING, inner_products, meets, nearest
-from moechat.index.vector import VectorTable, embed_cached, tables_under
+from moechat.index.vector import VectorTable, embed_cached, having, tables_under
 from moechat.index.vector_keys import pack_keys, text_key
 
 DIM = 24
@@ -39,6 +39,11 @@ def filled_table(folder: Path | None, vectors: np.ndarray, **options: int) -> Ve
     table = VectorTable(folder, vectors.shape[1], **options)
     table.put(np.arange(len(vectors)), numbered_keys(len(vectors)), vectors)
     return table
+
+
+def sweep_out(table: VectorTable, positions: np.ndarray) -> None:
+    """Everything lives but what stands at these positions."""
+    table.sweep(lambda each: np.setdiff1d(np.arange(len(each)), positions))
 
 
 class SlowTable:
@@ -80,7 +85,7 @@ def test_it_agrees_with_a_slow_table_whatever_is_done_to_it(tmp_path_factory, pu
             table.put(positions, [text_key(str(text)) for _, text in rows], pool[[text for _, text in rows]])
             slow.rows.update({position: (text_key(str(text)), pool[text]) for position, text in rows})
         elif action == "erase":
-            table.erase(positions)
+            sweep_out(table, positions)
             slow.rows = {position: row for position, row in slow.rows.items() if position not in positions}
         elif folder is not None:
             table.close()
@@ -259,7 +264,7 @@ def test_both_of_two_processes_may_grow_the_files(tmp_path):
 def test_what_is_forgotten_leaves_no_bytes(tmp_path):
     vectors = unit_rows(50)
     table = filled_table(tmp_path / "diary", vectors)
-    table.erase(np.array([7, 4000]))
+    sweep_out(table, np.array([7, 4000]))
     table.close()
     assert vectors[7].tobytes() not in (tmp_path / "diary" / "vectors.f32").read_bytes()
     assert text_key("text 7") not in (tmp_path / "diary" / "keys.bin").read_bytes()
@@ -382,7 +387,7 @@ def test_rows_put_after_the_first_search_are_found_at_once_and_erased_ones_never
     table.put(np.array([9000, 9001, 20]), numbered_keys(3, 9000), new)
     for row, position in enumerate([9000, 9001, 20]):
         assert table.top(new[row], 1)[0].tolist() == [position]
-    table.erase(np.array([9001, 30]))
+    sweep_out(table, np.array([9001, 30]))
     assert 9001 not in table.top(new[1], 50)[0]
     assert 30 not in table.top(vectors[30], 50)[0]
     table.close()
@@ -487,7 +492,7 @@ def test_two_processes_that_append_do_not_write_over_each_other(tmp_path):
     two.close()
 
 
-def test_every_position_of_a_text_is_found_and_erased_in_every_table_below_a_folder(tmp_path: Path) -> None:
+def test_a_sweep_overwrites_what_does_not_live_in_every_table_below_a_folder(tmp_path: Path) -> None:
     keys = [text_key(text) for text in ("好", "一", "好", "二", "好")]
     for name in ("a/diary", "b/core"):
         table = VectorTable(tmp_path / name, DIM)
@@ -497,8 +502,48 @@ def test_every_position_of_a_text_is_found_and_erased_in_every_table_below_a_fol
     assert [table.folder for table in tables] == [tmp_path / "a/diary", tmp_path / "b/core"]
     for table in tables:
         assert table.having([text_key("好"), text_key("二")]).tolist() == [0, 2, 3, 4]
-        table.erase(table.having([text_key("好")]))
+        assert table.sweep(having(lambda: [text_key("一"), text_key("二")])) == 3
         assert table.having([text_key("好")]).tolist() == []
         assert table.held(np.arange(5)).tolist() == [False, True, False, True, False]
         assert not table.get(np.array([0, 2, 4])).any()
+        assert table.sweep(having(lambda: [text_key("一"), text_key("二")])) == 0
         table.close()
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_sweep_may_leave_nothing_and_the_table_goes_on(tmp_path: Path, folder: bool) -> None:
+    embedder, table = HashEmbedder(DIM), VectorTable(tmp_path / "core" if folder else None, DIM)
+    embed_cached(embedder, table, ["一", "二"])
+    assert table.sweep(having(list)) == 2
+    assert len(table) == 0
+    embed_cached(embedder, table, ["三"])
+    assert table.lookup([text_key("一"), text_key("三")]).tolist() == [-1, 0]
+    table.close()
+
+
+def test_a_sweep_overwrites_a_vector_that_a_killed_process_left_without_its_key(tmp_path: Path) -> None:
+    table = VectorTable(tmp_path / "core", DIM)
+    table.put(np.arange(3), [text_key(text) for text in "一二三"], unit_rows(3))
+    table.close()
+    vectors = (tmp_path / "core" / "vectors.f32").read_bytes()
+    keys = tmp_path / "core" / "keys.bin"
+    keys.write_bytes(keys.read_bytes()[:32] + bytes(len(keys.read_bytes()) - 32))
+    table = VectorTable(tmp_path / "core", DIM)
+    assert table.sweep(having(lambda: [text_key("一")])) == 0
+    table.close()
+    left = (tmp_path / "core" / "vectors.f32").read_bytes()
+    assert (left[: 4 * DIM], any(left[4 * DIM :])) == (vectors[: 4 * DIM], False)
+
+
+def test_what_a_sweep_overtook_is_embedded_and_not_kept(tmp_path: Path) -> None:
+    table = VectorTable(tmp_path / "core", DIM)
+    made = embed_cached(HashEmbedder(DIM), table, ["一"], may_keep=lambda: False)
+    assert made.any()
+    assert len(table) == 0
+
+
+def test_files_that_earlier_versions_kept_beside_the_vectors_are_deleted(tmp_path: Path) -> None:
+    for name in ("lists.npy", "centroids.npy"):
+        (tmp_path / name).write_bytes(b"old")
+    VectorTable(tmp_path, DIM).close()
+    assert list(tmp_path.iterdir()) == []
