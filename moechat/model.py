@@ -12,12 +12,17 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from moechat.when import Span
+from moechat.when import Precision, Span
 
 Layer = Literal["context", "diary", "core", "lore"]
 Role = Literal["system", "user", "assistant"]
 Status = Literal["streaming", "done", "stopped", "failed"]
 Kind = Literal["query", "passage"]
+Author = Literal["rules", "model", "owner", "author"]
+"""Who a finding is by: who read it in the talk, its owner, or (official memory) the author of the character."""
+Mark = Literal["", "care", "delicate"]
+"""``care``: health and safety, brought whenever the talk touches it. ``delicate``: only then, and in no profile."""
+EventStatus = Literal["done", "planned", "cancelled", "open"]
 LONG_AGO = datetime.fromtimestamp(0, UTC)
 """A memory whose time nobody knows counts from here, in order and in age."""
 
@@ -55,7 +60,8 @@ class ActivationProfile:
 class Event:
     """Something that happened, as understood from one or more exchanges: the draft of an episode, before it has an id.
 
-    ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time.
+    ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time; ``precision`` says
+    how exactly it is known. ``open`` events have begun and are not over.
     ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids. ``topic`` and ``related`` are topic paths
     (``a->b->c``), ``insight`` what the event tells of those who took part (``deepinsight`` in seed 004).
     """
@@ -74,11 +80,16 @@ class Event:
     scene: str = ""
     related: tuple[str, ...] = ()
     profile: ActivationProfile = ActivationProfile()
+    status: EventStatus = "done"
+    precision: Precision = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
     """An event or a reflection in the diary; ``at`` is when it was told, or thought (None: nobody knows).
+
+    ``confirmed``: whether a model that read its exchanges kept it (True) or gave no verdict (False); None: none has judged.
+    ``supersedes`` names the events that it replaces (resolved when read).
 
     A reflection rests on ``evidence`` (ids of episodes; its ``event.sources`` are the exchanges of all of them), is one
     deeper than the deepest of them, and is no longer recalled from ``expires`` on.
@@ -88,10 +99,13 @@ class Episode:
     at: datetime | None
     event: Event
     kind: Literal["event", "reflection"] = "event"
-    by: Literal["rules", "model", "owner", "author"] = "model"
+    by: Author = "model"
     evidence: tuple[str, ...] = ()
     depth: int = 0
     expires: datetime | None = None
+    mark: Mark = ""
+    confirmed: bool | None = None
+    supersedes: tuple[str, ...] = ()
 
     @property
     def since(self) -> datetime:
@@ -124,7 +138,7 @@ class FactDraft:
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A fact in core memory. ``at`` is when it was told (None: nobody knows), ``supersedes`` names the facts that it
-    replaces (resolved when read).
+    replaces (resolved when read), ``confirmed`` is as in an episode.
 
     ``consolidated``: it sums up the facts that it supersedes; its ``at`` is that of the newest of them. Official facts are
     ``by`` the character's author.
@@ -134,8 +148,10 @@ class Fact:
     at: datetime | None
     draft: FactDraft
     supersedes: tuple[str, ...] = ()
-    by: Literal["rules", "model", "owner", "author"] = "model"
+    by: Author = "model"
     consolidated: bool = False
+    mark: Mark = ""
+    confirmed: bool | None = None
 
     @property
     def since(self) -> datetime:

@@ -16,6 +16,7 @@ from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Event
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
+from moechat.when import precision_of
 
 Kind = Literal["fact", "event"]
 KEYS: Mapping[Kind, tuple[str, ...]] = {
@@ -70,10 +71,14 @@ def event(
         named = when.resolve(text, now, use="writing")
         happened = (named[0].start, named[0].end) if len(named) == 1 else None
     keywords = tuple(dict.fromkeys(details.get("keywords") or words.keywords(text, MOST_KEYWORDS)))
-    made = Event(text, (source,), keywords=keywords, place=details.get("place") or "", happened=happened)
+    planned = happened is not None and happened[0] > now
+    made = Event(
+        text, (source,), keywords=keywords, place=details.get("place") or "", happened=happened,
+        status="planned" if planned else "done", precision=precision_of(*happened) if happened else "unknown",
+    )  # fmt: skip
     importance = details.get("importance")
     if importance is None:
-        importance = rate(made, planned=happened is not None and happened[0] > now)
+        importance = rate(made, planned=planned)
     return replace(made, importance=importance, topic=details.get("topic") or topic_rules.path_for(made, tree))
 
 

@@ -25,7 +25,7 @@ UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # Forgetting is 
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory as a list shows it. ``current`` is False for a fact that another one replaced."""
+    """A memory as a list shows it. ``current`` is False for one that another one replaced."""
 
     id: str
     kind: Kind
@@ -112,6 +112,7 @@ class Catalogue:
         episodes = {episode.id: episode for episode in self._episodes(unique_ids)}
         exchanges = self._store.exchanges.of([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
         current = {fact.id for fact in self._facts()}
+        replaced = self._store.search.replaced()
         memories = []
         for id_ in unique_ids:
             if id_ in facts:
@@ -120,7 +121,7 @@ class Catalogue:
                 )
             elif id_ in episodes:
                 one = episodes[id_]
-                memories.append(self._memory(id_, one.kind, one.at, one.event.text, one.by))
+                memories.append(self._memory(id_, one.kind, one.at, one.event.text, one.by, id_ not in replaced))
             elif id_ in exchanges:
                 exchange = exchanges[id_]
                 memories.append(replace(self._memory(id_, "exchange", exchange.at, exchange.user), reply=exchange.char))
@@ -151,17 +152,21 @@ class Catalogue:
     # ---- one of them
 
     def _of_fact(self, fact: Fact) -> Details:
-        facts = self._store.findings.facts()
         d = fact.draft
         parts: dict[str, object] = {
             "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target, "polarity": d.polarity,
             "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
+            "mark": fact.mark,
         }  # fmt: skip
-        older = forgetting.with_replaced([fact.id], facts)[1:]
-        newer = [one.id for one in facts if fact.id in one.supersedes]
         return self._detailed(
-            fact.id, fact.at, fact.by, fields=parts, sources=d.sources, replaced=older, replaced_by=newer
+            fact.id, fact.at, fact.by, fields=parts, links={"sources": d.sources, **self._replacing(fact.id)}
         )
+
+    def _replacing(self, id_: str) -> dict[str, Sequence[str]]:
+        """What a memory replaced, and what replaced it."""
+        links = self._store.findings.links()
+        newer = [other for other, replaced in links.items() if id_ in replaced]
+        return {"replaced": forgetting.with_replaced([id_], links)[1:], "replaced_by": newer}
 
     def _of_episode(self, episode: Episode) -> Details:
         event = episode.event
@@ -171,17 +176,22 @@ class Catalogue:
             "keywords": list(event.keywords), "importance": event.importance, "depth": episode.depth,
             "happened": [moment.isoformat() for moment in event.happened or ()],
             "expires": episode.expires.isoformat() if episode.expires else "",
+            "status": event.status if event.status != "done" else "",
+            "precision": event.precision if event.precision != "unknown" else "", "mark": episode.mark,
         }  # fmt: skip
         return self._detailed(
-            episode.id, episode.at, episode.by, fields=parts, sources=event.sources, evidence=episode.evidence
-        )
+            episode.id, episode.at, episode.by, fields=parts,
+            links={"sources": event.sources, "evidence": episode.evidence, **self._replacing(episode.id)},
+        )  # fmt: skip
 
     def _of_exchange(self, exchange: Exchange) -> Details:
         tag, words, by = self._store.findings.notes_of([exchange.id]).get(exchange.id, NO_NOTE)
         facts = [fact.id for fact in self._store.findings.facts() if exchange.id in fact.draft.sources]
         episodes = [episode.id for episode in self._store.findings.citing([exchange.id])]
         parts: dict[str, object] = {"status": exchange.status, "tag": tag, "keywords": list(words), "by": by}
-        return self._detailed(exchange.id, exchange.at, "", fields=parts, derived=[*facts, *episodes], fades=False)
+        return self._detailed(
+            exchange.id, exchange.at, "", fields=parts, links={"derived": [*facts, *episodes]}, fades=False
+        )
 
     def _detailed(
         self,
@@ -190,8 +200,8 @@ class Catalogue:
         by: str,
         *,
         fields: Mapping[str, object],
+        links: Mapping[str, Sequence[str]],
         fades: bool = True,
-        **links: Sequence[str],
     ) -> Details:
         loaded = {one.id: one for one in self.memories([id_, *(one for ids in links.values() for one in ids)])}
         linked = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from moechat.model import Fact
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
 
@@ -184,28 +183,27 @@ def is_away(last: datetime | None, now: datetime, limits: ForgettingSettings) ->
 def archive(store: FileStore, ids: Collection[str]) -> list[str]:
     """Hide memories without erasing them.
 
-    The facts that a fact replaced go with it, because they would hold again otherwise. Returns the ids that are hidden
+    What a memory replaced goes with it, because it would hold again otherwise. Returns the ids that are hidden
     now.
     """
     with store.writing():
-        hides = [id_ for id_ in with_replaced(ids, store.findings.facts()) if id_ not in store.state.archived]
+        hides = [id_ for id_ in with_replaced(ids, store.findings.links()) if id_ not in store.state.archived]
         if hides:
             store.state.write([{"op": "archive", "ids": hides}])
     return hides
 
 
 def restore(store: FileStore, ids: Collection[str]) -> list[str]:
-    """Bring archived memories back, a fact with those that it replaced. Returns what came back."""
+    """Bring archived memories back, each with what it replaced. Returns what came back."""
     with store.writing():
-        back = [id_ for id_ in with_replaced(ids, store.findings.facts()) if id_ in store.state.archived]
+        back = [id_ for id_ in with_replaced(ids, store.findings.links()) if id_ in store.state.archived]
         if back:
             store.state.write([{"op": "restore", "ids": back}])
     return back
 
 
-def with_replaced(ids: Collection[str], facts: Sequence[Fact]) -> list[str]:
-    """``ids`` and the facts that they replaced, and what those replaced, each once."""
-    replaced: Mapping[str, Sequence[str]] = {fact.id: fact.supersedes for fact in facts}
+def with_replaced(ids: Collection[str], replaced: Mapping[str, Sequence[str]]) -> list[str]:
+    """``ids`` and what they replaced, and what that replaced, each once. ``replaced`` are the links of all that is there."""
     chain: dict[str, None] = {}
     left = list(reversed(list(ids)))
     while left:

@@ -1,7 +1,7 @@
 """The keeper: looking after memories by hand, for every face (commands, page, HTTP).
 
-What the owner edits becomes theirs: no understanding replaces it. A fact takes what it replaced along into the archive and
-into oblivion; otherwise the older fact would hold again. ``forget`` removes the bytes (``store.erasure``).
+What the owner edits becomes theirs: no understanding replaces it. A memory takes what it replaced along into the archive
+and into oblivion; otherwise the older one would hold again. ``forget`` removes the bytes (``store.erasure``).
 """
 
 from __future__ import annotations
@@ -203,10 +203,10 @@ class Keeper(Catalogue):
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
         facts = {fact.id for fact in self._store.findings.facts()}
-        episodes = set(self._store.findings.by_ids(ids))
+        episodes, links = set(self._store.findings.by_ids(ids)), self._store.findings.links()
         return erasure.gone(
             self._store,
             exchanges=[id_ for id_ in ids if id_ not in facts and id_ not in episodes],
-            episodes=episodes.intersection(ids),
-            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], self._store.findings.facts()),
+            episodes=forgetting.with_replaced(sorted(episodes), links),
+            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
         )

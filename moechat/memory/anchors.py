@@ -56,7 +56,9 @@ class Anchors:
 
     def _day_happened(self, what: str) -> Moments | None:
         now = self._clock.now().timestamp()
-        return self._day(self._store.findings.time_happened(what, now, hidden=self._store.hidden()))
+        hidden = self._store.hidden()
+        unseen = hidden | self._store.findings.superseded(hidden)
+        return self._day(self._store.findings.time_happened(what, now, hidden=unseen))
 
     def _day(self, moment: float | None) -> Moments | None:
         if moment is None:

@@ -215,10 +215,13 @@ class DiaryIndex:
     def episodes_during(self, span: Span) -> list[Episode]:
         """What happened in a span and may be recalled."""
         hidden = self._store.hidden()
+        replaced = self._store.findings.superseded(hidden)
         rows = self._happened.meeting(span.start.timestamp(), span.end.timestamp())
         episodes = self._store.findings.episodes(rows)
         return [
-            episode for episode in episodes if episode.id not in hidden and hidden.isdisjoint(episode.event.sources)
+            episode
+            for episode in episodes
+            if episode.id not in hidden and episode.id not in replaced and hidden.isdisjoint(episode.event.sources)
         ]
 
     def search(

@@ -226,6 +226,9 @@ class Episodes:
             keep[self._citing.get(id_, [])] = False
             if id_ in self._position:
                 keep[self._position[id_]] = False
+        for id_ in self._store.findings.superseded(hidden):
+            if id_ in self._position:
+                keep[self._position[id_]] = False
         since = float(expires[keep & (expires <= moment)].max(initial=-np.inf))
         keep &= expires > moment
         until = float(expires[keep].min(initial=np.inf))

@@ -85,6 +85,8 @@ def events(
                 object=thing,
                 importance=rate(clause.text, planned=clause.mood == "plan" and span is not None),
                 happened=(span.start, span.end) if span else None,
+                status="planned" if clause.mood == "plan" else "done",
+                precision=span.precision if span else "unknown",
             )
         )
     return tuple(events)
@@ -161,10 +163,7 @@ def _sentence_zh(clause: Clause) -> str:
 
 def dated(text: str, span: Span | None, language: Language) -> str:
     """``text`` with the day added after the time words that meant it: 昨天（2025-05-20）."""
-    vague = span is None or (
-        span.granularity == "range" and not re.search(r"[\d一二三四五六七八九十到至]|week|month|year", span.phrase)
-    )
-    if span is None or vague or span.phrase not in text:
+    if span is None or span.is_vague or span.phrase not in text:
         return text
     day = days(span.start.date().isoformat(), span.end.date().isoformat(), language)
     open_, close = ("（", "）") if language == "zh" else (" (", ")")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
@@ -33,6 +33,7 @@ CREATE INDEX episodes_id ON episodes (id);
 CREATE INDEX episodes_file ON episodes (file);
 CREATE INDEX episodes_gen ON episodes (gen);
 CREATE TABLE episode_sources (source TEXT, row INTEGER, PRIMARY KEY (source, row)) WITHOUT ROWID;
+CREATE TABLE episode_replaces (row INTEGER PRIMARY KEY);
 CREATE TABLE facts (id TEXT PRIMARY KEY, file TEXT, data TEXT) WITHOUT ROWID;
 """
 MOST_VALUES = 500  # SQLite takes a bounded number of parameters.

@@ -78,6 +78,7 @@ class EpisodeRows(Database):
         dead = [row for row, _, _ in live if row not in kept]
         db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in dead])
         db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in dead])
+        db.executemany("DELETE FROM episode_replaces WHERE row = ?", [(row,) for row in dead])
 
     def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
         start, end = (
@@ -89,6 +90,8 @@ class EpisodeRows(Database):
         ).lastrowid
         sources = [(source, row) for source in episode.event.sources]
         db.executemany("INSERT OR IGNORE INTO episode_sources VALUES (?, ?)", sources)
+        if episode.supersedes:
+            db.execute("INSERT INTO episode_replaces VALUES (?)", (row,))
 
     # ---- notes
 
@@ -125,6 +128,11 @@ class EpisodeRows(Database):
     def rows_citing(self, ids: Sequence[str]) -> list[int]:
         """Rows of the live episodes that cite one of these exchanges, ascending."""
         return sorted({row for (row,) in self.among("SELECT row FROM episode_sources WHERE source IN", ids)})
+
+    def superseding(self) -> list[Episode]:
+        """Live episodes that replace others, in row order."""
+        sql = "SELECT e.id, e.data FROM episode_replaces r JOIN episodes e ON e.row = r.row ORDER BY e.row"
+        return [episode_from(id_, json.loads(data)) for id_, data in self.all(sql)]
 
     def rows_with_evidence(self) -> list[int]:
         """Rows of the live episodes that rest on other episodes."""

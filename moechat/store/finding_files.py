@@ -26,6 +26,7 @@ class FileFindings(Findings):
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal)
         self._journal = journal
+        self._superseding: tuple[int, list[Episode]] | None = None
 
     # ---- reading, from the cache
 
@@ -52,6 +53,12 @@ class FileFindings(Findings):
 
     def happened(self) -> list[tuple[int, float, float]]:
         return self._journal.cache.happened()
+
+    def superseding(self) -> list[Episode]:
+        generation = self._journal.cache.generation()
+        if self._superseding is None or self._superseding[0] != generation:
+            self._superseding = (generation, self._journal.cache.superseding())
+        return self._superseding[1]
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         return self._journal.cache.time_happened(word, before, hidden=hidden)

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from moechat.clock import Clock
 from moechat.model import Episode, Fact
+from moechat.store.standing import superseded
 from moechat.store.state import State
 from moechat.store.tree import Tree
 
@@ -98,6 +99,21 @@ class FindingRecords(ABC):
     @abstractmethod
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         """When the last event happened that a word is part of; epoch seconds."""
+
+    @abstractmethod
+    def superseding(self) -> list[Episode]:
+        """Live episodes that replace others, in row order."""
+
+    def superseded(self, hidden: Collection[str]) -> frozenset[str]:
+        """Ids of the episodes that are replaced by one that may be seen."""
+        return superseded(self.superseding(), hidden)
+
+    def links(self) -> dict[str, tuple[str, ...]]:
+        """Id → what it replaced: of all facts, and of the episodes that replace others or are replaced."""
+        newer = self.superseding()
+        older = self.by_ids([id_ for episode in newer for id_ in episode.supersedes])
+        episodes = {one.id: one.supersedes for one in (*older.values(), *newer)}
+        return {fact.id: fact.supersedes for fact in self.facts()} | episodes
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
         """Live episodes by row number, in the order asked for."""

@@ -9,13 +9,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time, tzinfo
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from moechat.clock import local
 from moechat.errors import DataError
-from moechat.model import LONG_AGO, ActivationProfile, Episode, Event, Exchange, Fact, FactDraft
+from moechat.model import (
+    LONG_AGO,
+    ActivationProfile,
+    Episode,
+    Event,
+    EventStatus,
+    Exchange,
+    Fact,
+    FactDraft,
+    Mark,
+)
 from moechat.store.paths import day_of
 from moechat.store.records import Block, Parsed, Record, entry
+from moechat.when import Precision
 
 T = TypeVar("T")
 PROFILE = ("activation", "diffusion", "context_independence")
@@ -131,14 +142,33 @@ def episode_value(episode: Episode) -> dict[str, object]:
     optional = {
         "subject": event.subject, "predicate": event.predicate, "object": event.object, "place": event.place,
         "scene": event.scene, "insight": event.insight, "topic": event.topic, "related": list(event.related),
-        "keywords": list(event.keywords), "evidence": list(episode.evidence),
+        "keywords": list(event.keywords), "evidence": list(episode.evidence), "supersedes": list(episode.supersedes),
+        "status": event.status if event.status != "done" else "",
+        "precision": event.precision if event.precision != "unknown" else "",
         "depth": str(episode.depth) if episode.depth else "",
-        "expires": episode.expires.isoformat() if episode.expires else "",
+        "expires": episode.expires.isoformat() if episode.expires else "", **_standing(episode),
     }  # fmt: skip
     value |= {key: content for key, content in optional.items() if content}
     if event.profile != ActivationProfile():
         value |= {key: f"{getattr(event.profile, key):g}" for key in PROFILE}
     return value | {"importance": f"{event.importance:g}", "sources": list(event.sources), "by": episode.by}
+
+
+def _standing(finding: Fact | Episode) -> dict[str, str]:
+    confirmed = "" if finding.confirmed is None else "true" if finding.confirmed else "false"
+    return {"mark": finding.mark, "confirmed": confirmed}
+
+
+def _mark_of(value: Mapping[str, object]) -> Mark:
+    return _one_of(value.get("mark"), get_args(Mark), "")  # type: ignore[return-value]
+
+
+def _confirmed_of(value: Mapping[str, object]) -> bool | None:
+    return {"true": True, "false": False}.get(str(value.get("confirmed")))
+
+
+def _one_of(value: object, known_values: Sequence[str], usual: str) -> str:
+    return value if isinstance(value, str) and value in known_values else usual
 
 
 def notes_from(
@@ -167,7 +197,8 @@ def _episode_from(value: object, kind: str, record: Record, file: Path, zone: tz
     expires = _moment(value["expires"], record, file, zone) if value.get("expires") else None
     return Episode(
         id_, _moment(value.get("told"), record, file, zone), event, kind, by,  # type: ignore[arg-type]
-        _texts(value.get("evidence")), _count(value.get("depth")), expires,
+        _texts(value.get("evidence")), _count(value.get("depth")), expires, _mark_of(value), _confirmed_of(value),
+        _texts(value.get("supersedes")),
     )  # fmt: skip
 
 
@@ -186,6 +217,8 @@ def event_from(
         str(value.get("object", "")), _fraction(value.get("importance")), _texts(value.get("keywords")),
         str(value.get("place", "")), str(value.get("topic", "")), happened, str(value.get("insight", "")),
         str(value.get("scene", "")), _texts(value.get("related")), profile,
+        _one_of(value.get("status"), get_args(EventStatus), "done"),  # type: ignore[arg-type]
+        _one_of(value.get("precision"), get_args(Precision), "unknown"),  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -207,6 +240,7 @@ def fact_entry(fact: Fact) -> bytes:
     value |= {key: "true" for key, holds in (
         ("single", d.single), ("generic", d.generic), ("consolidated", fact.consolidated)
     ) if holds}  # fmt: skip
+    value |= {key: content for key, content in _standing(fact).items() if content}
     return entry(fact.id, value | {"by": fact.by})
 
 
@@ -225,7 +259,8 @@ def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
     at = known(_moment(value["time"], record, file, zone)) if value.get("time") else None
     by = str(value.get("by", "owner")) if record.key == derived_id(text, sources) else "owner"
     consolidated = value.get("consolidated") == "true"
-    return Fact(record.key, at, draft, _texts(value.get("supersedes")), by, consolidated)  # type: ignore[arg-type]
+    links = _texts(value.get("supersedes"))
+    return Fact(record.key, at, draft, links, by, consolidated, _mark_of(value), _confirmed_of(value))  # type: ignore[arg-type]
 
 
 def _texts(value: object) -> tuple[str, ...]:

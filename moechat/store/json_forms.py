@@ -21,11 +21,13 @@ def episode_data(episode: Episode) -> dict[str, object]:
         "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
         "insight": event.insight, "scene": event.scene, "related": list(event.related),
         "profile": list(astuple(event.profile)), "evidence": list(episode.evidence), "depth": episode.depth,
-        "expires": _text(episode.expires),
+        "expires": _text(episode.expires), "status": event.status, "precision": event.precision, "mark": episode.mark,
+        "confirmed": episode.confirmed, "supersedes": list(episode.supersedes),
     }  # fmt: skip
 
 
 def episode_from(id_: str, data: dict[str, Any]) -> Episode:
+    """The inverse of ``episode_data``, also of an earlier version's."""
     happened = data["happened"]
     subject, predicate, object_ = data["spo"]
     event = Event(
@@ -34,21 +36,28 @@ def episode_from(id_: str, data: dict[str, Any]) -> Episode:
         happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
         insight=data["insight"], scene=data["scene"], related=tuple(data["related"]),
         profile=ActivationProfile(*data["profile"]),
+        status=data.get("status", "done"), precision=data.get("precision", "unknown"),
     )  # fmt: skip
     return Episode(
         id_, _moment(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]), data["depth"],
-        _moment(data["expires"]),
+        _moment(data["expires"]), data.get("mark", ""), data.get("confirmed"), tuple(data.get("supersedes", ())),
     )  # fmt: skip
 
 
 def fact_data(fact: Fact) -> dict[str, object]:
-    own = {"at": _text(fact.at), "by": fact.by, "supersedes": fact.supersedes, "consolidated": fact.consolidated}
+    own = {
+        "at": _text(fact.at), "by": fact.by, "supersedes": fact.supersedes, "consolidated": fact.consolidated,
+        "mark": fact.mark, "confirmed": fact.confirmed,
+    }  # fmt: skip
     return own | asdict(fact.draft)
 
 
 def fact_from(id_: str, data: dict[str, Any]) -> Fact:
     draft = FactDraft(**{key: data[key] for key in _DRAFT_KEYS} | {"sources": tuple(data["sources"])})
-    return Fact(id_, _moment(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"])
+    return Fact(
+        id_, _moment(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"], data["mark"],
+        data["confirmed"],
+    )  # fmt: skip
 
 
 def _text(moment: datetime | None) -> str | None:

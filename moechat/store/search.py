@@ -7,7 +7,7 @@ from typing import Literal
 
 from moechat.model import Fact
 from moechat.store.journal import Journal
-from moechat.store.standing import visible
+from moechat.store.standing import superseded, visible
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -17,7 +17,8 @@ Place = tuple[float, Kind, str]
 
 
 class FileSearch:
-    """What may be listed: facts that hold, and whatever does not lie on another branch, was taken back or deleted by hand.
+    """What may be listed: facts and events that hold, and whatever else does not lie on another branch, was taken back or
+    deleted by hand.
 
     What is archived is listed apart. Exchanges that stand in the log alone are among the others.
     """
@@ -57,6 +58,10 @@ class FileSearch:
         """The facts that hold, archived ones too, oldest first."""
         return visible(self._journal.cache.facts(), self._unseen())
 
+    def replaced(self) -> frozenset[str]:
+        """Ids of the episodes that do not hold, because one that may be listed replaced them."""
+        return superseded(self._journal.cache.superseding(), self._unseen())
+
     def _unseen(self) -> set[str]:
         """Exchanges of other branches, taken back, or deleted by hand."""
         return self._journal.tree.hidden() | self._journal.state.missing.keys()
@@ -78,8 +83,9 @@ class FileSearch:
         if not kinds:
             return set()
         cache = self._journal.cache
-        hidden = set(cache.rows_citing(list(self._unseen())))
-        return {(t, kind, id_) for t, kind, id_, row in cache.episodes_with(kinds, words) if row not in hidden}
+        hidden, replaced = set(cache.rows_citing(list(self._unseen()))), self.replaced()
+        places = cache.episodes_with(kinds, words)
+        return {(t, kind, id_) for t, kind, id_, row in places if row not in hidden and id_ not in replaced}
 
     def _exchanges(self, words: Sequence[str]) -> set[Place]:
         tree = self._journal.tree

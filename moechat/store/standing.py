@@ -1,10 +1,10 @@
-"""Which facts hold under a mask. Links decide, when they are read: nothing is rewritten when a branch changes."""
+"""Which facts and events hold under a mask. Links decide, when they are read: nothing is rewritten when a branch changes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from moechat.model import Fact
+from moechat.model import Episode, Fact
 
 
 def visible(facts: Sequence[Fact], hidden: Collection[str]) -> list[Fact]:
@@ -18,3 +18,9 @@ def visible(facts: Sequence[Fact], hidden: Collection[str]) -> list[Fact]:
 def _borne_out(fact: Fact, hidden: Collection[str]) -> bool:
     stated = [source not in hidden for source in fact.draft.sources]
     return not stated or (all(stated) if fact.consolidated else any(stated))
+
+
+def superseded(newer: Iterable[Episode], hidden: Collection[str]) -> frozenset[str]:
+    """Ids of the episodes that are replaced by one of ``newer`` that may be seen: not hidden, nor resting on what is."""
+    seen = (e for e in newer if e.id not in hidden and not any(source in hidden for source in e.event.sources))
+    return frozenset(id_ for episode in seen for id_ in episode.supersedes)

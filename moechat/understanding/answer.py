@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import json_repair
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from moechat.ai.reply_stream import without_thoughts
+from moechat.model import EventStatus
+from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
@@ -76,6 +78,21 @@ def _kind(value: Any) -> Any:
     return _KINDS.get(str(value).strip().lower(), "attribute")
 
 
+_STATUSES = {
+    "done": "done", "planned": "planned", "plan": "planned", "cancelled": "cancelled", "canceled": "cancelled",
+    "open": "open", "ongoing": "open", "完成": "done", "已发生": "done", "计划": "planned", "打算": "planned",
+    "取消": "cancelled", "进行中": "open",
+}  # fmt: skip
+
+
+def _status(value: Any) -> Any:
+    return _STATUSES.get(str(value).strip().lower(), "done")
+
+
+def _precision(value: Any) -> Any:
+    return value if value in get_args(Precision) else None
+
+
 def _share(value: Any) -> Any:
     """A number from 0 to 1, None for what is no number (seed 002: null is the default, others are clamped)."""
     try:
@@ -123,7 +140,11 @@ class ExtractedEvent(BaseModel):
     activation: Share = None
     diffusion: Share = None
     context_independence: Share = None
-    happened: Text | None = Field(default=None, description="YYYY-MM-DD or YYYY-MM-DD/YYYY-MM-DD or null")
+    status: Annotated[EventStatus, BeforeValidator(_status)] = "done"
+    precision: Annotated[Precision | None, BeforeValidator(_precision)] = None
+    happened: Text | None = Field(
+        default=None, description="YYYY-MM-DD, YYYY-MM, YYYY, two of them with / between, or null"
+    )
     sources: Numbers = []
 
 

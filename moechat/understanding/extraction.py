@@ -23,6 +23,7 @@ from moechat.rules.activation import corrected
 from moechat.settings.prompts import Prompts
 from moechat.topic_path import topic_path
 from moechat.understanding import answer, evidence
+from moechat.when import precision_of
 from moechat.when.names import WEEKDAYS
 
 TRIES = 2
@@ -30,6 +31,7 @@ PROBLEM_CHARS = 300
 _LABELS = {"zh": ("用户", "角色", "（没有）"), "en": ("user", "character", "(none)")}
 _USER = frozenset({"", "user", "用户", "the user", "{{user}}", "我", "me"})
 _CHARACTER = frozenset({"character", "角色", "the character", "{{char}}", "char", "assistant"})
+_YEARS = re.compile(r"\s*(\d{4})年?(?:\s*/\s*(\d{4})年?)?\s*")
 _DATE = re.compile(r"(\d{4})[-/.年](\d{1,2})(?:[-/.月](\d{1,2}))?(?:日|号)?(?:[T ]\d{1,2}:\d{2}\S*)?")
 
 
@@ -161,13 +163,16 @@ def _event(event: answer.ExtractedEvent, exchanges: Sequence[Exchange]) -> Event
     if not cited or not event.text or not evidence.mentions(cited, f"{event.text} {event.object}"):
         return None
     messages = sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char))
+    happened = _days(event.happened or "", cited[-1].at)
     draft = Event(
         **event.model_dump(include={"text", "subject", "predicate", "object", "place", "insight"}),
         sources=sources,
         importance=round(event.importance / 10, 2),
         keywords=tuple(dict.fromkeys(event.keywords)),
         topic=topic_path(event.topic),
-        happened=_days(event.happened or "", cited[-1].at),
+        happened=happened,
+        status=event.status,
+        precision=(event.precision or precision_of(*happened)) if happened else "unknown",
         related=tuple(dict.fromkeys(path for related in event.related if (path := topic_path(related)))),
         profile=corrected((event.activation, event.diffusion, event.context_independence), event.related, messages),
     )
@@ -183,18 +188,21 @@ def _dated(event: Event, at: datetime) -> Event:
     text = event.text
     if not re.search(r"\d", span.phrase):
         text = happening.dated(text, span, rules.language_of(text))
-    return replace(event, text=text, happened=(span.start, span.end))
+    return replace(event, text=text, happened=(span.start, span.end), precision=span.precision)
 
 
 def _days(text: str, at: datetime) -> tuple[datetime, datetime] | None:
-    """``2025-05-20`` or ``2025-05-20/2025-05-22`` as whole days in the zone of ``at``; a month alone is the whole month."""
+    """``2025-05-20`` or ``2025-05-20/2025-05-22`` as whole days in the zone of ``at``; a month or a year alone is the whole
+    of it."""
     days: list[date] = []
-    for year, month, day in _DATE.findall(text)[:2]:
+    years = _YEARS.fullmatch(text)
+    for year, month, day in [(y, "", "") for y in years.groups() if y] if years else _DATE.findall(text)[:2]:
         try:
-            first = date(int(year), int(month), int(day or 1))
+            first = date(int(year), int(month or 1), int(day or 1))
         except ValueError:
             return None
-        days += [first, first if day else first.replace(day=monthrange(first.year, first.month)[1])]
+        last = first.replace(month=int(month or 12))
+        days += [first, first if day else last.replace(day=monthrange(last.year, last.month)[1])]
     if not days:
         return None
     return (

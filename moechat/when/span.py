@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time, timedelta
+from typing import Literal
+
+Precision = Literal["moment", "day", "month", "year", "unknown"]
+"""How exactly the time of an event is known: the unit that its bounds are in."""
+_BY_UNIT: Mapping[str, Precision] = {
+    "second": "moment", "minute": "moment", "hour": "moment", "part": "day", "day": "day", "weekend": "day",
+    "week": "day", "month": "month", "season": "month", "year": "year",
+}  # fmt: skip
+_BY_LENGTH: Sequence[tuple[timedelta, Precision]] = (
+    (timedelta(hours=23), "moment"), (timedelta(days=62), "day"), (timedelta(days=730), "month"),
+)  # fmt: skip
+_BOUNDED = re.compile(r"[\d一二三四五六七八九十到至]|week|month|year")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +35,28 @@ class Span:
     granularity: str = "day"
     at: tuple[int, int] = (0, 0)
 
+    @property
+    def is_vague(self) -> bool:
+        """Whether the phrase names no bounds (最近, lately)."""
+        return self.granularity == "range" and not _BOUNDED.search(self.phrase)
+
+    @property
+    def precision(self) -> Precision:
+        """How exactly the time is known."""
+        if self.granularity == "range" and not self.is_vague:
+            length = self.end - self.start
+            return next((name for most, name in _BY_LENGTH if length < most), "year")
+        return _BY_UNIT.get(self.granularity, "unknown")
+
     def covers(self, moment: datetime) -> bool:
         return self.start <= moment <= self.end
+
+
+def precision_of(start: datetime, end: datetime) -> Precision:
+    """The largest unit that both bounds (inclusive) stand at the edge of."""
+    after = end + timedelta(seconds=1)
+    if (start.time(), after.time()) != (time(), time()):
+        return "moment"
+    if start.day == after.day == 1:
+        return "year" if start.month == after.month == 1 else "month"
+    return "day"

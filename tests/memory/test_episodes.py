@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -484,3 +485,21 @@ def test_what_grew_and_what_is_made_anew_equal_plain_python(steps: list[tuple]) 
         episodes.sync()
         assert arrays(episodes.view(now)) == expected
         anew.close()
+
+
+# ---- events that replace others
+
+
+def test_an_event_that_another_replaced_is_recalled_by_nobody_until_that_one_is_hidden(owner: Owner) -> None:
+    _, old = owner.tell("周六去爬山", happened=(NOW, NOW), keywords=("爬山",))
+    exchange, new = owner.tell("改到周日去爬山")
+    (episode,) = owner.store.findings.by_ids([new]).values()
+    owner.store.findings.put_episodes([replace(episode, supersedes=(old,))])
+    findings, search = owner.store.findings, owner.store.search
+    assert owner.texts() == ["改到周日去爬山"]
+    assert owner.view().by_keyword(["爬山"]) == {}
+    assert (findings.superseded(owner.store.hidden()), search.listed(["event"])) == (frozenset({old}), [new])
+    assert old in findings.by_ids([old]), "it stays in the file"
+    owner.store.retract(exchange)
+    assert owner.texts() == ["周六去爬山"]
+    assert search.listed(["event"]) == [old]

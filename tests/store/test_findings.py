@@ -350,3 +350,35 @@ def test_changing_one_event_leaves_those_of_other_exchanges_and_their_rows(home:
     store.findings.drop_episodes([middle.id])
     assert [e.event.text for e in store.findings.citing(ids)] == ["第0件事", "第2件事"]
     assert store.findings.notes_of([ids[1]])[ids[1]].tag == "说了话"
+
+
+# ---- marks, confirmation, status, links
+
+
+def test_marks_confirmation_status_precision_and_links_come_back_and_are_written_only_where_they_say_something(
+    home: Home, store: FileStore
+) -> None:
+    a = told(store, home.clock, "我对花生过敏，周六去体检", settle=True)
+    put(store, [a], facts=(FactDraft("用户对花生过敏", (a,)),), events=(Event("用户周六去体检", (a,)),))
+    written = (store.folder / paths.CORE).read_text("utf-8") + (store.folder / NOTES).read_text("utf-8")
+    assert not any(f"{key}:" in written for key in ("mark", "confirmed", "status", "precision", "supersedes"))
+    (known,), (event,) = store.findings.facts(), store.findings.citing([a])
+    happens = replace(event.event, status="planned", precision="month")
+    marked = replace(known, mark="care", confirmed=False)
+    changed = replace(event, event=happens, mark="delicate", confirmed=True, supersedes=("x", "y"))
+    store.findings.put_facts([marked])
+    store.findings.put_episodes([changed])
+    store.close()
+    shutil.rmtree(home.folder / ".index")
+    fresh = home.store()
+    assert (fresh.findings.facts(), fresh.findings.citing([a])) == ([marked], [changed])
+    fresh.close()
+
+
+def test_a_hand_that_writes_an_unknown_mark_or_status_gives_none(home: Home, store: FileStore) -> None:
+    a = told(store, home.clock, "一", settle=True)
+    put(store, [a], events=(Event("一件事", (a,)),))
+    edit(store.folder / NOTES, "text: 一件事", "text: 一件事\n    status: 也许\n    mark: [x]\n    precision: week")
+    store.follow()
+    (event,) = store.findings.citing([a])
+    assert (event.event.status, event.event.precision, event.mark) == ("done", "unknown", "")

@@ -329,5 +329,5 @@ def test_nothing_that_was_known_is_lost(tmp_path_factory: pytest.TempPathFactory
     summed(store, core, Prompts([], "zh"))
     after = core.current()
     assert all(any(word == f.draft.keyword and text in f.text for f in after) for word, text in before)
-    assert set(forgetting.with_replaced([f.id for f in after], store.findings.facts())) >= facts.keys()
+    assert set(forgetting.with_replaced([f.id for f in after], store.findings.links())) >= facts.keys()
     store.close()

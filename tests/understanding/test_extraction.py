@@ -401,3 +401,33 @@ def test_nothing_to_understand_asks_nobody() -> None:
     model = answering()
     assert understand(model) == Understanding()
     assert model.questions == []
+
+
+@pytest.mark.parametrize(
+    ("happened", "more", "first", "last", "precision"),
+    [
+        ("2025-05-20", {}, date(2025, 5, 20), date(2025, 5, 20), "day"),
+        ("2025-04", {}, date(2025, 4, 1), date(2025, 4, 30), "month"),
+        ("2024", {}, date(2024, 1, 1), date(2024, 12, 31), "year"),
+        ("2023/2024", {}, date(2023, 1, 1), date(2024, 12, 31), "year"),
+        ("2025-05-01/2025-05-31", {"precision": "day"}, date(2025, 5, 1), date(2025, 5, 31), "day"),
+        ("2025-05-20", {"precision": "nonsense"}, date(2025, 5, 20), date(2025, 5, 20), "day"),
+    ],
+)
+def test_an_event_says_how_exactly_its_time_is_known(
+    happened: str, more: dict[str, Any], first: date, last: date, precision: str
+) -> None:
+    model = answering(said(events=(event("用户去了北京", object="北京", happened=happened, **more),)))
+    (read,) = understand(model, exchange("我去北京了")).events
+    assert read.happened is not None
+    assert (read.happened[0].date(), read.happened[1].date(), read.precision) == (first, last, precision)
+
+
+@pytest.mark.parametrize(
+    ("status", "read_as"), [("planned", "planned"), ("取消", "cancelled"), (None, "done"), ("open", "open")]
+)
+def test_an_event_says_whether_it_is_over(status: str | None, read_as: str) -> None:
+    (read,) = understand(
+        answering(said(events=(event("用户去北京", object="北京", status=status),))), exchange("我去北京")
+    ).events
+    assert (read.status, read.precision) == (read_as, "unknown")

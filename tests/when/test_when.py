@@ -451,3 +451,18 @@ def test_the_span_raises_recall_on_questions_that_name_a_date(files: list[str]) 
 
 def test_every_now_of_the_table_is_used() -> None:
     assert {row.now for row in TABLE} == set(NOWS.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "precision"),
+    [
+        ("明天下午三点", "moment"), ("昨天早上", "day"), ("上周五", "day"), ("上周末", "day"), ("去年五月", "month"),
+        ("去年夏天", "month"), ("2019年", "year"), ("最近", "unknown"), ("5月3日到5月5日", "day"), ("last May", "month"),
+        ("two hours ago", "moment"), ("lately", "unknown"),
+    ],
+)  # fmt: skip
+def test_a_span_says_how_exactly_its_time_is_known(text: str, precision: str) -> None:
+    at = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
+    spans = resolve(text, at)
+    assert [span.precision for span in spans] == ([precision] if spans else []), spans
+    assert spans or precision == "unknown"
