@@ -26,7 +26,7 @@ from moechat.index.dense import Dense
 from moechat.index.hybrid import Doc, HybridIndex, Ranked
 from moechat.index.time import SpanIndex, TimeIndex
 from moechat.model import Episode
-from moechat.store.exchange_rows import Side
+from moechat.store.exchange_rows import ExchangeRow, Side
 from moechat.store.files import FileStore
 from moechat.store.records import Signature
 from moechat.when import Span
@@ -112,6 +112,7 @@ class DiaryIndex:
         self._times = TimeIndex(store.exchanges.times())
         self._happened = SpanIndex(store.findings.happened())
         self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
+        self._new_rows: list[int] = []  # They came since hidden documents were looked up.
         with self.files.lock():
             self.files.claim(self._folder)
             for space in self._dense.spaces:
@@ -166,6 +167,7 @@ class DiaryIndex:
                 self._times.remove(row, moment)
                 if alive:
                     self._times.add(row, moment)
+                    self._new_rows.append(row)
                 else:
                     dead += [2 * row, 2 * row + 1]
             if changes.episodes:  # of 20,000 episodes it takes some 20 ms
@@ -237,11 +239,15 @@ class DiaryIndex:
     def hidden_documents(self) -> frozenset[int]:
         """The documents of exchanges that may not be seen."""
         hidden = self._store.hidden()
-        key = (self._generation, frozenset(hidden))
-        if self._hidden[0] != key:
-            rows = [row.row for row in self._store.exchanges.by_ids(sorted(hidden)).values()]
-            self._hidden = (key, frozenset(doc for row in rows for doc in (2 * row, 2 * row + 1)))
-        return self._hidden[1]
+        with self._lock:
+            docs = self._hidden[1]
+            if self._hidden[0] != hidden:
+                docs = _documents(self._store.exchanges.by_ids(sorted(hidden)).values())
+            elif self._new_rows:
+                new = self._store.exchanges.rows(self._new_rows)
+                docs |= _documents(row for row in new if row.exchange.id in hidden)
+            self._hidden, self._new_rows = (hidden, docs), []
+            return docs
 
     def filtered(self, span: Span, vector: np.ndarray, threshold: float) -> np.ndarray:
         """Rows of a span whose user's or character's words are near ``vector`` (seed 003's semantic filter), by time."""
@@ -266,6 +272,10 @@ class DiaryIndex:
             if sorted(self._times.keys()) != sorted(sides):
                 differences.append("the time index differs from the cache; rebuild")
         return differences
+
+
+def _documents(rows: Iterable[ExchangeRow]) -> frozenset[int]:
+    return frozenset(2 * row.row + side for row in rows for side in (0, 1))
 
 
 def _ends(spans: Sequence[Span]) -> list[tuple[float, float]]:

@@ -185,6 +185,7 @@ class Episodes:
 
     def keys(self) -> PackedKeys:
         """Those of the vectors of all episodes."""
+        self.sync()
         with self._lock:
             living: PackedKeys = self._arrays()[2][self._living()]
             return living

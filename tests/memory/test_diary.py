@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,25 @@ def test_an_edit_moves_a_record_in_time_and_changes_its_words(home: Home, diary:
     assert by_time(diary, "4月20日我们聊了什么") == []
     assert by_time(diary, "4月21日我们聊了什么") == ["20250420-090000"]
     assert diary.index.differences() == []
+
+
+def test_what_comes_in_hidden_is_hidden_and_what_is_restored_is_seen_again(
+    home: Home, diary: Diary, store: FileStore
+) -> None:
+    ids = [told(store, home.clock, f"昨天的第{i}句", settle=True) for i in range(2)]
+    store.retract(ids[0])
+    diary.index.sync()
+    rows = {id_: row.row for id_, row in store.exchanges.by_ids(ids).items()}
+    assert diary.index.hidden_documents() == {2 * rows[ids[0]], 2 * rows[ids[0]] + 1}
+    with store.writing():  # a new row of a hidden one, as a hand edit makes it
+        store.days.write(store.exchanges.by_ids(ids)[ids[0]].file, replace(store.exchanges.get(ids[0]), user="改了"))
+    diary.index.sync()
+    new = store.exchanges.by_ids(ids)[ids[0]].row
+    assert new != rows[ids[0]]
+    assert {2 * new, 2 * new + 1} <= diary.index.hidden_documents()
+    store.restore(ids[0])
+    diary.index.sync()
+    assert diary.index.hidden_documents() == frozenset()
 
 
 def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:
