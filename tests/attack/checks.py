@@ -1,8 +1,8 @@
 """What must hold of an owner's folder after a kill: it is opened as the product opens it, and held against what was shown.
 
-A state of the memory is what an owner can see of it once everything is understood: the talk, the day files, facts and events
-with what they rest on. After a kill it is the state from before the verb or the one after it, and the latter if the verb had
-returned; only a reply may be broken off.
+A state of the memory is what an owner can see of it once everything is understood: the talk, the day files, history.yaml,
+facts and events with what they rest on. After a kill it is the state from before the verb or the one after it, and the
+latter if the verb had returned; only a reply may be broken off.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def state_of(agent: Agent, owner: Path) -> State:
         "variants": {row["id"]: row["variants"] for row in agent.log()},
         "days": {id_: [message["user"], message["char"]] for _, id_, message in records(owner)},
         "memories": sorted(memories, key=json.dumps),
+        "context": yaml.load((owner / "history.yaml").read_bytes(), yaml.BaseLoader),  # noqa: S506
     }
 
 
@@ -105,23 +106,22 @@ def judged(verb: Verb, goal: Goal, state: State, lines: Sequence[Mapping[str, An
     """Whether the verb was done or not, and nothing in between."""
     if state == goal.after or (state == goal.before and not _returned(lines)):
         return []
-    if (
-        verb.turns
-        and not _returned(lines)
-        and _but_for_one_reply(state, lines) == _but_for_one_reply(goal.after, lines)
-    ):
+    if verb.turns and not _returned(lines) and _but_for_one_reply(state) == _but_for_one_reply(goal.after):
         return []
     kind = LOST if _returned(lines) and state == goal.before else HALF
     return [(kind, f"beside the state after it: {difference(state, goal.after)}")]
 
 
-def _but_for_one_reply(state: State, lines: Sequence[Mapping[str, Any]]) -> State:
+def _but_for_one_reply(state: State) -> State:
     """A state without the reply of the exchange that was being answered, which is the last one."""
     *talk, last = state["talk"]
     id_, parent, _, text, _, mark = last
     days = {key: words if key != id_ else words[:1] for key, words in state["days"].items()}
     variants = {key: count for key, count in state["variants"].items() if key != id_}
-    return {**state, "talk": [*talk, [id_, parent, text, mark]], "days": days, "variants": variants}
+    context = state["context"][:-2] if state["context"][-1]["role"] == "assistant" else state["context"][:-1]
+    return {
+        **state, "talk": [*talk, [id_, parent, text, mark]], "days": days, "variants": variants, "context": context,
+    }  # fmt: skip
 
 
 def difference(state: State, other: State) -> str:

@@ -107,11 +107,11 @@ class Watch:
 
     def reach(self, role: str, name: str, path: str) -> Operation | None:
         """Before an operation: its number, None where it is of no interest."""
-        if not path.startswith(self.root):
+        if not f"{path}{os.sep}".startswith(self.root):
             return None
         number = self._counts[role]
         self._counts[role] += 1
-        operation = Operation(role, number, name, path.removeprefix(self.root))
+        operation = Operation(role, number, name, path[len(self.root) :])
         self.operations.append(operation)
         self._end(operation, "before")
         return operation
@@ -213,9 +213,10 @@ class _Thread:
 def _changes(path: str, flags: int) -> bool:
     """Whether to open a file like this makes it, or empties it."""
     try:
-        return bool(flags & os.O_TRUNC and os.stat(path).st_size)
+        size = os.stat(path).st_size
     except OSError:
         return bool(flags & os.O_CREAT)
+    return bool(size and flags & os.O_TRUNC)
 
 
 def _open_files() -> list[str]:
