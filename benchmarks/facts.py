@@ -162,7 +162,7 @@ class Room:
                 if said.of(split):
                     if replying:
                         reply = probe.replies[said.number // 2 % len(probe.replies)]
-                        agent.store.finish(agent.store.begin("…", NOW), reply, "done")
+                        agent.store.log.finish(agent.store.log.begin("…", NOW), reply, "done")
                     agent.recall(said.text)
                     came.append(_came(said, agent.recall(said.text)))
             return came

@@ -66,7 +66,7 @@ def fill(house: House, events: int, known: int, words: list[str]) -> None:
     rng = random.Random(4)
     agent = house.agent(CHARACTER)
     said, told = episodes(events, words, rng)
-    agent.store.days.add_all(said)
+    agent.store.days.add(said)
     for start in range(0, len(told), 2000):
         agent.store.findings.put_episodes(told[start : start + 2000])
     agent.store.findings.put_facts(facts(known, words, rng))

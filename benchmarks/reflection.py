@@ -125,8 +125,8 @@ def month(folder: Path, language: str, counter: float) -> Mind:
     store = FileStore(folder, clock=clock, zone=NOW.tzinfo)
     for line in demo.month(language, NOW):
         clock.at = line.at
-        store.finish(store.begin(line.user, line.at), line.char, "done")
-    store.settle()
+        store.log.finish(store.log.begin(line.user, line.at), line.char, "done")
+    store.log.settle()
     clock.at = NOW
     dense = Dense(folder / ".index", HashEmbedder())
     episodes = Episodes(store, dense)
@@ -185,7 +185,7 @@ def demonstrate(language: str, counter: float) -> None:
 def taken_back(mind: Mind, report: ReflectionRun) -> None:
     lost = report.made[0].event.sources[0]
     print(f"taken back: {mind.store.exchanges.get(lost).user}")
-    mind.store.retract(lost)
+    mind.store.log.retract(lost)
     mind.episodes.sync()
     mind.reflector.tidy(NOW)
     print(f"  reflections left: {sum(e.id in mind.episodes.get([e.id]) for e in report.made)} of {len(report.made)}")

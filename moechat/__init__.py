@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         EmbeddingError,
         FieldError,
         FilterError,
+        Locked,
         ModelError,
         MoeChatError,
         NameTaken,
         NotFound,
         PathError,
         StillLoading,
+        Withheld,
     )
     from moechat.house import House
     from moechat.model import Embedder, Exchange, Hit, Message, Recollection, Thresholds
@@ -54,6 +56,7 @@ __all__ = [
     "Home",
     "House",
     "Keeper",
+    "Locked",
     "Memory",
     "Message",
     "ModelError",
@@ -71,6 +74,7 @@ __all__ = [
     "SystemClock",
     "Thresholds",
     "TurnEvent",
+    "Withheld",
     "find_home",
 ]
 
@@ -82,8 +86,8 @@ _MODULES = {
     "curation.catalogue": ("Memory",),
     "curation.keeper": ("Keeper",),
     "errors": (
-        "ConfigError", "DataError", "EmbeddingError", "FieldError", "FilterError", "ModelError", "MoeChatError",
-        "NameTaken", "NotFound", "PathError", "StillLoading",
+        "ConfigError", "DataError", "EmbeddingError", "FieldError", "FilterError", "Locked", "ModelError",
+        "MoeChatError", "NameTaken", "NotFound", "PathError", "StillLoading", "Withheld",
     ),
     "house": ("House",),
     "model": ("Embedder", "Exchange", "Hit", "Message", "Recollection", "Thresholds"),

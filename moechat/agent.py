@@ -20,11 +20,12 @@ from moechat.clock import Clock
 from moechat.compat import query as seed_query
 from moechat.conversation import Conversation
 from moechat.curation import upkeep
+from moechat.curation.eraser import Eraser
 from moechat.curation.keeper import Keeper
 from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
-from moechat.memory.context import Context
+from moechat.memory.context import Contexts
 from moechat.model import Embedder, Recollection
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
@@ -71,7 +72,7 @@ class Agent:
 
     def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
         self._file, self.now = file, around.clock.now
-        lock = threading.Lock()
+        self._looks = around.looks
         prompts = Prompts(around.prompt_folders, file.character.language)
         self.store = FileStore(folder, clock=around.clock, zone=self.config.time.tzinfo)
         self.dense = Dense(
@@ -82,21 +83,20 @@ class Agent:
             prompts=prompts, pool=around.warm_pool,
         )  # fmt: skip
         self.topics, self.official = self.layers.topics, self.layers.official
-        self._context = Context(self.store, lambda: self.config)
-        roller = Roller(self.layers, around.understanding)
+        self._model, self._opening = around.model, threading.Lock()
+        self._contexts = Contexts(self.store, lambda: self.config)
+        self._conversations: dict[str, Conversation] = {}
+        roller = self._roller = Roller(self.layers, around.understanding)
         self.reflection = Reflector(
             self.store, self.layers.episodes, self.dense, prompts, around.understanding, lambda: self.config.reflection
         )
+        eraser = Eraser(self.layers, self._contexts.save)
         self.jobs = Jobs(
-            self.store, self.layers, self._context, roller, self.reflection,
-            self._maintenance(prompts, around.understanding), config=lambda: self.config, now=self.now, lock=lock,
-            looks=around.looks,
+            self.layers, self._contexts, roller, self.reflection, self._maintenance(prompts, around.understanding),
+            eraser, config=lambda: self.config, now=self.now, looks=around.looks,
         )  # fmt: skip
-        self.conversation = Conversation(
-            file, self.store, self.layers, self._context, lock=lock, now=self.now, model=around.model,
-            read=roller.by_rules, behind=self.jobs.after_turn, looks=around.looks,
-        )  # fmt: skip
-        self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change)
+        self.conversation = self.in_talk("")
+        self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)
         self.jobs.start()
@@ -106,6 +106,17 @@ class Agent:
             self.store, self.layers.core, prompts, lambda: self.character, model,
             lambda: self.config.forgetting, self.config.understanding.llm_timeout_s,
         )  # fmt: skip
+
+    def in_talk(self, name: str) -> Conversation:
+        """One of the talks over this memory; it begins with its first message. "" is the first."""
+        context = self._contexts.of(name)
+        with self._opening:
+            if name not in self._conversations:
+                self._conversations[name] = Conversation(
+                    self._file, self.layers, context, now=self.now, model=self._model, read=self._roller.by_rules,
+                    behind=self.jobs.after_turn, looks=self._looks,
+                )  # fmt: skip
+            return self._conversations[name]
 
     @property
     def character(self) -> Character:
@@ -121,7 +132,7 @@ class Agent:
         problems = [str(problem) for problem in self.store.problems]
         problems += [str(self._file.problem)] if self._file.problem else []
         problems += self.layers.problems()
-        problems += [self._context.problem] if self._context.problem else []
+        problems += self._contexts.problems()
         if embedding := self.dense.problem:
             problems.append(in_words(embedding, self.character.language))
         return problems + self.jobs.problems()
@@ -142,7 +153,8 @@ class Agent:
 
     def stop(self) -> None:
         """End the reply that is streaming, from any thread."""
-        self.conversation.stop()
+        for conversation in list(self._conversations.values()):
+            conversation.stop()
 
     def recall(self, text: str) -> Recollection:
         """The recall for this message, with its reasons. Writes and touches nothing."""
@@ -190,8 +202,8 @@ class Agent:
 
     def record(self, text: str, reply: str, at: datetime) -> str:
         """Write an exchange of another time, answered; ``finish`` understands it. Returns its id."""
-        id_ = self.store.begin(text, at)
-        self.store.finish(id_, reply, "done")
+        id_ = self.store.log.begin(text, at)
+        self.store.log.finish(id_, reply, "done")
         return id_
 
     def settle(self) -> None:
@@ -208,7 +220,8 @@ class Agent:
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
-        self.conversation.close()
+        for conversation in list(self._conversations.values()):
+            conversation.close()
         with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
             for close in (self.store.close, self.layers.close, self.jobs.close):
                 last.callback(close)

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.failure import in_words
 from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
-from moechat.errors import MoeChatError, NotFound
+from moechat.errors import MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context
 from moechat.model import Exchange, Message, Recollection, Status
 from moechat.recall import assembly
 from moechat.recall.grounds import shown
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
-from moechat.store.files import FileStore
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hit_rows, span_row
 
 TRACES = 50  # So many turns can be looked at as they went.
 
 
 class Conversation:
-    """The talk of one character with one user.
+    """One talk of a character with a user; ``context`` says which.
 
-    ``lock`` is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
+    The context's lock is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
     ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
     looking.
 
@@ -40,19 +41,18 @@ class Conversation:
     def __init__(
         self,
         file: CharacterFile,
-        store: FileStore,
         layers: Layers,
         context: Context,
         *,
-        lock: threading.Lock,
         now: Callable[[], datetime],
         model: Callable[[], ChatModel],
         read: Callable[[], object],
         behind: Callable[[], None],
         looks: bool = False,
     ) -> None:
-        self._file, self._store, self._layers, self._context = file, store, layers, context
-        self._lock, self._now, self._model, self._looks = lock, now, model, looks
+        self._file, self._store, self._layers, self._context = file, layers.store, layers, context
+        self._lock, self._now, self._model, self._looks = context.lock, now, model, looks
+        self.name = context.talk_name
         self._read, self._behind = read, behind
         self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
         self._stopping = threading.Event()
@@ -65,9 +65,10 @@ class Conversation:
         """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
         return self._held(self._talk(text))
 
-    def regenerate(self) -> Iterator[TurnEvent]:
-        """Another reply to the last message. Raises NotFound where there is none."""
-        return self._held(self._regenerate())
+    def regenerate(self, id_: str = "") -> Iterator[TurnEvent]:
+        """Another reply to the last message, or to an older one, which keeps what follows. Raises NotFound where there is
+        none."""
+        return self._held(self._regenerate(id_))
 
     def _held(self, turn: Generator[TurnEvent, None, None]) -> Iterator[TurnEvent]:
         """Remember a turn while it is in use, so that ``close`` can end one that nobody reads to its end."""
@@ -82,20 +83,22 @@ class Conversation:
             self.follow(reads=True)
             now = self._now()
             self._context.cut_if_idle(now)
-            id_ = self._store.begin(text, now)  # 1. the message is in the log; what came before has settled
+            id_ = self._store.log.begin(
+                text, now, talk=self.name
+            )  # 1. the message is in the log; what came before has settled
             self._read()
             yield from self._reply(id_, text, now)
 
-    def _regenerate(self) -> Generator[TurnEvent, None, None]:
+    def _regenerate(self, id_: str) -> Generator[TurnEvent, None, None]:
         with self._lock:
             self.follow(reads=True)
-            leaf = self._store.tree.leaf
+            leaf = id_ or self._store.tree.leaf(self.name)
             if leaf is None or leaf in self._store.tree.retracted:
                 raise NotFound("there is no message to answer again")
-            if self._store.is_streaming(leaf):
+            if self._store.log.is_streaming(leaf):
                 raise MoeChatError("the last message is being answered right now")
             exchange = self._store.exchanges.get(leaf)
-            self._store.restart_stream(leaf)
+            self._store.log.answer_again(leaf)
             yield from self._reply(leaf, exchange.user, exchange.at)
 
     def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
@@ -108,31 +111,53 @@ class Conversation:
         self._stopping.clear()
         try:
             self._layers.sync()
-            context = [exchange for exchange in self._context.exchanges(now) if exchange.id != id_]
-            recollection = self._recall(text, now, context, own=id_)  # 2. the cue, and all recipes side by side
+            context = list(itertools.takewhile(lambda exchange: exchange.id != id_, self._context.exchanges(now)))
+            recollection = self._resting_recall(id_, text, now, context)  # 2. the cue, and all recipes side by side
             yield Recalled(id_, recollection)  # 3. what was recalled, fused and merged within the budget
             request = assembly.request(  # 4. the prompt
                 self._layers, self._context, context, recollection, text, now, own=id_
             )
             messages = request.messages
             for piece in self._pieces(request):  # 5. the reply streams
+                self._store.log.stream(id_, piece)
                 pieces.append(piece)
                 yield Delta(piece)
             status = "stopped" if self._stopping.is_set() else "done"
             notice = self._notice(context)
         except MoeChatError as failure:
             status, error = "failed", in_words(failure, self._file.character.language)
+            if isinstance(failure, Withheld):
+                pieces.clear()
         finally:
             self._stream = None
             spans = [span_row(span) for span in recollection.spans]
             reply = clean("".join(pieces))
             hits = hit_rows(recollection)
             self._traces.append(TurnTrace(id_, messages, recollection))
-            self._store.finish(  # 6. stored; it settles later
-                id_, reply, status, error=error, hits=hits, spans=spans, notice=notice
+            exchange, error = self._finish(  # 6. stored; it settles later
+                id_, reply, status, error, hits=hits, spans=spans, notice=notice
             )
             self._behind()  # 7. embedding, the roll and the rest, in the background
-        yield Ended(self._store.exchanges.get(id_), error, notice)
+        yield Ended(exchange, error, notice)
+
+    def _finish(self, id_: str, reply: str, status: Status, error: str, **details: Any) -> tuple[Exchange, str]:
+        """The exchange as it is stored, and what went wrong."""
+        try:
+            return self._store.log.finish(id_, reply, status, error=error, **details), error
+        except Withheld as failure:
+            error = in_words(failure, self._file.character.language)
+            return self._store.log.finish(id_, "", "failed", error=error), error
+
+    def _resting_recall(self, id_: str, text: str, now: datetime, context: Sequence[Exchange]) -> Recollection:
+        """The recall for a reply. What it rests on is on disk when this returns, and none of it was forgotten meanwhile."""
+        while True:
+            before = self._store.tree.forgettings
+            recollection = self._recall(text, now, context, own=id_)
+            self._store.log.rest(id_, hit_rows(recollection))
+            self._store.follow()
+            if self._store.tree.forgettings == before:
+                return recollection
+            self._layers.sync()
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
         """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
@@ -199,19 +224,19 @@ class Conversation:
 
     def select(self, id_: str, variant: int | None = None) -> None:
         """Branch here, go back to a branch, or choose another reply."""
-        self.change(lambda: self._store.select(id_, variant))
+        self.change(lambda: self._store.log.select(id_, variant))
 
     def correct(self, id_: str, **words: str) -> None:
         """Change the ``user`` or ``char`` words of an exchange; the exchanges after it stay, and records derived from
         it are understood anew.
         """
-        self.change(lambda: self._store.correct(id_, **{side: clean(text) for side, text in words.items()}))
+        self.change(lambda: self._store.log.correct(id_, **{side: clean(text) for side, text in words.items()}))
 
     def retract(self, id_: str) -> None:
-        self.change(lambda: self._store.retract(id_))
+        self.change(lambda: self._store.log.retract(id_))
 
     def restore(self, id_: str) -> None:
-        self.change(lambda: self._store.restore(id_))
+        self.change(lambda: self._store.log.restore(id_))
 
     def change(self, change: Callable[[], None]) -> None:
         """Run a change of the files that this memory rests on, and follow it."""
@@ -230,7 +255,8 @@ class Conversation:
     def log(self) -> list[dict[str, object]]:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
         tree, off = self._store.tree, self._store.tree.off_path()
-        texts = self._store.exchanges.of([id_ for id_ in list(tree.parents) if id_ not in self._store.state.missing])
+        out = tree.taken_out() | self._store.state.missing.keys()
+        texts = self._store.exchanges.of([id_ for id_ in tree.numbered() if id_ not in out])
         rows: list[dict[str, object]] = []
         for id_, exchange in texts.items():
             node = tree.nodes.get(id_)
@@ -239,22 +265,19 @@ class Conversation:
             rows.append({
                 "id": id_, "parent": tree.parents[id_], "status": status, "text": exchange.user, "reply": exchange.char,
                 "mark": mark, "settled": node is None or node.settled, "variants": len(node.variants) if node else 1,
+                "talk": exchange.talk,
             })  # fmt: skip
         return rows
 
     def recent(self, count: int, before: str | None = None) -> list[Shown]:
         """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
         tree = self._store.tree
-        start = tree.leaf if before is None else tree.parents.get(before)
-        ids: list[str] = []
-        for id_ in tree.ancestors(start):
-            if len(ids) >= count:
-                break
-            if id_ not in tree.retracted and id_ not in self._store.state.missing:
-                ids.append(id_)
+        start = tree.leaf(self.name) if before is None else tree.parents.get(before)
+        out = tree.retracted | tree.taken_out() | self._store.state.missing.keys()
+        ids = list(itertools.islice((id_ for id_ in tree.ancestors(start) if id_ not in out), count))
         ids.reverse()
         rows = shown(self._layers, list(self._store.exchanges.of(ids).values()))
-        if len(rows) < count:
+        if len(rows) < count and not self.name:
             first = rows[0].exchange.at if rows else (self._store.exchanges.get(before).at if before else None)
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
         return rows

@@ -3,6 +3,7 @@
 MoeChatError
 ├── ConfigError      a setting, by file, key, value and remedy
 ├── DataError        a memory, character or prompt file, by file and line
+│   └── Locked         another process writes to it and did not end in time
 ├── PathError        a name or path that would leave the data folder
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
@@ -10,6 +11,7 @@ MoeChatError
 ├── FilterError      a filter that is no comparison of columns (a ValueError, too)
 ├── FieldError       a field of a memory that somebody writes, by field, value and remedy
 │   └── NameTaken    another memory has that name already
+├── Withheld         a reply that rests on what was forgotten while it was written
 └── NotFound         a character, an exchange or a memory that is not there
 """
 
@@ -38,6 +40,10 @@ class DataError(MoeChatError):
         self.file, self.reason, self.line = str(file), reason, line
         place = f"{file}, line {line}" if line else str(file)
         super().__init__(f"{place}: {reason}")
+
+
+class Locked(DataError):
+    """Another process writes to the same memory and did not end in time."""
 
 
 class PathError(MoeChatError):
@@ -86,3 +92,10 @@ class NameTaken(FieldError):
 
 class NotFound(MoeChatError):
     """A character, an exchange or a memory that is not there."""
+
+
+class Withheld(MoeChatError):
+    """A reply is not stored, because something that it rests on was forgotten while it was written."""
+
+    def __init__(self) -> None:
+        super().__init__("something that this reply rests on was forgotten meanwhile: ask again")

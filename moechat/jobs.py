@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from moechat.curation.eraser import Eraser
 from moechat.curation.maintenance import Maintenance
-from moechat.errors import EmbeddingError
-from moechat.memory.context import Context, idle_h
+from moechat.errors import DataError, EmbeddingError
+from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers
 from moechat.settings.config import Config
-from moechat.store.files import FileStore
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionRun, Reflector
 from moechat.understanding.roll import Due, Roller, due
 from moechat.worker import Worker
@@ -30,27 +30,27 @@ SLICE = 256  # So many exchanges are embedded before other background work has i
 class Jobs:
     """The background work of one owner. ``config`` is asked anew each time.
 
-    ``lock`` is held while a turn runs: nothing settles in the middle of one. ``looks``: nothing settles or is understood by
+    The lock of a talk's context is held while a turn runs, so that nothing settles in the middle of one.
+    ``looks``: nothing settles or is understood by
     itself.
     """
 
     def __init__(
         self,
-        store: FileStore,
         layers: Layers,
-        context: Context,
+        contexts: Contexts,
         roller: Roller,
         reflector: Reflector,
         maintenance: Maintenance,
+        eraser: Eraser,
         *,
         config: Callable[[], Config],
         now: Callable[[], datetime],
-        lock: threading.Lock,
         looks: bool,
     ) -> None:
-        self._store, self._layers, self._context = store, layers, context
-        self._roller, self._reflector, self._maintenance = roller, reflector, maintenance
-        self._config, self._now, self._lock, self._looks = config, now, lock, looks
+        self._store, self._layers, self._contexts = layers.store, layers, contexts
+        self._roller, self._reflector, self._maintenance, self._eraser = roller, reflector, maintenance, eraser
+        self._config, self._now, self._looks = config, now, looks
         self._rolling = threading.Lock()
         self._embedding = (0, 0.0)
         self.worker = Worker(f"memory of {layers.character().name}", self.tick, TICK_S)
@@ -61,6 +61,8 @@ class Jobs:
             self.worker.submit(self.embed_some)
         else:
             self._store.resume()
+            with contextlib.suppress(DataError):  # reported with all others; it goes on at the next start
+                self._eraser.run()
             self._store.compact()
             self.worker.submit(self._catch_up)
 
@@ -74,25 +76,31 @@ class Jobs:
         self.worker.submit(self._after_turn)
 
     def _after_turn(self) -> None:
-        self._context.save()
+        self._contexts.save()
         self.embed_some()
         self.roll()
         self._tend()
 
     def tick(self) -> None:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
-        with self._lock:
-            self._store.follow(all_files=True)
-            if self._layers.dense.admit():
-                self.worker.submit(self.embed_some)
-            if self._looks:
-                return
-            opened = self._store.tree.open()
-            pause = self._config().roll.pause_s
-            if opened and all((self._now() - datetime.fromisoformat(n.at)).total_seconds() >= pause for n in opened):
-                self.settle()
+        self._store.follow(all_files=True)
+        if self._layers.dense.admit():
+            self.worker.submit(self.embed_some)
+        if self._looks:
+            return
+        for context in self._contexts.all():
+            with context.lock:
+                if self._is_quiet(context.talk_name):
+                    self.settle(context.talk_name)
         self.roll()
         self._tend()
+
+    def _is_quiet(self, talk: str) -> bool:
+        """Whether a talk has exchanges to settle, and has paused long enough for that."""
+        opened, pause = self._store.tree.open(talk), self._config().roll.pause_s
+        return bool(opened) and all(
+            (self._now() - datetime.fromisoformat(node.at)).total_seconds() >= pause for node in opened
+        )
 
     # ---- embedding
 
@@ -122,29 +130,33 @@ class Jobs:
 
     # ---- understanding, reflecting, forgetting
 
-    def _due(self, *, closing: bool) -> Due:
+    def _due(self, context: Context, *, closing: bool) -> Due:
         now, config = self._now(), self._config()
-        exchanges = self._context.path()
+        exchanges = context.path()
         rounds = [e.id for e in exchanges if e.id in self._store.tree and self._store.tree.node(e.id).settled]
         return due(
-            rounds, self._store.tree.pending(), config.roll, idle_h=idle_h(exchanges, now),
+            rounds, self._store.tree.pending(context.talk_name), config.roll, idle_h=idle_h(exchanges, now),
             scene_changed=self._roller.scene_changed(rounds), closing=closing,
             batch_size=config.understanding.batch_size,
         )  # fmt: skip
 
     def roll(self, *, closing: bool = False) -> None:
-        """Understand one batch after another; each time it is decided anew what is due.
+        """Understand one batch of each talk after another; each time it is decided anew what is due.
 
         ``closing``: until nothing waits.
         """
         with self._rolling:
-            before: Due | None = None
-            while (work := self._due(closing=closing)) != before and self._roller.run(work, self._now()):
-                self._store.follow()
-                self._layers.sync()
-                if not closing:
-                    return
-                before = work
+            for context in self._contexts.all():
+                self._roll(context, closing=closing)
+
+    def _roll(self, context: Context, *, closing: bool) -> None:
+        before: Due | None = None
+        while (work := self._due(context, closing=closing)) != before and self._roller.run(work, self._now()):
+            self._store.follow()
+            self._layers.sync()
+            if not closing:
+                return
+            before = work
 
     def _tend(self) -> None:
         """Associate, reflect and forget. If one of them fails, the others still run."""
@@ -174,10 +186,10 @@ class Jobs:
 
     # ---- the end of a talk
 
-    def settle(self) -> None:
-        """Settle the answered exchanges; the rules read them at once."""
-        self._store.settle()
-        self._context.save()
+    def settle(self, talk: str | None = None) -> None:
+        """Settle the answered exchanges, of one talk or of all; the rules read them at once."""
+        self._store.log.settle(talk)
+        self._contexts.save()
         self._roller.by_rules()
         self._layers.sync()
 
@@ -196,8 +208,8 @@ class Jobs:
     def close(self) -> None:
         """Settle, and stop the thread. What is not understood yet stays queued."""
         try:
-            if not self._looks:
-                with self._lock:
-                    self.settle()
+            for context in self._contexts.all() if not self._looks else ():
+                with context.lock:
+                    self.settle(context.talk_name)
         finally:
             self.worker.close()

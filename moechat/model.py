@@ -36,14 +36,36 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """What came with a message. Its bytes are not kept: ``hash`` names them, ``line`` says in one line what it is."""
+
+    kind: str
+    name: str = ""
+    hash: str = ""
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
-    """One user message and the reply to it: the unit that is recorded, word for word."""
+    """One user message and the reply to it: the unit that is recorded, word for word.
+
+    ``talk`` is the name of the talk that it belongs to ("" is the first one). ``speaker`` names who spoke, where several
+    people share a talk.
+    """
 
     id: str
     at: datetime
     user: str
     char: str
     status: Status = "done"
+    talk: str = ""
+    speaker: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def sent(self) -> str:
+        """The user's side as it is searched: the words, and a line for each attachment."""
+        return "\n".join([self.user, *(one.line for one in self.attachments if one.line)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,17 +119,17 @@ def told(
     store: FileStore, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float
 ) -> str:
     """One exchange, straight into the store; then the clock moves on by ``advance`` (a minute)."""
-    id_ = store.begin(user, clock.now())
-    store.finish(id_, char, "done")
+    id_ = store.log.begin(user, clock.now())
+    store.log.finish(id_, char, "done")
     clock.advance(**(advance or {"minutes": 1}))
     if settle:
-        store.settle()
+        store.log.settle()
     return id_
 
 
 def imported(store: FileStore, *exchanges: tuple[str, str, str]) -> None:
     """(time, user, char), each without a log entry."""
-    store.days.add_all(
+    store.days.add(
         [Exchange(moment(at).strftime("%Y%m%d-%H%M%S"), moment(at), user, char) for at, user, char in exchanges]
     )
 

@@ -137,8 +137,8 @@ class Talker:
         self.tell(did="end", id=id_, user=text, char=shown)
 
     def regenerate(self) -> None:
-        leaf = self.agent.store.tree.leaf
-        if leaf is None or leaf in self.agent.store.tree.retracted or self.agent.store.is_streaming(leaf):
+        leaf = self.agent.store.tree.leaf()
+        if leaf is None or leaf in self.agent.store.tree.retracted or self.agent.store.log.is_streaming(leaf):
             return
         self.tell(will="regenerate", char=self.next_reply())  # another process may add a message before that
         for event in self.agent.regenerate():
@@ -149,7 +149,9 @@ class Talker:
         """An exchange of the last ones."""
         tree = self.agent.store.tree
         ids = [
-            id_ for id_ in list(tree.parents) if id_ not in tree.retracted and not self.agent.store.is_streaming(id_)
+            id_
+            for id_ in list(tree.parents)
+            if id_ not in tree.retracted and not self.agent.store.log.is_streaming(id_)
         ]
         return self.random.choice(ids[-LAST:]) if ids else None
 

@@ -87,7 +87,7 @@ def _house(folder: Path) -> House:
 def _write(folder: Path, entries: int) -> None:
     with _house(folder) as house:
         agent = house.agent(CHARACTER)
-        agent.store.days.add_all(exchanges(entries))
+        agent.store.imports.add(exchanges(entries), talk="past", by="rules")
         agent.finish()
         agent.settle_indexes()
 
@@ -163,8 +163,8 @@ def _append(agent: Agent) -> float:
     """One whole exchange made durable: message and reply in the log, the one before settled and in its day file. Wall time."""
 
     def append(i: int) -> None:
-        id_ = agent.store.begin(f"今天第{i}件事", NOW + timedelta(minutes=i))
-        agent.store.finish(id_, "好的。", "done")
+        id_ = agent.store.log.begin(f"今天第{i}件事", NOW + timedelta(minutes=i))
+        agent.store.log.finish(id_, "好的。", "done")
 
     spent_ms = _median(append, 60, time.perf_counter)
     agent.layers.diary.index.sync()

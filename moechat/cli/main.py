@@ -147,6 +147,9 @@ def _memories(commands: Any) -> None:
     forget = action("forget", "erase memories and what was made of them from every file, for good")
     _ids(forget, "memories")
     forget.add_argument("--yes", action="store_true", help="do not ask")
+    forget.add_argument(
+        "--dry-run", action="store_true", help="only tell what would go, what repeats it and what stays"
+    )
 
     clean = action("clean", "archive what is weakest, where memory is full")
     clean.add_argument("--dry-run", action="store_true", help="only tell what would go")

@@ -10,7 +10,7 @@ from moechat.cli.official import values_of
 from moechat.cli.session import open_house, print_json, warn
 from moechat.curation import by_hand
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
-from moechat.curation.keeper import Keeper
+from moechat.curation.keeper import Keeper, Preview
 from moechat.errors import MoeChatError
 
 LOOKS = ("list", "show")
@@ -107,14 +107,30 @@ def _forget(args: argparse.Namespace, memories: Keeper) -> None:
     for exchange in exchanges.values():
         if exchange.id not in args.ids:
             print(f"what was said stays (to be forgotten by its own id): {_line(exchange)}", file=sys.stderr)
+    if args.dry_run:
+        _print(args, _previewed(args, memories).goes)
+        return
     if not args.yes:
-        goes = memories.forgets(args.ids)
-        for memory in goes:
+        preview = _previewed(args, memories)
+        for memory in preview.goes:
             print(_line(memory), file=sys.stderr)
-        print(f"Erase these {len(goes)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+        print(f"Erase these {len(preview.goes)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "是"):
             raise MoeChatError("nothing was forgotten (--yes does not ask)")
     _print(args, memories.forget(args.ids))
+
+
+def _previewed(args: argparse.Namespace, memories: Keeper) -> Preview:
+    """What would go, after saying what repeats it and what stays."""
+    preview = memories.forgets(args.ids)
+    for memory in preview.repeats:
+        print(f"this repeats some of the words (to be forgotten by its own id): {_line(memory)}", file=sys.stderr)
+    for memory in preview.stays:
+        print(
+            f"your own words stay, without their source (to be forgotten by their own id): {_line(memory)}",
+            file=sys.stderr,
+        )
+    return preview
 
 
 def _clean(args: argparse.Namespace, memories: Keeper) -> None:

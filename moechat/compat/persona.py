@@ -154,7 +154,8 @@ def _write(persona: Persona, folder: Path, zone: tzinfo | None, language: Langua
     present = max((node.created for node in persona.a_mem.id_to_node.values()), default=datetime(2023, 2, 13))
     store = FileStore(folder, clock=SetClock(local(present, zone)), zone=zone)
     try:
-        store.days.add_all(imported.exchanges)
+        if imported.exchanges:
+            store.imports.add(imported.exchanges, talk="import", by="author")
         if imported.episodes:
             store.findings.put_episodes(imported.episodes)
     finally:

@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from moechat.settings.schema import ForgettingSettings
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 
 Kept = Literal["", "pinned", "owner", "author"]
 Why = Literal["full", "inactive", "room", "not_active", "recent"]
@@ -114,7 +114,7 @@ def forecast(trace: Trace, now: datetime, *, first: bool = False, fullness: floa
 # ---- an owner's memory
 
 
-def traces(store: FileStore) -> list[Trace]:
+def traces(store: Store) -> list[Trace]:
     """Every record that counts: the owner's facts and episodes that are not archived already."""
     state = store.state
     facts = ((fact.id, fact.since.timestamp(), fact.by) for fact in store.findings.facts())
@@ -123,7 +123,7 @@ def traces(store: FileStore) -> list[Trace]:
     return list(traces.values())
 
 
-def trace(store: FileStore, id_: str, born: float, by: str) -> Trace:
+def trace(store: Store, id_: str, born: float, by: str) -> Trace:
     """``born`` in epoch seconds."""
     state, used = store.state, born
     if id_ in state.access or id_ in state.gains:
@@ -132,14 +132,14 @@ def trace(store: FileStore, id_: str, born: float, by: str) -> Trace:
     return Trace(id_, state.strength(id_), used, kept)
 
 
-def last_talk(store: FileStore) -> datetime | None:
+def last_talk(store: Store) -> datetime | None:
     """When the user last said something."""
     filed = [row.exchange.at for row in store.exchanges.before(math.inf, 1)]
     waiting = [datetime.fromisoformat(node.at) for node in [*store.tree.open(), *store.tree.unfiled()]]
     return max([*filed, *waiting], default=None)
 
 
-def waits(store: FileStore, now: datetime, limits: ForgettingSettings) -> Why | None:
+def waits(store: Store, now: datetime, limits: ForgettingSettings) -> Why | None:
     """The reason not to clean now, or None.
 
     It is time to clean if the last time is ``every_days`` ago and the user talked today or was away for long.
@@ -153,7 +153,7 @@ def waits(store: FileStore, now: datetime, limits: ForgettingSettings) -> Why | 
     return "not_active"
 
 
-def cleaning(store: FileStore, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
+def cleaning(store: Store, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
     """What would go now. ``by_hand``: whether or not somebody talked today, and however recent the last cleaning was."""
     all_traces = traces(store)
     if not by_hand and (why := waits(store, now, limits)) is not None:
@@ -165,7 +165,7 @@ def cleaning(store: FileStore, now: datetime, limits: ForgettingSettings, *, by_
     return Cleaning("full" if goes else "room", len(all_traces), goes)
 
 
-def clean(store: FileStore, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
+def clean(store: Store, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
     """Move what goes into the archive."""
     with store.writing():
         done = cleaning(store, now, limits, by_hand=by_hand)
@@ -180,7 +180,7 @@ def is_away(last: datetime | None, now: datetime, limits: ForgettingSettings) ->
     return last is not None and (now - last) / timedelta(days=1) >= limits.inactive_days
 
 
-def archive(store: FileStore, ids: Collection[str]) -> list[str]:
+def archive(store: Store, ids: Collection[str]) -> list[str]:
     """Hide memories without erasing them.
 
     What a memory replaced goes with it, because it would hold again otherwise. Returns the ids that are hidden
@@ -193,7 +193,7 @@ def archive(store: FileStore, ids: Collection[str]) -> list[str]:
     return hides
 
 
-def restore(store: FileStore, ids: Collection[str]) -> list[str]:
+def restore(store: Store, ids: Collection[str]) -> list[str]:
     """Bring archived memories back, each with what it replaced. Returns what came back."""
     with store.writing():
         back = [id_ for id_ in with_replaced(ids, store.findings.links()) if id_ in store.state.archived]

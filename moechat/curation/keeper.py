@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
 from typing import Literal
@@ -17,24 +16,34 @@ from typing import Literal
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning
+from moechat.curation.repeats import repeats
 from moechat.errors import MoeChatError, NotFound
 from moechat.memory.contradiction import relation
 from moechat.model import Episode, Exchange, Fact, FactDraft
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.settings.schema import ForgettingSettings
-from moechat.store import erasure, history
-from moechat.store.formats import derived_id
+from moechat.store import erasure
+from moechat.store.formats import OWN, derived_id
 from moechat.store.records import storable
 
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
-OWN = "own-"  # The record of an event that no exchange tells of begins so.
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a forgetting would do: what ``goes``, which other exchanges ``repeat`` some of its words, and what the owner wrote
+    or corrected of it and ``stays``, without its source."""
+
+    goes: Sequence[Memory]
+    repeats: Sequence[Memory]
+    stays: Sequence[Memory]
 
 
 class Keeper(Catalogue):
     """A catalogue whose memories can be changed, hidden, brought back and erased.
 
-    ``change`` runs a change of the owner's files and makes all layers follow it.
+    ``change`` runs a change of the owner's files and makes all layers follow it, ``erase`` works off what is being forgotten.
     """
 
     def __init__(
@@ -42,9 +51,10 @@ class Keeper(Catalogue):
         layers: Layers,
         limits: Callable[[], ForgettingSettings],
         change: Callable[[Callable[[], None]], None],
+        erase: Callable[[], object],
     ) -> None:
         super().__init__(layers, limits)
-        self._change = change
+        self._change, self._erase = change, erase
 
     # ---- changing
 
@@ -56,7 +66,7 @@ class Keeper(Catalogue):
         details = self.get(id_)
         if details.memory.kind == "exchange":
             words = storable(text)
-            self._change(lambda: self._store.correct(id_, user=words))
+            self._change(lambda: self._store.log.correct(id_, user=words))
         elif (fact := self._fact(id_)) is not None:
             mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
             self._change(lambda: self._store.findings.put_facts([mine]))
@@ -171,35 +181,42 @@ class Keeper(Catalogue):
 
     # ---- forgetting
 
-    def forgets(self, ids: Sequence[str]) -> list[Memory]:
-        """Everything that would be gone if these were forgotten."""
+    def forgets(self, ids: Sequence[str]) -> Preview:
+        """What ``forget`` would do, before it is done."""
         self._require(ids)
-        return self.memories(self._gone(ids).ids)
+        lost = self._gone(ids)
+        goes, stays = self.memories(lost.ids), self.memories(lost.kept)
+        return Preview(goes, self.memories(repeats(self._layers, lost)), stays)
 
     def forget(self, ids: Sequence[str]) -> list[Memory]:
         """Erase these and what was made of them, for good. Returns what they were.
 
-        Raises MoeChatError where one of them is being answered, DataError where a file that holds some of it is broken.
+        What the owner wrote or corrected stays unless it is among them. Raises MoeChatError where one of them is being
+        answered, DataError where a file that holds some of it is broken.
         """
         self._require(ids)
         forgotten: list[Memory] = []
-        words: list[str] = []
 
-        def work() -> None:
+        def hide() -> None:
             lost = self._gone(ids)
             forgotten.extend(self.memories(lost.ids))
-            words.extend(lost.texts)
-            saved = history.read(self._store.folder)
-            erasure.check(self._store, lost)
-            with self._layers.diary.index.erasing() if lost.exchanges else nullcontext():
-                erasure.erase(self._store, lost)
-            if saved:
-                history.write(self._store.folder, [message for message in saved if message.content not in words])
+            erasure.forget(self._store, lost)
 
-        self._change(work)
-        self._layers.topics.index.flush()  # without the topics that nothing has any more
-        self._layers.sweep()
+        self._change(hide)
+        self._erase()
         return forgotten
+
+    def take_back(self, batch: str) -> list[Memory]:
+        """Erase an import as a whole. Returns what was understood of it. Raises NotFound."""
+        understood: list[Memory] = []
+
+        def hide() -> None:
+            lost = erasure.take_back(self._store, batch)
+            understood.extend(self.memories([id_ for id_ in lost.ids if id_ not in lost.exchanges]))
+
+        self._change(hide)
+        self._erase()
+        return understood
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
         facts = {fact.id for fact in self._store.findings.facts()}

@@ -21,7 +21,7 @@ from moechat.memory.core import CoreMemory
 from moechat.settings.character import Character
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ForgettingSettings
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.understanding.consolidation import consolidate
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ PATIENCE = timedelta(days=1)
 class Maintenance:
     """Of one owner. ``model`` sums facts up, None or one that does not understand: by rules."""
 
-    store: FileStore
+    store: Store
     core: CoreMemory
     prompts: Prompts
     character: Callable[[], Character]

@@ -13,20 +13,19 @@ from filelock import FileLock
 
 from moechat.memory.diary_index import ROWS_LOCK
 from moechat.recall.layers import Layers
-from moechat.store import check
-from moechat.store.files import FileStore
 from moechat.store.paths import index_folder
+from moechat.store.protocols import Store
 
 Report = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
-def verify(store: FileStore, layers: Layers, other_problems: Sequence[str] = ()) -> Report:
+def verify(store: Store, layers: Layers, other_problems: Sequence[str] = ()) -> Report:
     """Counts, and every difference in words under ``problems``, with ``other_problems``.
 
     Reads all files and changes nothing.
     """
-    exchanges, problems = check.differences(store)
+    exchanges, problems = store.verify()
     problems += [*other_problems, *layers.diary.index.differences()]
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
     return {

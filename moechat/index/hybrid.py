@@ -194,7 +194,7 @@ class HybridIndex:
         ``hidden`` documents are neither found nor looked at as neighbours. ``speakers`` are meant beside those named.
         """
         with self._lock:
-            return _Search(self, text, vector, spans, hints, restrict, hidden, speakers).ranked(k)
+            return _Ranking(self, text, vector, spans, hints, restrict, hidden, speakers).ranked(k)
 
     def compact(self) -> None:
         """Leave nothing of what was removed."""
@@ -259,7 +259,7 @@ class HybridIndex:
         return self._speakers.index(name)
 
 
-class _Search:
+class _Ranking:
     """One search: the question, the candidate documents and their scores."""
 
     def __init__(

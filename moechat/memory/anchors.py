@@ -8,7 +8,7 @@ from moechat import when
 from moechat.clock import Clock, local
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 
 Moments = tuple[datetime, datetime]
 
@@ -22,7 +22,7 @@ _SAME_TALK = timedelta(hours=1)  # 上次聊天 does not mean the talk that is g
 class Anchors:
     """What core memory and the diary know of times; None where they do not."""
 
-    def __init__(self, core: CoreMemory, store: FileStore, clock: Clock) -> None:
+    def __init__(self, core: CoreMemory, store: Store, clock: Clock) -> None:
         self._core, self._store, self._clock = core, store, clock
 
     def resolve(self, anchor: str) -> Moments | None:

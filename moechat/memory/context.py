@@ -4,6 +4,7 @@ after idle hours it begins anew.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,13 +14,13 @@ from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.settings.config import Config
 from moechat.store import history
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 
 
-def path(store: FileStore) -> list[Exchange]:
-    """The exchanges of the context, oldest first, in the words that stand now (corrections and hand edits included)."""
+def path(store: Store, talk: str = "") -> list[Exchange]:
+    """The exchanges of a talk's context, oldest first, in the words that stand now (corrections and hand edits included)."""
     missing = store.state.missing
-    ids = [id_ for id_ in store.tree.context() if id_ not in missing]
+    ids = [id_ for id_ in store.tree.context(talk) if id_ not in missing]
     return list(store.exchanges.of(ids).values())
 
 
@@ -51,23 +52,26 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
 
 @dataclass
 class Context:
-    """The context of one owner. ``config`` is asked anew each time.
+    """The context of one talk. ``config`` is asked anew each time. ``lock`` is held while a turn or a change of mind runs.
 
-    If an older program left a talk in history.yaml, the first context begins with it. The settled talk is written to
-    that file. ``problem`` says what is wrong with that file.
+    If an older program left a talk in history.yaml, the first context begins with it. The settled part of the talk that was
+    last spoken in is written to that file. ``problem`` says what is wrong with that file.
     """
 
-    store: FileStore
+    store: Store
     config: Callable[[], Config]
+    talk_name: str = ""
     problem: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
     _before: list[Message] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not self.store.tree.parents:
-            self._history(lambda: self._before.extend(history.read(self.store.folder)))
+        folder = self.store.folder
+        if not self.store.tree.parents and folder is not None:
+            self._history(lambda: self._before.extend(history.read(folder)))
 
     def path(self) -> list[Exchange]:
-        return path(self.store)
+        return path(self.store, self.talk_name)
 
     def exchanges(self, now: datetime) -> list[Exchange]:
         """The exchanges in the context at ``now``.
@@ -81,8 +85,8 @@ class Context:
         """After the idle hours, settle the answered exchanges and begin the context anew."""
         exchanges = self.path()
         if self._is_over(exchanges, now):
-            self.store.settle()
-            self.store.cut(exchanges[-1].id, now)
+            self.store.log.settle(self.talk_name)
+            self.store.log.cut(exchanges[-1].id)
 
     def _is_over(self, exchanges: Sequence[Exchange], now: datetime) -> bool:
         return bool(exchanges) and idle_h(exchanges, now) >= self.config().roll.idle_cut_h
@@ -107,15 +111,17 @@ class Context:
     def _from_the_start(self, kept: Sequence[Exchange]) -> bool:
         tree = self.store.tree
         if not kept:
-            return tree.leaf is None or tree.parents.get(tree.leaf) is None
+            leaf = tree.leaf(self.talk_name)
+            return leaf is None or tree.parents.get(leaf) is None
         return kept[0].id in tree and tree.parents[kept[0].id] is None
 
     def save(self) -> None:
-        """The settled talk of the context, in history.yaml."""
-        if self.store.tree.parents:
+        """The settled talk of the context, in history.yaml, if it is the one last spoken in."""
+        if self.store.tree.parents and self.store.tree.spoken == self.talk_name and self.store.folder is not None:
+            folder = self.store.folder
             open_ids = {node.id for node in self.store.tree.open()}
             settled = [exchange for exchange in self.path() if exchange.id not in open_ids]
-            self._history(lambda: history.write(self.store.folder, self.talk(settled)))
+            self._history(lambda: history.write(folder, self.talk(settled)))
 
     def _history(self, work: Callable[[], None]) -> None:
         try:
@@ -123,6 +129,34 @@ class Context:
             self.problem = ""
         except DataError as problem:
             self.problem = str(problem)
+
+
+class Contexts:
+    """The contexts of one owner's talks, each made when it is first asked for."""
+
+    def __init__(self, store: Store, config: Callable[[], Config]) -> None:
+        self._store, self._config = store, config
+        self._lock = threading.Lock()
+        self._contexts: dict[str, Context] = {}
+
+    def of(self, talk: str) -> Context:
+        with self._lock:
+            if talk not in self._contexts:
+                self._contexts[talk] = Context(self._store, self._config, talk)
+            return self._contexts[talk]
+
+    def all(self) -> list[Context]:
+        """Those of all talks that the log knows."""
+        return [self.of(talk) for talk in list(self._store.tree.talks)]
+
+    def save(self) -> None:
+        """Write history.yaml."""
+        for context in self.all():
+            context.save()
+
+    def problems(self) -> list[str]:
+        """What is wrong with that file, in words."""
+        return list(dict.fromkeys(context.problem for context in self.all() if context.problem))
 
 
 def idle_h(exchanges: Sequence[Exchange], now: datetime) -> float:

@@ -22,8 +22,8 @@ from moechat.index.vector_keys import Keys, text_key
 from moechat.language import words
 from moechat.memory.contradiction import keyword_class, relation
 from moechat.model import Fact, FactDraft, Hit
-from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
+from moechat.store.protocols import Store
 from moechat.store.standing import visible
 
 # What a question asks for, by the class of fact that answers it (contradiction.CLASSES), in whatever words.
@@ -62,7 +62,7 @@ class CoreMemory:
     Reads are lock-free on a snapshot; a change of facts, mask or model makes a new one.
     """
 
-    def __init__(self, store: FileStore, dense: Dense, official: Callable[[], Sequence[Fact]] = tuple) -> None:
+    def __init__(self, store: Store, dense: Dense, official: Callable[[], Sequence[Fact]] = tuple) -> None:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
         self._snapshot: _CurrentFacts | None = None

@@ -16,7 +16,7 @@ from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
 from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
 
@@ -43,7 +43,7 @@ class DiaryMatch:
 class Diary:
     """The exchanges of one owner. Searches see what the last ``DiaryIndex.sync`` saw."""
 
-    def __init__(self, store: FileStore, dense: Dense, *, user_name: str, character_name: str) -> None:
+    def __init__(self, store: Store, dense: Dense, *, user_name: str, character_name: str) -> None:
         self._store = store
         self._speakers = (user_name, character_name)
         self.index = DiaryIndex(store, dense, self._speakers)
@@ -196,6 +196,12 @@ class Diary:
             replace(hit, text=exchange_text(exchanges[hit.id], user, char)) if hit.id in exchanges else hit
             for hit in hits
         ]
+
+    def with_words(self, text: str, count: int) -> list[Exchange]:
+        """The exchanges that have the most words in common with a text, best first."""
+        ranked = self.index.search(text, None, k=count, spans=(), hints=())
+        rows = dict.fromkeys(doc // 2 for doc, *_ in ranked.each())
+        return [row.exchange for row in self._store.exchanges.rows(list(rows))]
 
     def unlogged(self, before: datetime | None, count: int) -> list[Exchange]:
         """The last exchanges of the day files before a moment (None: of all) that have no log entry, oldest first."""

@@ -27,7 +27,7 @@ from moechat.index.hybrid import Doc, HybridIndex, Ranked
 from moechat.index.time import SpanIndex, TimeIndex
 from moechat.model import Episode
 from moechat.store.exchange_rows import ExchangeRow, Side
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.store.records import Signature
 from moechat.when import Span
 
@@ -97,7 +97,7 @@ def _mark(folder: Path) -> Path:
 class DiaryIndex:
     """Follows the exchanges of one owner. ``sync`` takes in what has changed; searches see what the last ``sync`` saw."""
 
-    def __init__(self, store: FileStore, dense: Dense, speakers: tuple[str, str]) -> None:
+    def __init__(self, store: Store, dense: Dense, speakers: tuple[str, str]) -> None:
         self._store, self._dense, self._speakers = store, dense, speakers
         self._lock = threading.RLock()
         folder = store.index_folder
@@ -135,15 +135,13 @@ class DiaryIndex:
         self.words.flush()
         self._written = self._manifest()
 
-    @contextlib.contextmanager
-    def erasing(self) -> Iterator[None]:
-        """Words are erased from the record in here. Afterwards nothing of them is left in their index.
+    def erase_dead(self) -> None:
+        """Leave nothing in the index of words that are no longer in the record.
 
-        If this is cut short or fails, the index belongs to nobody and the next start makes it anew.
+        If this is cut short, the index belongs to nobody and the next start makes it anew.
         """
         with self.files.lock():
             self.files.disown(self._folder)
-        yield
         with self._lock:
             self.sync()
             self.words.compact()

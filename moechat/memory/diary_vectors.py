@@ -14,7 +14,7 @@ from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, vectors_of
 from moechat.index.vector_keys import Ints, text_key
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 
 BATCH = 32  # So many exchanges are embedded at once.
 
@@ -22,7 +22,7 @@ BATCH = 32  # So many exchanges are embedded at once.
 class DiaryVectors:
     """Embeds the exchanges that the index holds, in every space that needs them."""
 
-    def __init__(self, store: FileStore, dense: Dense, index: DiaryIndex) -> None:
+    def __init__(self, store: Store, dense: Dense, index: DiaryIndex) -> None:
         self._store, self._dense, self._index = store, dense, index
 
     def embed_missing(self, stop: Signal, limit: int = 0, progress: Callable[[int], None] = lambda _: None) -> int:

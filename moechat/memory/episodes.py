@@ -20,7 +20,7 @@ from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import PackedKeys, pack_keys, text_key
 from moechat.model import Episode
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 
 TABLE = "episodes"  # This table has their vectors, by text.
 NO_VECTOR = -1
@@ -100,7 +100,7 @@ class Episodes:
     It has more than twenty methods because each column of the episodes is kept up to date by one of its own.
     """
 
-    def __init__(self, store: FileStore, dense: Dense, official: Official = lambda: (0, ())) -> None:
+    def __init__(self, store: Store, dense: Dense, official: Official = lambda: (0, ())) -> None:
         self._store, self._dense, self._official = store, dense, official
         self.vectors = TextVectors(dense, TABLE, self._lacking, self._texts)
         self._lock = threading.RLock()

@@ -22,7 +22,7 @@ from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.memory.episodes import Episodes, EpisodeView, Official
 from moechat.model import Episode
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.topic_path import is_within, moved, topic_path
 
 FILE = "topics.npz"
@@ -47,7 +47,7 @@ class TopicSlices:
     ``lock`` guards the indexes; whoever reads more than one of them holds it.
     """
 
-    def __init__(self, store: FileStore, episodes: Episodes, official: Official) -> None:
+    def __init__(self, store: Store, episodes: Episodes, official: Official) -> None:
         self._store, self._episodes, self._official = store, episodes, official
         self.lock = threading.RLock()
         self._file = store.index_folder and store.index_folder / FILE

@@ -24,7 +24,7 @@ from moechat.memory.topic_cues import TABLE, Leads, Led, likeness, spoken
 from moechat.memory.topic_slices import SliceMask, TopicSlices
 from moechat.model import Episode
 from moechat.rules.activation import PRIMARY, parts
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.topic_path import ARROW, moved, parent_of, topic_path
 
 DEPTH = 30  # So many slices of a topic are weighed by likeness too, and one recall gives so many of the asked days.
@@ -69,9 +69,7 @@ class _Candidate:
 class Topics:
     """Recalls by topic and by day, shows the tree and changes it. Searches see what the last ``index.sync`` saw."""
 
-    def __init__(
-        self, store: FileStore, episodes: Episodes, dense: Dense, official: Official = lambda: (0, ())
-    ) -> None:
+    def __init__(self, store: Store, episodes: Episodes, dense: Dense, official: Official = lambda: (0, ())) -> None:
         self._store, self._episodes, self._dense = store, episodes, dense
         self.index = TopicSlices(store, episodes, official)
         self._leads = Leads(dense)

@@ -30,7 +30,7 @@ from moechat.model import LONG_AGO, Candidates, Episode, Exchange, Hit
 from moechat.rules import reading as rules
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
-from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
 
@@ -99,7 +99,7 @@ class Episodic:
     """``speakers`` are the names of user and character. They take part in all episodes, so they distinguish none."""
 
     episodes: Episodes
-    store: FileStore
+    store: Store
     topics: Topics
     speakers: tuple[str, str]
 

@@ -35,8 +35,8 @@ from moechat.recall.recipes import ConfiguredRecipes
 from moechat.settings.character import Character
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
-from moechat.store.files import FileStore
 from moechat.store.paths import index_folder
+from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
@@ -48,7 +48,7 @@ class Layers:
 
     def __init__(
         self,
-        store: FileStore,
+        store: Store,
         dense: Dense,
         character: Callable[[], Character],
         config: Callable[[], Config],

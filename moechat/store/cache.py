@@ -115,12 +115,12 @@ class Cache(ExchangeRows, EpisodeRows):
     # ---- erasing
 
     def erase_dead(self) -> bool:
-        """Erase the bytes of dead rows, also in free pages. False if another process reads the database all the time."""
+        """Erase the bytes of dead rows. False if another process reads the database all the time."""
         with self.transaction() as db:
             self.next_generation(db)
-            db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '' WHERE alive = 0")
+            db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '', extra = '' WHERE alive = 0")
             db.execute("UPDATE episodes SET data = '{}' WHERE alive = 0")
-        return self.vacuum()
+        return self.empty_log()
 
 
 def _in_order(facts: Iterable[Fact]) -> list[Fact]:

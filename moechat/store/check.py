@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from moechat.model import Exchange
 from moechat.store import formats, paths, records
-from moechat.store.files import FileStore
+from moechat.store.journal import Journal
 
 _MENDED = "`moechat rebuild` mends it"
 
 
-def differences(store: FileStore) -> tuple[int, list[str]]:
+def differences(store: Journal) -> tuple[int, list[str]]:
     """(how many exchanges the day files hold, every difference in words). Reads all files.
 
     A write that went on meanwhile may look like a difference, so one that is seen is looked for again under the lock.
@@ -23,7 +23,7 @@ def differences(store: FileStore) -> tuple[int, list[str]]:
     return count, problems
 
 
-def _compared(store: FileStore) -> tuple[int, list[str]]:
+def _compared(store: Journal) -> tuple[int, list[str]]:
     exchanges, problems = _read_days(store)
     problems += _log_against_files(store, exchanges)
     problems += _cache_against_files(store, exchanges)
@@ -31,7 +31,7 @@ def _compared(store: FileStore) -> tuple[int, list[str]]:
     return len(exchanges), problems
 
 
-def _read_days(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
+def _read_days(store: Journal) -> tuple[dict[str, Exchange], list[str]]:
     """Every exchange of every day file by id, and what cannot be read."""
     exchanges: dict[str, Exchange] = {}
     problems: list[str] = []
@@ -46,7 +46,7 @@ def _read_days(store: FileStore) -> tuple[dict[str, Exchange], list[str]]:
     return exchanges, problems
 
 
-def _log_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) -> list[str]:
+def _log_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> list[str]:
     """What was filed must be there, or be known to be missing; what was settled must be there or wait in the log."""
     problems = []
     for id_ in list(store.tree.parents):  # the background may add some
@@ -62,8 +62,9 @@ def _log_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) -> l
     return problems
 
 
-def _cache_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) -> list[str]:
-    cached = {row.exchange.id: row.sha for name in store.days.names() for row in store.cache.of_file(name).values()}
+def _cache_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> list[str]:
+    names = filter(paths.is_day_file, store.signatures)
+    cached = {row.exchange.id: row.sha for name in names for row in store.cache.of_file(name).values()}
     problems = [f"exchange {id_} is not in the cache; {_MENDED}" for id_ in exchanges.keys() - cached.keys()]
     problems += [f"exchange {id_} is in the cache alone; {_MENDED}" for id_ in cached.keys() - exchanges.keys()]
     problems += [
@@ -74,9 +75,9 @@ def _cache_against_files(store: FileStore, exchanges: Mapping[str, Exchange]) ->
     return problems
 
 
-def _understood_against_files(store: FileStore) -> list[str]:
+def _understood_against_files(store: Journal) -> list[str]:
     """Facts and episodes of the cache, and those of the files; what cannot be read is told already."""
-    cached = {(paths.CORE, fact.id): fact.text for fact in store.findings.facts()}
+    cached = {(paths.CORE, fact.id): fact.text for fact in store.cache.facts()}
     cached |= {(file, episode.id): episode.event.text for file, episode in store.cache.all_episodes()}
     texts: dict[tuple[str, str], str] = {}
     for name in [paths.CORE, *filter(paths.is_notes, paths.record_files(store.folder))]:

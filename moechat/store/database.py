@@ -20,7 +20,7 @@ _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
 CREATE TABLE exchanges (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, at TEXT, user TEXT, char TEXT, status TEXT,
-    tag TEXT, sha TEXT, gen INTEGER, alive INTEGER);
+    tag TEXT, sha TEXT, extra TEXT, gen INTEGER, alive INTEGER);
 CREATE INDEX exchanges_id ON exchanges (id);
 CREATE INDEX exchanges_file ON exchanges (file);
 CREATE INDEX exchanges_gen ON exchanges (gen);
@@ -75,6 +75,7 @@ class Database:
         try:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=OFF")
+            db.execute("PRAGMA secure_delete=ON")  # what is overwritten leaves no bytes in free pages
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, SCHEMA_VERSION):
                 raise sqlite3.DatabaseError("another version's cache")
@@ -153,10 +154,9 @@ class Database:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('gen', ?)", (self._gen,))
         return self._gen
 
-    def vacuum(self) -> bool:
-        """Erase dead rows from free pages and from the write-ahead log. False if another process reads too long."""
+    def empty_log(self) -> bool:
+        """Leave nothing in the write-ahead log. False if another process reads too long."""
         try:
-            self.all("VACUUM")
             return not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
         except sqlite3.OperationalError:
             return False

@@ -6,7 +6,7 @@ reported and left alone. MoeChat's own files are read and never written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,9 +14,10 @@ from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import formats, paths, records
 from moechat.store.exchange_rows import ExchangeRow
+from moechat.store.finding_files import by_file
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
-from moechat.store.log import Entry
+from moechat.store.log import edit_entry
 from moechat.store.records import Signature
 
 BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
@@ -62,30 +63,42 @@ class DayFiles:
         before = tree.filed_hash(exchange.id) if exchange.id in tree else row.sha if row else ""
         return bool(before) and before != formats.text_hash(exchange)
 
-    def add(self, exchange: Exchange) -> bool:
-        """False where the file of its day is broken and must be left alone."""
-        name = self._name(exchange.at)
-        if is_current := self.current(name):
-            self._append(name, [exchange])
-        return is_current
+    def write(self, exchange: Exchange) -> bool:
+        """Put an exchange into the file of its day, or replace it where it stands; every other byte stays.
 
-    def _append(self, name: str, exchanges: Iterable[Exchange]) -> None:
-        """Add those that the file does not hold yet."""
-        rows, path = self._journal.cache.of_file(name), self._journal.folder / name
-        if new := [exchange for exchange in exchanges if exchange.id not in rows]:
-            records.append(path, b"".join(map(formats.exchange_entry, new)))
-            with self._journal.cache.transaction():
-                self._journal.cache.change_exchanges(name, dead=(), new=[(exchange, "") for exchange in new])
-                self._journal.sign(name, Signature.of(path))
-
-    def write(self, name: str, exchange: Exchange) -> bool:
-        """Replace one record of a day file; every other byte stays."""
+        False where that file is broken and must be left alone.
+        """
+        row = self._journal.cache.by_ids([exchange.id]).get(exchange.id)
+        name = row.file if row else self._name(exchange.at)
         if not self.current(name):
             return False
+        if row is None:
+            self._append(name, [exchange])
+        elif row.sha != formats.text_hash(exchange) or row.exchange.status != exchange.status:
+            self._replace(row, exchange)
+        return True
+
+    def add(self, exchanges: Sequence[Exchange]) -> None:
+        """Put exchanges that are not filed yet into the files of their days. Raises DataError where one is broken."""
+        by_file: dict[str, list[Exchange]] = {}
+        for exchange in exchanges:
+            by_file.setdefault(self._name(exchange.at), []).append(exchange)
+        for name, day in by_file.items():
+            if not self.current(name):
+                raise DataError(
+                    self._journal.folder / name, "cannot be read: mend it, then this goes on at the next start"
+                )
+            self._append(name, day)
+
+    def _append(self, name: str, exchanges: Sequence[Exchange]) -> None:
         path = self._journal.folder / name
-        row = self._journal.cache.of_file(name).get(exchange.id)
-        if row and row.sha == formats.text_hash(exchange) and row.exchange.status == exchange.status:
-            return True
+        records.append(path, b"".join(map(formats.exchange_entry, exchanges)))
+        with self._journal.cache.transaction():
+            self._journal.cache.change_exchanges(name, dead=(), new=[(exchange, "") for exchange in exchanges])
+            self._journal.sign(name, Signature.of(path))
+
+    def _replace(self, row: ExchangeRow, exchange: Exchange) -> None:
+        path = self._journal.folder / row.file
         data, parsed = records.read(path)
         old = next((r for r in parsed.records if r.key == exchange.id), None)
         if old is not None and formats.is_moechat(old):
@@ -93,10 +106,36 @@ class DayFiles:
             raise DataError(path, f"record {exchange.id!r}: {remedy}")
         records.replace(path, records.spliced(data, parsed.bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
-            new = [(exchange, row.tag if row else "")]
-            self._journal.cache.change_exchanges(name, dead=[exchange.id], new=new)
-            self._journal.sign(name, Signature.of(path))
-        return True
+            self._journal.cache.change_exchanges(row.file, dead=[exchange.id], new=[(exchange, row.tag)])
+            self._journal.sign(row.file, Signature.of(path))
+
+    def check_writable(self, ids: Collection[str]) -> None:
+        """Raises DataError where the file of one of these is broken or was written by MoeChat."""
+        rows = self._journal.cache.by_ids(list(ids))
+        for name, of_file in by_file((id_, row.file) for id_, row in rows.items()).items():
+            for problem in self._journal.problems_of(name):
+                raise problem
+            if any(id_ not in self._journal.tree for id_ in of_file):
+                path = self._journal.folder / name
+                _, parsed = records.read(path)
+                if any(record.key in of_file and formats.is_moechat(record) for record in parsed.records):
+                    remedy = "it was written by MoeChat and is never written by us; take the record out by hand, then forget it"
+                    raise DataError(path, remedy)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take exchanges out of their day files."""
+        rows = self._journal.cache.by_ids(ids)
+        for name, gone in by_file((id_, row.file) for id_, row in rows.items()).items():
+            path = self._journal.folder / name
+            data, parsed = records.read(path)
+            left = records.spliced(data, parsed.bounds, dict.fromkeys(gone))
+            if left.strip():
+                records.replace(path, left)
+            else:
+                path.unlink()
+            with self._journal.cache.transaction():
+                self._journal.cache.change_exchanges(name, dead=gone, new=())
+                self._journal.sign(name, Signature.of(path))
 
     def _name(self, at: datetime) -> str:
         """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
@@ -138,32 +177,8 @@ class DayFiles:
         """The day files that are known, by name relative to the folder."""
         return sorted(filter(paths.is_day_file, self._journal.signatures))
 
-    def add_all(self, exchanges: Iterable[Exchange]) -> None:
-        """Write settled exchanges straight to their day files, without log entries: they are on every path."""
-        by_file: dict[str, list[Exchange]] = {}
-        with self._journal.writing():
-            for exchange in exchanges:
-                by_file.setdefault(self._name(exchange.at), []).append(exchange)
-            for name, day in by_file.items():
-                if not self.current(name):
-                    raise DataError(self._journal.folder / name, "cannot be read; mend it, then import again")
-                self._append(name, day)
-
 
 def _same(row: ExchangeRow | None, exchange: Exchange, tag: str) -> bool:
     if row is None or (tag and row.tag != tag):
         return False
     return row.sha == formats.text_hash(exchange) and row.exchange.at == exchange.at
-
-
-def edit_entry(exchange: Exchange, notice: str = "") -> Entry:
-    """The log entry of corrected words."""
-    entry: dict[str, str] = {
-        "op": "edit",
-        "id": exchange.id,
-        "at": exchange.at.isoformat(),
-        "user": exchange.user,
-        "char": exchange.char,
-        "status": "done" if exchange.status == "streaming" else exchange.status,
-    }
-    return entry | ({"notice": notice} if notice else {})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from moechat.model import Exchange
+from moechat.model import LONG_AGO, Exchange
 from moechat.store import notice
 from moechat.store.database import MOST_VALUES, Database
-from moechat.store.formats import text_hash
+from moechat.store.formats import attachments_from, text_hash
 
-_COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha"
+_COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha, e.extra"
 _SELECT = f"SELECT {_COLUMNS} FROM exchanges e LEFT JOIN notes n ON n.id = e.id WHERE e.alive = 1"
 
 
@@ -49,10 +50,22 @@ class ExchangeRows(Database):
                 [(gen, file, id_) for id_ in dead],
             )
             db.executemany(
-                "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, gen, alive)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, extra, gen, alive)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
                 [
-                    (e.id, file, e.at.timestamp(), e.at.isoformat(), e.user, e.char, e.status, tag, text_hash(e), gen)
+                    (
+                        e.id,
+                        file,
+                        e.at.timestamp(),
+                        e.at.isoformat(),
+                        e.user,
+                        e.char,
+                        e.status,
+                        tag,
+                        text_hash(e),
+                        _extra(e),
+                        gen,
+                    )
                     for e, tag in new
                 ],
             )
@@ -97,7 +110,7 @@ class ExchangeRows(Database):
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
-        sql = "SELECT row, t, user, char FROM exchanges WHERE alive = 1 AND row IN"
+        sql = "SELECT row, t, user, char, extra FROM exchanges WHERE alive = 1 AND row IN"
         return [_side(*values) for values in sorted(self.among(sql, rows))]
 
     # ---- by words
@@ -112,14 +125,33 @@ class ExchangeRows(Database):
     def exchanges_with(self, words: Sequence[str]) -> list[tuple[float, str]]:
         """(epoch seconds, id) of live exchanges that have all these words (lower case)."""
         sql = "SELECT t, id FROM exchanges WHERE alive = 1"
-        return self.all(sql + " AND instr(lower(user || ' ' || char), ?) > 0" * len(words), words)
+        return self.all(sql + " AND instr(lower(user || ' ' || char || ' ' || extra), ?) > 0" * len(words), words)
 
 
 def _row(values: tuple[Any, ...]) -> ExchangeRow:
-    row, id_, at, user, char, status, tag, file, sha = values
+    row, id_, at, user, char, status, tag, file, sha, extra = values
     reply, _ = notice.split(char)
-    return ExchangeRow(row, Exchange(id_, datetime.fromisoformat(at), user, reply, status), tag, file, sha)
+    exchange = Exchange(id_, datetime.fromisoformat(at), user, reply, status)
+    return ExchangeRow(row, _with_extra(exchange, extra), tag, file, sha)
 
 
-def _side(row: int, t: float, user: str, char: str) -> Side:
+def _extra(exchange: Exchange) -> str:
+    """Which talk it belongs to, who spoke and what came with it, as JSON; "" where all of that is as usual."""
+    if not (exchange.talk or exchange.speaker or exchange.attachments):
+        return ""
+    return json.dumps(
+        [exchange.talk, exchange.speaker, [asdict(one) for one in exchange.attachments]], ensure_ascii=False
+    )
+
+
+def _with_extra(exchange: Exchange, extra: str) -> Exchange:
+    if not extra:
+        return exchange
+    talk, speaker, attachments = json.loads(extra)
+    return replace(exchange, talk=talk, speaker=speaker, attachments=attachments_from(attachments))
+
+
+def _side(row: int, t: float, user: str, char: str, extra: str) -> Side:
+    if extra:
+        user = _with_extra(Exchange("", LONG_AGO, user, ""), extra).sent
     return Side(row, t, user, notice.split(char)[0])

@@ -48,6 +48,9 @@ class FileFindings(Findings):
     def rows_citing(self, ids: Sequence[str]) -> list[int]:
         return self._journal.cache.rows_citing(ids)
 
+    def reflections(self) -> list[Episode]:
+        return self.episodes(self._journal.cache.rows_with_evidence())
+
     def births(self) -> list[tuple[str, float, str]]:
         return self._journal.cache.births()
 
@@ -86,6 +89,11 @@ class FileFindings(Findings):
             self.reread(name)
         for problem in self._journal.problems_of(name):
             raise problem
+
+    def files_of(self, exchanges: Collection[str], episodes: Collection[str]) -> set[str]:
+        """The notes files in which these stand."""
+        cache = self._journal.cache
+        return {*cache.notes_files(list(exchanges)).values(), *(f for _, f in cache.files_of_episodes(list(episodes)))}
 
     # ---- writing
 
@@ -131,8 +139,8 @@ class FileFindings(Findings):
         for noted in changes:
             file = noted.place
             if not file:
-                day = holders[noted.key].file if noted.key in holders else self._day_of(noted)
-                file = paths.notes_file(day)
+                own_day = paths.day_file(noted.episodes[0].since, self._journal.zone) if noted.episodes else ""
+                file = paths.notes_file(holders[noted.key].file if noted.key in holders else own_day)
             block = None if noted.is_empty else formats.notes_entry(noted.key, *noted.note, noted.episodes)
             files.setdefault(file, {})[noted.key] = block
         broken: list[DataError] = []
@@ -143,10 +151,6 @@ class FileFindings(Findings):
                 broken.append(problem)
         if broken:
             raise broken[0]
-
-    def _day_of(self, noted: Noted) -> str:
-        """The day file beside which the notes of no exchange of ours stand."""
-        return paths.day_file(noted.episodes[0].since, self._journal.zone)
 
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         known_ids = {fact.id for fact in self.facts()}

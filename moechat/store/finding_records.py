@@ -49,7 +49,7 @@ class OwnersLog(Protocol):
     tree: Tree
     clock: Clock
 
-    def writing(self) -> AbstractContextManager[None]: ...
+    def writing(self, what: str = ...) -> AbstractContextManager[None]: ...
 
     def requeue(self, ids: Sequence[str]) -> None: ...
 
@@ -57,7 +57,10 @@ class OwnersLog(Protocol):
 
 
 class FindingRecords(ABC):
-    """Facts, episodes and notes of one owner, as a store keeps them. Who writes holds the owner's lock."""
+    """Facts, episodes and notes of one owner, as a store keeps them. Who writes holds the owner's lock.
+
+    It has more than twenty methods because each order in which findings are read is one of its own.
+    """
 
     def __init__(self, owner: OwnersLog) -> None:
         self._owner = owner
@@ -87,6 +90,10 @@ class FindingRecords(ABC):
     @abstractmethod
     def rows_citing(self, ids: Sequence[str]) -> list[int]:
         """Rows of the live episodes that cite one of these exchanges, ascending."""
+
+    @abstractmethod
+    def reflections(self) -> list[Episode]:
+        """The live episodes that rest on others, in row order."""
 
     @abstractmethod
     def births(self) -> list[tuple[str, float, str]]:

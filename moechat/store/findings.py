@@ -132,12 +132,28 @@ class Findings(FindingRecords):
         with self._owner.writing():
             self._write_facts(dict.fromkeys(ids))
 
+    def uncite(self, ids: Collection[str]) -> None:
+        """What the owner wrote or corrected no longer names these exchanges. Without any source it gets a new id."""
+        with self._owner.writing("uncite"):
+            facts = [f for f in self.facts() if f.by == "owner" and not set(ids).isdisjoint(f.draft.sources)]
+            episodes = [e for e in self.citing(list(ids)) if e.by == "owner"]
+            new_facts = [_fact_without(fact, ids) for fact in facts]
+            new_episodes = [_episode_without(episode, ids) for episode in episodes]
+            self.put_facts(new_facts)
+            self.drop_episodes([episode.id for episode in episodes])
+            self.put_episodes(new_episodes)
+            self.drop_facts([old.id for old, new in zip(facts, new_facts, strict=True) if old.id != new.id])
+            ids_before = [*(fact.id for fact in facts), *(episode.id for episode in episodes)]
+            ids_after = [*(fact.id for fact in new_facts), *(episode.id for episode in new_episodes)]
+            for old_id, new_id in zip(ids_before, ids_after, strict=True):
+                self._owner.state.write(self._owner.state.carried(old_id, new_id))
+
     def drop(self, ids: Sequence[str]) -> None:
         """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
         if not ids:
             return
         with self._owner.writing():
-            others, retracted = self._told_with(ids), self._owner.tree.retracted
+            others, retracted = self._told_with(ids), self._owner.tree.retracted | self._owner.tree.taken_out()
             with contextlib.suppress(DataError):  # A broken file is reported with all others.
                 self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._owner.tree])
             self._owner.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
@@ -184,6 +200,20 @@ class Findings(FindingRecords):
         """
         noted = [one for one in self._noted(ids) if one.note.by == "rules"]
         self._write_notes([replace(one, note=one.note._replace(by="")) for one in noted])
+
+
+def _fact_without(fact: Fact, ids: Collection[str]) -> Fact:
+    sources = tuple(source for source in fact.draft.sources if source not in ids)
+    id_ = fact.id if sources else formats.derived_id(fact.text, ())
+    return replace(fact, id=id_, draft=replace(fact.draft, sources=sources))
+
+
+def _episode_without(episode: Episode, ids: Collection[str]) -> Episode:
+    """An event of which no exchange tells is named by a key of its own."""
+    sources = tuple(source for source in episode.event.sources if source not in ids)
+    key = formats.OWN + formats.derived_id(episode.event.text, (episode.since.isoformat(),))
+    id_ = episode.id if sources else formats.derived_id(episode.event.text, (key,))
+    return replace(episode, id=id_, event=replace(episode.event, sources=sources or (key,)))
 
 
 def _with(noted: Noted, added: Sequence[Episode], dropped: Collection[str]) -> Noted:

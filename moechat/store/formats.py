@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, time, tzinfo
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -16,6 +17,7 @@ from moechat.errors import DataError
 from moechat.model import (
     LONG_AGO,
     ActivationProfile,
+    Attachment,
     Episode,
     Event,
     EventStatus,
@@ -29,6 +31,7 @@ from moechat.store.records import Block, Parsed, Record, entry
 from moechat.when import Precision
 
 T = TypeVar("T")
+OWN = "own-"  # The record of an event that no exchange tells of begins so.
 PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
     r"时间：(?P<at>[^\n]*)\n\s*\{\{user\}\}：(?P<user>.*?)\n\s*\{\{char\}\}：(?P<char>.*)\Z", re.DOTALL
@@ -44,8 +47,8 @@ def known(moment: datetime) -> datetime | None:
 
 
 def text_hash(exchange: Exchange) -> str:
-    """The hash by which a hand edit is noticed."""
-    return hashlib.blake2b(f"{exchange.user}\0{exchange.char}".encode(), digest_size=6).hexdigest()
+    """The hash by which a hand edit is noticed: of the words, and of what each attachment is."""
+    return hashlib.blake2b(f"{exchange.sent}\0{exchange.char}".encode(), digest_size=6).hexdigest()
 
 
 def each(
@@ -72,6 +75,11 @@ def exchange_entry(exchange: Exchange) -> bytes:
     value: dict[str, object] = {"time": exchange.at.isoformat()}
     if exchange.status != "done":
         value["status"] = exchange.status
+    value |= {key: text for key, text in (("talk", exchange.talk), ("speaker", exchange.speaker)) if text}
+    if exchange.attachments:
+        value["attachments"] = [
+            {key: text for key, text in asdict(one).items() if text} for one in exchange.attachments
+        ]
     value["msg"] = {"user": Block(exchange.user), "char": Block(exchange.char)}
     return entry(exchange.id, value)
 
@@ -89,7 +97,18 @@ def exchange_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[Exch
     at = _moment(value.get("time"), record, file, zone)
     status = value.get("status", "done")
     user, char = str(msg.get("user", "") or ""), str(msg.get("char", "") or "")
-    return Exchange(record.key, at, user, char, status if status in ("stopped", "failed") else "done"), tag
+    exchange = Exchange(
+        record.key, at, user, char, status if status in ("stopped", "failed") else "done",
+        str(value.get("talk", "") or ""), str(value.get("speaker", "") or ""), attachments_from(value.get("attachments")),
+    )  # fmt: skip
+    return exchange, tag
+
+
+def attachments_from(value: object) -> tuple[Attachment, ...]:
+    """Attachments from a list of mappings; what is none is left out."""
+    names = [field.name for field in fields(Attachment)]
+    maps = [one for one in value if isinstance(one, Mapping)] if isinstance(value, Sequence) else []
+    return tuple(Attachment(**{name: str(one.get(name, "") or "") for name in names}) for one in maps)
 
 
 def is_moechat(record: Record) -> bool:

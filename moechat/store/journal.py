@@ -1,7 +1,8 @@
 """What every file of an owner's rests on: the lock, the log with its tree, the state, and the cache of the files.
 
-Writers hold the owner's lock for one write, not for the life of the process; every write first follows what other processes
-and hands have changed. Readers take no lock: they work from ``Tree`` and ``Cache``.
+Writers hold the owner's lock for one short write, never for the life of the process and never while they wait or compute;
+every write first follows what other processes and hands have changed. Readers take no lock: they work from ``Tree`` and
+``Cache``.
 """
 
 from __future__ import annotations
@@ -9,23 +10,28 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from datetime import tzinfo
+import time
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from moechat.clock import Clock
-from moechat.errors import DataError
+from moechat.errors import DataError, Locked
 from moechat.store import paths
 from moechat.store.cache import Cache
-from moechat.store.log import Entry, JsonLines
+from moechat.store.json_lines import Entry, JsonLines
 from moechat.store.records import Signature
+from moechat.store.reflections import ReflectionFile
+from moechat.store.short_log import shortened, written
 from moechat.store.state import State
 from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
-LOCK_TIMEOUT_S = 30
+LOCK_TIMEOUT_S = 30.0
+KEEP_WORDS = timedelta(days=7)
+MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 
 
 class Journal:
@@ -36,11 +42,12 @@ class Journal:
         self.clock = clock
         self.zone = zone
         self._threads = threading.RLock()
-        self._file_lock = FileLock(folder / ".lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
+        self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
         self._log = JsonLines(folder / paths.LOG)
+        self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS))
         self.tree = Tree()
-        self.state = State(folder / paths.STATE)
+        self.state = State(JsonLines(folder / paths.STATE))
         self.cache = Cache(self.index_folder / "cache.db")
         self.signatures = self.cache.signatures()
         self._generation = self.cache.generation()
@@ -65,34 +72,53 @@ class Journal:
     # ---- the lock
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """The owner's lock, with everything that others wrote read first. Reentrant."""
-        with self._threads:
+    def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """The owner's lock, with everything that others wrote read first, and ended replies stored. Reentrant.
+
+        Raises Locked where somebody holds it for longer than ``patience_s``.
+        """
+        if not self._threads.acquire(timeout=patience_s):
+            raise self._busy(patience_s)
+        try:
             if not self._held:
                 self.folder.mkdir(parents=True, exist_ok=True)
+                self._follow_log()  # the most is read before the lock is taken
                 try:
-                    self._file_lock.acquire()
+                    self._file_lock.acquire(timeout=patience_s)
                 except Timeout:
-                    remedy = "another process holds it; close that one or try again"
-                    raise DataError(self.folder / ".lock", f"no lock within {LOCK_TIMEOUT_S} s: {remedy}") from None
+                    raise self._busy(patience_s) from None
+                begun = time.monotonic()
             self._held += 1
             try:
                 if self._held == 1:
                     self._follow_log()
+                    self._fold()
                 yield
             finally:
                 self._held -= 1
                 if not self._held:
                     self._file_lock.release()
+                    held_ms = 1000 * (time.monotonic() - begun)
+                    log.debug("the owner's lock was held for %.1f ms (%s)", held_ms, what)
+        finally:
+            self._threads.release()
+
+    def _busy(self, patience_s: float) -> Locked:
+        remedy = "another process holds it; close that one or try again"
+        return Locked(self.folder / ".lock", f"no lock within {patience_s:g} s: {remedy}")
+
+    def _fold(self) -> None:
+        """Store replies that ended while somebody else held the lock."""
 
     # ---- the log
 
     def _follow_log(self) -> None:
-        anew, entries = self._log.unread()
-        if anew:
-            self.tree = Tree()
-        self.tree.apply(entries)
-        self.state.follow()
+        with self._threads:
+            anew, entries = self._log.unread()
+            if anew:
+                self.tree = Tree()
+            self.tree.apply(entries)
+            self.state.follow()
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Into the log, durably, and into the tree; under the lock."""
@@ -100,24 +126,39 @@ class Journal:
         self.tree.apply(entries)
 
     def mark_understood(self, ids: Sequence[str], by: str) -> None:
-        with self.writing():
+        with self.writing("understood"):
             self.record([{"op": "understood", "ids": list(ids), "by": by}])
 
     def requeue(self, ids: Sequence[str]) -> None:
-        with self.writing():
+        with self.writing("requeue"):
             if logged := [id_ for id_ in ids if id_ in self.tree]:
                 self.record([{"op": "requeue", "ids": logged}])
 
     def compact(self) -> bool:
         """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
-        with self.writing():
-            self.state.compact()
-            entries = self.tree.folded(self.clock.now())
-            if entries is None:
+        self.state.compact(self.writing)
+        before = self.clock.now() - KEEP_WORDS
+        if len(shortened(self.tree, before)) < MANY:
+            return False
+        return self.rewrite_log(before)
+
+    def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
+        """Replace the log by a shorter one that says the same, without some exchanges. False where another did so meanwhile.
+
+        It is written before the lock is taken; what is added meanwhile stays.
+        """
+        with self._threads:
+            self._follow_log()
+            entries, place = written(self.tree, before, without), self._log.place
+        rewriting = self._log.prepare(entries, place, keep_damaged=not without)
+        tree = Tree()
+        tree.apply(entries)
+        with self.writing("rewrite the log"):
+            added = self._log.commit(rewriting)
+            if added is None:
                 return False
-            self._log.rewrite(entries)
-            self.tree = Tree()
-            self.tree.apply(entries)
+            tree.apply(added)
+            self.tree = tree
         return True
 
     # ---- which files are known

@@ -1,107 +1,290 @@
-"""The owner's log: every kind of entry, and how they are appended and read (JSON lines, fsync).
+"""The log of one owner: what may happen to an exchange, and the entries that say so.
 
-An entry is an object with ``op``:
+An entry is an object with ``op``; ``tree`` says what each means.
 
-    exchange  id parent at user            a message has entered; its reply is on the way
-    variant   id char status               a reply ended (done, stopped, failed); regenerating adds another
-              [error hits spans]           ... what went wrong, what it rested on, which times were understood
-    select    id [variant]                 this exchange is the leaf now, with this variant
-    settle    id                           its answer stands
-    filed     id sha                       it stands in its day file, with this text hash
-    edit      id at user char              its words were corrected
-    retract   id                           its words were taken back
-    restore   id                           ... and given back
-    cut       id at                        the context begins anew after this exchange
+    exchange   id parent at user           a message has entered; its reply is on the way
+               [talk speaker attachments]  ... in which talk, said by whom, with what
+    variant    id char status              a reply ended (done, stopped, failed); answering again adds another
+               [error hits spans notice key]  ... what went wrong, what it rests on by id, which times were understood
+    choose     id variant                  this reply stands
+    select     id                          the next message of its talk follows this exchange
+    settle     id                          its answer stands
+    filed      id sha                      it stands in its day file, with this text hash
+    edit       id at user char             its words were corrected
+    retract    id                          its words were taken back
+    dropped    ids                         ... and what was derived from them is gone
+    restore    id                          ... and given back
+    cut        id                          the context begins anew after this exchange
     understood ids by                      the roll has understood these (``model`` or ``rules``)
-    requeue   ids                          ... and these have to be understood again
-    past      rows                         settled exchanges folded together: [id, parent, sha] each, without text
+    requeue    ids                         ... and these have to be understood again
+    past       rows                        settled exchanges folded together, without text: [id, parent, sha, (talk)] each
+    import     batch talk at by rows       exchanges of another program: [id, sha] each; ``by``: who has understood them
+    imported   batch                       ... and all of them stand in their day files
+    forget     n ids [batch]               exchanges, episodes and facts that are being erased, and hidden until then
+    forgotten  n                           so many times something was erased
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from moechat.errors import DataError
-from moechat.store.records import replace, sync_folder
+from moechat.clock import local
+from moechat.errors import Locked, NotFound
+from moechat.model import Attachment, Exchange, Status
+from moechat.store.formats import text_hash
+from moechat.store.json_lines import Entry
+from moechat.store.nodes import Node, Variant
+from moechat.store.short_log import exchange_entry, variant_entry
+from moechat.store.unit import Unit
 
-Entry = Mapping[str, Any]
+FOLD_S = 1.0  # A reply that has ended waits so long for the owner's lock; then whoever holds it next stores it.
+BROKEN_OFF = "broken off: the program ended before the reply did"
 
 
-def encode(entries: Iterable[Entry]) -> bytes:
-    return b"".join(json.dumps(e, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for e in entries)
+class Log:
+    """The verbs of one owner's log. They are the same for every kind of store; ``unit`` gives the parts that differ.
 
+    It has more than twenty methods because each thing that may happen to an exchange is one of its own.
+    """
 
-class JsonLines:
-    """An append-only file of JSON lines, read incrementally and safe against a torn last line."""
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.problems: list[DataError] = []
-        self._offset = 0
-        self._inode = 0
+    # ---- one turn
 
-    def unread(self) -> tuple[bool, list[Entry]]:
-        """Entries that were added since the last call, and whether the file is another one (read from its start)."""
+    def begin(
+        self, text: str, at: datetime, *, talk: str = "", speaker: str = "", attachments: Sequence[Attachment] = ()
+    ) -> str:
+        """Record a message durably, and settle what came before in its talk. Returns the new exchange's id."""
+        unit = self._unit
+        with unit.writing("begin"):
+            settled = self._settle_entries(talk)
+            id_ = self._new_id(at)
+            leaf = unit.tree.leaf(talk)
+            node = Node(id_, leaf, at.isoformat(), text, talk, speaker, tuple(attachments))
+            unit.replies.start(id_)
+            unit.record([*settled, exchange_entry(node)])
+            self._touch(settled)
+            self.file_settled()
+        return id_
+
+    def answer_again(self, id_: str) -> None:
+        """Another reply to the same message is on the way. What follows stays.
+
+        Raises MoeChatError where another process is answering it.
+        """
+        with self._unit.writing("answer again"):
+            self._require(id_)
+            self._unit.replies.start(id_)
+
+    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
+        """Say what the reply that is about to stream rests on."""
+        self._unit.replies.rest(id_, hits)
+
+    def stream(self, id_: str, piece: str) -> None:
+        """Keep a piece of the reply before it is shown. Raises Withheld where what the reply rests on was forgotten."""
+        self._unit.replies.write(id_, piece)
+
+    def finish(
+        self,
+        id_: str,
+        char: str,
+        status: Status,
+        *,
+        error: str = "",
+        hits: Sequence[Mapping[str, Any]] = (),
+        spans: Sequence[Sequence[str]] = (),
+        notice: str = "",
+    ) -> Exchange:
+        """A reply ended; it is durable when this returns, also while another process holds the owner's lock.
+
+        ``notice`` is what was shown beside it. An exchange may be finished any number of times: each adds a reply.
+        Raises Withheld where what the reply rests on was forgotten.
+        """
+        unit = self._unit
+        key = secrets.token_hex(4)
+        entry = variant_entry(id_, Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key))
+        is_stored = False
         try:
-            with open(self.path, "rb") as file:
-                stat = os.fstat(file.fileno())
-                anew = bool(self._inode) and (stat.st_ino != self._inode or stat.st_size < self._offset)
-                if anew:
-                    self._offset, self.problems = 0, []
-                self._inode = stat.st_ino
-                if stat.st_size == self._offset:
-                    return anew, []
-                file.seek(self._offset)
-                data = file.read(stat.st_size - self._offset)
-        except FileNotFoundError:
-            anew, self._offset, self._inode = bool(self._offset), 0, 0
-            return anew, []
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return anew, self._decode(whole)
+            with unit.writing("finish", patience_s=FOLD_S):
+                if char:
+                    unit.replies.require(id_)
+                self._add_reply(id_, entry)
+                is_stored = True
+        except Locked:
+            unit.replies.end(id_, entry)
+            return replace(unit.tree.nodes[id_].exchange(), char=char, status=status)
+        finally:
+            unit.replies.release(id_, keep=not is_stored)
+        return unit.exchanges.get(id_)
 
-    def _decode(self, data: bytes) -> list[Entry]:
-        lines = data.splitlines()
-        try:
-            entries: list[Entry] = json.loads(b"[" + b",".join(lines) + b"]")
-            if all(type(entry) is dict for entry in entries) and len(entries) == len(lines):
-                return entries
-        except ValueError:
-            pass
-        entries = []
-        for line in lines:
-            try:
-                entry = json.loads(line)
-                if not isinstance(entry, dict):
-                    raise ValueError("not an object")
-                entries.append(entry)
-            except ValueError as error:
-                self.problems.append(DataError(self.path, f"a damaged line was passed over ({error})"))
+    def fold(self) -> None:
+        """Take the replies that have ended out of their part files, under the lock."""
+        unit = self._unit
+        for part in unit.replies.ended():
+            if part.id in unit.tree and part.id not in unit.tree.taken_out():
+                entry = part.entry or variant_entry(part.id, _broken_off(part.text, part.withheld))
+                self._add_reply(part.id, entry)
+            unit.replies.drop(part.id)
+
+    def _add_reply(self, id_: str, entry: Entry) -> None:
+        unit = self._unit
+        if unit.tree.node(id_).folded and entry["char"]:
+            unit.record([edit_entry(unit.exchanges.get(id_))])  # the log has the words of the first reply again
+        filed = unit.tree.node(id_).filed
+        unit.record([entry])
+        if filed and not unit.tree.node(id_).filed:
+            unit.findings.drop([id_])
+            self.file_settled()
+
+    def is_streaming(self, id_: str) -> bool:
+        """Whether some living process is writing the reply to this exchange."""
+        return self._unit.replies.is_alive(id_)
+
+    def settle(self, talk: str | None = None) -> list[str]:
+        """Settle all exchanges (of one talk, or of all) whose reply has ended. Returns their ids."""
+        with self._unit.writing("settle"):
+            entries = self._settle_entries(talk)
+            if entries:
+                self._unit.record(entries)
+                self._touch(entries)
+            self.file_settled()
+        return [entry["id"] for entry in entries if entry["op"] == "settle"]
+
+    def _settle_entries(self, talk: str | None) -> list[Entry]:
+        """Open exchanges settle; one whose process died before its reply began is marked so."""
+        entries: list[Entry] = []
+        for node in self._unit.tree.open(talk):
+            if self.is_streaming(node.id):
+                continue
+            if not node.variants:
+                entries.append(variant_entry(node.id, Variant("", "failed", BROKEN_OFF)))
+            entries.append({"op": "settle", "id": node.id})
         return entries
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Append and fsync, under the owner's lock; call ``unread`` first. A torn line before it is cut off."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        created = not self.path.exists()
-        data = encode(entries)
-        with open(self.path, "ab") as file:
-            if file.tell() > self._offset:
-                file.truncate(self._offset)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            self._inode = os.fstat(file.fileno()).st_ino
-        self._offset += len(data)
-        if created:
-            sync_folder(self.path.parent)
+    def _touch(self, entries: Sequence[Entry]) -> None:
+        """Count the use of the memories that settled replies rest on: every memory that entered a prompt, once per
+        exchange. With an exchange, the events that cite it are counted, too.
+        """
+        unit = self._unit
+        used: dict[str, None] = {}
+        for entry in entries:
+            variant = unit.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
+            for hit in variant.hits if variant else ():
+                if "dropped" not in hit:
+                    used[str(hit["id"])] = None
+        citing = unit.findings.citing(list(used))
+        used |= dict.fromkeys(episode.id for episode in citing if episode.kind == "event")
+        unit.state.touch(list(used), unit.clock.now())
 
-    def rewrite(self, entries: Iterable[Entry]) -> None:
-        """Replace the file; other readers notice by its inode."""
-        data = encode(entries)
-        replace(self.path, data)
-        stat = self.path.stat()
-        self._offset, self._inode = len(data), stat.st_ino
+    # ---- changes of mind
+
+    def select(self, id_: str, variant: int | None = None) -> None:
+        """Make this exchange the leaf of its talk (branch here, or go back to a branch), or choose another of its replies,
+        which keeps what follows."""
+        unit = self._unit
+        with unit.writing("select"):
+            self._require(id_)
+            if variant is None:
+                unit.record([{"op": "select", "id": id_}])
+                return
+            node = unit.tree.node(id_)
+            if not 0 <= variant < max(1, len(node.variants)):
+                raise NotFound(f"exchange {id_} has {len(node.variants)} replies; variant {variant} is not there")
+            if node.folded or variant == node.chosen:
+                return
+            filed = node.filed
+            unit.record([{"op": "choose", "id": id_, "variant": variant}])
+            if filed and not node.filed:
+                unit.findings.drop([id_])
+                self.file_settled()
+
+    def correct(self, id_: str, *, user: str | None = None, char: str | None = None) -> None:
+        """Change the words of a message or a reply; what follows stays, what was derived is dropped and queued anew."""
+        unit = self._unit
+        with unit.writing("correct"):
+            old = unit.exchanges.get(id_)
+            new = replace(old, user=old.user if user is None else user, char=old.char if char is None else char)
+            if id_ not in unit.tree:
+                unit.findings.drop([id_])
+                unit.days.write(new)
+                return
+            unit.record([edit_entry(new)])
+            unit.findings.drop([id_])
+            self.file_settled()
+
+    def retract(self, id_: str) -> None:
+        """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""
+        with self._unit.writing("retract"):
+            self._require(id_)
+            self._unit.record([{"op": "retract", "id": id_}])
+            self.drop_retracted()
+
+    def drop_retracted(self) -> None:
+        """Drop what was derived from words that were taken back, where that is still to be done."""
+        unit = self._unit
+        if ids := sorted(unit.tree.undropped):
+            unit.findings.drop(ids)
+            unit.record([{"op": "dropped", "ids": ids}])
+
+    def restore(self, id_: str) -> None:
+        with self._unit.writing("restore"):
+            self._require(id_)
+            self._unit.record([{"op": "restore", "id": id_}])
+            self.file_settled()
+
+    def cut(self, id_: str) -> None:
+        """The context begins anew after this exchange."""
+        with self._unit.writing("cut"):
+            if id_ in self._unit.tree and id_ not in self._unit.tree.cuts:
+                self._unit.record([{"op": "cut", "id": id_}])
+
+    # ---- day files
+
+    def file_settled(self) -> None:
+        """Put every settled exchange that stands in the log alone into its day file."""
+        unit = self._unit
+        with unit.writing("file"):
+            for node in unit.tree.unfiled():
+                exchange = node.exchange()
+                if unit.days.write(exchange):
+                    unit.record([{"op": "filed", "id": node.id, "sha": text_hash(exchange)}])
+
+    def _require(self, id_: str) -> None:
+        unit = self._unit
+        if id_ in unit.tree and id_ not in unit.tree.taken_out():
+            return
+        if id_ in unit.tree or not unit.exchanges.by_ids([id_]):
+            raise NotFound(f"there is no exchange {id_!r}; `moechat log list` shows them")
+        raise NotFound(f"exchange {id_!r} stands in a day file without a log entry; edit the day file instead")
+
+    def _new_id(self, at: datetime) -> str:
+        base = local(at, self._unit.zone).strftime("%Y%m%d-%H%M%S")
+        id_, n = base, 1
+        while id_ in self._unit.tree or self._unit.exchanges.by_ids([id_]):
+            n += 1
+            id_ = f"{base}-{n}"
+        return id_
+
+
+def _broken_off(text: str, withheld: bool) -> Variant:
+    """What was shown of a reply whose process died."""
+    if withheld:
+        return Variant("", "failed", "withheld")
+    return Variant(text, "stopped" if text else "failed", BROKEN_OFF)
+
+
+def edit_entry(exchange: Exchange) -> Entry:
+    """The log entry of corrected words."""
+    return {
+        "op": "edit",
+        "id": exchange.id,
+        "at": exchange.at.isoformat(),
+        "user": exchange.user,
+        "char": exchange.char,
+        "status": "done" if exchange.status == "streaming" else exchange.status,
+    }

@@ -16,7 +16,12 @@ HISTORY = "history.yaml"
 CORE = "core_mem.yml"
 DAYS = "memorys"
 INDEX = ".index"
-OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS)
+REPLIES = "replies"
+IMPORTS = "imports"
+BACKUPS = "backups"
+WORLDS = "worlds"
+FORMAT = "format"
+OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS, REPLIES, IMPORTS, BACKUPS, WORLDS, FORMAT)
 """Everything that belongs to an owner's memory."""
 _NOTES = ".notes.yaml"
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")

@@ -262,6 +262,11 @@ def append(path: Path, blocks: bytes) -> None:
 
 def replace(path: Path, data: bytes) -> None:
     """Write a whole file: temporary file, fsync, ``os.replace``."""
+    put_in_place(unfinished(path, data), path)
+
+
+def unfinished(path: Path, data: bytes) -> Path:
+    """The next version of a file, durably beside it; ``paths.unfinished_copies`` finds it after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -273,10 +278,20 @@ def replace(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
+        raise
+    return Path(name)
+
+
+def put_in_place(copy: Path, path: Path) -> None:
+    """Let an unfinished copy be the file, durably."""
+    try:
+        os.replace(copy, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(copy)
         raise
     sync_folder(path.parent)
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from moechat.model import Episode
-from moechat.store import formats, paths
+from moechat.store import formats
 from moechat.store.json_forms import episode_data, episode_from
-from moechat.store.log import Entry, JsonLines
+from moechat.store.json_lines import Entry, Lines
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +50,10 @@ class Reflected:
 
 
 class ReflectionFile:
-    """The file of one owner. ``write`` needs the owner's lock."""
+    """The record of one owner. ``write`` needs the owner's lock."""
 
-    def __init__(self, folder: Path) -> None:
-        self._lines = JsonLines(folder / paths.REFLECTIONS)
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self.value = Reflected()
 
     def follow(self) -> None:
@@ -67,6 +66,20 @@ class ReflectionFile:
                 self.value = _read(entries[-1])
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 log.warning("what was reflected on is unknown, it begins anew (%s: %s)", type(error).__name__, error)
+
+    def without(self, ids: Collection[str]) -> None:
+        """Remove what rests on these exchanges and episodes."""
+        self.follow()
+        rests_on = set(ids)
+        value = replace(
+            self.value,
+            made=tuple(m for m in self.value.made if rests_on.isdisjoint([m.id, *m.evidence, *m.sources])),
+            unstored=tuple(
+                e for e in self.value.unstored if rests_on.isdisjoint([e.id, *e.evidence, *e.event.sources])
+            ),
+        )
+        if value != self.value:
+            self.write(value)
 
     def write(self, value: Reflected) -> None:
         self._lines.rewrite([_written(value)])

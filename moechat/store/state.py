@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.store.log import Entry, JsonLines
+from moechat.store.json_lines import Entry, Lines
 
 log = logging.getLogger(__name__)
+Writing = Callable[[str], AbstractContextManager[None]]
+"""The owner's lock, for a use that it names."""
 COMPACT_OVER = 20_000
 BIRTH = 1  # A memory that nobody has used yet has this strength.
 RECALLED = 15  # Each recall adds this.
@@ -47,8 +49,8 @@ class State:
     It has more than twenty methods because each kind of entry is read, and most are written, by one of its own.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._lines = JsonLines(path)
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self.masked = 0
         """Grows whenever what is hidden (archived or missing) may have changed."""
         self.changes = 0
@@ -174,32 +176,38 @@ class State:
     def rename_topic(self, old: str, new: str) -> None:
         self.write([{"op": "topic", "from": old, "to": new}])
 
-    def compact(self) -> None:
-        """Sum up what is there, under the owner's lock, once the file has grown long."""
+    def compact(self, writing: Writing) -> None:
+        """Sum up what is there, once the file has grown long."""
         if self._read >= COMPACT_OVER and self._read >= 2 * len(self.access.keys() | self.gains.keys()):
-            self._rewrite()
+            self._rewrite(writing)
 
-    def forget(self, ids: Collection[str], refuse: Collection[str] = ()) -> None:
-        """Remove everything about these ids from the file and from memory, under the owner's lock.
-
-        The ids in ``refuse`` must not come back when their sources are understood again.
-        """
-        self.write([{"op": "forgotten", "ids": sorted(refuse)}] if refuse else [])
-        self.follow()
+    def forget(self, ids: Collection[str], writing: Writing) -> None:
+        """Remove everything about these ids from the file and from memory."""
         gone = set(ids)
-        for rows in (self.access, self.gains, self.missing):
-            for id_ in gone.intersection(rows):
-                del rows[id_]
-        self.archived -= gone
-        self.masked += 1
-        self.changes += 1
-        self.pinned -= gone
-        self.uses = [id_ for id_ in self.uses if id_ not in gone]
-        if self._lines.path.exists():
-            self._rewrite()
+        with writing("forget use"):
+            for rows in (self.access, self.gains, self.missing):
+                for id_ in gone.intersection(rows):
+                    del rows[id_]
+            self.archived -= gone
+            self.masked += 1
+            self.changes += 1
+            self.pinned -= gone
+            self.uses = [id_ for id_ in self.uses if id_ not in gone]
+        while self._lines.place.offset and not self._rewrite(writing):
+            self.follow()
 
-    def _rewrite(self) -> None:
-        entries: list[Entry] = [
+    def _rewrite(self, writing: Writing) -> bool:
+        """The file is written before the lock is taken. False where another process did the same meanwhile."""
+        entries, place = self._entries(), self._lines.place
+        rewriting = self._lines.prepare(entries, place)
+        with writing("rewrite the state"):
+            added = self._lines.commit(rewriting)
+            if added is not None:
+                self._read = len(entries) + len(added)
+        return added is not None
+
+    def _entries(self) -> list[Entry]:
+        return [
             {"op": "access", "rows": {id_: list(row) for id_, row in self.access.items()}},
             {"op": "gain", "rows": {id_: list(row) for id_, row in self.gains.items()}},
             {"op": "archive", "ids": sorted(self.archived)},
@@ -209,8 +217,6 @@ class State:
             *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
             {"op": "forgotten", "ids": sorted(self.forgotten)},
         ]
-        self._lines.rewrite(entries)
-        self._read = len(entries)
 
 
 def restatement(born: Mapping[str, datetime], at: datetime) -> list[Entry]:

@@ -26,9 +26,9 @@ from moechat.memory import contradiction
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact, FactDraft, Message
 from moechat.settings.prompts import Prompts
-from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from moechat.store.log import Entry
+from moechat.store.json_lines import Entry
+from moechat.store.protocols import Store
 from moechat.store.state import restatement
 from moechat.understanding.answer import json_object, strict_object
 
@@ -172,7 +172,7 @@ def _kept(part: str, tokens: set[str]) -> float:
 
 
 def consolidate(
-    store: FileStore,
+    store: Store,
     core: CoreMemory,
     *,
     model: ChatModel | None,
@@ -216,7 +216,7 @@ def consolidate(
     return sums
 
 
-def _strengthened(store: FileStore, whole: str, parts: Sequence[Fact]) -> list[Entry]:
+def _strengthened(store: Store, whole: str, parts: Sequence[Fact]) -> list[Entry]:
     """The entries that give a sum the strength of its parts, and a restatement for each part after the first."""
     carried = [entry for part in parts for entry in store.state.carried(part.id, whole)]
     first, *later = sorted(part.since for part in parts)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -39,8 +40,8 @@ from moechat.model import Episode, Event
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ReflectionSettings
 from moechat.store import formats
-from moechat.store.files import FileStore
-from moechat.store.reflections import Made, Reflected, ReflectionFile, digest
+from moechat.store.protocols import Store
+from moechat.store.reflections import Made, Reflected, digest
 from moechat.understanding.consultation import INSIGHTS, Consultation, Cost, Statement, parse_insights
 from moechat.understanding.retry import Retry
 
@@ -79,7 +80,7 @@ class Thought:
 class Reflector:
     """Reflects for one owner. ``model`` and ``settings`` are called anew each time. ``problem`` is "" while all is well."""
 
-    store: FileStore
+    store: Store
     episodes: Episodes
     dense: Dense
     prompts: Prompts
@@ -90,9 +91,12 @@ class Reflector:
     retry: Retry = field(default_factory=Retry)
 
     def __post_init__(self) -> None:
-        self._record = ReflectionFile(self.store.folder)
+        self._record = self.store.reflected
         self._running = threading.Lock()
-        self._file_lock = FileLock(self.store.index_folder / "reflection.lock", timeout=0, thread_local=False)
+        folder = self.store.index_folder
+        self._file_lock: AbstractContextManager[object] = (
+            FileLock(folder / "reflection.lock", timeout=0, thread_local=False) if folder else nullcontext()
+        )
         self._tidied: object = None
 
     # ---- when it is due

@@ -151,7 +151,7 @@ class Roller:
             done = done and self._understand(work.understand[start : start + size], now)
         cut_after = work.cut_after or (work.newest if self._scene_end == work.newest else "")
         if cut_after and (done or work.must_cut):
-            self.store.cut(cut_after, now)
+            self.store.log.cut(cut_after)
         return done
 
     def _understand(self, ids: Sequence[str], now: datetime) -> bool:

@@ -12,6 +12,7 @@ from datetime import datetime
 from moechat.curation.by_hand import Kind
 from moechat.curation.catalogue import Details, Memory
 from moechat.curation.forgetting import Forecast
+from moechat.curation.keeper import Preview
 from moechat.web.draw import button, dated, escape, tag
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import TEXTS, Words
@@ -22,6 +23,7 @@ OWN: Mapping[Kind, Mapping[str, str]] = {  # The fields of what an owner writes,
         "text": "", "happened": "form_when", "place": "", "keywords": "form_list", "topic": "", "importance": "form_share",
     },
 }  # fmt: skip
+SHOWN = 12  # A question lists so many memories.
 UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
 DEEPEST = 4  # So many levels of reflections on reflections are opened.
@@ -238,16 +240,23 @@ def own_form(kind: Kind, words: Words) -> str:
     return form("add", f"new {kind}", inside, words)
 
 
-def forget_form(memory: Memory, goes: Sequence[Memory], words: Words, *, sure: bool) -> str:
-    """The form that asks twice before it erases."""
-    items = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in goes[:12])
-    items += f"<li>… +{len(goes) - 12}</li>" if len(goes) > 12 else ""
+def forget_form(memory: Memory, preview: Preview, words: Words, *, sure: bool) -> str:
+    """The form that asks twice before it erases: what goes, what repeats it and what stays."""
+    inside = _some(preview.goes, words)
+    inside += f"<p>{escape(words('forget_repeats'))}</p>{_some(preview.repeats, words)}" if preview.repeats else ""
+    inside += f"<p>{escape(words('forget_stays'))}</p>{_some(preview.stays, words)}" if preview.stays else ""
     if sure:
         acts = button("forget-now", words("forget_now"), kind="danger strong", id=memory.id)
     else:
         acts = "" if memory.archived else button("archive", words("archive"), id=memory.id)
         acts += button("surely", words("forget_yes"), kind="danger", id=memory.id)
-    return question(words("forget_sure" if sure else "forget_ask"), acts, words, f"<ul>{items}</ul>")
+    return question(words("forget_sure" if sure else "forget_ask"), acts, words, inside)
+
+
+def _some(memories: Sequence[Memory], words: Words) -> str:
+    items = "".join(f"<li>{tag(one.kind, words)} {escape(one.text)}</li>" for one in memories[:SHOWN])
+    items += f"<li>… +{len(memories) - SHOWN}</li>" if len(memories) > SHOWN else ""
+    return f"<ul>{items}</ul>"
 
 
 def question(text: str, acts: str, words: Words, inside: str = "") -> str:

@@ -303,8 +303,8 @@ def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> s
     if look.doing == "edit":
         return memory_page.edit_form(memory, words)
     if look.doing in ("forget", "surely"):
-        goes = agent.memories.forgets([memory.id])
-        return memory_page.forget_form(memory, goes, words, sure=look.doing == "surely")
+        preview = agent.memories.forgets([memory.id])
+        return memory_page.forget_form(memory, preview, words, sure=look.doing == "surely")
     return memory_page.opened(details, lambda one: _details(agent, one.id), speakers_of(agent, words), words)
 
 

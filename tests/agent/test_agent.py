@@ -215,7 +215,7 @@ def test_closing_the_turn_stores_what_was_shown(agent: Agent) -> None:
             break
     turn.close()  # type: ignore[attr-defined]
     assert said(agent) == [("在吗", "嗯，我记", "stopped")]
-    assert not agent.store.is_streaming(agent.store.tree.leaf or "")
+    assert not agent.store.log.is_streaming(agent.store.tree.leaf() or "")
 
 
 @pytest.mark.parametrize(
@@ -599,7 +599,7 @@ def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_a
 ) -> None:
     with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
         store = house.agent().store
-        store.finish(store.begin("我住在杭州", home.clock.now()), f"好，记下了。\n\n{NOTICES['zh']}", "done")
+        store.log.finish(store.log.begin("我住在杭州", home.clock.now()), f"好，记下了。\n\n{NOTICES['zh']}", "done")
         agent = house.agent()
         assert say(agent, "我喜欢下雨").notice == "", "it was said in this conversation"
         agent.finish()

@@ -111,7 +111,7 @@ def home_with(folder: Path, count: int) -> Home:
     """A home whose ``count`` memories have the old model's vectors."""
     home = Home.build(folder, now="2026-06-01T12:00:00")
     store = home.store()
-    store.days.add_all(memories(count))
+    store.days.add(memories(count))
     store.close()
     old = CountingEmbedder(OLD)
     with opened(home, old) as agent:

@@ -206,9 +206,9 @@ def much_talk(scene: Scene) -> None:
     """So much talk that the log is worth folding, once a week has gone by."""
     store, first = scene.agent.store, datetime.fromisoformat(scene.place.now) - timedelta(days=2)
     for number in range(510):
-        id_ = store.begin(f"很多话里的第{number}句话", first + timedelta(minutes=number))
-        store.finish(id_, f"很多话里的第{number}句答话", "done")
-    store.settle()
+        id_ = store.log.begin(f"很多话里的第{number}句话", first + timedelta(minutes=number))
+        store.log.finish(id_, f"很多话里的第{number}句答话", "done")
+    store.log.settle()
     store.mark_understood(store.tree.pending(), "rules")
 
 

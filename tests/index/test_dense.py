@@ -199,7 +199,7 @@ def test_words_that_are_forgotten_while_they_are_embedded_get_no_vector(tmp_path
 
     def sweep() -> None:  # as another process does
         old = store.exchanges.get("20250501-100000")
-        store.days.write("memorys/2025-05-01.yaml", replace(old, user="后来这么说"))
+        store.days.write(replace(old, user="后来这么说"))
         other = Dense(home.folder / ".index", OLD)
         beside = Diary(store, other, user_name="阿明", character_name="小满")
         other.sweep({"diary": beside.vectors.alive})

@@ -64,10 +64,10 @@ def test_the_path_has_the_words_that_stand_now(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     store = home.store()
     a, b, c = (told(store, home.clock, text, settle=True) for text in ("一", "二", "三"))
-    store.correct(a, user="壹")
-    store.retract(b)
+    store.log.correct(a, user="壹")
+    store.log.retract(b)
     assert [e.user for e in context.path(store)] == ["壹", "三"]
-    store.cut(a, home.clock.now())
+    store.log.cut(a)
     assert [e.id for e in context.path(store)] == [c]
     store.close()
 

@@ -112,9 +112,9 @@ def test_a_contradiction_replaces_the_old_fact_which_stays_readable_with_both_ti
     old, new = core.history()
     assert (old.text, new.supersedes) == ("用户住在杭州", (old.id,))
     assert (old.at.date().isoformat(), new.at.date().isoformat()) == ("2025-05-20", "2025-05-21")
-    store.retract(b)
+    store.log.retract(b)
     assert texts(core) == ["用户住在杭州"]
-    store.restore(b)
+    store.log.restore(b)
     assert texts(core) == ["用户住在杭州"], "what was derived is understood anew"
 
 
@@ -125,7 +125,7 @@ def test_a_fact_that_is_stated_again_gains_a_source_and_is_not_doubled(home: Hom
     learn(store, core, b, draft("用户讨厌香菜", b, keyword="喜好", target="香菜", polarity=-1))
     (known,) = core.current()
     assert known.draft.sources == (a, b)
-    store.retract(a)
+    store.log.retract(a)
     fresh = home.store()
     assert {s for f in fresh.findings.facts() for s in f.draft.sources} <= {b}, "nothing cites what was taken back"
     assert b in fresh.tree.pending(), "what else stated it is understood again"
@@ -165,7 +165,7 @@ def test_what_is_hidden_is_not_searched(home: Home, store: FileStore) -> None:
     with store.writing():
         store.state.write([{"op": "archive", "ids": [core.current()[0].id]}])
     assert found() == {"用户讨厌芹菜"}
-    store.select(a)
+    store.log.select(a)
     assert found() == set()
 
 

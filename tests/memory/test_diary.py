@@ -109,7 +109,7 @@ def test_an_event_counts_only_while_all_that_states_it_is_seen(home: Home, diary
     event = Event("5月3日去了寺里", (a, b), happened=(moment("2025-05-03T00:00:00"), moment("2025-05-03T23:59:59")))
     store.findings.merge([a, b], Understanding({a: "", b: ""}, {}, (), (event,)), [], {})
     assert set(by_time(diary, "5月3日发生了什么")) == {a, b}
-    store.select(a)
+    store.log.select(a)
     assert by_time(diary, "5月3日发生了什么") == []
     assert [s.phrase for s in diary.empty_spans(cue("5月3日发生了什么"))] == ["5月3日"]
 
@@ -169,7 +169,7 @@ class Planted:
 def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, goldens: Path) -> None:
     golden = json.loads((goldens / "seed003_worked.json").read_text(encoding="utf-8"))["threshold"]
     assert (golden["vectors"], golden["threshold"]) == (VECTORS, 0.38)
-    store.days.add_all(
+    store.days.add(
         [Exchange(key, moment("2025-05-20T10:00:00").replace(minute=int(key) // 100), key, "") for key in VECTORS]
     )
     dense = Dense(home.folder / ".index", Planted())
@@ -202,7 +202,7 @@ def test_a_correction_that_waits_for_its_broken_day_file_hides_the_old_words(
     path = home.folder / "memorys" / "2025-05-21.yaml"
     edit(path, "  msg:\n", "  msg: [\n")
     store.follow()
-    store.correct(a, user="我的暗号是石头开门")
+    store.log.correct(a, user="我的暗号是石头开门")
     diary.index.sync()
     found = [h.text for h, _ in diary.events(cue("我的暗号是芝麻还是石头"), threshold=0.0)]
     assert "我的暗号是石头开门" in found
@@ -211,14 +211,14 @@ def test_a_correction_that_waits_for_its_broken_day_file_hides_the_old_words(
 
 def test_hidden_exchanges_are_in_no_list(home: Home, diary: Diary, store: FileStore) -> None:
     ids = [told(store, home.clock, f"我喜欢{fruit}", settle=True) for fruit in ("榴莲", "山竹", "蓝莓")]
-    store.retract(ids[0])
+    store.log.retract(ids[0])
     with store.writing():
         store.state.write([{"op": "archive", "ids": [ids[1]]}])
     diary.index.sync()
     for question in ("我喜欢榴莲山竹蓝莓里的哪个", "今天我说我喜欢什么"):
         both = [*diary.events(cue(question), threshold=0.0), *diary.by_time(cue(question), threshold=0.0, check=False)]
         assert {h.id for h, _ in both} == {ids[2]}
-    store.restore(ids[0])
+    store.log.restore(ids[0])
     diary.index.sync()
     assert set(by_time(diary, "今天我说我喜欢什么")) == {ids[0], ids[2]}
 
@@ -237,17 +237,17 @@ def test_what_comes_in_hidden_is_hidden_and_what_is_restored_is_seen_again(
     home: Home, diary: Diary, store: FileStore
 ) -> None:
     ids = [told(store, home.clock, f"昨天的第{i}句", settle=True) for i in range(2)]
-    store.retract(ids[0])
+    store.log.retract(ids[0])
     diary.index.sync()
     rows = {id_: row.row for id_, row in store.exchanges.by_ids(ids).items()}
     assert diary.index.hidden_documents() == {2 * rows[ids[0]], 2 * rows[ids[0]] + 1}
     with store.writing():  # a new row of a hidden one, as a hand edit makes it
-        store.days.write(store.exchanges.by_ids(ids)[ids[0]].file, replace(store.exchanges.get(ids[0]), user="改了"))
+        store.days.write(replace(store.exchanges.get(ids[0]), user="改了"))
     diary.index.sync()
     new = store.exchanges.by_ids(ids)[ids[0]].row
     assert new != rows[ids[0]]
     assert {2 * new, 2 * new + 1} <= diary.index.hidden_documents()
-    store.restore(ids[0])
+    store.log.restore(ids[0])
     diary.index.sync()
     assert diary.index.hidden_documents() == frozenset()
 
@@ -262,16 +262,16 @@ def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:
     store.findings.merge([second], Understanding({second: ""}, {}, (), (event,)), [], {})
     assert anchors.resolve("last:吵架") == (moment("2025-05-23T00:00:00"), moment("2025-05-23T23:59:59"))
     assert anchors.resolve("event:和好") == (moment("2025-05-22T00:00:00"), moment("2025-05-22T23:59:59"))
-    store.select(first)
+    store.log.select(first)
     assert anchors.resolve("last:吵架") == (moment("2025-05-21T00:00:00"), moment("2025-05-21T23:59:59"))
     assert anchors.resolve("event:和好") is None
-    store.retract(first)
+    store.log.retract(first)
     assert anchors.resolve("last:吵架") is None
 
 
 def test_two_records_of_one_second_are_both_there(diary: Diary, store: FileStore) -> None:
     at = moment("2025-05-20T10:00:00")
-    store.days.add_all([Exchange("a", at, "一", ""), Exchange("b", at, "二", "")])
+    store.days.add([Exchange("a", at, "一", ""), Exchange("b", at, "二", "")])
     assert set(by_time(diary, "昨天说了什么")) == {"a", "b"}
 
 

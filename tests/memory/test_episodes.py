@@ -65,12 +65,12 @@ def test_episodes_stand_in_the_order_in_which_they_were_told_whenever_they_were_
 def test_a_branch_hides_what_was_told_on_another(owner: Owner) -> None:
     root, _ = owner.tell("一起的")
     left, _ = owner.tell("左边的")
-    owner.store.select(root)
+    owner.store.log.select(root)
     right, _ = owner.tell("右边的")
     assert owner.texts() == ["一起的", "右边的"]
-    owner.store.select(left)
+    owner.store.log.select(left)
     assert owner.texts() == ["一起的", "左边的"]
-    owner.store.select(right)
+    owner.store.log.select(right)
     assert owner.texts() == ["一起的", "右边的"]
 
 
@@ -78,17 +78,17 @@ def test_an_episode_needs_every_exchange_that_it_rests_on(owner: Owner) -> None:
     root = owner.say("一")
     left = owner.say("二")
     owner.understand(Event("一和二", (root, left)))
-    owner.store.select(root)
+    owner.store.log.select(root)
     owner.say("三")
     assert owner.texts() == []
-    owner.store.select(left)
+    owner.store.log.select(left)
     assert owner.texts() == ["一和二"]
 
 
 def test_a_retracted_exchange_takes_its_episodes_along(owner: Owner) -> None:
     exchange, _ = owner.tell("吃了火锅")
     owner.tell("丢了钥匙")
-    owner.store.retract(exchange)
+    owner.store.log.retract(exchange)
     assert owner.texts() == ["丢了钥匙"]
 
 
@@ -139,7 +139,7 @@ def test_a_notes_file_edited_by_hand_is_followed(owner: Owner) -> None:
 
 def test_a_corrected_exchange_loses_its_episodes_until_it_is_understood_anew(owner: Owner) -> None:
     exchange, _ = owner.tell("住在杭州")
-    owner.store.correct(exchange, user="住在苏州")
+    owner.store.log.correct(exchange, user="住在苏州")
     assert owner.texts() == []
     owner.understand(Event("住在苏州", (exchange,)))
     assert owner.texts() == ["住在苏州"]
@@ -233,9 +233,9 @@ def test_strength_carried_to_another_record_brings_its_last_use(owner: Owner) ->
 
 def answered(owner: Owner, *used: str) -> None:
     """A turn whose prompt held these; it settles."""
-    id_ = owner.store.begin("在吗", owner.home.clock.now())
-    owner.store.finish(id_, "在。", "done", hits=[{"id": one} for one in used])
-    owner.store.settle()
+    id_ = owner.store.log.begin("在吗", owner.home.clock.now())
+    owner.store.log.finish(id_, "在。", "done", hits=[{"id": one} for one in used])
+    owner.store.log.settle()
 
 
 def test_using_an_exchange_uses_the_events_that_tell_of_it(owner: Owner) -> None:
@@ -424,11 +424,11 @@ class Walk:
         else:
             exchange = self.said[number % len(self.said)]
             if what == "retract":
-                store.retract(exchange)
+                store.log.retract(exchange)
             elif what == "select":
-                store.select(exchange)
+                store.log.select(exchange)
             elif exchange not in store.tree.retracted:
-                store.correct(exchange, user=f"改{len(self.made)}")
+                store.log.correct(exchange, user=f"改{len(self.made)}")
 
     def chosen(self, number: int) -> str:
         """An episode, or before there is one an exchange."""
@@ -500,6 +500,6 @@ def test_an_event_that_another_replaced_is_recalled_by_nobody_until_that_one_is_
     assert owner.view().by_keyword(["爬山"]) == {}
     assert (findings.superseded(owner.store.hidden()), search.listed(["event"])) == (frozenset({old}), [new])
     assert old in findings.by_ids([old]), "it stays in the file"
-    owner.store.retract(exchange)
+    owner.store.log.retract(exchange)
     assert owner.texts() == ["周六去爬山"]
     assert search.listed(["event"]) == [old]

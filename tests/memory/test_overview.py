@@ -75,12 +75,12 @@ def test_reflections_and_what_the_author_wrote_are_no_part_of_it(owner: Owner) -
 def test_each_branch_has_its_own_and_words_taken_back_leave_it(owner: Owner) -> None:
     root, _ = owner.tell("一起的")
     left, _ = owner.tell("左边的")
-    owner.store.select(root)
+    owner.store.log.select(root)
     owner.tell("右边的")
     assert shown(owner) == ["一起的", "右边的"]
-    owner.store.select(left)
+    owner.store.log.select(left)
     assert shown(owner) == ["一起的", "左边的"]
-    owner.store.retract(root)
+    owner.store.log.retract(root)
     assert shown(owner) == ["左边的"]
 
 

@@ -233,14 +233,14 @@ def test_a_word_that_everything_has_associates_nothing(mind: Mind) -> None:
     mind.understand(*(Event(f"吃了第{n}顿", (one,), keywords=("火锅",)) for n in range(2)))
     mind.understand(*(Event(f"吃了第{n}顿", (other,), keywords=("火锅",)) for n in range(2, COMMON + 1)))
     assert mind.associated("火锅") == []
-    mind.store.retract(one)
+    mind.store.log.retract(one)
     assert [hit.id for hit, _ in mind.associated("火锅")] == [other]
 
 
 def test_what_is_hidden_comes_to_no_ones_mind(mind: Mind) -> None:
     exchange, _ = mind.tell("吃了火锅", keywords=("火锅",))
     _, archived = mind.tell("又吃了火锅", keywords=("火锅",))
-    mind.store.retract(exchange)
+    mind.store.log.retract(exchange)
     mind.mark("archive", archived)
     assert mind.associated("火锅") == mind.stream("火锅", floor=0) == []
 

@@ -74,16 +74,16 @@ def stated_once(folder: Path) -> dict[str, int]:
 
 
 def test_an_exchange_is_durable_before_its_reply_and_filed_once_it_settles(home: Home, store: FileStore) -> None:
-    id_ = store.begin("你好", home.clock.now())
+    id_ = store.log.begin("你好", home.clock.now())
     assert [e["op"] for e in log_of(store)] == ["exchange"]
-    store.finish(id_, "嗨", "done")
+    store.log.finish(id_, "嗨", "done")
     assert not day_files(home.folder)
-    assert store.settle() == [id_]
+    assert store.log.settle() == [id_]
     record = (home.folder / DAY).read_text(encoding="utf-8")
     assert record == (
         f"{id_}:\n  time: 2025-05-20T15:00:00+08:00\n  msg:\n    user: |-\n      你好\n    char: |-\n      嗨\n"
     )
-    assert store.settle() == []
+    assert store.log.settle() == []
 
 
 def test_times_carry_their_offset_in_the_log_and_in_the_day_file(home: Home, store: FileStore) -> None:
@@ -101,27 +101,27 @@ def test_a_message_settles_what_came_before_it(home: Home, store: FileStore) -> 
 
 @pytest.mark.parametrize("status", ["stopped", "failed"])
 def test_a_reply_that_did_not_end_well_is_stored_as_such(home: Home, store: FileStore, status: str) -> None:
-    id_ = store.begin("你好", home.clock.now())
-    store.finish(id_, "说到一", status, error="broken off")  # type: ignore[arg-type]
-    store.settle()
+    id_ = store.log.begin("你好", home.clock.now())
+    store.log.finish(id_, "说到一", status, error="broken off")  # type: ignore[arg-type]
+    store.log.settle()
     fresh = home.store()
     assert (fresh.exchanges.get(id_).char, fresh.exchanges.get(id_).status) == ("说到一", status)
     fresh.close()
 
 
 def test_a_streaming_exchange_never_settles_before_its_reply_ends(home: Home, store: FileStore) -> None:
-    id_ = store.begin("在吗", home.clock.now())
-    assert store.settle() == []
+    id_ = store.log.begin("在吗", home.clock.now())
+    assert store.log.settle() == []
     other = home.store()
-    assert other.settle() == []
+    assert other.log.settle() == []
     other.close()
-    store.finish(id_, "在", "done")
-    assert store.settle() == [id_]
+    store.log.finish(id_, "在", "done")
+    assert store.log.settle() == [id_]
 
 
 def test_messages_of_one_second_get_ids_of_their_own(home: Home, store: FileStore) -> None:
     ids = [told(store, home.clock, str(i), seconds=0) for i in range(3)]
-    store.settle()
+    store.log.settle()
     assert len(set(ids)) == 3
     assert stated_once(home.folder) == dict.fromkeys(ids, 1)
 
@@ -185,14 +185,14 @@ def test_a_reply_regenerated_three_times_leaves_one_settled_exchange_and_one_tou
 ) -> None:
     old = told(store, home.clock, "我讨厌香菜", settle=True)
     hits = [{"id": old, "layer": "diary"}]
-    id_ = store.begin("我讨厌吃什么", home.clock.now())
-    store.finish(id_, "不知道", "done", hits=hits)
+    id_ = store.log.begin("我讨厌吃什么", home.clock.now())
+    store.log.finish(id_, "不知道", "done", hits=hits)
     for reply in ("猪肉", "鱼", "香菜"):
-        store.restart_stream(id_)
-        store.finish(id_, reply, "done", hits=hits)
+        store.log.answer_again(id_)
+        store.log.finish(id_, reply, "done", hits=hits)
     assert [v.char for v in store.tree.nodes[id_].variants] == ["不知道", "猪肉", "鱼", "香菜"]
-    store.settle()
-    store.settle()
+    store.log.settle()
+    store.log.settle()
     assert stated_once(home.folder) == {old: 1, id_: 1}
     assert store.exchanges.get(id_).char == "香菜"
     assert store.state.access[old][1] == 1
@@ -206,28 +206,28 @@ def test_a_reply_regenerated_three_times_leaves_one_settled_exchange_and_one_tou
 
 
 def test_what_was_dropped_because_it_is_in_the_context_is_not_touched(home: Home, store: FileStore) -> None:
-    id_ = store.begin("嗯", home.clock.now())
-    store.finish(id_, "好", "done", hits=[{"id": "x"}, {"id": "y", "dropped": "in_context"}])
-    store.settle()
+    id_ = store.log.begin("嗯", home.clock.now())
+    store.log.finish(id_, "好", "done", hits=[{"id": "x"}, {"id": "y", "dropped": "in_context"}])
+    store.log.settle()
     assert set(store.state.access) == {"x"}
 
 
 def test_only_the_reply_that_stands_touches(home: Home, store: FileStore) -> None:
-    id_ = store.begin("嗯", home.clock.now())
-    store.finish(id_, "好", "done", hits=[{"id": "first"}])
-    store.finish(id_, "很好", "done", hits=[{"id": "second"}])
-    store.settle()
+    id_ = store.log.begin("嗯", home.clock.now())
+    store.log.finish(id_, "好", "done", hits=[{"id": "first"}])
+    store.log.finish(id_, "很好", "done", hits=[{"id": "second"}])
+    store.log.settle()
     assert set(store.state.access) == {"second"}
 
 
 def test_regenerating_that_fails_keeps_the_reply_that_stood(home: Home, store: FileStore) -> None:
     id_ = told(store, home.clock, "你好", "嗨")
-    store.restart_stream(id_)
-    store.finish(id_, "", "failed", error="no route")
+    store.log.answer_again(id_)
+    store.log.finish(id_, "", "failed", error="no route")
     assert store.exchanges.get(id_).char == "嗨"
-    store.settle()
-    store.restart_stream(id_)
-    store.finish(id_, "", "failed", error="no route")
+    store.log.settle()
+    store.log.answer_again(id_)
+    store.log.finish(id_, "", "failed", error="no route")
     assert store.exchanges.get(id_).char == "嗨"
     assert "      嗨\n" in (home.folder / DAY).read_text(encoding="utf-8")
 
@@ -235,8 +235,8 @@ def test_regenerating_that_fails_keeps_the_reply_that_stood(home: Home, store: F
 def test_regenerating_a_settled_reply_is_a_correction_of_it(home: Home, store: FileStore) -> None:
     id_ = told(store, home.clock, "你好", "嗨", settle=True)
     understood(store, id_, facts={"打过招呼": (id_,)})
-    store.restart_stream(id_)
-    store.finish(id_, "早上好", "done")
+    store.log.answer_again(id_)
+    store.log.finish(id_, "早上好", "done")
     assert words(store) == [("你好", "早上好")]
     assert stated_once(home.folder) == {id_: 1}
     assert facts(store) == []
@@ -245,10 +245,10 @@ def test_regenerating_a_settled_reply_is_a_correction_of_it(home: Home, store: F
 
 def test_choosing_another_reply_after_it_settled_changes_the_day_file(home: Home, store: FileStore) -> None:
     id_ = told(store, home.clock, "你好", "嗨")
-    store.restart_stream(id_)
-    store.finish(id_, "早", "done")
-    store.settle()
-    store.select(id_, 0)
+    store.log.answer_again(id_)
+    store.log.finish(id_, "早", "done")
+    store.log.settle()
+    store.log.select(id_, 0)
     assert words(store) == [("你好", "嗨")]
     assert "      嗨\n" in (home.folder / DAY).read_text(encoding="utf-8")
 
@@ -263,7 +263,7 @@ def test_correcting_an_older_message_keeps_what_follows_and_drops_what_rested_on
         events={"下雨了": (c,), "住杭州又喜欢猫": (a, b)},
     )  # fmt: skip
     assert store.tree.pending() == []
-    store.correct(a, user="我住在苏州")
+    store.log.correct(a, user="我住在苏州")
     assert [user for user, _ in words(store)] == ["我住在苏州", "我喜欢猫", "今天下雨"]
     assert facts(store) == ["喜欢猫"]
     assert episodes(store, a, b, c) == ["下雨了"]
@@ -275,9 +275,9 @@ def test_correcting_an_older_message_keeps_what_follows_and_drops_what_rested_on
 
 def test_correcting_before_settling_and_correcting_a_reply(home: Home, store: FileStore) -> None:
     id_ = told(store, home.clock, "打错字", "嗯")
-    store.correct(id_, user="打对字")
-    store.settle()
-    store.correct(id_, char="好")
+    store.log.correct(id_, user="打对字")
+    store.log.settle()
+    store.log.correct(id_, char="好")
     assert words(store) == [("打对字", "好")]
     assert stated_once(home.folder) == {id_: 1}
 
@@ -286,13 +286,13 @@ def test_each_branch_sees_its_own_path_and_what_was_remembered_before_the_fork(h
     a = told(store, home.clock, "我叫阿明")
     b = told(store, home.clock, "我住在杭州", settle=True)
     understood(store, a, b, facts={"叫阿明": (a,), "住在杭州": (b,)})
-    store.select(a)
+    store.log.select(a)
     c = told(store, home.clock, "我住在苏州", settle=True)
     understood(store, c, facts={"住在苏州": (c,)})
     assert [u for u, _ in words(store)] == ["我叫阿明", "我住在苏州"]
     assert sorted(facts(store)) == ["住在苏州", "叫阿明"]
     assert set(known(store, a, b, c)) == {a, c}
-    store.select(b)
+    store.log.select(b)
     assert [u for u, _ in words(store)] == ["我叫阿明", "我住在杭州"]
     assert sorted(facts(store)) == ["住在杭州", "叫阿明"]
     assert set(known(store, a, b, c)) == {a, b}
@@ -311,10 +311,10 @@ def test_a_fact_superseded_on_one_branch_stands_on_the_other(home: Home, store: 
         {},
     )
     assert facts(store) == ["住在苏州"]
-    store.select(a)
+    store.log.select(a)
     assert facts(store) == ["住在杭州"]
-    store.select(b)
-    store.retract(b)
+    store.log.select(b)
+    store.log.retract(b)
     assert facts(store) == ["住在杭州"], "taking the new one back brings the old one up again"
 
 
@@ -344,7 +344,7 @@ def test_what_the_owner_wrote_is_never_replaced(home: Home, store: FileStore) ->
     understood(store, a, facts={"别的": (a,)}, events={"别的事": (a,)})
     assert sorted(facts(store)) == ["住在杭州西湖边", "别的"]
     assert sorted(episodes(store, a)) == ["从苏州搬来", "别的事"]
-    store.correct(a, user="我住在苏州")
+    store.log.correct(a, user="我住在苏州")
     assert facts(store) == ["住在杭州西湖边"]
     assert episodes(store, a) == ["从苏州搬来"]
 
@@ -362,17 +362,17 @@ def test_retracting_hides_the_exchange_and_restoring_brings_it_back_to_be_unders
 ) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("秘密", "别的"))
     understood(store, a, b, facts={"有秘密": (a,)}, events={"两件事": (a, b)})
-    store.retract(a)
+    store.log.retract(a)
     assert [u for u, _ in words(store)] == ["别的"]
     assert (facts(store), episodes(store, a, b), known(store, a)) == ([], [], {})
     assert store.tree.pending() == [b]
-    store.restore(a)
+    store.log.restore(a)
     assert [u for u, _ in words(store)] == ["秘密", "别的"]
     assert set(store.tree.pending()) == {a, b}
 
 
 def test_an_unknown_exchange_is_named(store: FileStore) -> None:
-    for act in (store.select, store.retract, store.restore, store.correct, store.exchanges.get):
+    for act in (store.log.select, store.log.retract, store.log.restore, store.log.correct, store.exchanges.get):
         with pytest.raises(NotFound, match="nobody"):
             act("nobody")
 
@@ -395,7 +395,7 @@ def test_a_right_edit_is_a_correction(home: Home, store: FileStore) -> None:
     assert [u for u, _ in words(store)] == ["我住在苏州市", "第二轮"]
     assert facts(store) == []
     assert store.tree.pending() == [a]
-    store.settle()
+    store.log.settle()
     assert stated_once(home.folder) == {a: 1, b: 1}
 
 
@@ -418,7 +418,7 @@ def test_a_wrong_edit_is_named_never_overwritten_and_new_records_wait_until_it_p
     fresh.close()
     path.write_text(whole.replace("第一轮", "第一轮，改过"), encoding="utf-8")
     store.follow()
-    store.settle()
+    store.log.settle()
     assert store.problems == []
     assert stated_once(home.folder) == dict.fromkeys([a, b, c, d], 1)
     assert [u for u, _ in words(store)] == ["第一轮，改过", "第二轮", "第三轮", "第四轮"]
@@ -430,12 +430,12 @@ def test_a_correction_while_the_day_file_is_broken_waits_in_the_log(home: Home, 
     whole = path.read_text(encoding="utf-8")
     wrong = broken(path)
     store.follow()
-    store.correct(a, user="改好的第一轮")
+    store.log.correct(a, user="改好的第一轮")
     assert path.read_bytes() == wrong
     assert words(store) == [("改好的第一轮", "好。")]
     path.write_text(whole, encoding="utf-8")
     store.follow()
-    store.settle()
+    store.log.settle()
     assert words(store) == [("改好的第一轮", "好。")]
     assert "改好的第一轮" in path.read_text(encoding="utf-8")
     assert stated_once(home.folder) == {a: 1}
@@ -491,7 +491,7 @@ def test_a_day_file_can_be_edited_while_core_memory_is_broken(home: Home, store:
     edit(home.folder / DAY, "我住在杭州", "我住在苏州市")
     store.follow()
     assert [u for u, _ in words(store)] == ["我住在苏州市", "我喜欢猫"]
-    store.retract(b)
+    store.log.retract(b)
     assert [u for u, _ in words(store)] == ["我住在苏州市"]
     edit(core, "x: [\n", "")
     store.follow()
@@ -581,7 +581,7 @@ def test_other_bytes_of_a_day_file_stay_when_a_record_is_corrected(home: Home, s
     text = path.read_text(encoding="utf-8")
     path.write_text("# 我的日记\n" + text.replace(f"{b}:", f"# 下午\n{b}:   # 重要"), encoding="utf-8")
     store.follow()
-    store.correct(a, user="改")
+    store.log.correct(a, user="改")
     after = path.read_text(encoding="utf-8")
     assert after.startswith("# 我的日记\n")
     assert f"{b}:   # 重要" in after
@@ -602,7 +602,7 @@ def test_imported_exchanges_are_on_every_path(home: Home, store: FileStore) -> N
     imported(store, ("2025-05-01T10:00:00", "劳动节", "放假啦"))
     a = told(store, home.clock, "一")
     told(store, home.clock, "二", settle=True)
-    store.select(a)
+    store.log.select(a)
     told(store, home.clock, "三")
     assert known(store, "20250501-100000") == {"20250501-100000": "劳动节"}
 
@@ -625,7 +625,7 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
         home.clock.advance(minutes=10)
     with store.writing():
         store.record(entries)
-        store.days.add_all([store.tree.nodes[id_].exchange() for id_ in ids])
+        store.days.add([store.tree.nodes[id_].exchange() for id_ in ids])
         store.record([{"op": "filed", "id": e.id, "sha": formats.text_hash(e)} for e in map(store.exchanges.get, ids)])
     store.mark_understood(ids, "rules")
     home.clock.advance(days=10)
@@ -637,15 +637,15 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
     assert words(store) == before
     other = home.store()
     assert (words(other), other.tree.pending()) == (before, [last])
-    store.correct(ids[3], user="改了的旧话")
-    store.retract(ids[4])
+    store.log.correct(ids[3], user="改了的旧话")
+    store.log.retract(ids[4])
     other.follow()
     texts = [u for u, _ in words(other)]
     assert "改了的旧话" in texts
     assert "旧3" not in texts
     assert "旧4" not in texts
     assert set(other.tree.pending()) == {ids[3], last}
-    store.restore(ids[4])
+    store.log.restore(ids[4])
     other.follow()
     assert set(other.tree.pending()) == {ids[3], ids[4], last}
     other.close()
@@ -661,7 +661,7 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
 
 def state_after(home: Home, folder: Path) -> tuple[dict[str, int], list[tuple[str, str]], FileStore]:
     store = FileStore(folder, clock=home.clock, zone=ZONE)
-    store.settle()
+    store.log.settle()
     return stated_once(folder), [(e.user, e.char) for e in context.path(store)], store
 
 
@@ -670,9 +670,9 @@ def test_a_log_torn_at_any_byte_of_its_last_append_keeps_every_finished_exchange
     done = told(store, home.clock, "第一轮", settle=True)
     log = home.folder / "log.jsonl"
     start = log.stat().st_size
-    id_ = store.begin("第二轮", home.clock.now())
+    id_ = store.log.begin("第二轮", home.clock.now())
     begun = log.stat().st_size
-    store.finish(id_, "好呀", "done")
+    store.log.finish(id_, "好呀", "done")
     store.close()
     data = log.read_bytes()
     for cut in range(start, len(data) + 1):
@@ -733,15 +733,15 @@ from moechat.store.files import FileStore
 zone = ZoneInfo("Asia/Shanghai")
 clock = SetClock(datetime(2025, 5, 20, 15, tzinfo=zone))
 store = FileStore(Path({str(home.folder)!r}), clock=clock, zone=zone)
-store.finish(store.begin("说完了", clock.now()), "嗯", "done")
+store.log.finish(store.log.begin("说完了", clock.now()), "嗯", "done")
 clock.advance(minutes=1)
-store.begin("说到一半", clock.now())
+store.log.begin("说到一半", clock.now())
 os._exit(9)
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
     store = home.store()
     assert [e.user for e in context.path(store)] == ["说完了", "说到一半"]
-    store.settle()
+    store.log.settle()
     statuses = [(e.user, e.status) for e in context.path(store)]
     assert statuses == [("说完了", "done"), ("说到一半", "failed")]
     assert len(stated_once(home.folder)) == 2
@@ -766,7 +766,7 @@ def test_two_stores_on_one_folder_see_each_others_turns(home: Home) -> None:
     two.follow()
     assert facts(two) == ["说过三次"]
     assert two.tree.pending() == []
-    two.correct(b, user="改")
+    two.log.correct(b, user="改")
     one.follow()
     assert [u for u, _ in words(one)] == ["一说", "改", "三说"]
     assert facts(one) == []
@@ -788,11 +788,11 @@ store = FileStore(folder, clock=clock, zone=zone)
 print("ready", flush=True)
 sys.stdin.readline()
 for i in range(count):
-    id_ = store.begin(f"{name}{i}", clock.now())
-    store.finish(id_, "嗯", "done")
+    id_ = store.log.begin(f"{name}{i}", clock.now())
+    store.log.finish(id_, "嗯", "done")
     print(id_, flush=True)
     clock.advance(seconds=20)
-store.settle()
+store.log.settle()
 store.close()
 """
 
@@ -815,7 +815,7 @@ def test_two_processes_take_turns_and_nothing_is_lost_or_doubled(home: Home) -> 
     ids = [line for writer in writers for line in writer.communicate(timeout=60)[0].split()]
     assert [writer.returncode for writer in writers] == [0, 0]
     store = home.store()
-    store.settle()
+    store.log.settle()
     assert len(set(ids)) == 50
     assert stated_once(home.folder) == dict.fromkeys(ids, 1)
     said = {e.user for e in store.exchanges.of(ids).values()}

@@ -68,7 +68,7 @@ def test_a_batch_over_midnight_is_written_beside_each_day(home: Home, store: Fil
     names = sorted(p.name for p in (home.folder / "memorys").iterdir() if "notes" in p.name)
     assert names == ["2025-05-20.notes.yaml", "2025-05-21.notes.yaml"]
     assert [e.text for e in events(store, a)] == [e.text for e in events(store, b)] == ["守到零点"]
-    store.retract(b)
+    store.log.retract(b)
     assert events(store, a, b) == []
     assert "守到零点" not in (home.folder / NOTES).read_text(encoding="utf-8")
     assert store.tree.pending() == [a]
@@ -81,7 +81,7 @@ def test_what_an_edited_event_says_stays_and_the_machines_other_notes_go_with_a_
     put(store, [a], events=(Event("在杭州", (a,)), Event("在西湖", (a,))), tag="说在杭州城里")
     edit(home.folder / NOTES, "text: 在西湖", "text: 在西湖边散步")
     store.follow()
-    store.correct(a, user="我在苏州")
+    store.log.correct(a, user="我在苏州")
     assert [e.text for e in events(store, a)] == ["在西湖边散步"]
     assert "说在杭州城里" not in (home.folder / NOTES).read_text(encoding="utf-8"), (
         "the tag told words that were taken back"
@@ -96,7 +96,7 @@ def test_taking_back_a_record_that_was_deleted_by_hand_leaves_no_notes_of_it(hom
     text = path.read_text(encoding="utf-8")
     path.write_text(text[text.index(f"{b}:") :], encoding="utf-8")
     store.follow()
-    store.retract(a)
+    store.log.retract(a)
     assert a not in store.findings.notes_of([a, b])
 
 
@@ -180,13 +180,13 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
             case "fact":
                 put(store, [id_], facts=(FactDraft(f"实{number % 3}", (id_,)),), understood=False)
             case "retract":
-                store.retract(id_)
+                store.log.retract(id_)
             case "restore":
-                store.restore(id_)
+                store.log.restore(id_)
             case "correct":
-                store.correct(id_, user=f"改{n}")
+                store.log.correct(id_, user=f"改{n}")
             case "select":
-                store.select(id_)
+                store.log.select(id_)
             case "edit":
                 row = store.exchanges.by_ids([id_])[id_]  # a correction of what was taken back is not in the file
                 edit(home.folder / row.file, row.exchange.user, f"手写的很长的一句话{n}" * 3)
@@ -228,7 +228,7 @@ def test_an_event_that_a_model_tells_twice_is_one_and_goes_as_one(home: Home, st
     assert [event.text for event in events(store, a)] == ["他们去划船了"]
     put(store, [b], events=(Event("下雨了", (b,)),))  # the file is written anew
     assert [event.text for event in events(store, a)] == ["他们去划船了"]
-    store.correct(a, user="没去划船")
+    store.log.correct(a, user="没去划船")
     assert events(store, a) == []
 
 
@@ -241,7 +241,7 @@ def test_an_event_that_a_hand_copied_counts_once_and_goes_as_one(home: Home, sto
     path.write_text(written + first, encoding="utf-8")
     store.follow(all_files=True)
     assert len(events(store, a)) == 1
-    store.retract(a)
+    store.log.retract(a)
     assert events(store, a) == []
 
 
@@ -280,7 +280,7 @@ def test_an_event_that_the_owner_wrote_stays_where_it_stands_whatever_it_rests_o
     store.follow(all_files=True)
     put(store, [b], events=(Event("乙事另说", (b,)),))
     assert "我自己写的" in {event.text for event in events(store, a)}
-    store.correct(b, user="三")
+    store.log.correct(b, user="三")
     assert {event.text for event in events(store, a)} == {"甲事", "我自己写的"}
     assert events(store, b) == []
 

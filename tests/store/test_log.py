@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.store.log import JsonLines, encode
+from moechat.store.json_lines import JsonLines, encode
 from moechat.store.tree import Tree
 
 FIRST = {"op": "exchange", "id": "a", "parent": None, "at": "2025-05-20T15:00:00+08:00", "user": "你好\u2028\n\x00"}

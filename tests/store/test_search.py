@@ -25,7 +25,7 @@ def filled(home: Home, store: FileStore) -> dict[str, str]:
         Episode("r", NOON, replace(event, text="用户爱面食"), "reflection"),
     ])  # fmt: skip
     store.findings.put_facts([Fact("f", NOON, FactDraft("用户爱吃面", ("20250520-120000",), target="RAMEN"))])
-    waits = store.begin("晚上还吃ramen吗", moment("2025-05-20T18:00:00"))
+    waits = store.log.begin("晚上还吃ramen吗", moment("2025-05-20T18:00:00"))
     return {"filed": "20250520-120000", "waits": waits, "event": "e", "reflection": "r", "fact": "f"}
 
 
@@ -52,7 +52,7 @@ def test_what_was_taken_back_is_not_listed_and_what_is_archived_is_listed_apart(
     store.state.write([{"op": "archive", "ids": [second]}])
     assert set(store.search.listed(KINDS)) == {first, "f"}
     assert store.search.listed(KINDS, archived=True) == [second]
-    store.retract(first)
+    store.log.retract(first)
     assert (store.search.listed(KINDS), store.search.facts()) == ([], [])
 
 
@@ -66,10 +66,10 @@ def test_an_exchange_is_read_by_id_wherever_it_stands(store: FileStore, filled: 
 
 def test_changes_are_complete_and_in_row_order(home: Home, store: FileStore) -> None:
     ids = [told(store, home.clock, f"第{i}句") for i in range(3)]
-    store.settle()
+    store.log.settle()
     start = store.generation
     before = store.exchanges.by_ids(ids)
-    store.correct(ids[0], user="改过了")
+    store.log.correct(ids[0], user="改过了")
     store.findings.put_episodes([Episode("e", NOON, Event("用户改口", (ids[1],)))])
     changes = store.changes(start)
     (new,) = store.exchanges.by_ids(ids[:1]).values()

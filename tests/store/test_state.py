@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.store import state as state_module
+from moechat.store.json_lines import JsonLines
 from moechat.store.state import State, restatement
 from tests.houses import Home, moment, told
 
@@ -18,7 +20,7 @@ AT = moment("2025-05-20T15:00:00")
 
 @pytest.fixture
 def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state.jsonl")
+    return State(JsonLines(tmp_path / "state.jsonl"))
 
 
 def told_of(state: State) -> tuple[object, ...]:
@@ -35,9 +37,14 @@ def told_of(state: State) -> tuple[object, ...]:
 
 
 def reopened(state: State) -> State:
-    fresh = State(state._lines.path)
+    fresh = State(JsonLines(state._lines.path))
     fresh.follow()
     return fresh
+
+
+def alone(_what: str) -> AbstractContextManager[None]:
+    """Nobody else writes."""
+    return nullcontext()
 
 
 def test_touches_are_counted_with_the_last_time(state: State) -> None:
@@ -163,7 +170,7 @@ def test_carrying_twice_or_to_itself_changes_nothing(state: State) -> None:
 
 
 def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
-    state.forget(["a"])
+    state.forget(["a"], alone)
     assert not state._lines.path.exists()
 
 
@@ -188,13 +195,13 @@ entries = st.lists(entry, max_size=20)
 def test_summing_up_changes_nothing_that_is_known(
     tmp_path_factory: pytest.TempPathFactory, first: list, then: list
 ) -> None:
-    state = State(tmp_path_factory.mktemp("owner") / "state.jsonl")
+    state = State(JsonLines(tmp_path_factory.mktemp("owner") / "state.jsonl"))
     reader = reopened(state)
     state.write(first)
     reader.follow()
     before = told_of(state)
     state._read = state_module.COMPACT_OVER + 2 * len(state.access | state.gains) + 1  # as if it had grown long
-    state.compact()
+    state.compact(alone)
     assert told_of(reopened(state)) == before
     state.write(then)
     reader.follow()
@@ -225,17 +232,17 @@ def test_what_is_hidden_is_one_object_until_it_changes(tmp_path: Path) -> None:
     other = home.store()
     with other.writing():
         other.state.write([{"op": "archive", "ids": ["f"]}])
-    other.retract(b)
-    other.select(a)
+    other.log.retract(b)
+    other.log.select(a)
     store.follow()
     for one in (store, other):
         assert one.hidden() == {"f", b}
-    store.restore(b)
+    store.log.restore(b)
     assert store.hidden() == {"f", b}, "it is on another branch"
-    store.select(b)
+    store.log.select(b)
     assert store.hidden() == {"f"}
     with store.writing():
-        store.state.forget(["f"])
+        store.state.forget(["f"], store.writing)
     assert store.hidden() == frozenset()
     for one in (store, other):
         one.close()

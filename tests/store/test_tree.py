@@ -9,11 +9,13 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from moechat.store.log import encode
+from moechat.store.json_lines import encode
+from moechat.store.short_log import written
 from moechat.store.tree import Tree
 from tests.houses import moment
 
 NOW = moment("2025-05-20T15:00:00")
+LIMIT = NOW - timedelta(days=7)
 OLD = NOW - timedelta(days=60)
 Entry = dict[str, Any]
 
@@ -115,7 +117,7 @@ class Plain:
 
 def told(tree: Tree) -> dict[str, Any]:
     return {
-        "leaf": tree.leaf,
+        "leaf": tree.leaf(),
         "context": tree.context(),
         "off": tree.off_path(),
         "hidden": tree.hidden(),
@@ -207,9 +209,7 @@ def test_a_folded_log_says_what_the_long_one_said_now_and_later(
 ) -> None:
     entries = walk(LONG, before)
     tree = grown(*entries)
-    short = tree.folded(NOW)
-    if short is None:
-        return
+    short = written(tree, LIMIT)
     again = grown(*short)
     assert told(again) == told(tree)
     later = walk(entries, after, name="m")[len(entries) :]
@@ -217,45 +217,36 @@ def test_a_folded_log_says_what_the_long_one_said_now_and_later(
     tree.apply(later)
     again.apply(later)
     assert told(again) == told(tree)
-    twice = again.folded(NOW)
-    assert twice is not None
+    twice = written(again, LIMIT)
     assert told(grown(*twice)) == told(tree)
 
 
 def test_folding_leaves_out_old_words_and_keeps_recent_ones() -> None:
     entries = [*LONG, begin("new", "p519"), reply("new", "刚说的话"), {"op": "settle", "id": "new"}]
-    short = grown(*entries).folded(NOW)
-    assert short is not None
+    short = written(grown(*entries), LIMIT)
     text = encode(short).decode()
     assert "刚说的话" in text
     assert "说p0" not in text
     assert len(text) < len(encode(entries)) / 3
 
 
-def test_a_short_log_is_not_folded() -> None:
-    assert grown(*chain("a", "b")).folded(NOW) is None
-
-
 def test_what_was_folded_and_queued_again_can_be_folded_once_more() -> None:
-    short = grown(*LONG).folded(NOW)
-    assert short is not None
+    short = written(grown(*LONG), LIMIT)
     more = chain(*(f"q{i}" for i in range(500)), after="p519")
     tree = grown(*short, {"op": "requeue", "ids": ["p3"]}, *more)
     assert tree.pending() == ["p3"]
-    twice = tree.folded(NOW)
-    assert twice is not None
+    twice = written(tree, LIMIT)
     again = grown(*twice)
     assert again.pending() == ["p3"]
     again.apply(
         [{"op": "understood", "ids": ["p3"], "by": "model"}, *chain(*(f"r{i}" for i in range(500)), after="q499")]
     )
     assert again.pending() == []
-    assert again.folded(NOW) is not None
+    assert again.pending() == grown(*written(again, LIMIT)).pending()
 
 
 def test_what_was_folded_taken_back_and_restored_is_understood_again() -> None:
-    short = grown(*LONG).folded(NOW)
-    assert short is not None
+    short = written(grown(*LONG), LIMIT)
     tree = grown(*short, {"op": "retract", "id": "p3"}, {"op": "restore", "id": "p3"})
     assert tree.pending() == ["p3"]
 

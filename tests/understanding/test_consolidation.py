@@ -185,7 +185,7 @@ def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
     (one,) = summed(store, core, prompts)
     assert texts(core) == [one.text]
     assert [f.text for f in visible(core.history(), {b})] == ["用户爱画画"], "another branch does not know the rest"
-    store.retract(b)
+    store.log.retract(b)
     assert texts(core) == ["用户爱画画"]
 
 
@@ -196,9 +196,9 @@ def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
     twice = known("用户爱画画", a)
     store.findings.put_facts([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
     store.mark_understood([a, b], "model")
-    store.select(a)
+    store.log.select(a)
     assert summed(store, core, prompts) == []
-    store.select(b)
+    store.log.select(b)
     assert len(summed(store, core, prompts)) == 1
 
 

@@ -215,7 +215,7 @@ def test_the_counter_is_that_of_a_plain_count_of_exchanges(steps: list[str]) -> 
 
 def test_events_of_another_branch_do_not_count(mind: Mind) -> None:
     first, *_ = mind.days()
-    mind.store.select(first)
+    mind.store.log.select(first)
     assert mind.reflector.counter(mind.now) == pytest.approx(10)
 
 
@@ -492,7 +492,7 @@ def test_what_is_taken_back_while_the_model_thinks_is_no_evidence(mind: Mind) ->
 
     def retracting(messages: Sequence[Message]) -> str:
         if "评分" in messages[-1].content:
-            mind.store.retract(ids[0])
+            mind.store.log.retract(ids[0])
         return thinking(messages)
 
     mind.model = ScriptedModel(answers=retracting)
@@ -525,7 +525,7 @@ def lose(mind: Mind, change: Callable[[str], object], *, at: int = 0) -> list[Ep
 
 
 def test_a_reflection_whose_evidence_is_taken_back_goes_and_the_rest_is_thought_about_anew(mind: Mind) -> None:
-    before = lose(mind, mind.store.retract)
+    before = lose(mind, mind.store.log.retract)
     mind.reflector.tidy(mind.now)
     left = mind.reflections()
     assert left == [] or all(len(e.evidence) == 1 for e in left)
@@ -545,7 +545,7 @@ def test_a_reflection_whose_evidence_is_taken_back_goes_and_the_rest_is_thought_
 
 
 def test_the_rest_is_thought_about_only_when_it_is_understood_again(mind: Mind) -> None:
-    lose(mind, lambda id_: mind.store.correct(id_, user="我没有做"))
+    lose(mind, lambda id_: mind.store.log.correct(id_, user="我没有做"))
     asked = calls(mind)
     assert mind.store.tree.pending()
     assert mind.run() is None
@@ -553,7 +553,7 @@ def test_the_rest_is_thought_about_only_when_it_is_understood_again(mind: Mind) 
 
 
 def test_a_corrected_exchange_takes_its_reflections_with_it(mind: Mind) -> None:
-    before = lose(mind, lambda id_: mind.store.correct(id_, user="我没有做"))
+    before = lose(mind, lambda id_: mind.store.log.correct(id_, user="我没有做"))
     cited = {id_ for e in before for id_ in e.event.sources}
     corrected = min(cited)
     mind.reflector.tidy(mind.now)

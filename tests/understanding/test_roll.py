@@ -250,7 +250,7 @@ def test_what_is_corrected_while_the_model_thinks_stays_queued_and_nothing_cites
             if corrected:
                 return answer(count, facts=[fact("用户住在苏州", 1, keyword="住址", target="苏州")])
             corrected.append(True)
-            agent.store.correct(first, user="我住在苏州")
+            agent.store.log.correct(first, user="我住在苏州")
             home_and_cat = [("用户住在杭州", 1, "住址", "杭州"), ("用户喜欢猫", 2, "喜好", "猫")]
             return answer(count, facts=[fact(t, n, keyword=k, target=o) for t, n, k, o in home_and_cat])
 
@@ -419,7 +419,7 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
     aside = notes.rename(tmp_path / "aside")
     notes.mkdir()  # the facts are dropped; then the disk fails
     with pytest.raises(IsADirectoryError):
-        store.retract(first) if change == "retract" else store.correct(first, user="我在画画")
+        store.log.retract(first) if change == "retract" else store.log.correct(first, user="我在画画")
     assert store.findings.facts() == []
     store.close()
     notes.rmdir()

@@ -53,14 +53,14 @@ class OfflineModel:
 
     def stream(self, request: ChatRequest) -> Iterator[str]:
         """The reply in small pieces; never raises."""
-        yield from _PIECES.findall(_Talk(request).reply())
+        yield from _PIECES.findall(_OfflineReply(request).reply())
 
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """Always raises ModelError: it understands nothing."""
         raise ModelError("other", "No language model is connected: set chat.base_url and chat.model in config.yaml.")
 
 
-class _Talk:
+class _OfflineReply:
     """One request that is being answered.
 
     It has more than twenty methods because each kind of question and remark is answered by one of its own.

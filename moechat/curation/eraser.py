@@ -1,0 +1,32 @@
+"""The eraser: works off what is being forgotten, in the store first, then in indexes, vectors and history.yaml.
+
+It begins where an earlier one was cut short. Nobody sees any of it meanwhile: it is hidden from the moment it was decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moechat.recall.layers import Layers
+from moechat.store import erasure
+
+
+class Eraser:
+    """Of one owner. ``save`` writes history.yaml anew from the talk that is left."""
+
+    def __init__(self, layers: Layers, save: Callable[[], None]) -> None:
+        self._layers, self._save = layers, save
+
+    def run(self) -> bool:
+        """Remove the bytes of whatever is being forgotten. False where nothing is.
+
+        Raises DataError where a file or the cache cannot be written now; the rest waits for the next call.
+        """
+        return erasure.erase(self._layers.store, self._sweep)
+
+    def _sweep(self) -> None:
+        self._layers.sync()
+        self._layers.diary.index.erase_dead()
+        self._layers.topics.index.flush()  # without the topics that nothing has any more
+        self._layers.sweep()
+        self._save()

@@ -1,0 +1,260 @@
+"""The tree of a log as its entries make it, one by one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from moechat.store import notice
+from moechat.store.formats import attachments_from
+from moechat.store.json_lines import Entry
+from moechat.store.nodes import Batch, Node, Talk, Variant
+
+log = logging.getLogger(__name__)
+
+
+class Growth:
+    """Fed by ``apply``, entry by entry, in log order.
+
+    It has more than twenty methods because each kind of entry is applied by one of its own.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.parents: dict[str, str | None] = {}
+        self.talks: dict[str, Talk] = {"": Talk("")}
+        self.spoken = ""
+        """The talk that was last spoken in."""
+        self.cuts: set[str] = set()
+        self.retracted: set[str] = set()
+        self.undropped: set[str] = set()
+        """Those retracted exchanges from which something derived may still be there."""
+        self.batches: dict[str, Batch] = {}
+        self.forgets: dict[int, frozenset[str]] = {}
+        """What is being forgotten: exchanges, episodes and facts by id, under the number of the forgetting."""
+        self.forgettings = 0
+        """How often something was forgotten."""
+        self.masks = 0
+        """Grows whenever what is hidden may have changed."""
+        self._talk_of: dict[str, str] = {}
+        self._number: dict[str, int] = {}
+        self._past: dict[str, str] = {}
+        self._open: dict[str, None] = {}
+        self._unfiled: dict[str, None] = {}
+        self._pending: dict[str, None] = {}
+
+    def apply(self, entries: Iterable[Entry]) -> None:
+        """Apply entries.
+
+        Unknown operations of a newer version are ignored, and so are entries about an exchange whose line was lost.
+        """
+        for entry in entries:
+            try:
+                if (step := _STEPS.get(entry["op"])) is not None:
+                    step(self, entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                log.warning("an entry of the log was passed over (%s: %s)", type(error).__name__, error)
+
+    # ---- entries
+
+    def _exchange(self, entry: Entry) -> None:
+        id_, parent, talk = entry["id"], entry["parent"], self._talk(entry.get("talk", ""))
+        if parent is not None and parent not in self.parents:
+            parent = talk.newest  # its line was lost: what came before stays on the path
+        if id_ not in self.parents:
+            self._place(id_, parent, talk)
+        attachments = attachments_from(entry.get("attachments"))
+        node = Node(id_, parent, entry["at"], entry["user"], talk.name, entry.get("speaker", ""), attachments)
+        self.nodes[id_] = node
+        self._sort(node)
+        self.spoken = talk.name
+
+    def _place(self, id_: str, parent: str | None, talk: Talk) -> None:
+        """Give an exchange its place in a talk."""
+        if parent != talk.newest or talk.leaf != talk.newest:
+            talk.forked = True
+            self.masks += 1
+        self.parents[id_] = parent
+        self._number[id_] = len(self._number)
+        if talk.name:
+            self._talk_of[id_] = talk.name
+        talk.newest = talk.leaf = id_
+
+    def _variant(self, entry: Entry) -> None:
+        node, variant = self.nodes[entry["id"]], _variant(entry)
+        if variant.key and any(one.key == variant.key for one in node.variants):
+            return
+        node.variants.append(variant)
+        if variant.char or len(node.variants) == 1:  # a reply that never came takes no other's place
+            self._choose(node, len(node.variants) - 1)
+
+    def _choose(self, node: Node, number: int) -> None:
+        before = node.variant.char if node.variant else ""
+        node.chosen = number
+        if node.filed and node.variants[number].char != before:
+            node.filed = node.understood = ""
+        self._sort(node)
+
+    def _select(self, entry: Entry) -> None:
+        id_ = entry["id"]
+        talk = self.talks[self.talk_of(id_)]
+        if id_ in self.parents and id_ != talk.leaf:
+            talk.leaf, talk.forked = id_, True
+            self.masks += 1
+        if "variant" in entry:
+            self._choose(self.nodes[id_], entry["variant"])
+        self.spoken = talk.name
+
+    def _settle(self, entry: Entry) -> None:
+        node = self.nodes[entry["id"]]
+        node.settled = True
+        self._sort(node)
+
+    def _filed(self, entry: Entry) -> None:
+        id_ = entry["id"]
+        if id_ in self.nodes:
+            self.nodes[id_].filed = entry["sha"]
+            self._sort(self.nodes[id_])
+        else:
+            self._past[id_] = entry["sha"]
+
+    def _edit(self, entry: Entry) -> None:
+        node = self.node(entry["id"])
+        node.filed = node.understood = ""
+        node.folded = False
+        node.at, node.user = entry["at"], entry["user"]
+        if node.variant is None:
+            node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
+        else:
+            node.variant.char, node.variant.notice = notice.split(entry["char"])
+            node.variant.status = entry.get("status", "done")
+        self._sort(node)
+
+    def _retract(self, entry: Entry) -> None:
+        self.retracted.add(entry["id"])
+        self.undropped.add(entry["id"])
+        self._hide(entry["id"])
+
+    def _restore(self, entry: Entry) -> None:
+        self.retracted.discard(entry["id"])
+        self.undropped.discard(entry["id"])
+        node = self.node(entry["id"])
+        node.understood = ""
+        self.masks += 1
+        self._sort(node)
+
+    def _hide(self, id_: str) -> None:
+        """What is hidden waits for nothing."""
+        self.masks += 1
+        self._unfiled.pop(id_, None)
+        self._pending.pop(id_, None)
+
+    def _understood(self, entry: Entry) -> None:
+        for id_ in entry["ids"]:
+            if id_ in self.nodes:
+                self.nodes[id_].understood = entry["by"]
+            self._pending.pop(id_, None)
+
+    def _requeue(self, entry: Entry) -> None:
+        for id_ in entry["ids"]:
+            if id_ in self.parents:
+                node = self.node(id_)
+                node.understood = ""
+                self._sort(node)
+
+    def _past_rows(self, entry: Entry) -> None:
+        for id_, parent, sha, *name in entry["rows"]:
+            self._place(id_, parent, self._talk(*name))
+            self._past[id_] = sha
+
+    def _import(self, entry: Entry) -> None:
+        talk = self._talk(entry["talk"])
+        batch = Batch(entry["talk"], entry["at"], entry.get("by", ""), [id_ for id_, _ in entry["rows"]])
+        self.batches[entry["batch"]] = batch
+        parent = talk.newest
+        for id_, sha in entry["rows"]:
+            self._place(id_, parent, talk)
+            self._past[id_] = sha
+            parent = id_
+        self.masks += 1
+
+    def _imported(self, entry: Entry) -> None:
+        batch = self.batches[entry["batch"]]
+        batch.done = True
+        self.masks += 1
+        if not batch.by:
+            self._pending.update(dict.fromkeys(batch.ids))
+
+    def _forget(self, entry: Entry) -> None:
+        batch = self.batches.get(entry.get("batch", ""))
+        ids = frozenset(entry["ids"]).union(batch.ids if batch else ())
+        self.forgettings = max(self.forgettings, entry["n"])
+        self.forgets[entry["n"]] = ids
+        for id_ in ids:
+            self._hide(id_)
+
+    def _forgotten(self, entry: Entry) -> None:
+        self.forgettings = max(self.forgettings, entry["n"])
+
+    def _sort(self, node: Node) -> None:
+        """Note what an exchange waits for."""
+        is_hidden = node.id in self.retracted or any(node.id in ids for ids in self.forgets.values())
+        stands = node.settled and not is_hidden
+        for waiting, holds in (
+            (self._open, not node.settled),
+            (self._unfiled, stands and not node.filed),
+            (self._pending, stands and not node.understood),
+        ):
+            if holds:
+                waiting[node.id] = None
+            else:
+                waiting.pop(node.id, None)
+
+    # ---- what the entries are about
+
+    def _talk(self, name: str = "") -> Talk:
+        return self.talks.setdefault(name, Talk(name))
+
+    def node(self, id_: str) -> Node:
+        """The exchange's node. A folded one is unfolded without its words, which stand in the day file."""
+        if id_ not in self.nodes:
+            understood = "" if id_ in self._pending else "model"
+            self.nodes[id_] = Node(
+                id_, self.parents[id_], "", talk=self.talk_of(id_), settled=True, filed=self._past.get(id_, ""),
+                understood=understood, folded=True,
+            )  # fmt: skip
+        return self.nodes[id_]
+
+    def talk_of(self, id_: str) -> str:
+        """The name of the talk that an exchange belongs to."""
+        return self._talk_of.get(id_, "")
+
+
+def _variant(entry: Entry) -> Variant:
+    char, note = notice.split(entry["char"])
+    return Variant(
+        char, entry["status"], entry.get("error", ""), entry.get("hits", ()), entry.get("spans", ()),
+        entry.get("notice", note), entry.get("key", ""),
+    )  # fmt: skip
+
+
+_STEPS: dict[str, Callable[[Growth, Entry], None]] = {
+    "exchange": Growth._exchange,
+    "variant": Growth._variant,
+    "select": Growth._select,
+    "choose": lambda tree, entry: tree._choose(tree.nodes[entry["id"]], entry["variant"]),
+    "settle": Growth._settle,
+    "filed": Growth._filed,
+    "edit": Growth._edit,
+    "retract": Growth._retract,
+    "restore": Growth._restore,
+    "dropped": lambda tree, entry: tree.undropped.difference_update(entry["ids"]),
+    "cut": lambda tree, entry: tree.cuts.add(entry["id"]),
+    "understood": Growth._understood,
+    "requeue": Growth._requeue,
+    "past": Growth._past_rows,
+    "import": Growth._import,
+    "imported": Growth._imported,
+    "forget": Growth._forget,
+    "forgotten": Growth._forgotten,
+}

@@ -1,0 +1,90 @@
+"""Talk that was held in another program, imported: one entry in the log for all of it, and one to take it back.
+
+What is imported is staged first, then named in the log, then filed a slice at a time. It is hidden until all of it stands in
+its day files. A process that was killed in between is followed by any other that opens the memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from moechat.clock import local
+from moechat.errors import MoeChatError
+from moechat.model import Exchange
+from moechat.store.formats import text_hash
+from moechat.store.unit import Unit
+
+SLICE_S = 0.02  # The owner's lock is let go after this long, so that a turn need not wait.
+
+
+class Imports:
+    """What may happen to imported talk, in every kind of store."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+
+    def add(self, exchanges: Iterable[Exchange], *, talk: str, by: str = "") -> str:
+        """Import exchanges, in order of time, as a talk of that name. Returns the name of the batch.
+
+        One without an id gets one. ``by`` says who has understood them already; "" queues them for the rules. Raises
+        MoeChatError where the same was imported before, DataError where a day file is broken.
+        """
+        unit = self._unit
+        batch, rows = self._named(sorted(exchanges, key=lambda one: one.at), talk)
+        if not rows:
+            raise MoeChatError("there is nothing to import")
+        unit.stage(batch, rows)
+        with unit.writing("import"):
+            if batch in unit.tree.batches:
+                raise MoeChatError(f"this was imported already, as {batch}; take that back first")
+            if any(row.id in unit.tree for row in rows):
+                raise MoeChatError("some of this is there already")
+            unit.record([{
+                "op": "import", "batch": batch, "talk": talk, "at": unit.clock.now().isoformat(), "by": by,
+                "rows": [[row.id, text_hash(row)] for row in rows],
+            }])  # fmt: skip
+        self.finish()
+        return batch
+
+    def _named(self, exchanges: Sequence[Exchange], talk: str) -> tuple[str, list[Exchange]]:
+        """(batch, exchanges with ids): the same talk gets the same names."""
+        words = "\0".join(f"{one.at.isoformat()}\0{one.user}\0{one.char}" for one in exchanges)
+        batch = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
+        seconds: Counter[str] = Counter()
+        rows = []
+        for exchange in exchanges:
+            base = f"{local(exchange.at, self._unit.zone):%Y%m%d-%H%M%S}-{batch}"
+            seconds[base] += 1
+            number = seconds[base]
+            id_ = exchange.id or (f"{base}-{number}" if number > 1 else base)
+            rows.append(replace(exchange, id=id_, talk=talk))
+        return batch, rows
+
+    def finish(self) -> None:
+        """File what is staged, and show it when all of it is there. Raises DataError where a day file is broken."""
+        unit = self._unit
+        for name, batch in list(unit.tree.batches.items()):
+            if batch.done or any(not ids.isdisjoint(batch.ids) for ids in unit.tree.forgets.values()):
+                continue
+            self._file(unit.staged(name))
+            with unit.writing("imported"):
+                if not unit.tree.batches[name].done:
+                    unit.record([{"op": "imported", "batch": name}])
+            unit.unstage(name)
+
+    def _file(self, exchanges: Sequence[Exchange]) -> None:
+        """A day at a time, as many days as fit into a slice."""
+        unit = self._unit
+        days = deque(list(day) for _, day in itertools.groupby(exchanges, lambda one: local(one.at, unit.zone).date()))
+        while days:
+            with unit.writing("import a slice"):
+                begun = time.monotonic()
+                while days and time.monotonic() - begun < SLICE_S:
+                    day = days.popleft()
+                    filed = unit.exchanges.by_ids([exchange.id for exchange in day])
+                    unit.days.add([exchange for exchange in day if exchange.id not in filed])

@@ -1,0 +1,111 @@
+"""What a store of one owner gives, whatever it is made of: files, memory, a database.
+
+``Store`` is for everything above this room, which reaches an owner's durable truth in no other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from moechat.errors import DataError
+from moechat.model import Fact
+from moechat.store.cache import Changes
+from moechat.store.imports import Imports
+from moechat.store.log import Log
+from moechat.store.search import Kind, Sort
+from moechat.store.unit import Unit
+
+
+class Search(Protocol):
+    """The lists that faces show: facts that hold, and whatever is not hidden; what is archived is listed apart."""
+
+    def listed(
+        self,
+        kinds: Collection[Kind],
+        words: Sequence[str] = (),
+        *,
+        span: tuple[float, float] | None = None,
+        sort: Sort = "newest",
+        limit: int = 0,
+        offset: int = 0,
+        archived: bool = False,
+    ) -> list[str]:
+        """The ids of those that have all ``words`` (case-folded) and were told in ``span`` (epoch seconds, both ends in it),
+        newest first, ties by kind, then id, both descending; ``oldest`` turns all that around. ``limit`` 0: all."""
+        ...
+
+    def count(
+        self,
+        kinds: Collection[Kind],
+        words: Sequence[str] = (),
+        *,
+        span: tuple[float, float] | None = None,
+        archived: bool = False,
+    ) -> int:
+        """How many ``listed`` would give."""
+        ...
+
+    def facts(self) -> list[Fact]:
+        """The facts that hold, archived ones too, oldest first."""
+        ...
+
+    def replaced(self) -> frozenset[str]:
+        """Ids of the episodes that do not hold, because one that may be listed replaced them."""
+        ...
+
+
+class Store(Unit, Protocol):
+    """One owner's durable truth, for everything above this room.
+
+    ``folder`` is where it lies and ``index_folder`` where indexes over it may be kept; both are None in memory.
+    """
+
+    @property
+    def folder(self) -> Path | None: ...
+
+    @property
+    def index_folder(self) -> Path | None: ...
+
+    @property
+    def log(self) -> Log: ...
+
+    @property
+    def imports(self) -> Imports: ...
+
+    @property
+    def search(self) -> Search: ...
+
+    @property
+    def identity(self) -> str:
+        """A text that changes when every row gets another number: an index by row belongs to one identity."""
+
+    @property
+    def generation(self) -> int:
+        """It rises with every change of what is filed and understood."""
+
+    @property
+    def problems(self) -> list[DataError]:
+        """Everything that could not be read, by file and line."""
+
+    def changes(self, since: int) -> Changes:
+        """All that came or went after a generation."""
+
+    def hidden(self) -> frozenset[str]:
+        """What no recipe may see. The same object as long as it is the same."""
+
+    def verify(self) -> tuple[int, list[str]]:
+        """(how many exchanges there are, every difference between the truth and what is kept of it, in words)."""
+
+    def mark_understood(self, ids: Sequence[str], by: str) -> None: ...
+
+    def requeue(self, ids: Sequence[str]) -> None: ...
+
+    def resume(self) -> None:
+        """Finish, at a start, what a kill cut short."""
+
+    def compact(self) -> bool:
+        """Drop what the log need not keep."""
+
+    def close(self) -> None: ...

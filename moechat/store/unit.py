@@ -1,0 +1,156 @@
+"""What the verbs that all stores share (``log``, ``imports``, ``findings``, ``erasure``) need of each store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime, tzinfo
+from typing import Any, Protocol
+
+from moechat.clock import Clock
+from moechat.model import Exchange
+from moechat.store.exchange_rows import ExchangeRow, Side
+from moechat.store.findings import Findings
+from moechat.store.json_lines import Entry
+from moechat.store.reflections import ReflectionFile
+from moechat.store.replies import Part
+from moechat.store.state import State
+from moechat.store.tree import Tree
+
+
+class Replies(Protocol):
+    """Replies on their way, each by the id of its exchange."""
+
+    def start(self, id_: str) -> None:
+        """Raises MoeChatError where another process is answering this exchange."""
+
+    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
+        """Say what the reply rests on, before it streams."""
+
+    def write(self, id_: str, piece: str) -> None:
+        """A piece of the reply that is about to be shown. Raises Withheld."""
+
+    def require(self, id_: str) -> None:
+        """Raises Withheld where something that the reply rests on was forgotten."""
+
+    def end(self, id_: str, entry: Entry) -> None:
+        """The reply has ended; it is durable when this returns. Raises Withheld."""
+
+    def release(self, id_: str, *, keep: bool = False) -> None:
+        """Nobody writes it any more; with ``keep`` it waits for whoever takes the owner's lock next."""
+
+    def is_alive(self, id_: str) -> bool:
+        """Whether somebody is writing the reply to this exchange."""
+
+    def ended(self) -> Sequence[Part]:
+        """Those that have ended, or whose writer died."""
+
+    def withhold(self, lost: frozenset[str]) -> None:
+        """Nothing of a reply that rests on one of these stays."""
+
+    def drop(self, id_: str) -> None: ...
+
+
+class Days(Protocol):
+    """The filed exchanges. Who writes holds the owner's lock."""
+
+    def write(self, exchange: Exchange) -> bool:
+        """Add or replace. False where it cannot be written now."""
+
+    def add(self, exchanges: Sequence[Exchange]) -> None:
+        """Add those, of which none is filed. Raises DataError."""
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Raises DataError."""
+
+
+class Exchanges(Protocol):
+    """What was said. A row is a number of the owner's, ascending and never reused; only live rows are read.
+
+    ``get`` and ``of`` also give what still stands in the log alone; everything else is about what is filed.
+    """
+
+    def get(self, id_: str) -> Exchange:
+        """Raises NotFound."""
+        ...
+
+    def of(self, ids: Sequence[str]) -> dict[str, Exchange]:
+        """By id, of those that are there, in the order asked for."""
+        ...
+
+    def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
+        """Those that are filed."""
+        ...
+
+    def rows(self, rows: Sequence[int]) -> list[ExchangeRow]:
+        """By row number, in the order asked for."""
+        ...
+
+    def before(self, moment: float, count: int) -> list[ExchangeRow]:
+        """The last ``count`` before a moment (epoch seconds), oldest first."""
+        ...
+
+    def times(self) -> list[tuple[int, float]]:
+        """(row, epoch seconds) of all, in order of time, then of row."""
+        ...
+
+    def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
+        """When the user first or last said a word ("": anything), in epoch seconds."""
+        ...
+
+    def sides(self, after: int = -1) -> Iterator[Side]:
+        """Both sides of what was written after a generation, in row order."""
+        ...
+
+    def sides_of(self, rows: Sequence[int]) -> list[Side]:
+        """In row order."""
+        ...
+
+
+class Unit(Protocol):
+    """One owner's durable truth, to be changed under its lock."""
+
+    clock: Clock
+    zone: tzinfo | None
+    tree: Tree
+    state: State
+
+    @property
+    def reflected(self) -> ReflectionFile: ...
+
+    @property
+    def exchanges(self) -> Exchanges: ...
+
+    @property
+    def findings(self) -> Findings: ...
+
+    @property
+    def days(self) -> Days: ...
+
+    @property
+    def replies(self) -> Replies: ...
+
+    def follow(self, *, all_files: bool = False) -> None:
+        """Take in what other processes and hands have changed."""
+
+    def writing(self, what: str = "", *, patience_s: float = ...) -> AbstractContextManager[None]:
+        """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Into the log, durably, and into the tree."""
+
+    def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
+        """Shorten the log, and leave some exchanges out. False where another process did so meanwhile."""
+
+    def scrub(self) -> None:
+        """Remove what the store keeps beside its records, and what is left of dead ones."""
+
+    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
+        """Raises DataError where what holds one of these cannot be written."""
+
+    def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
+        """Keep what is to be imported until it is filed."""
+
+    def staged(self, batch: str) -> list[Exchange]: ...
+
+    def unstage(self, batch: str) -> None: ...
