@@ -59,8 +59,8 @@ def test_what_was_said_and_understood_is_recalled_from_memory_alone(home: Home, 
     assert "铜钥匙丢在灯塔下" in recalled(layers, "前天我说了什么？")
     assert [one.event.text for one in layers.topics.slices("生活->铜钥匙", layers.now())] == ["用户丢了铜钥匙"]
     assert layers.diary.index.differences() == []
-    with layers.diary.index.erasing():
-        store.log.correct(ids[0], user="我把银钥匙丢在灯塔下了")
+    store.log.correct(ids[0], user="我把银钥匙丢在灯塔下了")
+    layers.diary.index.erase_dead()
     assert layers.sweep() == 2 + 1 + 2, "both sides of what was corrected, its event and its topics"
     layers.embed(Signal())
     assert "银钥匙" in recalled(layers, "钥匙丢在哪里了？")
