@@ -432,7 +432,11 @@ def test_what_the_owner_wrote_stays_without_what_it_rested_on(home: Home, house:
     store.findings.put_episodes([happened])
     assert {m.text for m in keeping.forgets([one]).stays} == {"我写的：雨季到了", "我写的：下雨了", "我写的：雨天"}
     keeping.forget([one])
-    assert {m.text for m in keeping.listed(search="我写的").memories} == {"我写的：雨季到了", "我写的：下雨了", "我写的：雨天"}
+    assert {m.text for m in keeping.listed(search="我写的").memories} == {
+        "我写的：雨季到了",
+        "我写的：下雨了",
+        "我写的：雨天",
+    }
     assert {f.text: f.draft.sources for f in store.findings.facts() if f.by == "owner"} == {
         "我写的：雨季到了": (other,),
         "我写的：下雨了": (),
