@@ -141,7 +141,9 @@ class Part:
 
     def importer(self) -> None:
         first = datetime(2015, 1, 1, tzinfo=ZONE) + timedelta(days=self.random.randrange(3000))
-        self.agent.store.days.add_all(list(past(first, self.batch, f"i{self.done['imports']}x")))
+        self.agent.store.imports.add(
+            list(past(first, self.batch, f"i{self.done['imports']}x")), talk=f"旧聊天{self.done['imports']}"
+        )
         self.agent.follow()
         self.done["imports"] += 1
 
@@ -249,7 +251,7 @@ def measure(folder: Path, seconds: float, exchanges: int, batch: int) -> dict[st
         store = house.agent().store
         for start in range(0, exchanges, 200):
             first = datetime(2020, 1, 1, tzinfo=ZONE) + timedelta(days=start // 200)
-            store.days.add_all(past(first, min(200, exchanges - start), f"p{start}x"))
+            store.imports.add(past(first, min(200, exchanges - start), f"p{start}x"), talk=f"p{start}", by="rules")
         house.agent().settle_indexes()
     load, others = os.getloadavg(), running()
     reports = at_once(folder, seconds, batch)
