@@ -22,6 +22,8 @@ Author = Literal["rules", "model", "owner", "author"]
 """Who a finding is by: who read it in the talk, its owner, or (official memory) the author of the character."""
 Mark = Literal["", "care", "delicate"]
 """``care``: health and safety, brought whenever the talk touches it. ``delicate``: only then, and in no profile."""
+Verdict = Literal["keep", "refine", "wrong"]
+"""What a model that read the exchanges anew says of an earlier finding."""
 EventStatus = Literal["done", "planned", "cancelled", "open"]
 LONG_AGO = datetime.fromtimestamp(0, UTC)
 """A memory whose time nobody knows counts from here, in order and in age."""
@@ -231,10 +233,24 @@ def official_kind(memory: OfficialMemory) -> OfficialKind:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedItem:
+    """What a model said of some exchanges and was not believed. ``why``: it cites no exchange of the batch (``sources``), the
+    user's words do not bear it out (``evidence``), it cannot be read (``unreadable``), or a verdict ``wrong`` has no words of
+    the user's that contradict (``verdict``). ``at`` is when, None before it is kept."""
+
+    kind: Literal["fact", "event", "verdict"]
+    text: str
+    why: Literal["sources", "evidence", "unreadable", "verdict"]
+    sources: tuple[str, ...]
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Understanding:
     """What one extraction call (or the rules) made of a batch of exchanges.
 
-    ``tags`` gives each exchange its one-sentence tag; ``by`` says who understood.
+    ``tags`` gives each exchange its one-sentence tag; ``by`` says who understood. ``verdicts`` are on earlier findings, by id;
+    ``refines`` gives a draft the earlier finding that it says better.
     """
 
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -243,6 +259,9 @@ class Understanding:
     events: tuple[Event, ...] = ()
     scene_changed: bool = False
     by: Literal["rules", "model"] = "model"
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    refines: Mapping[FactDraft | Event, str] = field(default_factory=dict)
+    refused: tuple[RefusedItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

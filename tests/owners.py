@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -39,10 +39,12 @@ class Owner:
     def say(self, text: str) -> str:
         return told(self.store, self.home.clock, text, settle=True)
 
-    def understand(self, *events: Event, by: str = "model") -> list[str]:
+    def understand(self, *events: Event, by: str = "model", refines: Mapping[Event, str] | None = None) -> list[str]:
         """As a roll does. Returns the ids of the events."""
         ids = list(dict.fromkeys(source for event in events for source in event.sources))
-        self.store.findings.merge(ids, Understanding(dict.fromkeys(ids, "说了话"), {}, (), events, by=by), [], {})  # type: ignore[arg-type]
+        tags = dict.fromkeys(ids, "说了话")
+        understanding = Understanding(tags, {}, (), events, by=by, refines=refines or {})  # type: ignore[arg-type]
+        self.store.findings.merge(ids, understanding, [], {})
         return [derived_id(event.text, event.sources) for event in events]
 
     def tell(self, text: str, **more: object) -> tuple[str, str]:

@@ -7,7 +7,8 @@ Strength grows with use (``store.state``). It decides two things:
   counts as faded there, so c = 7 / ln(1 / 0.21), and a memory of strength S fades 7 · S days after its last use (told, told
   again or recalled).
 - **Cleaning**, which moves memories into the archive. Nothing goes before memory is full (``cap`` events, reflections and
-  facts). Then the weakest share of what may go is archived; among equals the least recently used first, then by id.
+  facts). Then a share of what may go is archived: first what a model passed over, then the weakest; among equals the least
+  recently used first, then by id.
 
 Some memories never go: exchanges, what the character's author wrote, what is pinned, and what the owner wrote or edited
 (no exchange tells of it, so nothing could bring it back). What is archived can be restored.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -35,13 +36,16 @@ SHORTEST_DAYS = 1 / 24  # No cleaning follows another sooner, whatever is config
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What forgetting knows of a memory. ``used`` is when it was last told or recalled, in epoch seconds; ``kept`` says
+    """What forgetting knows of a memory. ``confirmed`` is False where a model passed over it.
+
+    ``used`` is when it was last told or recalled, in epoch seconds; ``kept`` says
     why it never goes."""
 
     id: str
     strength: int
     used: float
     kept: Kept = ""
+    confirmed: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ def fades_at(trace: Trace) -> float:
 
 
 def weakest(traces: Iterable[Trace]) -> list[Trace]:
-    """What may go, in the order in which it goes: weakest, least recently used, id."""
-    return sorted((t for t in traces if not t.kept), key=lambda t: (t.strength, t.used, t.id))
+    """What may go, in the order in which it goes: unconfirmed, weakest, least recently used, id."""
+    return sorted((t for t in traces if not t.kept), key=lambda t: (t.confirmed, t.strength, t.used, t.id))
 
 
 def over_cap(traces: Collection[Trace], cap: int, share: float) -> list[str]:
@@ -117,9 +121,12 @@ def forecast(trace: Trace, now: datetime, *, first: bool = False, fullness: floa
 def traces(store: Store) -> list[Trace]:
     """Every record that counts: the owner's facts and episodes that are not archived already."""
     state = store.state
-    facts = ((fact.id, fact.since.timestamp(), fact.by) for fact in store.findings.facts())
+    facts = ((fact.id, fact.since.timestamp(), fact.by, fact.confirmed) for fact in store.findings.facts())
     births = [*facts, *store.findings.births()]
-    traces = {id_: trace(store, id_, born, by) for id_, born, by in births if id_ not in state.archived}
+    traces = {
+        id_: replace(trace(store, id_, born, by), confirmed=confirmed is not False)
+        for id_, born, by, confirmed in births if id_ not in state.archived
+    }  # fmt: skip
     return list(traces.values())
 
 

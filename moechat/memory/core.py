@@ -21,7 +21,7 @@ from moechat.index.dense import Dense
 from moechat.index.vector_keys import Keys, text_key
 from moechat.language import words
 from moechat.memory.contradiction import keyword_class, relation
-from moechat.model import Fact, FactDraft, Hit
+from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.store.formats import derived_id
 from moechat.store.protocols import Store
 from moechat.store.standing import visible
@@ -165,31 +165,86 @@ class CoreMemory:
         return [now.facts[int(i)] for i in places]
 
     def learn(
-        self, drafts: Sequence[FactDraft], at: Mapping[str, datetime], by: str, replacing: Collection[str]
+        self, understanding: Understanding, at: Mapping[str, datetime], replacing: Collection[str]
     ) -> tuple[list[Fact], dict[str, list[str]]]:
-        """The new facts among the drafts, and the known facts that were stated again (id → further sources).
+        """The facts that an understanding makes or changes, and the known facts that were stated again (id → further sources).
 
         ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        known_facts = [fact for fact in self.current() if is_known(fact, replacing)]
-        facts: dict[str, Fact] = {}
-        restated: dict[str, list[str]] = {}
-        for draft in drafts:
-            old, new = _judged(draft, [*known_facts, *facts.values()])
-            if new is None:
-                if old and old[0].id not in facts:
-                    restated.setdefault(old[0].id, []).extend(draft.sources)
-                continue
-            since = max((at[s] for s in draft.sources if s in at), default=None)
-            if since is None:
-                continue
-            id_ = derived_id(draft.text, draft.sources)
-            facts[id_] = Fact(id_, since, draft, tuple(f.id for f in old if f.since <= since), by)  # type: ignore[arg-type]
-            # If an older exchange is understood late (it was corrected, say), what was said since then stands.
-            for newer in old:
-                if newer.since > since and newer.by not in ("owner", "author"):
-                    facts[newer.id] = replace(newer, supersedes=(*newer.supersedes, id_))
-        return list(facts.values()), restated
+        current = self.current()
+        if understanding.by == "rules":  # what they read there before gives way
+            return _Learning([fact for fact in current if is_known(fact, replacing)], [], understanding, at).result()
+        wrong = {id_ for id_, verdict in understanding.verdicts.items() if verdict == "wrong"}
+        earlier = [f for f in self.history() if f.id not in wrong and not is_known(f, replacing)]
+        return _Learning([f for f in current if f.id not in wrong], earlier, understanding, at).result()
+
+
+class _Learning:
+    """One understanding against the facts that are known; ``earlier`` are those that were found in the same exchanges."""
+
+    def __init__(
+        self,
+        known_facts: Sequence[Fact],
+        earlier: Sequence[Fact],
+        understanding: Understanding,
+        at: Mapping[str, datetime],
+    ) -> None:
+        self._facts = {fact.id: fact for fact in known_facts}
+        self._earlier = {fact.id: fact for fact in earlier}
+        self._same_words = {fact.text: fact for fact in earlier}
+        self._understanding, self._at = understanding, at
+        self._changed: dict[str, Fact] = {}
+        self._restated: dict[str, list[str]] = {}
+
+    def result(self) -> tuple[list[Fact], dict[str, list[str]]]:
+        for draft in self._understanding.facts:
+            self._learn(draft)
+        return list(self._changed.values()), self._restated
+
+    def _learn(self, draft: FactDraft) -> None:
+        same_words = self._same_words.get(draft.text)
+        refined = self._earlier.get(self._understanding.refines.get(draft, ""))
+        apart = {fact.id for fact in (same_words, refined) if fact}
+        old, is_new = _judged(draft, [fact for fact in self._facts.values() if fact.id not in apart])
+        if not is_new and not same_words:
+            (there,) = old
+            if there.id in self._changed:
+                return
+            if there.id not in self._earlier:
+                self._restated.setdefault(there.id, []).extend(draft.sources)
+                return
+            if there.by != "rules":
+                self._change(replace(self._earlier[there.id], confirmed=True))
+                return
+            refined = refined or there  # the model says better what the rules read
+        since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
+        if since is None or any(_is_owners(fact, draft, since) for fact in old):
+            return
+        links = [fact.id for fact in old if fact.since <= since] if is_new else []
+        links += [refined.id] if refined and refined is not same_words else []
+        new = self._fact(draft, since, same_words, links)
+        self._change(new)
+        # If an older exchange is understood late (it was corrected, say), what was said since then stands.
+        for newer in old if is_new else ():
+            if newer.since > since and newer.by not in ("owner", "author"):
+                self._change(replace(newer, supersedes=tuple(dict.fromkeys((*newer.supersedes, new.id)))))
+
+    def _fact(self, draft: FactDraft, since: datetime, same_words: Fact | None, links: Sequence[str]) -> Fact:
+        by = self._understanding.by
+        if same_words is None:
+            return Fact(derived_id(draft.text, draft.sources), since, draft, tuple(dict.fromkeys(links)), by)
+        same_words = self._changed.get(same_words.id, same_words)
+        sources = tuple(dict.fromkeys((*same_words.draft.sources, *draft.sources)))
+        links = tuple(dict.fromkeys((*same_words.supersedes, *links)))
+        return replace(same_words, draft=replace(draft, sources=sources), by=by, confirmed=True, supersedes=links)
+
+    def _change(self, fact: Fact) -> None:
+        self._facts[fact.id] = self._changed[fact.id] = fact
+
+
+def _is_owners(fact: Fact, draft: FactDraft, since: datetime) -> bool:
+    """Whether a draft must not touch a fact: the owner wrote it of the same exchange, or since then."""
+    return fact.by == "owner" and (fact.since >= since or not set(draft.sources).isdisjoint(fact.draft.sources))
 
 
 def is_known(fact: Fact, replacing: Collection[str]) -> bool:
@@ -197,16 +252,16 @@ def is_known(fact: Fact, replacing: Collection[str]) -> bool:
     return fact.by == "owner" or not fact.draft.sources or not set(fact.draft.sources).issubset(replacing)
 
 
-def _judged(draft: FactDraft, known_facts: Sequence[Fact]) -> tuple[list[Fact], FactDraft | None]:
-    """([the fact it restates], None), or (the facts it supersedes, the draft)."""
+def _judged(draft: FactDraft, known_facts: Sequence[Fact]) -> tuple[list[Fact], bool]:
+    """([the fact it restates], False), or (the facts it supersedes, True)."""
     superseded = []
     for fact in reversed(known_facts):
         match relation(draft, fact.draft, None):
             case "same":
-                return [fact], None
+                return [fact], False
             case "supersedes":
                 superseded.append(fact)
-    return superseded, draft
+    return superseded, True
 
 
 def _hit(fact: Fact, score: float, shared: Sequence[str]) -> Hit:

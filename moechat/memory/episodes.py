@@ -321,7 +321,8 @@ def overview(
 ) -> list[Episode]:
     """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` newest events that have left the context, oldest first.
 
-    No exchange of theirs is ``in_context``. Those that are ``recalled`` (ids of events, and of exchanges whose words are in
+    No exchange of theirs is ``in_context``, and no model passed over them (care excepted).
+    Those that are ``recalled`` (ids of events, and of exchanges whose words are in
     the prompt) are left out. The overview is never written: it follows from the episodes and the context, on every branch.
     """
     view = episodes.view(now)
@@ -331,7 +332,7 @@ def overview(
     queue: list[Episode] = []
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
         batch = view.episodes(places[start : start + capacity].tolist())
-        queue += [episode for episode in batch if episode.by != "author"]
+        queue += [e for e in batch if e.by != "author" and (e.confirmed is not False or e.mark == "care")]
         if len(queue) >= capacity:
             break
     shown = set(recalled)

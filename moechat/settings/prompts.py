@@ -30,7 +30,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "remembered": ("char", "user", "entries"),
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
-    "extraction": ("char", "user", "now", "known", "topics", "exchanges", "problem"),
+    "extraction": ("char", "user", "now", "known", "before", "topics", "exchanges", "problem"),
     "consolidate": ("char", "user", "facts"),
     "topic_cues": ("now", "topics", "message"),
     "topic_evaluate": ("message", "slices"),

@@ -139,9 +139,11 @@ class EpisodeRows(Database):
         rows = self.all("SELECT row FROM episodes WHERE alive = 1 AND instr(data, '\"evidence\": []') = 0")
         return [row for (row,) in rows]
 
-    def births(self) -> list[tuple[str, float, str]]:
-        """(id, epoch seconds, by) of every live episode, in row order."""
-        return self.all("SELECT id, t, json_extract(data, '$.by') FROM episodes WHERE alive = 1 ORDER BY row")
+    def births(self) -> list[tuple[str, float, str, bool | None]]:
+        """(id, epoch seconds, by, confirmed) of every live episode, in row order."""
+        by = "json_extract(data, '$.by'), json_extract(data, '$.confirmed')"
+        rows = self.all(f"SELECT id, t, {by} FROM episodes WHERE alive = 1 ORDER BY row")
+        return [(id_, t, by, None if confirmed is None else bool(confirmed)) for id_, t, by, confirmed in rows]
 
     def happened(self) -> list[tuple[int, float, float]]:
         """(episode row, start, end) of live episodes whose time is known, by start."""

@@ -133,7 +133,7 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
     days = [[row.exchange.id for row in day] for _, day in by_day]
     for part in [*(part for day in days for part in _slices(day)), *_slices(unfiled)]:
         with unit.writing("forget findings"):
-            findings.uncite(part)
+            findings.uncite(part, anew=True)
             findings.drop(part)
         with unit.writing("forget words"):
             unit.days.remove(part)

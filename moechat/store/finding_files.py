@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from moechat.errors import DataError
-from moechat.model import Episode, Fact
-from moechat.store import formats, paths, records
+from moechat.model import Episode, Fact, RefusedItem
+from moechat.store import formats, paths, records, refused_file
 from moechat.store.finding_records import ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
@@ -20,7 +20,7 @@ Changes = dict[str, bytes | None]
 class FileFindings(Findings):
     """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write.
 
-    Its methods are those that ``Findings`` leaves to a store, and the few steps of a write.
+    It has more than twenty methods because ``Findings`` leaves most of them to a store; the others are the steps of a write.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -51,7 +51,7 @@ class FileFindings(Findings):
     def reflections(self) -> list[Episode]:
         return self.episodes(self._journal.cache.rows_with_evidence())
 
-    def births(self) -> list[tuple[str, float, str]]:
+    def births(self) -> list[tuple[str, float, str, bool | None]]:
         return self._journal.cache.births()
 
     def happened(self) -> list[tuple[int, float, float]]:
@@ -65,6 +65,9 @@ class FileFindings(Findings):
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         return self._journal.cache.time_happened(word, before, hidden=hidden)
+
+    def refused(self) -> list[RefusedItem]:
+        return refused_file.read(self._journal.folder / paths.REFUSED)
 
     # ---- following the files
 
@@ -115,7 +118,8 @@ class FileFindings(Findings):
         data = records.bytes_of(path)
         by_key = [records.under(data, key) for key in keys]
         standing = {*by_key, *(place for id_ in episodes for place in records.around(data, id_.encode()))}
-        if None not in standing and self._is_good(file):
+        unchanged = Signature.of(path) == self._journal.signature(file)
+        if None not in standing and unchanged and not self._journal.problems_of(file):
             bounds = sorted(place for place in standing if place)
             noted = self._read_notes(b"".join(data[start:end] for start, end in bounds), file)
             if episodes.issubset(episode.id for one in noted for episode in one.episodes):
@@ -126,11 +130,6 @@ class FileFindings(Findings):
         path = self._journal.folder / file
         values, _ = formats.each(records.parse(data, path), path, self._journal.zone, formats.notes_from)
         return [Noted(id_, ExchangeNote(tag, words, by), tuple(held), file) for (id_, tag, words, by), held in values]
-
-    def _is_good(self, name: str) -> bool:
-        """Whether a file is as we know it, without anything in it that cannot be read."""
-        unchanged = Signature.of(self._journal.folder / name) == self._journal.signature(name)
-        return unchanged and not self._journal.problems_of(name)
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         files: dict[str, Changes] = {}
@@ -152,6 +151,9 @@ class FileFindings(Findings):
         if broken:
             raise broken[0]
 
+    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
+        refused_file.write(self._journal.folder / paths.REFUSED, refused)
+
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         known_ids = {fact.id for fact in self.facts()}
         blocks: Changes = {
@@ -167,7 +169,11 @@ class FileFindings(Findings):
         path = self._journal.folder / name
         self._follow(name)
         data = records.bytes_of(path)
-        bounds = self._bounds(name, data, changes)
+        if name == paths.CORE:
+            there = {fact.id for fact in self.facts()}.intersection(changes)
+        else:
+            there = set(self._journal.cache.notes_files(list(changes)))
+        bounds = _bounds(data, changes, there, name)
         before = {key: data[start:end] for key, (start, end) in bounds.items()}
         replaced = {key: block for key, block in changes.items() if key in before and before[key] != block}
         added = [block for key, block in changes.items() if key not in before and block is not None]
@@ -186,18 +192,6 @@ class FileFindings(Findings):
         if replaced or added:
             old = b"".join(before[key] for key in replaced)
             self._take(name, data, old, b"".join([*(block for block in replaced.values() if block), *added]))
-
-    def _bounds(self, name: str, data: bytes, keys: Collection[str]) -> dict[str, records.Bounds]:
-        """Where the records of these keys stand in a good file, of those that are there."""
-        if name == paths.CORE:
-            there = {fact.id for fact in self.facts()}.intersection(keys)
-        else:
-            there = set(self._journal.cache.notes_files(list(keys)))
-        bounds = {key: place for key in keys if (place := records.under(data, key))}
-        if there.issubset(bounds):
-            return bounds
-        every = records.parse(data, name).bounds  # a hand has written a key in a way of its own
-        return {key: every[key] for key in keys if key in every}
 
     def _take(self, name: str, data: bytes, old: bytes, new: bytes) -> None:
         """Tell the cache what has changed in a file: ``old`` records have gone, ``new`` ones came, in ``data`` as a whole."""
@@ -221,6 +215,15 @@ class FileFindings(Findings):
                 notes = [(one.key, *one.note) for one in after]
                 cache.change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
                 self._journal.sign(name, Signature.of(path))
+
+
+def _bounds(data: bytes, keys: Collection[str], there: set[str], name: str) -> dict[str, records.Bounds]:
+    """Where the records of these keys stand in a good file, of those that are there."""
+    bounds = {key: place for key in keys if (place := records.under(data, key))}
+    if there.issubset(bounds):
+        return bounds
+    every = records.parse(data, name).bounds  # a hand has written a key in a way of its own
+    return {key: every[key] for key in keys if key in every}
 
 
 def _is_meant(noted: Noted, keys: Collection[str], episodes: Collection[str]) -> bool:

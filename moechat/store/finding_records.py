@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from moechat.clock import Clock
-from moechat.model import Episode, Fact
+from moechat.model import Episode, Fact, RefusedItem
 from moechat.store.standing import superseded
 from moechat.store.state import State
 from moechat.store.tree import Tree
@@ -96,8 +96,8 @@ class FindingRecords(ABC):
         """The live episodes that rest on others, in row order."""
 
     @abstractmethod
-    def births(self) -> list[tuple[str, float, str]]:
-        """(id, epoch seconds, by) of every live episode, in row order."""
+    def births(self) -> list[tuple[str, float, str, bool | None]]:
+        """(id, epoch seconds, by, confirmed) of every live episode, in row order."""
 
     @abstractmethod
     def happened(self) -> list[tuple[int, float, float]]:
@@ -135,6 +135,10 @@ class FindingRecords(ABC):
         """Every live episode that cites one of these exchanges, in row order."""
         return self.episodes(self.rows_citing(ids))
 
+    @abstractmethod
+    def refused(self) -> list[RefusedItem]:
+        """What was not believed of models' answers, oldest first."""
+
     # ---- for writing
 
     @abstractmethod
@@ -148,6 +152,10 @@ class FindingRecords(ABC):
     @abstractmethod
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         """Add or replace facts by id; None removes one that is there. Raises DataError."""
+
+    @abstractmethod
+    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
+        """Keep these, and no others."""
 
     @abstractmethod
     def _write_notes(self, changes: Iterable[Noted]) -> None:

@@ -11,14 +11,17 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from moechat.errors import DataError
-from moechat.model import Episode, Fact, Understanding
+from moechat.model import Episode, Event, Fact, RefusedItem, Understanding
 from moechat.store import formats
 from moechat.store.finding_records import NO_NOTE, ExchangeNote, FindingRecords, Noted
 from moechat.store.state import restatement
 
 log = logging.getLogger(__name__)
+MOST_REFUSED = 200
+Found = TypeVar("Found", Fact, Episode)
 
 
 class Findings(FindingRecords):
@@ -33,26 +36,28 @@ class Findings(FindingRecords):
         *,
         understood: bool = True,
     ) -> None:
-        """Replace all that was found in these exchanges by a new understanding of them.
+        """Take in a new understanding of these exchanges, beside what was found in them before.
 
-        ``facts`` are the new ones, resolved against the known; ``restated`` gives known facts further sources.
-        ``understood`` False leaves the exchanges queued (the rules were first, the model is to follow).
+        What the rules read gives way to what they read now. Of the rest goes what a model's verdict calls wrong, and nothing
+        else; what the rules read and a model passes over is no longer confirmed. ``facts`` are new or changed, resolved
+        against the known; ``restated`` gives known facts further sources. ``understood`` False leaves the exchanges queued
+        (the rules were first, the model is to follow).
         """
         owner = self._owner
         with owner.writing():
-            kept = owner.state.forgotten | {fact.id for fact in self.facts() if fact.by == "owner"}
-            facts = [fact for fact in facts if fact.id not in kept]  # an edited one has the id of the words before
             before = self._by_text(ids)
-            keep = {fact.id for fact in facts} | restated.keys()
-            last = max(self._told_at(ids).values(), default=owner.clock.now())
-            self._add_facts(facts, restated, last)  # first: a kill leaves too much rather than too little
-            # Facts that other exchanges state as well stay, because a model does not repeat what it knows.
-            alone = [fact.id for fact in self._facts_citing(ids) if set(ids).issuperset(fact.draft.sources)]
-            self.drop_facts([id_ for id_ in alone if id_ not in keep])
-            self._put_notes(ids, understanding)
-            for text, new in self._by_text(ids).items():
-                if text in before:
-                    owner.state.write(owner.state.carried(before[text], new))
+            notes = self.notes_of(ids)
+            # Nothing stands of what nobody has read: what does was to be dropped from a file that was broken then.
+            unread = {id_ for id_ in ids if not notes.get(id_, NO_NOTE).by}
+            self._merge_facts(ids, understanding, facts, restated, unread)
+            self._merge_notes(ids, understanding, unread)
+            after = self._by_text(ids)
+            carried = [(before[text], new) for text, new in after.items() if text in before]
+            newer = {old: new for new, links in self.links().items() for old in links if new in after.values()}
+            carried += [(old, newer[old]) for old in understanding.refines.values() if old in newer]
+            for old, new in carried:
+                owner.state.write(owner.state.carried(old, new))
+            self.refuse(understanding.refused)
             if understood:
                 owner.mark_understood(ids, understanding.by)
 
@@ -62,46 +67,95 @@ class Findings(FindingRecords):
         facts = {("fact", f.text): f.id for f in self.facts() if cited.intersection(f.draft.sources)}
         return facts | {(e.kind, e.event.text): e.id for e in self.citing(ids)}
 
-    def _add_facts(self, facts: Sequence[Fact], restated: Mapping[str, Sequence[str]], at: datetime) -> None:
-        told_again: dict[str, datetime] = {}
-        changes: dict[str, Fact | None] = {fact.id: fact for fact in facts}
-        for fact in self.facts():
-            if more := [s for s in restated.get(fact.id, ()) if s not in fact.draft.sources]:
-                changes[fact.id] = replace(fact, draft=replace(fact.draft, sources=(*fact.draft.sources, *more)))
-                told_again[fact.id] = fact.since
+    def _merge_facts(
+        self,
+        ids: Sequence[str],
+        understanding: Understanding,
+        facts: Sequence[Fact],
+        restated: Mapping[str, Sequence[str]],
+        unread: set[str],
+    ) -> None:
+        # Facts that other exchanges state as well stay as they are.
+        alone = [fact for fact in self._facts_citing(ids) if set(ids).issuperset(fact.draft.sources)]
+        changes: dict[str, Fact | None] = {
+            fact.id: None if unread.intersection(fact.draft.sources) else _judged(fact, understanding) for fact in alone
+        }
+        known_facts = {fact.id: fact for fact in self.facts()}
+        owned = {id_ for id_, fact in known_facts.items() if fact.by == "owner"}
+        for fact in facts:
+            if fact.id not in owned | self._owner.state.forgotten:  # an edited one has the id of the words before
+                judged = changes.get(fact.id)
+                changes[fact.id] = replace(fact, confirmed=True) if judged and judged.confirmed else fact
+        again: dict[str, datetime] = {}
+        for id_, sources in restated.items():
+            old = changes.get(id_) or known_facts.get(id_)
+            if old and (more := [source for source in sources if source not in old.draft.sources]):
+                changes[id_] = replace(old, draft=replace(old.draft, sources=(*old.draft.sources, *more)))
+                again[id_] = old.since
         self._write_facts(changes)
-        self._owner.state.write(restatement(told_again, at))
+        last = max(self._told_at(ids).values(), default=self._owner.clock.now())
+        self._owner.state.write(restatement(again, last))
 
-    def _put_notes(self, ids: Sequence[str], understanding: Understanding) -> None:
-        times = self._told_at(ids)
-        gone = {e.id for e in self.citing(ids) if e.by != "owner" and e.kind == "event"}
-        before = self._noted(ids, gone)
-        # Reflections stay as long as their evidence does.
-        owned = {n.key: [e for e in n.episodes if e.by == "owner" or e.kind == "reflection"] for n in before}
-        taken = self._owner.state.forgotten | {e.id for id_ in ids for e in owned.get(id_, ())}
-        added: dict[str, list[Episode]] = {id_: [] for id_ in ids}
+    def _merge_notes(self, ids: Sequence[str], understanding: Understanding, unread: set[str]) -> None:
+        times, there = self._told_at(ids), self.citing(ids)
+        changes = {
+            e.id: None if unread.intersection(e.event.sources) else _judged(e, understanding)
+            for e in there
+            if e.by in ("rules", "model") and e.kind == "event" and set(ids).issuperset(e.event.sources)
+        }
+        taken = self._owner.state.forgotten | {e.id for e in there if changes.get(e.id, e)}
+        added: dict[str, list[Episode]] = {id_: [] for id_ in times}
         for event in understanding.events:
-            first = next((source for source in event.sources if source in times), None)
-            id_ = formats.derived_id(event.text, event.sources)
-            if first is not None and id_ not in taken:
-                added[first].append(Episode(id_, times[first], event, "event", understanding.by))
-                taken.add(id_)  # a model may say the same twice
+            episode = self._episode(event, understanding, times, [e for e in there if e.id in changes])
+            if episode and episode.id in changes and episode.confirmed:
+                changes[episode.id] = episode
+            elif episode and episode.id not in taken:
+                added[next(source for source in episode.event.sources if source in times)].append(episode)
+                taken.add(episode.id)  # a model may say the same twice
+        before = [_replaced(noted, changes) for noted in self._noted(ids, changes)]
         places: dict[str, str] = {}
         for noted in before:
             places.setdefault(noted.key, noted.place)
+        first = {noted.key: noted for noted in before if noted.place == places[noted.key]}
         new = [
-            Noted(
-                id_,
-                ExchangeNote(
+            replace(
+                first.get(id_, Noted(id_)),
+                note=ExchangeNote(
                     understanding.tags.get(id_, ""), tuple(understanding.keywords.get(id_, ())), understanding.by
                 ),
-                (*owned.get(id_, ()), *added[id_]),
-                places.get(id_, ""),
+                episodes=(*(first[id_].episodes if id_ in first else ()), *added[id_]),
             )
             for id_ in times
         ]
-        others = [_with(n, (), gone) for n in before if n.key not in times or n.place != places[n.key]]
-        self._write_notes([*others, *new])
+        others = [noted for noted in before if noted.key not in times or noted.place != places[noted.key]]
+        self._write_notes([*new, *others])
+
+    @staticmethod
+    def _episode(
+        event: Event, understanding: Understanding, times: Mapping[str, datetime], earlier: Sequence[Episode]
+    ) -> Episode | None:
+        """The episode that an event becomes: an earlier one that is confirmed by the same words, or a new one. None where
+        nobody filed what it rests on."""
+        first = next((source for source in event.sources if source in times), None)
+        if first is None:
+            return None
+        same = next((e for e in earlier if e.event.text == event.text), None)
+        refined = understanding.refines.get(event, "")
+        links = (refined,) if any(e.id == refined for e in earlier) and not (same and same.id == refined) else ()
+        if same and understanding.by == "model":
+            sources = tuple(dict.fromkeys((*same.event.sources, *event.sources)))
+            links = tuple(dict.fromkeys((*same.supersedes, *links)))
+            return replace(same, event=replace(event, sources=sources), by="model", confirmed=True, supersedes=links)
+        id_ = formats.derived_id(event.text, event.sources)
+        return Episode(id_, times[first], event, "event", understanding.by, supersedes=links)
+
+    def refuse(self, refused: Sequence[RefusedItem]) -> None:
+        """Keep what was not believed, the newest ``MOST_REFUSED``."""
+        if refused:
+            with self._owner.writing():
+                now = self._owner.clock.now()
+                new = [replace(one, at=one.at or now) for one in refused]
+                self._write_refused([*self.refused(), *new][-MOST_REFUSED:])
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""
@@ -120,7 +174,8 @@ class Findings(FindingRecords):
             ids = {episode.id for episode in episodes}
             before = self._noted(added, ids)
             new = [Noted(key) for key in added if all(noted.key != key for noted in before)]
-            self._write_notes([_with(noted, added.pop(noted.key, ()), ids) for noted in [*before, *new]])
+            ordered = sorted([*before, *new], key=lambda noted: noted.key not in added)  # added first, then removed
+            self._write_notes([_with(noted, added.pop(noted.key, ()), ids) for noted in ordered])
 
     def drop_episodes(self, ids: Sequence[str]) -> None:
         """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
@@ -132,24 +187,27 @@ class Findings(FindingRecords):
         with self._owner.writing():
             self._write_facts(dict.fromkeys(ids))
 
-    def uncite(self, ids: Collection[str]) -> None:
-        """What the owner wrote or corrected no longer names these exchanges. Without any source it gets a new id."""
+    def uncite(self, ids: Collection[str], *, anew: bool = False) -> None:
+        """What the owner wrote or corrected no longer names these exchanges; it stays, by itself where none is left.
+
+        ``anew`` gives another id to what has no source left; what is known of its use goes with it.
+        """
         with self._owner.writing("uncite"):
             facts = [f for f in self.facts() if f.by == "owner" and not set(ids).isdisjoint(f.draft.sources)]
             episodes = [e for e in self.citing(list(ids)) if e.by == "owner"]
-            new_facts = [_fact_without(fact, ids) for fact in facts]
-            new_episodes = [_episode_without(episode, ids) for episode in episodes]
-            self.put_facts(new_facts)
-            self.drop_episodes([episode.id for episode in episodes])
+            new_facts = [_fact_without(fact, ids, anew) for fact in facts]
+            new_episodes = [_episode_without(episode, ids, anew) for episode in episodes]
+            self._write_facts({**dict.fromkeys(fact.id for fact in facts), **{fact.id: fact for fact in new_facts}})
             self.put_episodes(new_episodes)
-            self.drop_facts([old.id for old, new in zip(facts, new_facts, strict=True) if old.id != new.id])
+            self.drop_episodes([old.id for old, new in zip(episodes, new_episodes, strict=True) if old.id != new.id])
             ids_before = [*(fact.id for fact in facts), *(episode.id for episode in episodes)]
             ids_after = [*(fact.id for fact in new_facts), *(episode.id for episode in new_episodes)]
             for old_id, new_id in zip(ids_before, ids_after, strict=True):
                 self._owner.state.write(self._owner.state.carried(old_id, new_id))
 
     def drop(self, ids: Sequence[str]) -> None:
-        """Drop whatever cites one of these exchanges, and queue the other sources and the exchanges themselves anew."""
+        """Drop whatever the rules or a model found in these exchanges, and what was refused, and queue the other sources and
+        the exchanges themselves anew. What the owner wrote or edited stays, without them."""
         if not ids:
             return
         with self._owner.writing():
@@ -157,7 +215,12 @@ class Findings(FindingRecords):
             with contextlib.suppress(DataError):  # A broken file is reported with all others.
                 self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._owner.tree])
             self._owner.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
-            steps: tuple[Callable[[Sequence[str]], None], ...] = (self._drop_facts, self._drop_notes)
+            steps: tuple[Callable[[Sequence[str]], None], ...] = (
+                self.uncite,
+                self._drop_facts,
+                self._drop_notes,
+                self._drop_refused,
+            )
             for step in steps:
                 try:
                     step(ids)
@@ -193,6 +256,12 @@ class Findings(FindingRecords):
                 changes.append(_with(noted, (), gone))
         self._write_notes(changes)
 
+    def _drop_refused(self, ids: Sequence[str]) -> None:
+        before = self.refused()
+        left = [one for one in before if not set(ids).intersection(one.sources)]
+        if len(left) < len(before):
+            self._write_refused(left)
+
     def _unread(self, ids: Sequence[str]) -> None:
         """Queue these exchanges for the rules, because facts from them were removed along with another exchange.
 
@@ -202,17 +271,17 @@ class Findings(FindingRecords):
         self._write_notes([replace(one, note=one.note._replace(by="")) for one in noted])
 
 
-def _fact_without(fact: Fact, ids: Collection[str]) -> Fact:
+def _fact_without(fact: Fact, ids: Collection[str], anew: bool) -> Fact:
     sources = tuple(source for source in fact.draft.sources if source not in ids)
-    id_ = fact.id if sources else formats.derived_id(fact.text, ())
+    id_ = formats.derived_id(fact.text, ()) if anew and not sources else fact.id
     return replace(fact, id=id_, draft=replace(fact.draft, sources=sources))
 
 
-def _episode_without(episode: Episode, ids: Collection[str]) -> Episode:
+def _episode_without(episode: Episode, ids: Collection[str], anew: bool) -> Episode:
     """An event of which no exchange tells is named by a key of its own."""
     sources = tuple(source for source in episode.event.sources if source not in ids)
     key = formats.OWN + formats.derived_id(episode.event.text, (episode.since.isoformat(),))
-    id_ = episode.id if sources else formats.derived_id(episode.event.text, (key,))
+    id_ = formats.derived_id(episode.event.text, (key,)) if anew and not sources else episode.id
     return replace(episode, id=id_, event=replace(episode.event, sources=sources or (key,)))
 
 
@@ -220,3 +289,23 @@ def _with(noted: Noted, added: Sequence[Episode], dropped: Collection[str]) -> N
     """The notes without the dropped episodes, and with others at their end."""
     left = [episode for episode in noted.episodes if episode.id not in dropped]
     return replace(noted, episodes=(*left, *added))
+
+
+def _replaced(noted: Noted, changes: Mapping[str, Episode | None]) -> Noted:
+    """The notes with changed episodes; those that are None go."""
+    episodes = (changes.get(episode.id, episode) for episode in noted.episodes)
+    return replace(noted, episodes=tuple(episode for episode in episodes if episode))
+
+
+def _judged(finding: Found, understanding: Understanding) -> Found | None:
+    """An earlier finding once all exchanges that it rests on were understood anew; None where it goes."""
+    if understanding.by == "rules":
+        return None if finding.by == "rules" else finding
+    match understanding.verdicts.get(finding.id):
+        case "wrong":
+            return None
+        case "keep":
+            return replace(finding, confirmed=True)
+    passed_over = finding.by == "rules" and finding.confirmed is None
+    refined = finding.id in understanding.refines.values()
+    return replace(finding, confirmed=False) if passed_over and not refined else finding

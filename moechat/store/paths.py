@@ -12,6 +12,7 @@ from moechat.clock import local
 LOG = "log.jsonl"
 STATE = "state.jsonl"
 REFLECTIONS = "reflection.jsonl"
+REFUSED = "refused.jsonl"
 HISTORY = "history.yaml"
 CORE = "core_mem.yml"
 DAYS = "memorys"
@@ -21,7 +22,7 @@ IMPORTS = "imports"
 BACKUPS = "backups"
 WORLDS = "worlds"
 FORMAT = "format"
-OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS, REPLIES, IMPORTS, BACKUPS, WORLDS, FORMAT)
+OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS, REFUSED, REPLIES, IMPORTS, BACKUPS, WORLDS, FORMAT)
 """Everything that belongs to an owner's memory."""
 _NOTES = ".notes.yaml"
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")

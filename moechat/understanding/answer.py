@@ -5,6 +5,7 @@ Reading is lenient where the meaning is plain ("7/10", "是", one number for a l
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
@@ -13,7 +14,7 @@ import json_repair
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from moechat.ai.reply_stream import without_thoughts
-from moechat.model import EventStatus
+from moechat.model import EventStatus, Verdict
 from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -89,6 +90,14 @@ def _status(value: Any) -> Any:
     return _STATUSES.get(str(value).strip().lower(), "done")
 
 
+_VERDICTS = {"保留": "keep", "正确": "keep", "改进": "refine", "修改": "refine", "错误": "wrong", "不对": "wrong"}
+
+
+def _verdict(value: Any) -> Any:
+    folded = str(value).strip().lower()
+    return _VERDICTS.get(folded, folded)
+
+
 def _precision(value: Any) -> Any:
     return value if value in get_args(Precision) else None
 
@@ -104,6 +113,7 @@ def _share(value: Any) -> Any:
 Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Numbers = Annotated[list[int | str], BeforeValidator(_list)]
+Number = Annotated[int | str, BeforeValidator(lambda value: value or 0)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Share = Annotated[float | None, BeforeValidator(_share)]
 
@@ -124,6 +134,7 @@ class ExtractedFact(BaseModel):
     single: Flag = False
     generic: Flag = False
     sources: Numbers = []
+    refines: Number = 0
 
 
 class ExtractedEvent(BaseModel):
@@ -146,13 +157,29 @@ class ExtractedEvent(BaseModel):
         default=None, description="YYYY-MM-DD, YYYY-MM, YYYY, two of them with / between, or null"
     )
     sources: Numbers = []
+    refines: Number = 0
+
+
+class ExtractedVerdict(BaseModel):
+    finding: int | str
+    verdict: Annotated[Verdict, BeforeValidator(_verdict)]
+    words: Text = ""
 
 
 class Answer(BaseModel):
     exchanges: list[ExtractedExchange]
     facts: list[ExtractedFact] = []
     events: list[ExtractedEvent] = []
+    verdicts: list[ExtractedVerdict] = []
     scene_changed: Flag = False
+
+
+FindingKind = Literal["fact", "event", "verdict"]
+Unreadable = tuple[FindingKind, str]
+"""What an item was to be, and its JSON."""
+_ITEMS: Mapping[FindingKind, tuple[str, type[BaseModel]]] = {
+    "fact": ("facts", ExtractedFact), "event": ("events", ExtractedEvent), "verdict": ("verdicts", ExtractedVerdict),
+}  # fmt: skip
 
 
 def schema() -> dict[str, Any]:
@@ -168,16 +195,33 @@ def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def read(text: str) -> Answer:
+def read(text: str, *, leaving_out: list[Unreadable] | None = None) -> Answer:
     """The answer in ``text``, repaired where it can be.
 
-    Raises ValueError; its text tells the model what is wrong.
+    Raises ValueError; its text tells the model what is wrong. With ``leaving_out``, facts, events and verdicts that cannot
+    be read are put there, and cost themselves alone.
     """
+    value = json_object(text)
+    if leaving_out is not None:
+        for kind, (key, item) in _ITEMS.items():
+            there = value.get(key) or []
+            items = there if isinstance(there, list) else [there]
+            value[key] = [one for one in items if _is_readable(item, one)]
+            bad = [one for one in items if not _is_readable(item, one)]
+            leaving_out += [(kind, json.dumps(one, ensure_ascii=False)[:TEXT_CHARS]) for one in bad]
     try:
-        return Answer.model_validate(json_object(text))
+        return Answer.model_validate(value)
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:5]]
         raise ValueError("; ".join(lines)) from error
+
+
+def _is_readable(item: type[BaseModel], value: Any) -> bool:
+    try:
+        item.model_validate(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def json_object(text: str) -> dict[str, Any]:

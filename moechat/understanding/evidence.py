@@ -29,6 +29,11 @@ _IF_FACT_SAYS_SO = {
         re.I,
     ),
 }
+_DENIAL = re.compile(
+    r"不|没|别|无|未|非|错|假|骗|玩笑|讨厌|戒|\b(?:no|not|never|nobody|none|wrong|joke|joking|kidding|hate|hates|stopped|quit)\b|n't",
+    re.I,
+)
+LEAST_QUOTED = 2  # So many letters are words that can speak against something.
 _BOILERPLATE = re.compile(r"用户|角色|自己|\bthe user(?:'s)?\b|\bthe character(?:'s)?\b|\bis called\b", re.I)
 _NUMERAL = re.compile(r"[一二两三四五六七八九十百]{1,4}|\b[a-z]+(?:[- ][a-z]+)?\b", re.I)
 
@@ -91,6 +96,33 @@ def mentions(exchanges: Sequence[Exchange], text: str) -> bool:
     """Whether any content word of ``text`` is in the exchanges, on either side."""
     content = _words(text)
     return any(content & _words(f"{exchange.user}\n{exchange.char}") for exchange in exchanges)
+
+
+def contradicts(exchanges: Sequence[Exchange], quoted: str, text: str) -> bool:
+    """Whether words of the user's speak against a finding: they stand in these exchanges, and are not what bears it out.
+
+    What bears it out is a clause in earnest that shares a content word with it, and denies or affirms as it does.
+    """
+    folded = _folded(quoted)
+    if len(folded) < LEAST_QUOTED:
+        return False
+    parts = [
+        clause
+        for exchange in exchanges
+        if folded in _folded(exchange.user)
+        for clause in rules.clauses(exchange.user, rules.language_of(exchange.user))
+        if (own := _folded(clause.text)) and (own in folded or folded in own)
+    ]
+    content, denies = _words(text), bool(_DENIAL.search(text))
+    return any(folded in _folded(exchange.user) for exchange in exchanges) and not any(
+        clause.mood not in _NEVER and content & _words(clause.text) and bool(_DENIAL.search(clause.text)) == denies
+        for clause in parts
+    )
+
+
+def _folded(text: str) -> str:
+    """Letters and digits alone, case folded."""
+    return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _alike(fact: FactDraft, draft: FactDraft) -> bool:

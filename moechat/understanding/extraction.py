@@ -12,11 +12,12 @@ from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
+from typing import Literal
 
 from moechat import when
 from moechat.ai.chat_model import ChatModel
 from moechat.errors import ModelError
-from moechat.model import Event, Exchange, Fact, FactDraft, Message, Understanding
+from moechat.model import Episode, Event, Exchange, Fact, FactDraft, Message, RefusedItem, Understanding, Verdict
 from moechat.rules import events as happening
 from moechat.rules import reading as rules
 from moechat.rules.activation import corrected
@@ -40,6 +41,7 @@ def understand(
     exchanges: Sequence[Exchange],
     *,
     known_facts: Sequence[Fact],
+    earlier: Sequence[Fact | Episode] = (),
     names: tuple[str, str],
     now: datetime,
     prompts: Prompts,
@@ -49,8 +51,9 @@ def understand(
     """What the exchanges say, by one call of the model.
 
     A second call follows if the first answer cannot be used; its prompt says what was wrong. ``known_facts`` are shown so that
-    they are not repeated. ``names`` are the user's and the character's. ``topics`` is the topic tree as text. ``timeout_s`` is
-    per call. Raises ModelError as the model does, or of kind ``nonsense`` after two answers that cannot be used.
+    they are not repeated, ``earlier`` is what was found in these exchanges before, for a verdict on each. ``names`` are the
+    user's and the character's. ``topics`` is the topic tree as text. ``timeout_s`` is per call. Raises ModelError as the model
+    does, or of kind ``nonsense`` after two answers that cannot be used.
     """
     if not exchanges:
         return Understanding()
@@ -60,6 +63,7 @@ def understand(
         "char": names[1],
         "now": _moment(now, tongue),
         "known": "\n".join(f"- {' '.join(fact.text.split())}" for fact in known_facts) or _LABELS[tongue][2],
+        "before": "\n".join(f"({n}) {_said_by(finding)[0]}" for n, finding in enumerate(earlier, 1)),
         "topics": topics.strip(),
         "exchanges": shown(exchanges, tongue),
     }
@@ -67,13 +71,14 @@ def understand(
     for attempt in range(TRIES):
         prompt = prompts.fill("extraction", **values, problem=problem)
         text = model.complete([Message("user", prompt)], schema=answer.schema(), timeout_s=timeout_s)
+        last, unreadable = attempt == TRIES - 1, list[answer.Unreadable]()
         try:
-            extracted = answer.read(text)
-            _check_tags(extracted, exchanges, last=attempt == TRIES - 1)
+            extracted = answer.read(text, leaving_out=unreadable if last else None)
+            _check_tags(extracted, exchanges, last=last)
         except ValueError as error:
             problem = str(error)[:PROBLEM_CHARS]
             continue
-        return _understanding(extracted, exchanges, names)
+        return _Checked(exchanges, names, earlier).understanding(extracted, unreadable)
     raise ModelError("nonsense", f"{model.name} did not answer in the form that was asked for: {problem}")
 
 
@@ -104,8 +109,105 @@ def _check_tags(extracted: answer.Answer, exchanges: Sequence[Exchange], *, last
         raise ValueError(f"exchanges: there is no tag for {', '.join(map(str, missing))}")
 
 
-def _understanding(extracted: answer.Answer, exchanges: Sequence[Exchange], names: tuple[str, str]) -> Understanding:
-    user = evidence.read(exchanges)
+class _Checked:
+    """An answer as it is checked against the exchanges; what is not believed is in ``refused``."""
+
+    def __init__(
+        self, exchanges: Sequence[Exchange], names: tuple[str, str], earlier: Sequence[Fact | Episode]
+    ) -> None:
+        self._exchanges, self._names, self._earlier = exchanges, names, earlier
+        self._user = evidence.read(exchanges)
+        self._refines: dict[FactDraft | Event, str] = {}
+        self._refused: list[RefusedItem] = []
+
+    def understanding(self, extracted: answer.Answer, unreadable: Sequence[answer.Unreadable]) -> Understanding:
+        tags, keywords = _tags(extracted, self._exchanges, self._names)
+        facts = [draft for draft in map(self._fact, extracted.facts) if draft]
+        events = [draft for draft in map(self._event, extracted.events) if draft]
+        verdicts = self._verdicts(extracted.verdicts)
+        for kind, text in unreadable:
+            self._refuse(kind, text, "unreadable")
+        return Understanding(
+            tags, keywords, tuple(dict.fromkeys(facts)), tuple(events), extracted.scene_changed,
+            verdicts=verdicts, refines=self._refines, refused=tuple(self._refused),
+        )  # fmt: skip
+
+    def _refuse(
+        self,
+        kind: Literal["fact", "event", "verdict"],
+        text: str,
+        why: Literal["sources", "evidence", "unreadable", "verdict"],
+        sources: Sequence[str] = (),
+    ) -> None:
+        """What names no exchange may rest on each of them."""
+        everything = [exchange.id for exchange in self._exchanges]
+        self._refused.append(RefusedItem(kind, text, why, tuple(sources or everything)))
+
+    def _fact(self, fact: answer.ExtractedFact) -> FactDraft | None:
+        """The draft of a fact; None for one that cites no exchange, says nothing, or is not borne out."""
+        sources = _sources(fact.sources, self._exchanges)
+        if not sources or not fact.text:
+            self._refuse("fact", fact.text, "sources" if fact.text else "unreadable", sources)
+            return None
+        values = fact.model_dump(exclude={"refines"})
+        draft = FactDraft(**values | {"sources": sources, "entity": _entity(fact.entity, self._names)})
+        if (borne_out := _borne_out(draft, self._exchanges, self._user)) is None:
+            self._refuse("fact", fact.text, "evidence", sources)
+            return None
+        self._note(borne_out, fact.refines)
+        return borne_out
+
+    def _event(self, event: answer.ExtractedEvent) -> Event | None:
+        """The draft of an episode; None for one that cites no exchange or says nothing that was mentioned."""
+        sources = _sources(event.sources, self._exchanges)
+        cited = [exchange for exchange in self._exchanges if exchange.id in sources]
+        if not cited or not event.text:
+            self._refuse("event", event.text, "sources" if event.text else "unreadable", sources)
+            return None
+        if not evidence.mentions(cited, f"{event.text} {event.object}"):
+            self._refuse("event", event.text, "evidence", sources)
+            return None
+        draft = _event(event, cited)
+        self._note(draft, event.refines)
+        return draft
+
+    def _note(self, draft: FactDraft | Event, number: int | str) -> None:
+        """Remember which earlier finding of the same kind the draft says better."""
+        finding = self._finding(number)
+        if finding is not None and isinstance(finding, Fact) == isinstance(draft, FactDraft):
+            self._refines[draft] = finding.id
+
+    def _finding(self, number: int | str) -> Fact | Episode | None:
+        place = _number(number)
+        return self._earlier[place - 1] if 1 <= place <= len(self._earlier) else None
+
+    def _verdicts(self, verdicts: Sequence[answer.ExtractedVerdict]) -> dict[str, Verdict]:
+        """By finding; ``wrong`` counts only with words of the user's that speak against it, ``refine`` only with a draft."""
+        judged: dict[str, Verdict] = {}
+        for one in verdicts:
+            if (finding := self._finding(one.finding)) is None:
+                self._refuse("verdict", f"{one.verdict} {one.finding}: {one.words}", "sources")
+                continue
+            text, sources = _said_by(finding)
+            if one.verdict == "wrong" and not evidence.contradicts(self._exchanges, one.words, text):
+                self._refuse("verdict", f"{text}: {one.words}", "verdict", sources)
+            elif one.verdict != "refine" or finding.id in self._refines.values():
+                judged.setdefault(finding.id, one.verdict)
+        return judged
+
+
+def _said_by(finding: Fact | Episode) -> tuple[str, tuple[str, ...]]:
+    """(its words, the exchanges it rests on)"""
+    return (
+        (finding.text, finding.draft.sources)
+        if isinstance(finding, Fact)
+        else (finding.event.text, finding.event.sources)
+    )
+
+
+def _tags(
+    extracted: answer.Answer, exchanges: Sequence[Exchange], names: tuple[str, str]
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     tags: dict[str, str] = {}
     keywords: dict[str, tuple[str, ...]] = {}
     for entry in extracted.exchanges:
@@ -116,24 +218,7 @@ def _understanding(extracted: answer.Answer, exchanges: Sequence[Exchange], name
         if exchange.id not in tags:  # The model left it out twice; a tag by rules is better than small talk for ever.
             by_rules = rules.understand(exchange, user_name=names[0], character_name=names[1])
             tags[exchange.id], keywords[exchange.id] = by_rules.tags[exchange.id], by_rules.keywords[exchange.id]
-    drafts = (_fact(fact, exchanges, names) for fact in extracted.facts)
-    facts = (_borne_out(draft, exchanges, user) for draft in drafts if draft is not None)
-    events = (_event(event, exchanges) for event in extracted.events)
-    return Understanding(
-        tags,
-        keywords,
-        tuple(dict.fromkeys(fact for fact in facts if fact is not None)),
-        tuple(event for event in events if event is not None),
-        extracted.scene_changed,
-    )
-
-
-def _fact(fact: answer.ExtractedFact, exchanges: Sequence[Exchange], names: tuple[str, str]) -> FactDraft | None:
-    """The draft of a fact; None for one that cites no exchange or says nothing."""
-    sources = _sources(fact.sources, exchanges)
-    if not sources or not fact.text:
-        return None
-    return FactDraft(**fact.model_dump() | {"sources": sources, "entity": _entity(fact.entity, names)})
+    return tags, keywords
 
 
 def _borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: evidence.UserWords) -> FactDraft | None:
@@ -153,20 +238,14 @@ def _entity(name: str, names: tuple[str, str]) -> str:
     return re.sub(r"^(?:用户的?|我的?|the user'?s |user'?s |my )(?=.)", "", name, flags=re.I)
 
 
-def _event(event: answer.ExtractedEvent, exchanges: Sequence[Exchange]) -> Event | None:
-    """The draft of an episode, its days absolute; None for one that cites no exchange or says nothing that was mentioned.
-
-    Without a usable day from the model, the time words of its text count, as meant when they were said.
-    """
-    sources = _sources(event.sources, exchanges)
-    cited = [exchange for exchange in exchanges if exchange.id in sources]
-    if not cited or not event.text or not evidence.mentions(cited, f"{event.text} {event.object}"):
-        return None
+def _event(event: answer.ExtractedEvent, cited: Sequence[Exchange]) -> Event:
+    """The draft of an episode, its days absolute. Without a usable day from the model, the time words of its text count, as
+    meant when they were said."""
     messages = sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char))
     happened = _days(event.happened or "", cited[-1].at)
     draft = Event(
         **event.model_dump(include={"text", "subject", "predicate", "object", "place", "insight"}),
-        sources=sources,
+        sources=tuple(exchange.id for exchange in cited),
         importance=round(event.importance / 10, 2),
         keywords=tuple(dict.fromkeys(event.keywords)),
         topic=topic_path(event.topic),
@@ -219,7 +298,13 @@ def _sources(numbers: Sequence[int | str], exchanges: Sequence[Exchange]) -> tup
 
 def _cited(number: int | str, exchanges: Sequence[Exchange]) -> str:
     """The id that a batch number stands for, "" for none."""
+    place = _number(number)
+    return exchanges[place - 1].id if 1 <= place <= len(exchanges) else ""
+
+
+def _number(number: int | str) -> int:
+    """A number of the prompt as a model writes it; 0 where it is none."""
     if isinstance(number, str):
         digits = re.fullmatch(r"\D*(\d+)\D*", number)
-        number = int(digits[1]) if digits else 0
-    return exchanges[number - 1].id if 1 <= number <= len(exchanges) else ""
+        return int(digits[1]) if digits else 0
+    return number

@@ -156,12 +156,13 @@ class Reflector:
     def understood(self, episodes: Iterable[Episode]) -> list[Episode]:
         """The episodes of this talk that no model will replace.
 
-        A model's understanding of an exchange replaces what the rules read in it. Episodes by the author are left out; they did
-        not happen in this talk.
+        A model confirms, refines or passes over what the rules read in an exchange; what it passed over is left out.
+        Episodes by the author are left out, too; they did not happen in this talk.
         """
         waiting = set(self.store.tree.pending())
         return [
-            e for e in episodes if e.by != "author" and e.event.sources and waiting.isdisjoint(e.event.sources)
+            e for e in episodes
+            if e.by != "author" and e.confirmed is not False and e.event.sources and waiting.isdisjoint(e.event.sources)
         ]  # fmt: skip
 
     # ---- reflections that lost evidence

@@ -16,7 +16,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.errors import DataError, ModelError
 from moechat.memory.core import is_known
 from moechat.memory.episodes import Episodes
-from moechat.model import Event, Exchange, Fact, Understanding
+from moechat.model import Episode, Event, Exchange, Fact, Understanding
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
@@ -168,11 +168,13 @@ class Roller:
             return False
         try:
             understanding = extraction.understand(
-                model, exchanges, known_facts=self._known_facts(exchanges), names=self._names(), now=now,
+                model, exchanges, known_facts=self._known_facts(exchanges), earlier=self._earlier(exchanges),
+                names=self._names(), now=now,
                 prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
                 timeout_s=self.layers.config().understanding.llm_timeout_s,
             )  # fmt: skip
-            self._put(exchanges, understanding, understood=True)
+            if not self._put(exchanges, understanding, understood=True):
+                return False
             self._scene_end = exchanges[-1].id if understanding.scene_changed else ""
         except (ModelError, DataError) as error:
             again = self.retry.failed(now, self.layers.config().roll.retry_s)
@@ -194,24 +196,35 @@ class Roller:
         batch = {exchange.id for exchange in exchanges}
         return list({fact.id: fact for fact in [*near, *newest] if is_known(fact, batch)}.values())
 
-    def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> None:
-        """Store what was understood, except of exchanges that changed meanwhile.
+    def _earlier(self, exchanges: Sequence[Exchange]) -> list[Fact | Episode]:
+        """What the rules or a model found before in exactly these exchanges, and still holds."""
+        ids, hidden = {exchange.id for exchange in exchanges}, self.store.hidden()
+        facts = [fact for fact in self.layers.core.current() if fact.by != "author" and not is_known(fact, ids)]
+        unseen = hidden | self.store.findings.superseded(hidden)
+        events = [
+            e for e in self.store.findings.citing(sorted(ids))
+            if e.kind == "event" and e.by in ("rules", "model") and e.id not in unseen and ids.issuperset(e.event.sources)
+        ]  # fmt: skip
+        return [*facts, *events]
 
-        An exchange that was corrected or taken back while the model was thinking stays queued.
-        """
+    def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> bool:
+        """Store what was understood. Where an exchange changed meanwhile (corrected, taken back, another reply chosen), a
+        model's answer is thrown away whole, since it may rest on the old words anywhere: False. The rules read each exchange
+        by itself: only what changed is left out."""
         with self.store.writing():
             hashes = {e.id: text_hash(e) for e in self._filed([e.id for e in exchanges])}
-            same = {
-                e.id: e for e in exchanges if hashes.get(e.id) == text_hash(e) and e.id not in self.store.tree.retracted
-            }
+            waiting = set(self.store.tree.pending())
+            same = {e.id: e for e in exchanges if hashes.get(e.id) == text_hash(e) and e.id in waiting}
+            if understood and len(same) < len(exchanges):
+                return False
             if not understood:  # Another thread or process, or a model, may have been quicker than the rules.
-                waiting = set(self.store.tree.pending()) - self._noted(list(same))
-                same = {id_: exchange for id_, exchange in same.items() if id_ in waiting}
-            if not same:
-                return
-            kept = _without(understanding, {e.id for e in exchanges} - same.keys())
-            learned = self.layers.core.learn(kept.facts, {e.id: e.at for e in exchanges}, kept.by, same)
-            self.store.findings.merge(list(same), kept, *learned, understood=understood)
+                noted = self._noted(list(same))
+                same = {id_: exchange for id_, exchange in same.items() if id_ not in noted}
+            if same:
+                kept = _without(understanding, {e.id for e in exchanges} - same.keys())
+                learned = self.layers.core.learn(kept, {e.id: e.at for e in exchanges}, same)
+                self.store.findings.merge(list(same), kept, *learned, understood=understood)
+            return True
 
 
 def _together(readings: Sequence[Understanding]) -> Understanding:

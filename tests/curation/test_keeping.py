@@ -31,7 +31,8 @@ def understood(messages: Sequence[Message]) -> str:
     if "弄丢了铜钥匙" not in messages[-1].content:
         return answer(messages[-1].content.count("用户> "))
     event = {"text": "用户2025年5月19日在灯塔下弄丢了铜钥匙", "subject": "用户", "predicate": "弄丢", "object": "铜钥匙",
-             "importance": 6, "keywords": ["铜钥匙", "灯塔"], "topic": "生活->灯塔下的铜钥匙", "sources": [1]}  # fmt: skip
+             "importance": 6, "keywords": ["铜钥匙", "灯塔"], "topic": "生活->灯塔下的铜钥匙", "sources": [1],
+             "refines": 2}  # fmt: skip
     return answer(1, facts=[fact("用户讨厌榴莲", 1, keyword="喜好", target="榴莲", polarity=-1)], events=[event])
 
 
@@ -108,7 +109,13 @@ def test_a_memory_is_shown_with_all_that_it_rests_on(house: House) -> None:
     assert ([one.id for one in told.sources], told.fields["target"]) == ([exchange.id], "榴莲")
     assert told.forecast_text == "如果不再想起，大约 7 天后淡忘"
     assert keeping.get(happened.id).fields["keywords"] == ["铜钥匙", "灯塔"]
-    assert {one.id for one in keeping.get(exchange.id).derived} == {known.id, happened.id}
+    read_by_rules = keeping.get(happened.id).replaced
+    assert {one.id for one in keeping.get(exchange.id).derived} == {
+        known.id,
+        happened.id,
+        *(e.id for e in read_by_rules),
+    }
+    assert [(one.text, one.current) for one in read_by_rules] == [("用户昨天（2025-05-19）在灯塔下弄丢了铜钥匙", False)]
     assert keeping.get(exchange.id).forecast is None
     for one in (known, happened, exchange):
         assert {"id", "text", "sources", "forecast"} <= details_as_json(keeping.get(one.id)).keys()
@@ -194,9 +201,10 @@ def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House
     known, happened = only(keeping, "fact"), only(keeping, "event")
     assert keeping.pin([known.id])[0].pinned
     done, would = keeping.clean(dry_run=True)
-    assert (done.why, [one.id for one in would], keeping.listed(archived=True).total) == ("full", [happened.id], 0)
+    events = {happened.id, *(one.id for one in keeping.get(happened.id).replaced)}
+    assert (done.why, {one.id for one in would}, keeping.listed(archived=True).total) == ("full", events, 0)
     assert keeping.get(known.id).forecast_text == "已固定，不会淡忘"
-    assert [one.id for one in keeping.clean()[1]] == [happened.id]
+    assert {one.id for one in keeping.clean()[1]} == events
     assert not keeping.pin([known.id], on=False)[0].pinned
     assert only(keeping, "event", archived=True).id == happened.id
 
@@ -621,6 +629,7 @@ def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house:
     talked(house)
     keeping = limited(house, ForgettingSettings(cap=2, share=0.5))
     known, happened = only(keeping, "fact"), only(keeping, "event")
+    house.agent().memories.forget([one.id for one in keeping.get(happened.id).replaced])
 
     def first() -> set[str]:
         told = keeping.forecasts(keeping.listed(KINDS).memories)

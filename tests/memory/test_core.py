@@ -51,8 +51,9 @@ def draft(text: str, source: str, **more) -> FactDraft:
 
 
 def learn(store: FileStore, core: CoreMemory, source: str, *drafts: FactDraft, by: str = "model") -> None:
-    learned = core.learn(drafts, {source: store.exchanges.get(source).at}, by, [source])
-    store.findings.merge([source], Understanding({source: ""}, {}, drafts, by=by), *learned)  # type: ignore[arg-type]
+    understanding = Understanding({source: ""}, {}, drafts, by=by)  # type: ignore[arg-type]
+    learned = core.learn(understanding, {source: store.exchanges.get(source).at}, [source])
+    store.findings.merge([source], understanding, *learned)
 
 
 def texts(core: CoreMemory) -> list[str]:

@@ -145,10 +145,11 @@ def test_a_corrected_exchange_loses_its_episodes_until_it_is_understood_anew(own
     assert owner.texts() == ["住在苏州"]
 
 
-def test_a_model_replaces_what_the_rules_found(owner: Owner) -> None:
+def test_a_model_refines_what_the_rules_found(owner: Owner) -> None:
     exchange = owner.say("昨天吃了火锅")
-    owner.understand(Event("用户吃了火锅", (exchange,)), by="rules")
-    owner.understand(Event("用户和室友吃了火锅", (exchange,), keywords=("室友",)))
+    (old,) = owner.understand(Event("用户吃了火锅", (exchange,)), by="rules")
+    better = Event("用户和室友吃了火锅", (exchange,), keywords=("室友",))
+    owner.understand(better, refines={better: old})
     assert owner.texts() == ["用户和室友吃了火锅"]
     assert owner.view().by_keyword(["室友"]) == {0: ["室友"]}
 
@@ -225,9 +226,8 @@ def test_strength_carried_to_another_record_brings_its_last_use(owner: Owner) ->
     exchange, old = owner.tell("吃了火锅")
     with owner.store.writing():
         owner.store.state.touch([old], NOW)
-    (new,) = owner.understand(Event("和室友吃了火锅", (exchange,)))
-    with owner.store.writing():
-        owner.store.state.write(owner.store.state.carried(old, new))
+    better = Event("和室友吃了火锅", (exchange,))
+    owner.understand(better, refines={better: old})
     assert owner.view().accessed.tolist() == [NOW.timestamp()]
 
 

@@ -224,7 +224,9 @@ def test_what_a_talk_recalls_grows_stronger_with_the_events_that_tell_of_it(home
 def test_a_year_in_small_stays_bounded(tmp_path: Path) -> None:
     (month,) = year(tmp_path, days=6, per_day=10, cap=12)
     assert (month.exchanges, month.cleaned) == (60, 2)
-    assert month.archived > 0 and month.active < 12 + 30, "the cap holds, give or take what three days bring"
+    assert month.archived > 0 and month.active < 12 + 2 * 30, (
+        "the cap holds, give or take what the rules and a model find in three days"
+    )
     assert month.by_kind["understanding"] <= 4 * 6 / 60
     assert month.tokens_max < 4000
     assert month.kb["days"] > 0 and month.kb["notes"] > 0

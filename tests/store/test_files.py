@@ -328,11 +328,12 @@ def test_a_fact_that_two_exchanges_state_outlives_understanding_one_of_them_anew
     assert facts(store) == ["讨厌香菜"]
 
 
-def test_understanding_an_exchange_replaces_what_was_derived_from_it_before(home: Home, store: FileStore) -> None:
+def test_a_model_that_passes_over_what_the_rules_read_leaves_it_unconfirmed(home: Home, store: FileStore) -> None:
     a = told(store, home.clock, "我住在杭州", settle=True)
     understood(store, a, facts={"规则的事实": (a,)}, events={"规则的事": (a,)}, by="rules")
     understood(store, a, facts={"模型的事实": (a,)}, events={"模型的事": (a,)})
-    assert (facts(store), episodes(store, a)) == (["模型的事实"], ["模型的事"])
+    assert {f.text: f.confirmed for f in store.findings.facts()} == {"规则的事实": False, "模型的事实": None}
+    assert {e.event.text: e.confirmed for e in store.findings.citing([a])} == {"规则的事": False, "模型的事": None}
 
 
 def test_what_the_owner_wrote_is_never_replaced(home: Home, store: FileStore) -> None:
@@ -344,9 +345,13 @@ def test_what_the_owner_wrote_is_never_replaced(home: Home, store: FileStore) ->
     understood(store, a, facts={"别的": (a,)}, events={"别的事": (a,)})
     assert sorted(facts(store)) == ["住在杭州西湖边", "别的"]
     assert sorted(episodes(store, a)) == ["从苏州搬来", "别的事"]
+    (event,) = [e for e in store.findings.citing([a]) if e.by == "owner"]
     store.log.correct(a, user="我住在苏州")
-    assert facts(store) == ["住在杭州西湖边"]
-    assert episodes(store, a) == ["从苏州搬来"]
+    (fact,) = store.findings.facts()
+    assert (fact.text, fact.draft.sources) == ("住在杭州西湖边", ())
+    assert episodes(store, a) == []
+    (mine,) = store.findings.by_ids([event.id]).values()
+    assert mine.event.text == "从苏州搬来" and a not in mine.event.sources
 
 
 def test_strength_and_pins_carry_over_where_the_text_is_equal(home: Home, store: FileStore) -> None:

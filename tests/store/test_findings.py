@@ -82,7 +82,8 @@ def test_what_an_edited_event_says_stays_and_the_machines_other_notes_go_with_a_
     edit(home.folder / NOTES, "text: 在西湖", "text: 在西湖边散步")
     store.follow()
     store.log.correct(a, user="我在苏州")
-    assert [e.text for e in events(store, a)] == ["在西湖边散步"]
+    (mine,) = store.findings.episodes([row for row, *_ in store.findings.happened()] or range(1, 9))
+    assert (mine.event.text, mine.by, a in mine.event.sources) == ("在西湖边散步", "owner", False)
     assert "说在杭州城里" not in (home.folder / NOTES).read_text(encoding="utf-8"), (
         "the tag told words that were taken back"
     )

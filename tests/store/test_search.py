@@ -9,6 +9,7 @@ import pytest
 from moechat.errors import NotFound
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.store.files import FileStore
+from moechat.store.formats import derived_id
 from moechat.store.search import KINDS
 from tests.houses import Home, imported, moment, told
 
@@ -48,9 +49,10 @@ def test_words_and_times_narrow_a_list(store: FileStore, filled: dict[str, str])
 
 def test_what_was_taken_back_is_not_listed_and_what_is_archived_is_listed_apart(home: Home, store: FileStore) -> None:
     first, second = (told(store, home.clock, text) for text in ("第一句", "第二句"))
-    store.findings.put_facts([Fact("f", NOON, FactDraft("只有第一句这么说", (first,)))])
+    id_ = derived_id("只有第一句这么说", (first,))
+    store.findings.put_facts([Fact(id_, NOON, FactDraft("只有第一句这么说", (first,)))])
     store.state.write([{"op": "archive", "ids": [second]}])
-    assert set(store.search.listed(KINDS)) == {first, "f"}
+    assert set(store.search.listed(KINDS)) == {first, id_}
     assert store.search.listed(KINDS, archived=True) == [second]
     store.log.retract(first)
     assert (store.search.listed(KINDS), store.search.facts()) == ([], [])

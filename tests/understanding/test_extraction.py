@@ -431,3 +431,90 @@ def test_an_event_says_whether_it_is_over(status: str | None, read_as: str) -> N
         answering(said(events=(event("用户去北京", object="北京", status=status),))), exchange("我去北京")
     ).events
     assert (read.status, read.precision) == (read_as, "unknown")
+
+
+# ---- what was found before, and what is refused
+
+
+def earlier_fact(text: str, target: str = "", *, by: str = "rules", polarity: int = 1) -> Fact:
+    return Fact(text, NOW, FactDraft(text, ("x1",), keyword="喜好", target=target, polarity=polarity), by=by)  # type: ignore[arg-type]
+
+
+def judged(words: str, verdicts: list[dict[str, Any]], *facts: dict[str, Any], before: Fact) -> Understanding:
+    whole = json.loads(said(*facts)) | {"verdicts": verdicts}
+    model = answering(json.dumps(whole, ensure_ascii=False))
+    return extraction.understand(
+        model, [exchange(words)], known_facts=(), earlier=(before,), names=("李雷", "小萌"), now=NOW,
+        prompts=Prompts([PROMPTS], "zh"),
+    )  # fmt: skip
+
+
+def test_a_model_is_shown_what_was_found_before_by_number() -> None:
+    for language in ("zh", "en"):
+        model = answering(said())
+        extraction.understand(
+            model, [exchange("我喜欢喝茶")], known_facts=(), earlier=(earlier_fact("用户喜欢喝茶"),),
+            names=("李雷", "小萌"), now=NOW, prompts=Prompts([PROMPTS], language),
+        )  # fmt: skip
+        assert "(1) 用户喜欢喝茶" in model.questions[0][0][-1].content
+    model = answering(said())
+    understand(model, exchange("我喜欢喝茶"))
+    assert "以前记下的】请" not in model.questions[0][0][-1].content
+
+
+@pytest.mark.parametrize(
+    ("message", "words", "counts"),
+    [
+        ("我喜欢喝茶", "我喜欢喝茶", False),
+        ("我喜欢喝茶", "我讨厌喝茶", False),
+        ("我喜欢喝茶", "", False),
+        ("我不喜欢喝茶", "我不喜欢喝茶", True),
+        ("我喜欢喝茶？开玩笑的", "开玩笑的", True),
+        ("谁说我喜欢喝茶？", "谁说我喜欢喝茶", True),
+    ],
+)
+def test_a_finding_is_wrong_only_with_words_of_the_users_that_contradict_it(
+    message: str, words: str, counts: bool
+) -> None:
+    before = earlier_fact("用户喜欢喝茶", "茶")
+    told = judged(message, [{"finding": 1, "verdict": "wrong", "words": words}], before=before)
+    assert told.verdicts == ({before.id: "wrong"} if counts else {})
+    assert [(one.kind, one.why, one.sources) for one in told.refused] == (
+        [] if counts else [("verdict", "verdict", ("x1",))]
+    )
+
+
+def test_a_fact_that_refines_an_earlier_one_says_which() -> None:
+    before = earlier_fact("用户喜欢茶", "茶")
+    better = fact("用户喜欢喝绿茶", "喜好", "绿茶") | {"refines": 1}
+    told = judged("我喜欢喝绿茶", [{"finding": "1", "verdict": "refine"}], better, before=before)
+    assert (told.verdicts, dict(told.refines)) == ({before.id: "refine"}, {told.facts[0]: before.id})
+    alone = judged("我喜欢喝绿茶", [], better, before=before)
+    assert dict(alone.refines) == {alone.facts[0]: before.id}
+    without = judged("我喜欢喝绿茶", [{"finding": 1, "verdict": "refine"}], before=before)
+    assert (without.verdicts, without.refines) == ({}, {}), "there is nothing better"
+    nobody = judged("我喜欢喝绿茶", [{"finding": 7, "verdict": "keep"}], before=before)
+    assert (nobody.verdicts, nobody.refused[0].why) == ({}, "sources")
+
+
+def test_what_is_not_believed_is_told_with_its_reason() -> None:
+    wrong = said(
+        fact("用户住在火星", "住址", "火星"),
+        fact("用户喜欢茶", "喜好", "茶", sources=(9,)),
+        events=(event("用户登上了月球", object="月球"),),
+    )
+    told = understand(answering(wrong), exchange("我喜欢茶"))
+    assert [(one.kind, one.text, one.why) for one in told.refused] == [
+        ("fact", "用户住在火星", "evidence"),
+        ("fact", "用户喜欢茶", "sources"),
+        ("event", "用户登上了月球", "evidence"),
+    ]
+    assert {one.sources for one in told.refused} == {("x1",)}
+
+
+def test_an_item_that_cannot_be_read_costs_itself_alone_at_the_last_try() -> None:
+    whole = json.loads(said(fact("用户喜欢茶", "喜好", "茶"))) | {"events": ["去喝茶"], "verdicts": [{"verdict": "?"}]}
+    text = json.dumps(whole, ensure_ascii=False)
+    told = understand(answering(text, text), exchange("我喜欢茶"))
+    assert [one.text for one in told.facts] == ["用户喜欢茶"]
+    assert [(one.kind, one.why) for one in told.refused] == [("event", "unreadable"), ("verdict", "unreadable")]

@@ -1,0 +1,138 @@
+"""A model reads anew what the rules (or a model) read before: what it keeps, refines, calls wrong or passes over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from moechat.agent import Agent
+from moechat.ai.scripted import ScriptedModel
+from moechat.curation import forgetting
+from moechat.model import RefusedItem
+from tests.houses import Home, House, answer, edit, fact, polite, say, silent
+
+
+def verdicts(*rows: tuple[int, str, str], facts: Sequence[Mapping[str, Any]] = (), count: int = 1) -> str:
+    whole = json.loads(answer(count, facts=list(facts)))
+    return json.dumps(
+        whole | {"verdicts": [{"finding": n, "verdict": v, "words": w} for n, v, w in rows]}, ensure_ascii=False
+    )
+
+
+def tea(target: str = "茶", text: str = "用户喜欢茶", **more: Any) -> dict[str, Any]:
+    return fact(text, 1, keyword="喜好", target=target) | more
+
+
+def standing(agent: Agent) -> dict[str, tuple[str, bool | None]]:
+    return {fact.text: (fact.by, fact.confirmed) for fact in agent.layers.core.current()}
+
+
+@pytest.fixture
+def house(home: Home) -> Iterator[House]:
+    with home.open(silent()) as house:
+        yield house
+
+
+def after(house: House, *answers: str, words: str = "我喜欢喝茶") -> tuple[dict[str, tuple[str, bool | None]], Agent]:
+    """The facts that hold once the rules have read the words and a model gave these answers, one after the other."""
+    agent = house.agent()
+    exchange = say(agent, words).exchange.id
+    agent.settle()
+    for text in answers:
+        house.model = ScriptedModel(polite, [text])
+        agent.store.requeue([exchange])
+        agent.jobs.roll(closing=True)
+        assert agent.store.tree.pending() == []
+    return standing(agent), agent
+
+
+def test_the_rules_reading_stands_until_a_model_has_judged_it(house: House) -> None:
+    assert after(house)[0] == {"用户喜欢喝茶": ("rules", None)}
+
+
+def test_a_model_keeps_what_the_rules_read(house: House) -> None:
+    assert after(house, verdicts((1, "keep", "")))[0] == {"用户喜欢喝茶": ("rules", True)}
+
+
+def test_what_a_model_passes_over_stays_unconfirmed_and_goes_first_when_memory_is_full(house: House) -> None:
+    facts, agent = after(house, answer(1))
+    assert facts == {"用户喜欢喝茶": ("rules", False)}
+    (trace,) = [t for t in forgetting.traces(agent.store) if not t.confirmed]
+    strong = forgetting.Trace("strong", 1, 0.0)
+    assert forgetting.weakest([strong, trace]) == [trace, strong]
+
+
+def test_the_same_words_confirm_and_become_the_models(house: House) -> None:
+    assert after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]))[0] == {"用户喜欢喝茶": ("model", True)}
+
+
+def test_a_refined_fact_takes_the_place_of_the_old_one_by_a_link(house: House) -> None:
+    green = tea("绿茶", "用户喜欢喝绿茶", refines=1)
+    facts, agent = after(house, verdicts((1, "refine", ""), facts=[green]), words="我喜欢喝茶，绿茶")
+    assert facts["用户喜欢喝绿茶"] == ("model", None) and "用户喜欢喝茶" not in facts
+    old, new = (
+        next(f for f in agent.store.findings.facts() if f.text == text) for text in ("用户喜欢喝茶", "用户喜欢喝绿茶")
+    )
+    assert old.id in new.supersedes, "it stays, and comes up again where the new one goes"
+
+
+def test_a_wrong_verdict_removes_only_with_words_that_contradict(house: House) -> None:
+    wrong = verdicts((1, "wrong", "我喜欢喝茶"))
+    facts, agent = after(house, wrong)
+    assert facts == {"用户喜欢喝茶": ("rules", False)}
+    (refused,) = agent.store.findings.refused()
+    assert (refused.kind, refused.why) == ("verdict", "verdict")
+
+
+def test_between_models_only_a_verdict_replaces(house: House) -> None:
+    facts, _ = after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]), answer(1))
+    assert facts == {"用户喜欢喝茶": ("model", True)}
+
+
+def test_what_the_owner_edited_is_never_touched_by_a_model(home: Home) -> None:
+    with home.open(silent()) as house:
+        agent = house.agent()
+        exchange = say(agent, "我住在杭州").exchange.id
+        agent.settle()
+        edit(agent.store.folder / "core_mem.yml", "text: 用户住在杭州", "text: 用户住在苏州")
+        agent.store.follow()
+        lives = fact("用户如今住在杭州", 1, keyword="住址", target="杭州", single=True, refines=1)
+        house.model = ScriptedModel(polite, [verdicts((1, "wrong", "我住在杭州"), facts=[lives])])
+        agent.jobs.roll(closing=True)
+        assert {fact.text: fact.by for fact in agent.layers.core.current()} == {"用户住在苏州": "owner"}
+        agent.correct(exchange, user="今天下雨")
+        (mine,) = agent.store.findings.facts()
+        assert (mine.text, mine.draft.sources, mine.by) == ("用户住在苏州", (), "owner")
+
+
+def test_an_owners_fact_can_get_another_id_with_its_use_when_it_loses_its_source(home: Home) -> None:
+    with home.open(silent()) as house:
+        agent = house.agent()
+        exchange = say(agent, "我住在杭州").exchange.id
+        agent.settle()
+        (before,) = agent.store.findings.facts()
+        mine = agent.memories.edit(before.id, "用户住在西湖边")
+        agent.memories.pin([mine.id])
+        agent.store.findings.uncite([exchange], anew=True)
+        (after_,) = agent.store.findings.facts()
+        assert (after_.text, after_.draft.sources, after_.id == before.id) == ("用户住在西湖边", (), False)
+        assert agent.store.state.pinned == {after_.id}
+
+
+def test_the_newest_refusals_are_kept_and_go_with_the_exchange_that_they_cite(home: Home) -> None:
+    with home.open(silent()) as house:
+        agent = house.agent()
+        first, second = (say(agent, words).exchange.id for words in ("我喜欢喝茶", "今天下雨"))
+        agent.settle()
+        findings = agent.store.findings
+        findings.refuse([RefusedItem("fact", f"第{n}条", "evidence", (first, second)[n % 2 :][:1]) for n in range(250)])
+        assert [one.text for one in findings.refused()] == [f"第{n}条" for n in range(50, 250)]
+        agent.correct(first, user="别的")
+        assert {one.sources for one in findings.refused()} == {(second,)}
+        assert {one.at for one in findings.refused()} == {home.clock.now()}
+        agent.retract(second)
+        assert findings.refused() == []
+        assert not (agent.store.folder / "refused.jsonl").exists()
