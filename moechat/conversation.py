@@ -161,7 +161,7 @@ class Conversation:
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
         """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
-        cue = self._layers.cue(text, now, context[-1].char if context else "")
+        cue = self._layers.cue(text, now, context[-1].char if context else "", self.name)
         in_context = {own, *(exchange.id for exchange in self._context.kept(context))}
         recollection = self._layers.recall(cue, in_context)
         return replace(recollection, dropped=[one for one in recollection.dropped if one.hit.id != own])

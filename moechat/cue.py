@@ -24,7 +24,7 @@ Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 @dataclass(frozen=True)
 class Cue:
-    """One message and what recall needs to know of it.
+    """One message of a talk, and what recall needs to know of it.
 
     ``embed`` gives the (n, dim) unit vectors of queries, or None where the model fails; it is None where no model serves.
     """
@@ -35,6 +35,7 @@ class Cue:
     embed: Callable[[Sequence[str]], np.ndarray | None] | None = None
     widths: Mapping[str, float] = field(default_factory=dict)
     anchors: Anchors | None = None
+    talk: str = ""
     _memo: dict[str, Any] = field(default_factory=dict, repr=False)
     _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)
 

@@ -24,12 +24,20 @@ from moechat.errors import EmbeddingError, NotFound
 from moechat.language import words
 from moechat.model import Embedder
 from moechat.settings import config as settings
-from moechat.settings.character import CharacterFile, default_character, encode_user, list_characters, safe_folder
+from moechat.settings.character import CharacterFile, default_character, list_characters, owner_folder, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 
 WARM_S = 20.0  # The first recall waits this long for dictionaries and weights.
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
+
+
+class Owner(NamedTuple):
+    """Whose memory: a character's with a user ("": the owner of its folder), in a world ("": the first)."""
+
+    character: str
+    user: str
+    world: str
 
 
 class Connection(NamedTuple):
@@ -77,7 +85,7 @@ class House:
         self.model = model
         self._lock = threading.RLock()
         self._models: dict[Connection, ChatModel] = {}
-        self._agents: dict[tuple[str, str], Agent] = {}
+        self._agents: dict[Owner, Agent] = {}
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
         self._warm = self._pool.submit(self._load_slow_things)
@@ -99,45 +107,51 @@ class House:
     def characters(self) -> list[str]:
         return list_characters(self.data)
 
-    def agent(self, character: str | None = None, user: str | None = None) -> Agent:
-        """The agent of a character (default: the configured one) and a user (default: the owner of the folder)."""
-        name = character or default_character(self.data, self.config)
-        with self._lock:
-            if (name, user or "") not in self._agents:
-                self._agents[name, user or ""] = self._open(name, user)
-            return self._agents[name, user or ""]
+    def agent(self, character: str | None = None, user: str | None = None, world: str | None = None) -> Agent:
+        """The agent of a character (default: the configured one) and a user (default: the owner of the folder).
 
-    def _open(self, name: str, user: str | None) -> Agent:
+        A ``world`` is another plot with a memory of its own; it shares what the character's author wrote, and nothing else.
+        """
+        owner = Owner(character or default_character(self.data, self.config), user or "", world or "")
+        with self._lock:
+            if owner not in self._agents:
+                self._agents[owner] = self._open(*owner)
+            return self._agents[owner]
+
+    def _open(self, name: str, user: str, world: str) -> Agent:
         folder = safe_folder(self.data, name)
         if not folder.is_dir():
             raise NotFound(
                 f"there is no character {name!r} in {folder.parent}; there are: {', '.join(self.characters())}"
             )
-        owner = folder / "users" / encode_user(user) if user else folder
-        return Agent(CharacterFile(folder, self.config, user or ""), owner, self._around())
+        return Agent(CharacterFile(folder, self.config, user), owner_folder(folder, user, world), self._around())
 
-    def release(self, character: str, user: str | None = None) -> None:
+    def release(self, character: str, user: str | None = None, world: str | None = None) -> None:
         """Close one agent; it opens anew when it is asked for."""
         with self._lock:
-            agent = self._agents.pop((character, user or ""), None)
+            agent = self._agents.pop(Owner(character, user or "", world or ""), None)
             if agent is not None:
                 agent.close()
 
     def has_memory_of(self, character: str, user: str) -> bool:
         """Whether this user has ever talked to the character."""
-        return (safe_folder(self.data, character) / "users" / encode_user(user)).is_dir()
+        return owner_folder(safe_folder(self.data, character), user).is_dir()
 
     def rebuild(
-        self, character: str | None, user: str | None, *, vectors: bool, progress: upkeep.Progress
+        self,
+        character: str | None,
+        user: str | None,
+        world: str | None = None,
+        *,
+        vectors: bool,
+        progress: upkeep.Progress,
     ) -> upkeep.Report:
         """Make an owner's indexes anew from the files; ``vectors`` embeds everything anew, too."""
-        agent = self.agent(character, user)
+        agent = self.agent(character, user, world)
         name, folder = agent.character.folder.name, agent.store.folder
-        with self._lock:
-            agent.close()
-            del self._agents[name, user or ""]
+        self.release(name, user, world)
         upkeep.drop_indexes(folder, vectors=vectors)
-        agent = self.agent(name, user)
+        agent = self.agent(name, user, world)
         embedded = upkeep.fill(agent.layers, progress)
         return agent.verify() | {"embedded": embedded}
 

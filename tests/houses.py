@@ -26,6 +26,7 @@ from moechat.house import House
 from moechat.model import Exchange, Recollection
 from moechat.store.exchange_rows import ExchangeRow
 from moechat.store.files import FileStore
+from moechat.store.protocols import Store
 from moechat.turn import Ended, Recalled
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -116,7 +117,7 @@ def shown(recollection: Recollection, layer: str = "") -> str:
 
 
 def told(
-    store: FileStore, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float
+    store: Store, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float
 ) -> str:
     """One exchange, straight into the store; then the clock moves on by ``advance`` (a minute)."""
     id_ = store.log.begin(user, clock.now())

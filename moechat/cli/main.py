@@ -24,6 +24,7 @@ FACT_AND_EVENT_KEYS = (
     "further keys: of an event happened, place, keywords, topic, importance (happened=2019-07-15 or happened=去年夏天); of a "
     "fact entity, kind, keyword, target, polarity, single"
 )
+TALK = "which talk; a new name begins one (default: the first)"
 OFFICIAL_KEYS = (
     "further keys of the file, e.g. place=海边 keywords=风筝,海; an entry of the world book needs keyword=渡口"
 )
@@ -90,22 +91,24 @@ def _serving(commands: Any) -> None:
 
 
 def _talking(commands: Any) -> None:
-    say = _command(commands, "say", "talk.say", "one whole turn, settled and understood before it returns", talk=True)
+    purpose = "one whole turn, settled and understood before it returns"
+    say = _command(commands, "say", "talk.say", purpose, owner=True, talk=TALK)
     say.add_argument("text", help="what you say")
 
-    recall = _command(commands, "recall", "talk.recall", "what would be recalled and why; writes nothing", talk=True)
+    purpose = "what would be recalled and why; writes nothing"
+    recall = _command(commands, "recall", "talk.recall", purpose, owner=True, talk=TALK)
     recall.add_argument("text", help="a message, as you would say it")
 
     when = _command(commands, "when", "when.resolve", "time expressions → spans", now=True)
     when.add_argument("text", nargs="*", help="texts; none: one a line from standard input")
 
-    log = _command(commands, "log", "talk.log", "the conversation's tree", talk=True)
+    log = _command(commands, "log", "talk.log", "the conversation's tree", owner=True, talk="with list: only this talk")
     log.add_argument(
         "action",
-        choices=["list", "select", "correct", "branch", "retract", "restore"],
-        help="list all; go on from an exchange (select, branch); change its words; take it back; undo that",
+        choices=["list", "talks", "select", "correct", "branch", "retract", "restore"],
+        help="list all; list the talks; go on from an exchange (select, branch); change its words; take it back; undo that",
     )
-    log.add_argument("id", nargs="?", help="an exchange, as `log list` names it (all but list)")
+    log.add_argument("id", nargs="?", help="an exchange, as `log list` names it (all but list and talks)")
     log.add_argument("text", nargs="?", help="with correct: the words that were meant")
     log.add_argument("--reply", action="store_true", help="correct the reply, not the message")
     log.add_argument("--variant", type=int, help="with select: which of the replies, from 0")
@@ -115,7 +118,7 @@ def _memories(commands: Any) -> None:
     actions = _group(commands, "memories", "look after the memory by hand", "action")
 
     def action(name: str, help_text: str) -> argparse.ArgumentParser:
-        return _command(actions, name, "memories.run", help_text, talk=True)
+        return _command(actions, name, "memories.run", help_text, owner=True)
 
     listing = action("list", "what is remembered, newest first")
     listing.add_argument(
@@ -198,14 +201,14 @@ def _import(commands: Any) -> None:
 
 
 def _upkeep(commands: Any) -> None:
-    _command(commands, "verify", "run.verify", "check the files against the indexes", talk=True)
-    rebuild = _command(commands, "rebuild", "run.rebuild", "make the indexes anew", talk=True)
+    _command(commands, "verify", "run.verify", "check the files against the indexes", owner=True)
+    rebuild = _command(commands, "rebuild", "run.rebuild", "make the indexes anew", owner=True)
     rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
 
 
 def _measuring(commands: Any) -> None:
     purpose = "fit thresholds and weights to the embedding model"
-    fit = _command(commands, "calibrate", "measure.calibrate", purpose, talk=True)
+    fit = _command(commands, "calibrate", "measure.calibrate", purpose, owner=True)
     fit.add_argument("--pairs", type=Path, metavar="FILE", help="labelled pairs (JSON lines); else from the own memory")
     fit.add_argument("--write", action="store_true", help="save what was fitted into the settings")
 
@@ -235,7 +238,8 @@ def _command(
     run: str,
     help_text: str,
     *,
-    talk: bool = False,
+    owner: bool = False,
+    talk: str = "",
     now: bool = False,
     json_output: bool = True,
 ) -> argparse.ArgumentParser:
@@ -246,10 +250,15 @@ def _command(
     command.add_argument(
         "--config", type=Path, metavar="FILE", help="the settings (default: config.yaml, or that of your own folder)"
     )
-    if talk:
+    if owner:
         command.add_argument("-c", "--character", help="whose memory (default: the configured character)")
         command.add_argument("--user", help="which user (default: the owner of the character's folder)")
-    if talk or now:
+        command.add_argument(
+            "--world", metavar="NAME", help="another plot, with a memory of its own (default: the first)"
+        )
+    if talk:
+        command.add_argument("--talk", metavar="NAME", help=talk)
+    if owner or now:
         command.add_argument("--now", metavar="ISO", help="hold the clock at this time")
     if json_output:
         command.add_argument("--json", action="store_true", help="one JSON object a line")

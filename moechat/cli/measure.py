@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from moechat.cli.session import open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, warn
 
 
 def calibrate(args: argparse.Namespace) -> int:
     from moechat.bench import calibrate
 
     with open_house(args) as house:
-        agent = house.agent(args.character, args.user)
+        agent = agent_of(house, args)
         pairs = calibrate.read(args.pairs) if args.pairs else calibrate.own_pairs(agent)
         calibration = calibrate.calibrate(agent, pairs)
         if args.write:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from moechat.cli.official import values_of
-from moechat.cli.session import open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, warn
 from moechat.curation import by_hand
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
 from moechat.curation.keeper import Keeper, Preview
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     """The action that the command names, on the memories of one agent."""
     looks = args.action in LOOKS or getattr(args, "dry_run", False)
     with open_house(args, looks=looks) as house:
-        agent = house.agent(args.character, args.user)
+        agent = agent_of(house, args)
         ACTIONS[args.action](args, agent.memories)
         warn(agent.problems())
     return 0

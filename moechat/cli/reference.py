@@ -29,7 +29,7 @@ Exit status 0: done; 1: what was asked for failed; 2: wrong use. Problems are to
 """
 
 # Most commands take these; the document describes them once.
-SHARED = ("--data", "--config", "--character", "--user", "--now", "--json")
+SHARED = ("--data", "--config", "--character", "--user", "--world", "--now", "--json")
 
 
 def reference() -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from moechat.access.guard import is_loopback
-from moechat.cli.session import open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, warn
 
 
 def web(args: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def serve(args: argparse.Namespace) -> int:
 
 def verify(args: argparse.Namespace) -> int:
     with open_house(args, looks=True) as house:
-        report = house.agent(args.character, args.user).verify()
+        report = agent_of(house, args).verify()
     if args.json:
         print_json(report)
     else:
@@ -62,7 +62,9 @@ def verify(args: argparse.Namespace) -> int:
 
 def rebuild(args: argparse.Namespace) -> int:
     with open_house(args) as house:
-        report = house.rebuild(args.character, args.user, vectors=args.vectors, progress=_progress(args.json))
+        report = house.rebuild(
+            args.character, args.user, args.world, vectors=args.vectors, progress=_progress(args.json)
+        )
     print_json(report) if args.json else print(", ".join(f"{name}: {value}" for name, value in report.items()))
     return 0
 

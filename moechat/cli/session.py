@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable
 
+from moechat.agent import Agent
 from moechat.house import House
 
 
@@ -15,6 +16,11 @@ def open_house(args: argparse.Namespace, *, looks: bool = False) -> House:
     house = House(args.data, args.config, now=getattr(args, "now", None), looks=looks)
     warn([*([args.home_notice] if args.home_notice else []), *house.config.notices])
     return house
+
+
+def agent_of(house: House, args: argparse.Namespace) -> Agent:
+    """The agent whose memory the options name."""
+    return house.agent(args.character, args.user, args.world)
 
 
 def print_json(value: object) -> None:

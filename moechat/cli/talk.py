@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 
 from moechat.agent import Agent
-from moechat.cli.session import open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, warn
 from moechat.cli.when import span_as_json
+from moechat.curation.talks import talk_as_json, talks
 from moechat.errors import MoeChatError, NotFound
 from moechat.model import Hit, Recollection
 from moechat.turn import Delta, Ended, Recalled
 
+FIRST_TALK = "(first)"
+"""How the talk without a name is listed."""
+
 
 def say(args: argparse.Namespace) -> int:
     with open_house(args) as house:
-        agent = house.agent(args.character, args.user)
+        agent = agent_of(house, args)
         recollection = Recollection()
-        for event in agent.talk(args.text):
+        for event in agent.in_talk(args.talk or "").talk(args.text):
             if isinstance(event, Recalled):
                 recollection = event.recollection
             elif isinstance(event, Delta) and not args.json:
@@ -38,8 +42,8 @@ def recall(args: argparse.Namespace) -> int:
     if not args.text.strip():
         raise MoeChatError("the message is empty; write something first")
     with open_house(args, looks=True) as house:
-        agent = house.agent(args.character, args.user)
-        recollection = agent.recall(args.text)
+        agent = agent_of(house, args)
+        recollection = agent.in_talk(args.talk or "").recall(args.text)
         warn([*agent.problems(), *recollection.notices])
     if args.json:
         print_json(_recollection_as_json(recollection))
@@ -58,11 +62,10 @@ def recall(args: argparse.Namespace) -> int:
 
 
 def log(args: argparse.Namespace) -> int:
-    with open_house(args, looks=args.action == "list") as house:
-        agent = house.agent(args.character, args.user)
-        if args.action == "list":
-            for row in agent.log():
-                print_json(row) if args.json else print(f"{row['mark']} {row['id']} [{row['status']}] {row['text']}")
+    with open_house(args, looks=args.action in LISTS) as house:
+        agent = agent_of(house, args)
+        if args.action in LISTS:
+            LISTS[args.action](agent, args)
             warn(agent.problems())
             return 0
         _change_log(agent, args)
@@ -70,6 +73,28 @@ def log(args: argparse.Namespace) -> int:
         row = next((row for row in agent.log() if row["id"] == args.id), {"id": args.id})
         print_json(row) if args.json else print(f"{args.action}: {args.id}")
     return 0
+
+
+def _list(agent: Agent, args: argparse.Namespace) -> None:
+    for row in agent.log():
+        if args.talk is not None and row["talk"] != args.talk:
+            continue
+        talk = f" ({row['talk']})" if row["talk"] else ""
+        print_json(row) if args.json else print(f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
+
+
+def _talks(agent: Agent, args: argparse.Namespace) -> None:
+    """Every talk, the one that was last spoken in last."""
+    for talk in talks(agent.store):
+        if args.json:
+            print_json(talk_as_json(talk))
+            continue
+        batches = "".join(f", imported {one.at:%Y-%m-%d} as {one.batch}" for one in talk.imports)
+        last = f"last {talk.last:%Y-%m-%d %H:%M}" if talk.last else "nothing said"
+        print(f"{talk.name or FIRST_TALK} [{talk.exchanges} exchanges, {last}{batches}] {talk.first}")
+
+
+LISTS = {"list": _list, "talks": _talks}
 
 
 def _change_log(agent: Agent, args: argparse.Namespace) -> None:

@@ -56,6 +56,7 @@ COLUMNS = {
     "alive": np.bool_,
     "time": np.float64,
     "speaker": np.int32,
+    "talk": np.int32,
     "traits": np.uint8,
     "asking": np.float32,
     "start": np.float64,
@@ -70,13 +71,14 @@ BEST = 50  # So many of the best by words, and of those by meaning.
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """One side of an exchange. Times are epoch seconds; ``happened`` is the time that the text tells of, inclusive."""
+    """One side of an exchange of a talk. Times are epoch seconds; ``happened`` is the time that the text tells of, inclusive."""
 
     doc: int
     time: float
     speaker: str
     text: str
     happened: Times | None = None
+    talk: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class HybridIndex:
         self.stale = self.lexical.stale
         self._lock = threading.RLock()
         self._speakers: list[str] = []
+        self._talks: list[str] = []
         self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._order: Order | None = None
         self._dated: Ints | None = None
@@ -158,10 +161,11 @@ class HybridIndex:
                 self.lexical.add(doc.doc, words.tokens(doc.text))
                 start, end = doc.happened or (np.nan, np.nan)
                 bits, asking = traits.of(doc.text), traits.asking(doc.text)
-                values = (True, doc.time, self._speaker(doc.speaker), bits, asking, start, end)
+                speaker, talk = _number(self._speakers, doc.speaker), _number(self._talks, doc.talk)
+                values = (True, doc.time, speaker, talk, bits, asking, start, end)
                 for name, value in zip(COLUMNS, values, strict=True):
                     self._columns[name][doc.doc] = value
-                if self._order is not None and not self._order.append(doc.doc, doc.time):
+                if self._order is not None and not self._order.append(doc.doc, doc.time, talk):
                     self._order = None
 
     def remove(self, docs: Iterable[int]) -> None:
@@ -210,15 +214,15 @@ class HybridIndex:
             if self.folder is None:
                 return
             self.lexical.flush()
-            names = np.array(self._speakers, np.str_)
-            np.savez(self.folder / "columns.new.npz", allow_pickle=False, speakers=names, **self._columns)
+            names = {"speakers": np.array(self._speakers, np.str_), "talks": np.array(self._talks, np.str_)}
+            np.savez(self.folder / "columns.new.npz", allow_pickle=False, **names, **self._columns)
             (self.folder / "columns.new.npz").replace(self.folder / "columns.npz")
             self.stale = False
 
     def order(self) -> Order:
         """The documents in the order of time."""
         if self._order is None:
-            self._order = Order(self.documents(), self._columns["time"], TALK_GAP_S)
+            self._order = Order(self.documents(), self._columns["time"], self._columns["talk"], TALK_GAP_S)
         return self._order
 
     def dated(self) -> Ints:
@@ -234,7 +238,7 @@ class HybridIndex:
         """Keep what both files hold: words and columns are written one after the other, and a crash may part them."""
         try:
             with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                speakers = [str(name) for name in file["speakers"]]
+                speakers, talks = ([str(name) for name in file[key]] for key in ("speakers", "talks"))
                 columns = {name: file[name].astype(kind) for name, kind in COLUMNS.items()}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             self.lexical.clear()
@@ -245,18 +249,13 @@ class HybridIndex:
         self.lexical.remove(docs[~np.isin(docs, inside[alive[inside]])].tolist())
         columns["alive"] = np.zeros(len(alive), np.bool_)
         columns["alive"][self.lexical.documents()] = True
-        self._columns, self._speakers = columns, speakers
+        self._columns, self._speakers, self._talks = columns, speakers, talks
 
     def _make_room(self, docs: int) -> None:
         have = len(self._columns["alive"])
         if docs > have:
             for name, column in self._columns.items():
                 self._columns[name] = np.concatenate([column, np.zeros(max(docs - have, have // 4), column.dtype)])
-
-    def _speaker(self, name: str) -> int:
-        if name not in self._speakers:
-            self._speakers.append(name)
-        return self._speakers.index(name)
 
 
 class _Ranking:
@@ -327,29 +326,20 @@ class _Ranking:
             assert self.index.vectors is not None
             near, _ = self.index.vectors.top(self.vector, BEST, pool)
             docs = np.concatenate([docs, near])
-        places = self.order.places(_distinct(docs))
-        around = _distinct(np.concatenate([self._beside(places, distance) for distance in range(-2, 3)]))
-        around = self.order.docs[around[around >= 0]]
+        docs = _distinct(docs)
+        around = _distinct(np.concatenate([self.order.beside(docs, distance) for distance in range(-2, 3)]))
+        around = around[around >= 0]
         return around if len(around) >= k else np.concatenate([around, np.flatnonzero(pool)[-k:]])
 
-    def _beside(self, places: Ints, distance: int) -> Ints:
-        """The places so far away in the same talk, -1 where the talk has ended."""
-        moved = places + distance
-        inside = (moved >= 0) & (moved < len(self.order.docs))
-        moved[~inside] = -1
-        talks = self.order.talks
-        moved[inside & (talks[moved] != talks[places])] = -1
-        return moved
-
     def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
-        weights, places = self.index.weights, self.order.places(docs)
-        beside = {distance: self._beside(places, distance) for distance in FADING}
+        weights = self.index.weights
+        beside = {distance: self.order.beside(docs, distance) for distance in FADING}
         reached = _distinct(np.concatenate(list(beside.values())))
         reached = reached[reached >= 0]
         at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
-        lexical, window, answers, present = self._word_features(self.order.docs[reached], at)
-        dense, around = self._dense_features(self.order.docs[reached], at)
+        lexical, window, answers, present = self._word_features(reached, at)
+        dense, around = self._dense_features(reached, at)
         bits = self.index.column("traits")[docs]
         values = {
             "dense": dense,
@@ -416,3 +406,10 @@ def _distinct(values: Ints) -> Ints:
     """Ascending, without repeats (np.unique costs five times as much on so few)."""
     ordered = np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def _number(names: list[str], name: str) -> int:
+    """The place of a name in a list, to which it is added."""
+    if name not in names:
+        names.append(name)
+    return names.index(name)

@@ -1,4 +1,4 @@
-"""Documents in the order of time, and the talks that they make: runs without a long pause."""
+"""Documents in the order of time, and what stands beside each in its talk, up to a long pause."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Order:
-    """Documents by time, and the talk that each place in that order belongs to."""
+    """``docs`` by time, with their ``times`` (epoch seconds). ``times`` and ``talks`` are given by document."""
 
-    def __init__(self, docs: Ints, times: Floats, gap_s: float) -> None:
+    def __init__(self, docs: Ints, times: Floats, talks: NDArray[np.int32], gap_s: float) -> None:
         self._gap_s = gap_s
         order = docs[np.argsort(times[docs], kind="stable")]
-        moments = times[order]
-        self._docs = _Growing(order)
-        self._times = _Growing(moments)
-        pauses = np.diff(moments, prepend=moments[:1]) > gap_s
-        self._talks = _Growing(np.cumsum(pauses, dtype=np.int64))
-        self._places = np.full(int(docs.max()) + 1 if len(docs) else 0, -1, np.int64)
-        self._places[order] = np.arange(len(order))
+        self._docs, self._times = _Growing(order), _Growing(times[order])
+        self._before = np.full(int(docs.max()) + 1 if len(docs) else 0, -1, np.int64)
+        self._after = self._before.copy()
+        by_talk = order[np.argsort(talks[order], kind="stable")]
+        same_talk = talks[by_talk[1:]] == talks[by_talk[:-1]]
+        follows = same_talk & (np.diff(times[by_talk]) <= gap_s)
+        self._join(by_talk[:-1][follows], by_talk[1:][follows])
+        ends = by_talk[np.append(~same_talk, True)] if len(by_talk) else by_talk
+        self._last = {int(talks[doc]): (int(doc), float(times[doc])) for doc in ends}
+        """The last document of each talk, and its time."""
 
     @property
     def docs(self) -> Ints:
@@ -33,27 +36,31 @@ class Order:
     def times(self) -> Floats:
         return self._times.values
 
-    @property
-    def talks(self) -> Ints:
-        return self._talks.values
+    def beside(self, docs: Ints, distance: int) -> Ints:
+        """What stands so far away in the same talk, -1 where that has ended."""
+        neighbours = self._after if distance > 0 else self._before
+        for _ in range(abs(distance)):
+            docs = np.where(docs >= 0, neighbours[docs], -1)
+        return docs
 
-    def places(self, docs: Ints) -> Ints:
-        return self._places[docs]
-
-    def append(self, doc: int, time: float) -> bool:
+    def append(self, doc: int, time: float, talk: int) -> bool:
         """Put a document at the end; False where it belongs elsewhere."""
-        last = len(self.docs) - 1
-        if last >= 0 and (time, doc) < (self.times[last], self.docs[last]):
+        if len(self.docs) and (time, doc) < (self.times[-1], self.docs[-1]):
             return False
-        new_talk = last >= 0 and time - self.times[last] > self._gap_s
-        self._talks.append((self.talks[last] if last >= 0 else 0) + int(new_talk))
+        if doc >= len(self._before):
+            more = np.full(max(doc + 1 - len(self._before), len(self._before) // 4), -1, np.int64)
+            self._before, self._after = np.concatenate([self._before, more]), np.concatenate([self._after, more])
+        last, last_time = self._last.get(talk, (-1, 0.0))
+        if last >= 0 and time - last_time <= self._gap_s:
+            self._join(np.array([last]), np.array([doc]))
+        self._last[talk] = (doc, time)
         self._docs.append(doc)
         self._times.append(time)
-        if doc >= len(self._places):
-            more = max(doc + 1 - len(self._places), len(self._places) // 4)
-            self._places = np.concatenate([self._places, np.full(more, -1, np.int64)])
-        self._places[doc] = last + 1
         return True
+
+    def _join(self, before: Ints, after: Ints) -> None:
+        self._before[after] = before
+        self._after[before] = after
 
 
 class _Growing:

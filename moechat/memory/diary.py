@@ -151,11 +151,14 @@ class Diary:
         return cue.once("happening", lambda: {span: self.index.episodes_during(span) for span in asked_spans(cue)})
 
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
-        """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken."""
+        """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken.
+
+        What another talk has not settled is its own.
+        """
         tree, hidden = self._store.tree, self._store.hidden()
         cue_words = set(cue.words)
         matches = []
-        for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
+        for node in {node.id: node for node in [*tree.open(cue.talk), *tree.unfiled()]}.values():
             exchange = node.exchange()
             if node.id in hidden or not node.variants:
                 continue
@@ -178,7 +181,7 @@ class Diary:
         """Spans that are asked for and hold no record."""
         if not cue.asks_time:
             return []
-        nodes, hidden = [*self._store.tree.open(), *self._store.tree.unfiled()], self._store.hidden()
+        nodes, hidden = [*self._store.tree.open(cue.talk), *self._store.tree.unfiled()], self._store.hidden()
         unfiled = [node.exchange().at for node in nodes if node.variants and node.id not in hidden]
         return [span for span in cue.spans if not self._has(span) and not any(map(span.covers, unfiled))]
 

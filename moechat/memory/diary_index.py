@@ -195,7 +195,7 @@ class DiaryIndex:
         texts = (side.user, side.char)
         at = local(datetime.fromtimestamp(side.t, UTC), self._store.zone)
         return [
-            Doc(2 * side.row + i, side.t, self._speakers[i], text, _named_time(text, at))
+            Doc(2 * side.row + i, side.t, self._speakers[i], text, _named_time(text, at), side.talk)
             for i, text in enumerate(texts)
             if text
         ]

@@ -107,9 +107,9 @@ class Layers:
 
     # ---- recall
 
-    def cue(self, text: str, now: datetime, previous_reply: str) -> Cue:
+    def cue(self, text: str, now: datetime, previous_reply: str, talk: str = "") -> Cue:
         embed = self.dense.query if self.dense.serving else None
-        return Cue(text, now, previous_reply, embed, self.config().time.widths, self._anchors.resolve)
+        return Cue(text, now, previous_reply, embed, self.config().time.widths, self._anchors.resolve, talk)
 
     def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
         """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""

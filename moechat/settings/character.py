@@ -18,6 +18,7 @@ from moechat.model import Message
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
 from moechat.store import yaml_file
+from moechat.store.paths import WORLDS
 from moechat.when.names import has_han
 
 FILE = "character.yaml"
@@ -231,8 +232,14 @@ def _unsafe(name: str) -> str:
     return f"it is longer than {_MAX_NAME_BYTES} bytes" if long else ""
 
 
-def encode_user(user: str) -> str:
-    """A user's name as a folder name: reversible (``%xx``), and distinct where a file system ignores case.
+def owner_folder(character: Path, user: str = "", world: str = "") -> Path:
+    """Where the memory of a character's folder with a user, in a world, lies. Raises PathError."""
+    owner = character / "users" / encode_user(user) if user else character
+    return owner / WORLDS / encode_user(world, "world") if world else owner
+
+
+def encode_user(user: str, what: str = "user") -> str:
+    """A user's (or a world's) name as a folder name: reversible (``%xx``), and distinct where a file system ignores case.
 
     a–z, 0–9, ``-``, ``_`` and common Han stay; every other byte of the UTF-8 becomes ``%xx``. Raises PathError where
     the name is empty or too long.
@@ -244,5 +251,5 @@ def encode_user(user: str) -> str:
     if _RESERVED.fullmatch(safe):
         safe = f"%{ord(safe[0]):02x}{safe[1:]}"
     if not safe or len(safe.encode()) > _MAX_NAME_BYTES:
-        raise PathError(f"{user[:40]!r} cannot be a user's name: it is empty or too long")
+        raise PathError(f"{user[:40]!r} cannot be a {what}'s name: it is empty or too long")
     return safe

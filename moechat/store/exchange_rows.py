@@ -30,12 +30,13 @@ class ExchangeRow:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Both sides of an exchange as the indexes take them; ``t`` in epoch seconds."""
+    """Both sides of an exchange as the indexes take them; ``t`` in epoch seconds, ``talk`` the name of its talk."""
 
     row: int
     t: float
     user: str
     char: str
+    talk: str = ""
 
 
 class ExchangeRows(Database):
@@ -152,6 +153,5 @@ def _with_extra(exchange: Exchange, extra: str) -> Exchange:
 
 
 def _side(row: int, t: float, user: str, char: str, extra: str) -> Side:
-    if extra:
-        user = _with_extra(Exchange("", LONG_AGO, user, ""), extra).sent
-    return Side(row, t, user, notice.split(char)[0])
+    exchange = _with_extra(Exchange("", LONG_AGO, user, ""), extra)
+    return Side(row, t, exchange.sent, notice.split(char)[0], exchange.talk)

@@ -30,6 +30,7 @@ from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30.0
+POLL_S = 0.005
 KEEP_WORDS = timedelta(days=7)
 MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 
@@ -84,7 +85,7 @@ class Journal:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._follow_log()  # the most is read before the lock is taken
                 try:
-                    self._file_lock.acquire(timeout=patience_s)
+                    self._file_lock.acquire(timeout=patience_s, poll_interval=POLL_S)
                 except Timeout:
                     raise self._busy(patience_s) from None
                 begun = time.monotonic()

@@ -40,8 +40,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Goal:
-    """The states from before a verb and after it, as they are seen without a kill; ``verified`` is what ``verify`` says then
-    (a day file that was deleted by hand is a difference that stays)."""
+    """The states from before a verb and after it, as they are seen without a kill; ``verified`` is what ``verify`` says after
+    it (a day file that was deleted by hand is a difference that stays)."""
 
     before: State
     after: State

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,15 @@ from moechat.clock import SystemClock
 from moechat.language import words
 from tests.attack import owner
 from tests.attack.checks import Finding, Goal, look
-from tests.attack.operations import KILLED, Operation, Target, Watch, When
+from tests.attack.operations import KILLED, Never, Operation, Target, Watch, When
 from tests.attack.owner import Place
-from tests.attack.verbs import VERBS, Report, Scene, Verb, nothing
+from tests.attack.verbs import BASE, VERBS, Report, Scene, Verb, nothing
 
 Lines = list[dict[str, Any]]
 BOTH: tuple[When, When] = ("before", "after")
 FAILED = "failed by itself"
 TRIES = 3  # A verb whose own threads get into each other's way now and then has its operations listed all the same.
+ROLES = ("main", "worker", "pool", "other")  # A spread sample leaves out the last two, which do little but compute.
 MEMORY = Path("/dev/shm")  # Files that are copied for each kill need no disk.
 
 
@@ -87,16 +88,25 @@ def done(task: Callable[[Report], None]) -> dict[str, Any]:
 class Attack:
     """Of one verb. ``base`` is the prepared owner; what is written lies under ``scratch``."""
 
-    def __init__(self, verb: Verb, base: Place, scratch: Path, before: dict[Any, Finding]) -> None:
-        """``before`` keeps what is seen of an owner that several verbs begin with."""
-        self.verb, self._scratch = verb, scratch
-        self._frozen = base if verb.arrange is nothing else self._arranged(base)
+    def __init__(
+        self, verb: Verb, base: Place, scratch: Path, before: dict[Any, Finding], roles: Collection[str] = ROLES
+    ) -> None:
+        """``before`` keeps what is seen of an owner that several verbs begin with; operations are those of ``roles``."""
+        self.verb, self._scratch, self._roles = verb, scratch, roles
+        self._frozen = self._arranged(base) if verb.begins_with != BASE else base
         self.operations, struck = self._dry()
         after = self._looked(struck, None, [])  # before the copy is made anew
-        if verb.arrange not in before:
-            before[verb.arrange] = self._looked(self._copy(self._frozen), None, [])
-        verified = frozenset([*after.verified, *before[verb.arrange].verified])
-        self.goal = Goal(before[verb.arrange].state, after.state, verified)
+        self.goal = Goal(self._before(before).state, after.state, frozenset(after.verified))
+
+    def _before(self, before: dict[Any, Finding]) -> Finding:
+        """What is seen where the verb has not begun; what a hand did before it stands."""
+        if self.verb.by_hand is not nothing:
+            first = self.operations[0]
+            place, _, lines = self._struck(Target(first.role, first.number, "before"))
+            return self._looked(place, None, lines)
+        if self.verb.begins_with not in before:
+            before[self.verb.begins_with] = self._looked(self._copy(self._frozen), None, [])
+        return before[self.verb.begins_with]
 
     def _copy(self, place: Place) -> Place:
         folder = self._scratch / "struck"
@@ -112,16 +122,26 @@ class Attack:
         place = Place(folder, base.now)
 
         def task(report: Report) -> None:
+            cut = self.verb.cut
+            watch = Watch(place.owner, cut.at if cut else Never(()), lambda operation: None)
+            watch.begin()
             house = place.open("a")
             house.agent().settle_indexes()
-            self.verb.arrange(Scene(place, house, report))
+            scene = Scene(place, house, report)
+            self.verb.arrange(scene)
             house.agent().settle_indexes()
             house.clock.advance(minutes=1)  # type: ignore[attr-defined]
             report(now=house.clock.now().isoformat())
+            if cut:
+                watch.start()
+                cut.act(scene)
 
-        return Place(folder, done(task)["now"])
+        status, lines = forked(task)
+        if status != (KILLED if self.verb.cut else 0):
+            raise RuntimeError(f"{self.verb.name} was not arranged: {status}, {lines[-1:]}")
+        return Place(folder, lines[-1]["now"])
 
-    def _struck(self, target: Target | None) -> tuple[Place, int, Lines]:
+    def _struck(self, target: Target | Never) -> tuple[Place, int, Lines]:
         """(the folder, exit status, reports) of one run of the verb."""
         place = self._copy(self._frozen)
 
@@ -146,7 +166,7 @@ class Attack:
 
     def _dry(self) -> tuple[list[Operation], Place]:
         for _ in range(TRIES):
-            place, status, lines = self._struck(None)
+            place, status, lines = self._struck(Never(self._roles))
             if not status:
                 return [Operation(**row) for row in lines[-1]["operations"]], place
         raise RuntimeError(f"{self.verb.name} failed without a kill: {lines[-1]}")
@@ -204,7 +224,7 @@ def attack(
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
         base = prepared(Path(scratch) / "base")
         for verb in verbs:
-            one = Attack(verb, base, Path(scratch), before)
+            one = Attack(verb, base, Path(scratch), before, ROLES if every < 2 else ROLES[:2])
             tell(one)
             for operation, moment in chosen(one.operations, every) if every else ():
                 outcome(one.strike(operation, moment))

@@ -20,8 +20,9 @@ import sqlite3
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,18 +66,49 @@ class Operation:
 
 @dataclass(frozen=True)
 class Target:
-    """The operation at which the process ends."""
+    """The operation at which the process ends, by its number."""
 
     role: str
     number: int
     when: When
+
+    @property
+    def roles(self) -> Collection[str]:
+        """The threads whose calls are followed: to follow those of recall, which compute a lot, takes long."""
+        return (self.role,)
+
+    def hits(self, operation: Operation, when: When) -> bool:
+        return (operation.role, operation.number, when) == (self.role, self.number, self.when)
+
+
+@dataclass(frozen=True)
+class Never:
+    """The process goes on to its end."""
+
+    roles: Collection[str]
+
+    def hits(self, operation: Operation, when: When) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class First:
+    """After the first operation of this name on such a path (``*`` stands for any part of a name)."""
+
+    name: str
+    path: str
+
+    roles: Collection[str] = ("main", "worker")
+
+    def hits(self, operation: Operation, when: When) -> bool:
+        return when == "after" and operation.name == self.name and fnmatchcase(operation.path, self.path)
 
 
 class Watch:
     """Of one process, from ``begin`` on; what a process watches it watches to its end. ``last_words`` is called with the
     operation just before the process is ended."""
 
-    def __init__(self, root: Path, target: Target | None, last_words: Callable[[Operation], None]) -> None:
+    def __init__(self, root: Path, target: Target | First | Never, last_words: Callable[[Operation], None]) -> None:
         self.root, self.target, self.last_words = f"{root}{os.sep}", target, last_words
         self.active = False
         self.operations: list[Operation] = []
@@ -95,9 +127,8 @@ class Watch:
         self._follow()
 
     def _follow(self) -> None:
-        """Follow the calls of this thread; where the process is to end in another one, they need no look."""
         thread = self._of_thread()
-        sys.setprofile(thread if self.target is None or self.target.role == thread.role else None)
+        sys.setprofile(thread if thread.role in self.target.roles else None)
 
     def _of_thread(self) -> _Thread:
         ident = threading.get_ident()
@@ -128,7 +159,7 @@ class Watch:
         self._end(operation, "after")
 
     def _end(self, operation: Operation, when: When) -> None:
-        if self.target == Target(operation.role, operation.number, when):
+        if self.target.hits(operation, when):
             self.last_words(operation)
             os._exit(KILLED)
 

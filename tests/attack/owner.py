@@ -24,7 +24,7 @@ from moechat.house import House
 from moechat.model import Message
 from tests.houses import Home, answer, moment, say
 
-SECRET, NAME = "彽彾", "圞龘"  # in one exchange each
+SECRET, NAME, TOWN = "彽彾", "圞龘", "泇鼗"  # in one exchange each, and in an import
 DIM = 64
 ASKED = re.compile(r"^\[(\d+)\] 20.*\n用户> (.*)$", re.MULTILINE)
 CAT = re.compile(r"叫(\S+?)的猫")

@@ -16,20 +16,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs fork, and names of open files")
 
-PIECES, HALF, LEFT, FAILED = "pieces of a reply lost", "half done", "left behind", "failed by itself"
-KNOWN = {
-    "talk": {PIECES},
-    "talk after an open one": {PIECES},
-    "regenerate": {PIECES},
-    "regenerate one that is filed": {PIECES},
-    "forget an exchange": {HALF, LEFT, FAILED},
-    "forget a corrected exchange": {HALF, LEFT, FAILED},
-    "forget a fact": {LEFT, FAILED},
-    "forget an event": {LEFT, FAILED},
-    "follow an edited day file": {HALF},
-    "follow a deleted day file": {HALF},
-}
-"""What is still wrong, by verb. What is mended is taken off here: the long test says so."""
+KNOWN: dict[str, set[str]] = {}
+"""What is still wrong, kinds of problems by verb. What is mended is taken off here: the long test says so."""
 
 
 def killed(root: Path, *options: str) -> list[dict[str, Any]]:
@@ -55,7 +43,7 @@ def unknown(kills: list[dict[str, Any]]) -> list[tuple[str, str, str, str, str]]
 
 @pytest.mark.parametrize("part", ["1/2", "2/2"])
 def test_a_kill_at_some_operations_of_each_verb_loses_nothing(root: Path, part: str) -> None:
-    kills = killed(root, "--every", "40", "--part", part)
+    kills = killed(root, "--every", "80", "--part", part)
     assert len({one["verb"] for one in kills}) > 10
     assert unknown(kills) == []
 
@@ -67,6 +55,6 @@ def test_a_kill_before_and_after_every_operation_loses_nothing(root: Path, part:
     assert unknown(kills) == []
     there = {(one["verb"], kind) for one in kills for kind, _ in one["problems"]}
     verbs = {one["verb"] for one in kills}
-    mended = {(verb, kind) for verb in verbs for kind in KNOWN.get(verb, set()) - {FAILED}} - there  # by chance
+    mended = {(verb, kind) for verb in verbs for kind in KNOWN.get(verb, set())} - there
     assert mended == set(), "take these off the list"
     print(f"{len(kills)} kills of {len(verbs)} verbs")

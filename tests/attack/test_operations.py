@@ -16,10 +16,10 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from moechat.store import records
-from tests.attack.operations import Target, Watch
+from tests.attack.operations import Never, Target, Watch
 
 folder, target = Path(sys.argv[1]), json.loads(sys.argv[2])
-watch = Watch(folder, Target(*target) if target else None, lambda operation: print(json.dumps(operation.row())))
+watch = Watch(folder, Target(*target) if target else Never(("main",)), lambda operation: print(json.dumps(operation.row())))
 watch.begin()
 watch.start()
 records.append(folder / "lines", b"one")

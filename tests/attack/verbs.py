@@ -7,30 +7,42 @@ and its row in ``VERBS``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from moechat.agent import Agent
 from moechat.clock import SetClock
 from moechat.house import House
+from moechat.model import Exchange
 from moechat.turn import Delta, Ended, Recalled
-from tests.attack.owner import CORRECTED, LATEST, MARKERS, NAME, OLD, SECRET, Place, by_text
-from tests.houses import day_files, edit, say
+from tests.attack.operations import First
+from tests.attack.owner import CORRECTED, LATEST, MARKERS, NAME, OLD, SECRET, TOWN, Place, by_text
+from tests.houses import day_files, edit, moment, say
 
 Report = Callable[..., None]
 CAT_FACT = f"用户养了一只叫{NAME}zqcat的猫"
 WALK_EVENT = f"用户和{SECRET}zqa去了{SECRET}桥散心"
 SPOKEN, BEFORE = "第13句，昨天我和小林去了玉带桥", "第12句，昨天我和表姐去了风雨桥"
+IMPORTED = [
+    Exchange(
+        "", moment(f"2024-03-{day:02}T09:{minute:02}:00"),
+        f"第{100 * day + minute}句，昨天我和{TOWN}zqi{day}x{minute}去了{TOWN}桥", f"听到了zqj{day}x{minute}。",
+    )
+    for day in range(1, 4) for minute in range(3)
+]  # fmt: skip
+"""Three days of talk in another program."""
+OF_IMPORT = (TOWN, "zqi1x0", "zqj3x2", "tag102x")
 
 
 @dataclass
 class Scene:
-    """An open owner. ``shows`` reports what was shown: it is not to be lost."""
+    """An open owner. ``shows`` reports what was shown: it is not to be lost. ``turns`` are replies that stay on their way."""
 
     place: Place
     house: House
     shows: Report
+    turns: list[Any] = field(default_factory=list)
 
     @property
     def agent(self) -> Agent:
@@ -132,6 +144,36 @@ def restore(scene: Scene) -> None:
     scene.agent.restore(LATEST)
 
 
+# ---- other talks, imports
+
+
+def talk_elsewhere(scene: Scene) -> None:
+    """The first message of another talk over the same memory."""
+    _follow_turn(scene, scene.agent.in_talk("另一场").talk(SPOKEN))
+
+
+def one_open_elsewhere(scene: Scene) -> None:
+    list(scene.agent.in_talk("另一场").talk(BEFORE))
+
+
+def settle_all(scene: Scene) -> None:
+    scene.agent.settle()
+
+
+def import_talk(scene: Scene) -> None:
+    scene.agent.store.imports.add(IMPORTED, talk="旧聊天")
+
+
+def imported(scene: Scene) -> None:
+    import_talk(scene)
+    scene.agent.finish()
+
+
+def take_back(scene: Scene) -> None:
+    (batch,) = scene.agent.store.tree.batches
+    scene.agent.memories.take_back(batch)
+
+
 def _last(scene: Scene) -> str:
     return str(scene.agent.log()[-1]["id"])
 
@@ -142,6 +184,19 @@ def _last(scene: Scene) -> str:
 def forget_old(scene: Scene) -> None:
     """An exchange of an earlier day, which later replies rest on."""
     scene.agent.memories.forget([OLD])
+
+
+def reply_on_its_way(scene: Scene) -> None:
+    """A reply streams in another talk; it rests on all that was ever said."""
+    turn = scene.agent.in_talk("另一场").talk("第14句，还记得前几天我去的那座桥吗")
+    scene.turns.append(turn)
+    next(event for event in turn if isinstance(event, Delta))
+
+
+def forget_meanwhile(scene: Scene) -> None:
+    """The reply is not stored: it rests on what is forgotten."""
+    forget_old(scene)
+    list(scene.turns.pop())
 
 
 def forget_corrected(scene: Scene) -> None:
@@ -225,8 +280,20 @@ def rebuild(scene: Scene) -> None:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """A verb that the process before was killed in."""
+
+    act: Step
+    at: First
+
+
+DECIDED, ALMOST, STAGED = First("fsync", "log.jsonl"), First("open", ".log.jsonl.*"), First("replace", "imports/*")
+
+
+@dataclass(frozen=True)
 class Verb:
-    """``arrange`` makes the folder that the verb begins with; ``by_hand`` is done to it before each attack, unwatched.
+    """``arrange`` makes the folder that the verb begins with, ``cut`` kills the process that does so in another verb;
+    ``by_hand`` is done to it before each attack, unwatched.
     ``forgets`` are marker words of which nothing may be left once it is done. ``turns``: its reply may be broken off by the
     kill. ``opens``: it is watched from the opening of the owner on. ``closes``:
     nothing is left open. ``large``: it takes long to arrange."""
@@ -234,12 +301,20 @@ class Verb:
     name: str
     act: Step
     arrange: Step = nothing
+    cut: Cut | None = None
     by_hand: Step = nothing
     forgets: tuple[str, ...] = ()
     turns: bool = False
     opens: bool = False
     closes: bool = False
     large: bool = False
+
+    @property
+    def begins_with(self) -> tuple[Step, Cut | None]:
+        return self.arrange, self.cut
+
+
+BASE = Verb("", nothing).begins_with
 
 
 VERBS = {
@@ -262,8 +337,38 @@ VERBS = {
         Verb("restore", restore, retracted),
         Verb("forget an exchange", forget_old, forgets=MARKERS[OLD]),
         Verb("forget a corrected exchange", forget_corrected, forgets=MARKERS[CORRECTED]),
+        Verb("forget what a reply rests on", forget_meanwhile, by_hand=reply_on_its_way, forgets=MARKERS[OLD]),
         Verb("forget a fact", forget_fact, forgets=(CAT_FACT,)),
         Verb("forget an event", forget_event, forgets=(WALK_EVENT,)),
+        Verb("talk elsewhere", talk_elsewhere, turns=True),
+        Verb("talk after an open one elsewhere", talk, one_open_elsewhere, turns=True),
+        Verb("settle two talks", settle_all, one_open_elsewhere),
+        Verb("import", import_talk),
+        Verb("take an import back", take_back, imported, forgets=OF_IMPORT),
+        Verb(
+            "open after a forgetting was decided",
+            nothing,
+            opens=True,
+            cut=Cut(forget_corrected, DECIDED),
+            forgets=MARKERS[CORRECTED],
+        ),
+        Verb(
+            "open after a forgetting was almost done",
+            nothing,
+            opens=True,
+            cut=Cut(forget_old, ALMOST),
+            forgets=MARKERS[OLD],
+        ),
+        Verb("open after an import was staged", nothing, opens=True, cut=Cut(import_talk, STAGED)),
+        Verb("open after an import was decided", nothing, opens=True, cut=Cut(import_talk, DECIDED)),
+        Verb(
+            "open after taking back was decided",
+            nothing,
+            imported,
+            opens=True,
+            cut=Cut(take_back, DECIDED),
+            forgets=OF_IMPORT,
+        ),
         Verb("archive", archive),
         Verb("restore from the archive", unarchive, archive),
         Verb("pin", pin),

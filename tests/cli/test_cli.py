@@ -17,6 +17,7 @@ from moechat.cli.main import main
 from moechat.cli.reference import commands
 from moechat.cli.run import announce_page
 from tests.houses import CHARACTER, START, Home, day_files, edit
+from tests.shell import Shell
 
 
 @pytest.fixture
@@ -24,29 +25,6 @@ def home(tmp_path: Path) -> Home:
     home = Home.build(tmp_path)
     home.configure(embedding={"provider": "hash"})
     return home
-
-
-class Shell:
-    """``moechat`` in this process: (exit status, printed lines, lines on stderr)."""
-
-    def __init__(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        self.home, self._capsys = home, capsys
-
-    def __call__(self, *args: str, now: str | None = START) -> tuple[int, list[str], list[str]]:
-        given = [*args, "--data", str(self.home.data), "--config", str(self.home.config)]
-        given += ["--now", now] if now else []
-        try:
-            status = main(given)
-        except SystemExit as left:
-            status = int(left.code or 0)
-        out, err = self._capsys.readouterr()
-        return status, out.splitlines(), err.splitlines()
-
-    def json(self, *args: str, now: str | None = START) -> Any:
-        status, lines, errors = self(*args, "--json", now=now)
-        assert (status, errors) == (0, []), errors
-        (line,) = lines
-        return json.loads(line)
 
 
 @pytest.fixture

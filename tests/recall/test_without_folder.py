@@ -13,24 +13,13 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
 from moechat.model import Event, Understanding
 from moechat.recall.layers import Layers
-from moechat.store.files import FileStore
+from moechat.store.in_memory import MemoryStore
 from tests.houses import ZONE, Home, shown, silent, told
 
 
-class Folderless(FileStore):
-    """Says, once it is open, that it has no folder for indexes."""
-
-    opened = False
-
-    @property
-    def index_folder(self) -> Path:
-        return None if self.opened else super().index_folder  # type: ignore[return-value]
-
-
 @pytest.fixture
-def layers(home: Home, tmp_path: Path) -> Iterator[Layers]:
-    store = Folderless(tmp_path / "held", clock=home.clock, zone=ZONE)
-    store.opened = True
+def layers(home: Home) -> Iterator[Layers]:
+    store = MemoryStore(clock=home.clock, zone=ZONE)
     with home.open() as house, ThreadPoolExecutor(4) as pool:
         agent = house.agent()
         layers = Layers(
@@ -52,7 +41,7 @@ def test_what_was_said_and_understood_is_recalled_from_memory_alone(home: Home, 
     ids = [told(store, home.clock, text, settle=True, days=1) for text in ("我把铜钥匙丢在灯塔下了", "今天吃了面")]
     event = Event("用户丢了铜钥匙", (ids[0],), "用户", "丢", "铜钥匙", keywords=("铜钥匙",), topic="生活->铜钥匙")
     store.findings.merge(ids[:1], Understanding({ids[0]: "丢了钥匙"}, {}, (), (event,)), [], {})
-    before = set((tmp_path / "held").rglob("*"))
+    before = set(tmp_path.rglob("*"))
     assert "铜钥匙丢在灯塔下" in recalled(layers, "铜钥匙丢在哪里了？")
     assert layers.embed(Signal()) == 2 + 1 + 2, "exchanges, an event, topics"
     assert layers.embed(Signal()) == 0
@@ -66,4 +55,4 @@ def test_what_was_said_and_understood_is_recalled_from_memory_alone(home: Home, 
     assert "银钥匙" in recalled(layers, "钥匙丢在哪里了？")
     layers.topics.index.flush()
     layers.diary.index.flush()
-    assert set((tmp_path / "held").rglob("*")) - before == set()
+    assert set(tmp_path.rglob("*")) - before == set()

@@ -1,0 +1,131 @@
+"""``--talk`` and ``--world``: several talks over one memory, and plots that share nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.houses import Home
+from tests.shell import Shell
+
+LATER = "2025-05-21T09:00"
+
+
+@pytest.fixture
+def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    home = Home.build(tmp_path)
+    home.configure(embedding={"provider": "hash"})
+    return Shell(home, capsys)
+
+
+def texts(moechat: Shell, *args: str) -> str:
+    return "\n".join(hit["text"] for hit in moechat.json("recall", *args, now=LATER)["hits"])
+
+
+def rows(moechat: Shell, *args: str) -> list[dict[str, object]]:
+    status, lines, errors = moechat("log", *args, "--json", now=LATER)
+    assert (status, errors) == (0, [])
+    return [json.loads(line) for line in lines]
+
+
+# ---- talks
+
+
+def test_a_message_goes_into_the_talk_that_is_named_and_each_talk_has_its_own_path(moechat: Shell) -> None:
+    first = moechat.json("say", "我住在杭州")["exchange_id"]
+    plan = moechat.json("say", "我们去青岛坐高铁", "--talk", "计划", now="2025-05-20T15:01")["exchange_id"]
+    after = moechat.json("say", "我喜欢猫", now="2025-05-20T15:02")["exchange_id"]
+    assert {row["id"]: (row["talk"], row["parent"], row["mark"]) for row in rows(moechat, "list")} == {
+        first: ("", None, "*"), plan: ("计划", None, "*"), after: ("", first, "*"),
+    }  # fmt: skip
+    assert [row["id"] for row in rows(moechat, "list", "--talk", "计划")] == [plan]
+    assert [row["id"] for row in rows(moechat, "list", "--talk", "")] == [first, after]
+    _, lines, _ = moechat("log", "list", now=LATER)
+    assert [" (计划) " in line for line in lines] == [False, True, False]
+
+
+def test_a_talk_is_recalled_in_another_one_and_not_in_itself_while_it_stands_there(moechat: Shell) -> None:
+    moechat.json("say", "我们去青岛坐高铁", "--talk", "计划")
+    now = "2025-05-20T15:05"
+    for talk, is_recalled in (([], True), (["--talk", "海边"], True), (["--talk", "计划"], False)):
+        found = moechat.json("recall", "我们怎么去青岛", *talk, now=now)
+        assert ("高铁" in "\n".join(hit["text"] for hit in found["hits"])) == is_recalled, talk
+
+
+def test_talks_are_listed_with_their_first_line_their_number_and_their_last_time(moechat: Shell) -> None:
+    moechat.json("say", "我们去青岛坐高铁\n住三天", "--talk", "计划")
+    moechat.json("say", "还是坐船", "--talk", "计划", now="2025-05-20T15:01")
+    moechat.json("say", "我住在杭州", now="2025-05-20T15:02")
+    assert rows(moechat, "talks") == [
+        {"name": "计划", "first": "我们去青岛坐高铁", "exchanges": 2, "last": "2025-05-20T15:01:00+08:00", "imports": []},
+        {"name": "", "first": "我住在杭州", "exchanges": 1, "last": "2025-05-20T15:02:00+08:00", "imports": []},
+    ]  # fmt: skip
+    _, lines, _ = moechat("log", "talks", now=LATER)
+    assert lines == [
+        "计划 [2 exchanges, last 2025-05-20 15:01] 我们去青岛坐高铁",
+        "(first) [1 exchanges, last 2025-05-20 15:02] 我住在杭州",
+    ]
+
+
+def test_a_memory_without_talk_lists_the_first_one_alone(moechat: Shell) -> None:
+    assert rows(moechat, "talks") == [{"name": "", "first": "", "exchanges": 0, "last": None, "imports": []}]
+    assert moechat("log", "talks", now=LATER)[1] == ["(first) [0 exchanges, nothing said] "]
+
+
+def test_a_branch_of_one_talk_leaves_the_others(moechat: Shell) -> None:
+    first = moechat.json("say", "去青岛", "--talk", "计划")["exchange_id"]
+    moechat.json("say", "坐高铁", "--talk", "计划", now="2025-05-20T15:01")
+    other = moechat.json("say", "我住在杭州", now="2025-05-20T15:02")["exchange_id"]
+    assert moechat.json("log", "select", first, now="2025-05-20T15:03")["talk"] == "计划"
+    ship = moechat.json("say", "坐船", "--talk", "计划", now="2025-05-20T15:04")
+    assert {row["text"]: row["mark"] for row in rows(moechat, "list")} == {
+        "去青岛": "*", "坐高铁": " ", "坐船": "*", "我住在杭州": "*",
+    }  # fmt: skip
+    assert {row["id"]: row["parent"] for row in rows(moechat, "list")}[ship["exchange_id"]] == first
+    assert {row["id"]: row["parent"] for row in rows(moechat, "list")}[other] is None
+
+
+# ---- worlds
+
+
+def test_a_world_is_a_memory_of_its_own_for_every_user(moechat: Shell) -> None:
+    moechat.json("say", "我的秘密是榴莲", "--world", "海上", "--user", "甲")
+    assert "榴莲" in texts(moechat, "我的秘密是什么", "--world", "海上", "--user", "甲")
+    for other in (["--user", "甲"], ["--world", "海上"], [], ["--world", "山里", "--user", "甲"]):
+        assert "榴莲" not in texts(moechat, "我的秘密是什么", *other)
+        assert rows(moechat, "list", *other) == []
+    assert (moechat.home.folder / "users" / "甲" / "worlds" / "海上" / "log.jsonl").exists()
+
+
+def test_a_world_shares_what_the_author_wrote(moechat: Shell) -> None:
+    (moechat.home.folder / "facts.yaml").write_text("渡口:\n  text: 小满在渡口卖过三年船票\n", encoding="utf-8")
+    assert "船票" in texts(moechat, "小满在渡口做过什么", "--world", "海上")
+
+
+@pytest.mark.parametrize("name", ["../..", "/etc", "a/b", "CON", "Bob", ".."])
+def test_no_name_of_a_world_leads_out_of_the_folder(moechat: Shell, name: str) -> None:
+    moechat.json("say", "我在海上", "--world", name)
+    (folder,) = (moechat.home.folder / "worlds").iterdir()
+    assert (folder / "log.jsonl").exists()
+    assert {path.name for path in moechat.home.data.iterdir()} == {"agents"}
+
+
+def test_a_name_that_is_too_long_for_a_world_is_refused(moechat: Shell) -> None:
+    status, _, errors = moechat("say", "你好", "--world", "海" * 100)
+    assert (status, len(errors)) == (1, 1)
+    assert "world's name" in errors[0]
+
+
+def test_a_world_is_checked_made_anew_and_looked_after_like_any_memory(moechat: Shell) -> None:
+    said = moechat.json("say", "我讨厌香菜", "--world", "海上")["exchange_id"]
+    moechat.json("say", "我住在杭州", now="2025-05-20T15:01")
+    for command in ("verify", "rebuild"):
+        assert moechat.json(command, "--world", "海上")["exchanges"] == 1
+        assert moechat.json(command)["exchanges"] == 1
+    status, lines, _ = moechat("memories", "list", "--world", "海上", "--json")
+    assert (status, [json.loads(line)["text"] for line in lines]) == (0, ["用户讨厌香菜"])
+    moechat("memories", "forget", said, "--yes", "--world", "海上")
+    assert moechat.json("verify", "--world", "海上")["exchanges"] == 0
+    assert moechat.json("verify")["exchanges"] == 1
