@@ -79,6 +79,9 @@ class MemoryReplies:
     def is_alive(self, id_: str) -> bool:
         return id_ in self._alive
 
+    def alive(self) -> set[str]:
+        return set(self._alive)
+
     def ended(self) -> list[Part]:
         parts = (self._parts[id_] for id_ in sorted(self._parts))
         return [part for part in parts if part.entry or part.id not in self._alive]
