@@ -25,16 +25,20 @@ from moechat.curation.keeper import Keeper
 from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
-from moechat.memory.context import Contexts
+from moechat.memory.context import Context, Contexts
 from moechat.model import Embedder, Recollection
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
+from moechat.store.in_memory import MemoryStore
 from moechat.turn import Shown, TurnEvent
 from moechat.understanding.reflection import ReflectionRun, Reflector
 from moechat.understanding.roll import Roller
+
+MOST_HELD = 8  # So many talks off the record go on at once.
+MOST_EXCHANGES = 1000  # One of them holds so many exchanges.
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Agent:
         self._model, self._opening = around.model, threading.Lock()
         self._contexts = Contexts(self.store, lambda: self.config)
         self._conversations: dict[str, Conversation] = {}
+        self._held: list[Conversation] = []
         roller = self._roller = Roller(self.layers, around.understanding)
         self.reflection = Reflector(
             self.store, self.layers.episodes, self.dense, prompts, around.understanding, lambda: self.config.reflection
@@ -117,6 +122,24 @@ class Agent:
                     behind=self.jobs.after_turn, looks=self._looks,
                 )  # fmt: skip
             return self._conversations[name]
+
+    def hold(self) -> Conversation:
+        """A talk off the record: it recalls this memory and leaves nothing in it. It is in no file and ends with the program.
+
+        Of ``MOST_HELD`` such talks, the one that began first ends when another begins.
+        """
+        store = MemoryStore(clock=self.store.clock, zone=self.store.zone, most=MOST_EXCHANGES)
+        held = Conversation(
+            self._file, self.layers, Context(store, lambda: self.config), now=self.now, model=self._model,
+            read=lambda: None, behind=lambda: None, looks=True,
+        )  # fmt: skip
+        with self._opening:
+            self._held.append(held)
+            ending = self._held[:-MOST_HELD]
+            del self._held[:-MOST_HELD]
+        for conversation in ending:
+            conversation.close()
+        return held
 
     @property
     def character(self) -> Character:
@@ -153,7 +176,7 @@ class Agent:
 
     def stop(self) -> None:
         """End the reply that is streaming, from any thread."""
-        for conversation in list(self._conversations.values()):
+        for conversation in [*self._conversations.values(), *self._held]:
             conversation.stop()
 
     def recall(self, text: str) -> Recollection:
@@ -220,7 +243,7 @@ class Agent:
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
-        for conversation in list(self._conversations.values()):
+        for conversation in [*self._conversations.values(), *self._held]:
             conversation.close()
         with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
             for close in (self.store.close, self.layers.close, self.jobs.close):

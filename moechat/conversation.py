@@ -29,7 +29,7 @@ TRACES = 50  # So many turns can be looked at as they went.
 
 
 class Conversation:
-    """One talk of a character with a user; ``context`` says which.
+    """One talk of a character with a user; ``context`` says which, and in which store it is recorded.
 
     The context's lock is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
     ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
@@ -50,7 +50,7 @@ class Conversation:
         behind: Callable[[], None],
         looks: bool = False,
     ) -> None:
-        self._file, self._store, self._layers, self._context = file, layers.store, layers, context
+        self._file, self._store, self._layers, self._context = file, context.store, layers, context
         self._lock, self._now, self._model, self._looks = context.lock, now, model, looks
         self.name = context.talk_name
         self._read, self._behind = read, behind
@@ -151,11 +151,12 @@ class Conversation:
     def _resting_recall(self, id_: str, text: str, now: datetime, context: Sequence[Exchange]) -> Recollection:
         """The recall for a reply. What it rests on is on disk when this returns, and none of it was forgotten meanwhile."""
         while True:
-            before = self._store.tree.forgettings
+            memory = self._layers.store
+            before = memory.tree.forgettings
             recollection = self._recall(text, now, context, own=id_)
             self._store.log.rest(id_, hit_rows(recollection))
-            self._store.follow()
-            if self._store.tree.forgettings == before:
+            memory.follow()
+            if memory.tree.forgettings == before:
                 return recollection
             self._layers.sync()
 
@@ -214,7 +215,7 @@ class Conversation:
         ``reads``: the plain facts of what has settled are written, too. Otherwise nothing is.
         """
         self._file.refresh()
-        self._store.follow()
+        self._layers.store.follow()
         if reads and not self._looks:
             self._read()
         self._layers.refresh()
@@ -276,7 +277,7 @@ class Conversation:
         out = tree.retracted | tree.taken_out() | self._store.state.missing.keys()
         ids = list(itertools.islice((id_ for id_ in tree.ancestors(start) if id_ not in out), count))
         ids.reverse()
-        rows = shown(self._layers, list(self._store.exchanges.of(ids).values()))
+        rows = shown(self._layers, self._store.tree.nodes, list(self._store.exchanges.of(ids).values()))
         if len(rows) < count and not self.name:
             first = rows[0].exchange.at if rows else (self._store.exchanges.get(before).at if before else None)
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
