@@ -17,14 +17,17 @@ from moechat.ai.failure import in_words
 from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.errors import MoeChatError, NotFound, Withheld
-from moechat.memory.context import Context
+from moechat.memory.context import Context, Contexts
 from moechat.model import Exchange, Message, Recollection, Status
 from moechat.recall import assembly
 from moechat.recall.grounds import shown
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
+from moechat.store.in_memory import MemoryStore
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hit_rows, span_row
 
+MOST_HELD = 8  # So many talks off the record go on at once.
+MOST_EXCHANGES = 1000  # One of them holds so many exchanges.
 TRACES = 50  # So many turns can be looked at as they went.
 
 
@@ -293,6 +296,54 @@ class Conversation:
         """What the character said last in the talk that is still in the context, "" where there is none."""
         context = self._context.exchanges(self._now())
         return context[-1].char if context else ""
+
+
+class Talks:
+    """The conversations of one owner: one for each talk over the memory, and those off the record.
+
+    ``converse`` and ``off_the_record`` make one for a context.
+    """
+
+    def __init__(
+        self,
+        contexts: Contexts,
+        converse: Callable[[Context], Conversation],
+        off_the_record: Callable[[Context], Conversation],
+    ) -> None:
+        self._contexts, self._converse, self._off_the_record = contexts, converse, off_the_record
+        self._lock = threading.Lock()
+        self._talks: dict[str, Conversation] = {}
+        self._held: list[Conversation] = []
+
+    def of(self, name: str) -> Conversation:
+        """The conversation in a talk; it begins with its first message."""
+        context = self._contexts.of(name)
+        with self._lock:
+            if name not in self._talks:
+                self._talks[name] = self._converse(context)
+            return self._talks[name]
+
+    def hold(self) -> Conversation:
+        """Another one off the record. Of ``MOST_HELD``, the one that began first ends when another begins."""
+        first = self._contexts.of("")
+        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, most=MOST_EXCHANGES)
+        held = self._off_the_record(Context(store, first.config))
+        with self._lock:
+            self._held.append(held)
+            ending = self._held[:-MOST_HELD]
+            del self._held[:-MOST_HELD]
+        for conversation in ending:
+            conversation.close()
+        return held
+
+    def stop(self) -> None:
+        """End every reply that is streaming."""
+        for conversation in [*self._talks.values(), *self._held]:
+            conversation.stop()
+
+    def close(self) -> None:
+        for conversation in [*self._talks.values(), *self._held]:
+            conversation.close()
 
 
 def clean(text: str) -> str:

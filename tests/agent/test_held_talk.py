@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moechat import agent as agents
 from moechat.ai.scripted import ScriptedModel
+from moechat.conversation import MOST_HELD
 from moechat.errors import MoeChatError
 from moechat.store.in_memory import MemoryStore
 from tests.houses import Home, say, told
@@ -55,7 +55,7 @@ def test_another_reply_off_the_record(home: Home) -> None:
 def test_only_so_many_talks_are_held(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
-        held = [agent.hold() for _ in range(agents.MOST_HELD + 1)]
+        held = [agent.hold() for _ in range(MOST_HELD + 1)]
         assert list(held[-1].talk("你好"))
 
 
