@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from moechat.errors import EmbeddingError, ModelError, MoeChatError, StillLoading
+from moechat.errors import EmbeddingError, ModelError, MoeChatError, StillLoading, Withheld
 
 Language = Literal["zh", "en"]
 
@@ -98,6 +98,10 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "en": "{model}: no such embedding model in this folder or on the hub; give the path of a downloaded model "
         "({detail})",
     },
+    "withheld": {
+        "zh": "这条回复依据的内容刚刚被遗忘了，所以没有保存：请再问一次。",
+        "en": "Something that this reply rests on was forgotten meanwhile, so it is not stored: ask again.",
+    },
     "other": {
         "zh": "{model} 报告了错误：{detail}",
         "en": "{model} reported an error: {detail}",
@@ -171,7 +175,7 @@ def in_words(error: MoeChatError, language: Language) -> str:
     """What an error says, in this language if it knows both."""
     if isinstance(error, (Failure, EmbeddingFailure)):
         return sentence(error.saying, language, **error.values)
-    return str(error)
+    return sentence("withheld", language) if isinstance(error, Withheld) else str(error)
 
 
 def shown_url(base_url: str) -> str:

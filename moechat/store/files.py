@@ -145,9 +145,8 @@ class FileStore(Journal):
         """Raises DataError where a file that holds one of these is broken, or is none of ours."""
         self.days.check_writable(exchanges)
         names = self.findings.files_of(exchanges, episodes) | ({paths.CORE} if has_facts else set())
-        files = {str(self.folder / name) for name in names}
-        for problem in self.problems:
-            if problem.file in files:
+        for name in sorted(names):
+            for problem in self.problems_of(name):
                 raise problem
 
     def scrub(self) -> None:
