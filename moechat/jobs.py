@@ -70,6 +70,7 @@ class Jobs:
         self._roller.by_rules()
         self.roll()
         self.embed_some()
+        self._read_imports()
 
     def after_turn(self) -> None:
         """Submit what follows a turn or a change of mind."""
@@ -94,6 +95,7 @@ class Jobs:
                     self.settle(context.talk_name)
         self.roll()
         self._tend()
+        self._read_imports()
 
     def _is_quiet(self, talk: str) -> bool:
         """Whether a talk has exchanges to settle, and has paused long enough for that."""
@@ -129,6 +131,21 @@ class Jobs:
         self._layers.episodes.vectors.embed_missing(threading.Event(), most)
 
     # ---- understanding, reflecting, forgetting
+
+    def _read_imports(self) -> None:
+        """Read some of what was imported, by another process perhaps, and queue the rest behind other jobs."""
+        before = len(self._store.tree.unread())
+        if before and self._roller.read_imports() < before:
+            self._layers.sync()
+            self.worker.submit(self._read_imports)
+
+    def read_imports(self, progress: Callable[[int, int], None]) -> None:
+        """Read all that was imported, before this returns."""
+        total = left = len(self._store.tree.unread())
+        while left and (now_left := self._roller.read_imports()) < left:
+            left = now_left
+            self._layers.sync()
+            progress(total - left, total)
 
     def _due(self, context: Context, *, closing: bool) -> Due:
         now, config = self._now(), self._config()

@@ -192,12 +192,22 @@ def _official(commands: Any) -> None:
 
 
 def _import(commands: Any) -> None:
-    kinds = _group(commands, "import", "take over a character and its memories from elsewhere", "what")
-    persona = _command(kinds, "persona", "run.import_persona", "a saved persona of generative agents (its folder)")
+    kinds = _group(commands, "import", "take over a character and its memories, or talk, from elsewhere", "what")
+    persona = _command(kinds, "persona", "importing.persona", "a saved persona of generative agents (its folder)")
     persona.add_argument("folder", type=Path, metavar="DIR", help="the folder that holds nodes.json")
     persona.add_argument("-c", "--character", required=True, metavar="NAME", help="the new character's name")
     persona.add_argument("--language", choices=["zh", "en"], help="what it speaks (default: as its memories)")
     persona.add_argument("--expire", action="store_true", help="its thoughts expire when the persona's would (30 days)")
+
+    purpose = "talk from elsewhere: JSON lines of time (ISO), who (user, char or a name) and text"
+    name = "the name of the talk that it becomes (default: the file's, without its ending)"
+    talk = _command(kinds, "talk", "importing.talk", purpose, owner=True, talk=name)
+    talk.add_argument("file", type=Path, metavar="FILE", help="UTF-8; lines of one side in a row are one message")
+
+    purpose = "erase an import as a whole, with what was understood of it, for good"
+    take_back = _command(kinds, "take-back", "importing.take_back", purpose, owner=True)
+    take_back.add_argument("batch", metavar="BATCH", help="its name, as `log talks` shows it")
+    take_back.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _upkeep(commands: Any) -> None:

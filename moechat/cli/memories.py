@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from moechat.cli.official import values_of
-from moechat.cli.session import agent_of, open_house, print_json, warn
+from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
 from moechat.curation import by_hand
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
 from moechat.curation.keeper import Keeper, Preview
@@ -114,8 +114,7 @@ def _forget(args: argparse.Namespace, memories: Keeper) -> None:
         preview = _previewed(args, memories)
         for memory in preview.goes:
             print(_line(memory), file=sys.stderr)
-        print(f"Erase these {len(preview.goes)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().casefold() not in ("y", "yes", "是"):
+        if not confirm(f"Erase these {len(preview.goes)} for good?"):
             raise MoeChatError("nothing was forgotten (--yes does not ask)")
     _print(args, memories.forget(args.ids))
 

@@ -1,14 +1,12 @@
-"""Commands for the house as a whole: serve it, check it, make its indexes anew, import a character."""
+"""Commands for the house as a whole: serve it, check it, make its indexes anew."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable
 
 from moechat.access.guard import is_loopback
-from moechat.cli.session import agent_of, open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, progress, warn
 
 
 def web(args: argparse.Namespace) -> int:
@@ -63,31 +61,7 @@ def verify(args: argparse.Namespace) -> int:
 def rebuild(args: argparse.Namespace) -> int:
     with open_house(args) as house:
         report = house.rebuild(
-            args.character, args.user, args.world, vectors=args.vectors, progress=_progress(args.json)
+            args.character, args.user, args.world, vectors=args.vectors, progress=progress(quiet=args.json)
         )
     print_json(report) if args.json else print(", ".join(f"{name}: {value}" for name, value in report.items()))
-    return 0
-
-
-def _progress(quiet: bool) -> Callable[[int, int], None]:
-    def show(done: int, of: int) -> None:
-        if not quiet:
-            print(f"\r{done} of {of}", end="\n" if done >= of else "", file=sys.stderr, flush=True)
-
-    return show
-
-
-def import_persona(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        report = house.import_persona(args.folder, args.character, language=args.language, expires=args.expire)
-    warn(report.notices)
-    counts = {"events": report.events, "reflections": report.reflections, "exchanges": report.exchanges}
-    if args.json:
-        row = {"name": args.character, "folder": str(report.folder), **counts, "left_out": dict(report.left_out)}
-        print_json(row)
-        return 0
-    print(f"{report.name} → {report.folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    for node, why in report.left_out.items():
-        print(f"left out {node}: {why}")
-    print(f"talk: moechat say -c {args.character} …, or choose {args.character} in the page")
     return 0

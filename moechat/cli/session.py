@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from moechat.agent import Agent
 from moechat.house import House
@@ -21,6 +21,22 @@ def open_house(args: argparse.Namespace, *, looks: bool = False) -> House:
 def agent_of(house: House, args: argparse.Namespace) -> Agent:
     """The agent whose memory the options name."""
     return house.agent(args.character, args.user, args.world)
+
+
+def confirm(question: str) -> bool:
+    """Ask on standard error; y, yes and 是 are yes."""
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes", "是")
+
+
+def progress(*, quiet: bool) -> Callable[[int, int], None]:
+    """Tells on standard error how far a work is."""
+
+    def show(done: int, of: int) -> None:
+        if not quiet:
+            print(f"\r{done} of {of}", end="\n" if done >= of else "", file=sys.stderr, flush=True)
+
+    return show
 
 
 def print_json(value: object) -> None:

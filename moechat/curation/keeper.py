@@ -206,17 +206,17 @@ class Keeper(Catalogue):
         self._erase()
         return forgotten
 
-    def take_back(self, batch: str) -> list[Memory]:
-        """Erase an import as a whole. Returns what was understood of it. Raises NotFound."""
-        understood: list[Memory] = []
+    def takes_back(self, batch: str) -> erasure.Gone:
+        """What ``take_back`` would erase, by id. Raises NotFound."""
+        self._store.follow()
+        return erasure.imported(self._store, batch)
 
-        def hide() -> None:
-            lost = erasure.take_back(self._store, batch)
-            understood.extend(self.memories([id_ for id_ in lost.ids if id_ not in lost.exchanges]))
-
-        self._change(hide)
+    def take_back(self, batch: str) -> erasure.Gone:
+        """Erase an import as a whole, with what was understood of it. Returns what it was, by id. Raises NotFound."""
+        lost: list[erasure.Gone] = []
+        self._change(lambda: lost.append(erasure.take_back(self._store, batch)))
         self._erase()
-        return understood
+        return lost[0]
 
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
         facts = {fact.id for fact in self._store.findings.facts()}

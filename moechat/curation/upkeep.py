@@ -33,7 +33,7 @@ def verify(store: Store, layers: Layers, other_problems: Sequence[str] = ()) -> 
         "in_log": len(store.tree.parents),
         "unsettled": len(store.tree.open()),
         "waiting_for_their_day_file": len(store.tree.unfiled()),
-        "waiting_to_be_understood": len(store.tree.pending()),
+        "waiting_to_be_understood": len(store.tree.pending()) + len(store.tree.unread()),
         "facts": len(store.findings.facts()),
         "without_vector": layers.diary.vectors.missing(space) if space else 0,
         "problems": list(dict.fromkeys(problems)),

@@ -86,11 +86,17 @@ def could_come_back(lost: Gone) -> list[str]:
 # ---- how it goes
 
 
+def imported(unit: Unit, batch: str) -> Gone:
+    """An import as a whole. Raises NotFound."""
+    tree = unit.tree
+    if batch not in tree.batches or any(not ids.isdisjoint(tree.batches[batch].ids) for ids in tree.forgets.values()):
+        raise NotFound(f"nothing was imported as {batch!r}; `moechat log talks` shows what was")
+    return gone(unit, exchanges=tree.batches[batch].ids, episodes=(), facts=())
+
+
 def take_back(unit: Unit, batch: str) -> Gone:
     """Forget an import as a whole. Returns what goes. Raises NotFound."""
-    if batch not in unit.tree.batches:
-        raise NotFound(f"nothing was imported as {batch!r}; `moechat log talks` shows what was")
-    lost = gone(unit, exchanges=unit.tree.batches[batch].ids, episodes=(), facts=())
+    lost = imported(unit, batch)
     forget(unit, lost, batch=batch)
     return lost
 

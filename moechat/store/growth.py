@@ -42,6 +42,7 @@ class Growth:
         self._open: dict[str, None] = {}
         self._unfiled: dict[str, None] = {}
         self._pending: dict[str, None] = {}
+        self._unread: dict[str, None] = {}
 
     def apply(self, entries: Iterable[Entry]) -> None:
         """Apply entries.
@@ -148,12 +149,14 @@ class Growth:
         self.masks += 1
         self._unfiled.pop(id_, None)
         self._pending.pop(id_, None)
+        self._unread.pop(id_, None)
 
     def _understood(self, entry: Entry) -> None:
         for id_ in entry["ids"]:
             if id_ in self.nodes:
                 self.nodes[id_].understood = entry["by"]
             self._pending.pop(id_, None)
+            self._unread.pop(id_, None)
 
     def _requeue(self, entry: Entry) -> None:
         for id_ in entry["ids"]:
@@ -183,7 +186,7 @@ class Growth:
         batch.done = True
         self.masks += 1
         if not batch.by:
-            self._pending.update(dict.fromkeys(batch.ids))
+            self._unread.update(dict.fromkeys(batch.ids))
 
     def _forget(self, entry: Entry) -> None:
         batch = self.batches.get(entry.get("batch", ""))
@@ -200,6 +203,7 @@ class Growth:
         """Note what an exchange waits for."""
         is_hidden = node.id in self.retracted or any(node.id in ids for ids in self.forgets.values())
         stands = node.settled and not is_hidden
+        self._unread.pop(node.id, None)  # what was imported and changed here is understood like any other
         for waiting, holds in (
             (self._open, not node.settled),
             (self._unfiled, stands and not node.filed),
@@ -218,7 +222,7 @@ class Growth:
     def node(self, id_: str) -> Node:
         """The exchange's node. A folded one is unfolded without its words, which stand in the day file."""
         if id_ not in self.nodes:
-            understood = "" if id_ in self._pending else "model"
+            understood = "" if id_ in self._pending or id_ in self._unread else "model"
             self.nodes[id_] = Node(
                 id_, self.parents[id_], "", talk=self.talk_of(id_), settled=True, filed=self._past.get(id_, ""),
                 understood=understood, folded=True,

@@ -38,10 +38,11 @@ class Imports:
         batch, rows = self._named(sorted(exchanges, key=lambda one: one.at), talk)
         if not rows:
             raise MoeChatError("there is nothing to import")
+        unit.follow()
+        self._require_new(batch)
         unit.stage(batch, rows)
         with unit.writing("import"):
-            if batch in unit.tree.batches:
-                raise MoeChatError(f"this was imported already, as {batch}; take that back first")
+            self._require_new(batch)
             if any(row.id in unit.tree for row in rows):
                 raise MoeChatError("some of this is there already")
             unit.record([{
@@ -50,6 +51,10 @@ class Imports:
             }])  # fmt: skip
         self.finish()
         return batch
+
+    def _require_new(self, batch: str) -> None:
+        if batch in self._unit.tree.batches:
+            raise MoeChatError(f"this was imported already, as {batch}; take that back first")
 
     def _named(self, exchanges: Sequence[Exchange], talk: str) -> tuple[str, list[Exchange]]:
         """(batch, exchanges with ids): the same talk gets the same names."""

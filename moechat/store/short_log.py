@@ -91,7 +91,7 @@ class _Writing:
 
     def _batch(self, name: str, ids: Sequence[str]) -> Iterator[Entry]:
         batch = self._tree.batches[name]
-        waiting = set(self._tree.pending()).intersection(ids)
+        waiting = {*self._tree.pending(), *self._tree.unread()}.intersection(ids)
         by = batch.by or ("" if waiting or not batch.done else "rules")
         rows = [[id_, self._tree.filed_hash(id_)] for id_ in ids]
         yield {"op": "import", "batch": name, "talk": batch.talk, "at": batch.at, "by": by, "rows": rows}

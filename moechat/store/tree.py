@@ -94,6 +94,10 @@ class Tree(Growth):
         """Settled exchanges that nobody has understood yet, oldest first."""
         return [id_ for id_ in self._oldest_first(self._pending) if talk is None or self.talk_of(id_) == talk]
 
+    def unread(self) -> list[str]:
+        """Imported exchanges that the rules have not read yet, oldest first. No model is asked about them."""
+        return self._oldest_first(self._unread)
+
     def numbered(self) -> list[str]:
         """All exchanges in the order in which the log names them."""
         return list(self._number)

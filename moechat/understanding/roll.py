@@ -7,12 +7,14 @@ cut short by a crash stays queued in the log.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from moechat.ai.chat_model import ChatModel
+from moechat.clock import local
 from moechat.errors import DataError, ModelError
 from moechat.memory.core import is_known
 from moechat.memory.episodes import Episodes
@@ -111,6 +113,21 @@ class Roller:
                 batch = exchanges[start : start + RULES_BATCH]
                 self._put(batch, _together([self._rules(exchange) for exchange in batch]), understood=False)
         return ids
+
+    def read_imports(self, most: int = RULES_BATCH) -> int:
+        """Read ``most`` of the imported exchanges by rules, a day at a time. Returns how many wait after that.
+
+        They count as understood then: a model is not asked about years at once.
+        """
+        ids = self.store.tree.unread()[:most]
+        exchanges = self._filed(ids)
+        if gone := set(ids).difference(exchange.id for exchange in exchanges):  # a hand has deleted them
+            self.store.mark_understood(sorted(gone), "rules")
+        with contextlib.suppress(DataError):  # as above
+            for _, day in itertools.groupby(exchanges, lambda one: local(one.at, self.store.zone).date()):
+                batch = list(day)
+                self._put(batch, _together([self._rules(exchange) for exchange in batch]), understood=True)
+        return len(self.store.tree.unread())
 
     def _rules(self, exchange: Exchange) -> Understanding:
         user, character = self._names()
