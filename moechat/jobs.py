@@ -31,8 +31,8 @@ class Jobs:
     """The background work of one owner. ``config`` is asked anew each time.
 
     The lock of a talk's context is held while a turn runs, so that nothing settles in the middle of one.
-    ``looks``: nothing settles or is understood by
-    itself.
+    ``looks``: nothing settles or is understood by itself. It has more than twenty methods because each kind of work, and each
+    moment at which some is due, is one of its own.
     """
 
     def __init__(

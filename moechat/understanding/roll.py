@@ -230,7 +230,7 @@ class Roller:
         by itself: only what changed is left out."""
         with self.store.writing():
             hashes = {e.id: text_hash(e) for e in self._filed([e.id for e in exchanges])}
-            waiting = set(self.store.tree.pending())
+            waiting = {*self.store.tree.pending(), *self.store.tree.unread()}
             same = {e.id: e for e in exchanges if hashes.get(e.id) == text_hash(e) and e.id in waiting}
             if understood and len(same) < len(exchanges):
                 return False
