@@ -60,7 +60,7 @@ def test_the_readmes_link_each_other_and_every_document_is_linked() -> None:
 def test_every_command_that_a_document_names_exists(name: str) -> None:
     commands = cli_reference.commands()
     groups = {command.split()[0] for command in commands if " " in command}
-    words = rf"(?:\$ |`)moechat ((?:(?:{'|'.join(sorted(groups))}) )?[a-z]+)"
+    words = rf"(?:\$ |`)moechat ((?:(?:{'|'.join(sorted(groups))}) )?[a-z-]+)"
     told = re.findall(words, (ROOT / name).read_text(encoding="utf-8"))
     assert set(told) <= commands.keys() | groups
 
