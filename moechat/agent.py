@@ -6,7 +6,6 @@ Faces (web, commands, HTTP) speak to an agent and never touch a file or an index
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.ai.failure import in_words
 from moechat.clock import Clock
 from moechat.compat import query as seed_query
-from moechat.conversation import Conversation
+from moechat.conversation import Conversation, Talks
 from moechat.curation import upkeep
 from moechat.curation.eraser import Eraser
 from moechat.curation.keeper import Keeper
@@ -72,7 +71,6 @@ class Agent:
 
     def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
         self._file, self.now = file, around.clock.now
-        self._looks = around.looks
         prompts = Prompts(around.prompt_folders, file.character.language)
         self.store = FileStore(folder, clock=around.clock, zone=self.config.time.tzinfo)
         self.dense = Dense(
@@ -83,40 +81,39 @@ class Agent:
             prompts=prompts, pool=around.warm_pool,
         )  # fmt: skip
         self.topics, self.official = self.layers.topics, self.layers.official
-        self._model, self._opening = around.model, threading.Lock()
         self._contexts = Contexts(self.store, lambda: self.config)
-        self._conversations: dict[str, Conversation] = {}
-        roller = self._roller = Roller(self.layers, around.understanding)
+        roller = Roller(self.layers, around.understanding)
         self.reflection = Reflector(
             self.store, self.layers.episodes, self.dense, prompts, around.understanding, lambda: self.config.reflection
         )
         eraser = Eraser(self.layers, self._contexts.save)
-        self.jobs = Jobs(
-            self.layers, self._contexts, roller, self.reflection, self._maintenance(prompts, around.understanding),
-            eraser, config=lambda: self.config, now=self.now, looks=around.looks,
+        maintenance = Maintenance(
+            self.store, self.layers.core, prompts, lambda: self.character, around.understanding,
+            lambda: self.config.forgetting, self.config.understanding.llm_timeout_s,
         )  # fmt: skip
+        self.jobs = Jobs(
+            self.layers, self._contexts, roller, self.reflection, maintenance, eraser,
+            config=lambda: self.config, now=self.now, looks=around.looks,
+        )  # fmt: skip
+        converse = partial(Conversation, file, self.layers, now=self.now, model=around.model)
+        self._talks = Talks(
+            self._contexts,
+            partial(converse, read=roller.by_rules, behind=self.jobs.after_turn, looks=around.looks),
+            partial(converse, read=lambda: None, behind=lambda: None, looks=True),
+        )
         self.conversation = self.in_talk("")
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)
         self.jobs.start()
 
-    def _maintenance(self, prompts: Prompts, model: Callable[[], ChatModel]) -> Maintenance:
-        return Maintenance(
-            self.store, self.layers.core, prompts, lambda: self.character, model,
-            lambda: self.config.forgetting, self.config.understanding.llm_timeout_s,
-        )  # fmt: skip
-
     def in_talk(self, name: str) -> Conversation:
         """One of the talks over this memory; it begins with its first message. "" is the first."""
-        context = self._contexts.of(name)
-        with self._opening:
-            if name not in self._conversations:
-                self._conversations[name] = Conversation(
-                    self._file, self.layers, context, now=self.now, model=self._model, read=self._roller.by_rules,
-                    behind=self.jobs.after_turn, looks=self._looks,
-                )  # fmt: skip
-            return self._conversations[name]
+        return self._talks.of(name)
+
+    def hold(self) -> Conversation:
+        """A talk off the record: it recalls this memory and leaves nothing in it. It is in no file and ends with the program."""
+        return self._talks.hold()
 
     @property
     def character(self) -> Character:
@@ -153,8 +150,7 @@ class Agent:
 
     def stop(self) -> None:
         """End the reply that is streaming, from any thread."""
-        for conversation in list(self._conversations.values()):
-            conversation.stop()
+        self._talks.stop()
 
     def recall(self, text: str) -> Recollection:
         """The recall for this message, with its reasons. Writes and touches nothing."""
@@ -220,8 +216,7 @@ class Agent:
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
-        for conversation in list(self._conversations.values()):
-            conversation.close()
+        self._talks.close()
         with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
             for close in (self.store.close, self.layers.close, self.jobs.close):
                 last.callback(close)

@@ -17,19 +17,22 @@ from moechat.ai.failure import in_words
 from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.errors import MoeChatError, NotFound, Withheld
-from moechat.memory.context import Context
+from moechat.memory.context import Context, Contexts
 from moechat.model import Exchange, Message, Recollection, Status
 from moechat.recall import assembly
 from moechat.recall.grounds import shown
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
+from moechat.store.in_memory import MemoryStore
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hit_rows, span_row
 
+MOST_HELD = 8  # So many talks off the record go on at once.
+MOST_EXCHANGES = 1000  # One of them holds so many exchanges.
 TRACES = 50  # So many turns can be looked at as they went.
 
 
 class Conversation:
-    """One talk of a character with a user; ``context`` says which.
+    """One talk of a character with a user; ``context`` says which, and in which store it is recorded.
 
     The context's lock is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
     ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
@@ -50,7 +53,7 @@ class Conversation:
         behind: Callable[[], None],
         looks: bool = False,
     ) -> None:
-        self._file, self._store, self._layers, self._context = file, layers.store, layers, context
+        self._file, self._store, self._layers, self._context = file, context.store, layers, context
         self._lock, self._now, self._model, self._looks = context.lock, now, model, looks
         self.name = context.talk_name
         self._read, self._behind = read, behind
@@ -152,11 +155,12 @@ class Conversation:
     def _resting_recall(self, id_: str, text: str, now: datetime, context: Sequence[Exchange]) -> Recollection:
         """The recall for a reply. What it rests on is on disk when this returns, and none of it was forgotten meanwhile."""
         while True:
-            before = self._store.tree.forgettings
+            memory = self._layers.store
+            before = memory.tree.forgettings
             recollection = self._recall(text, now, context, own=id_)
             self._store.log.rest(id_, hit_rows(recollection))
-            self._store.follow()
-            if self._store.tree.forgettings == before:
+            memory.follow()
+            if memory.tree.forgettings == before:
                 return recollection
             self._layers.sync()
 
@@ -215,7 +219,7 @@ class Conversation:
         ``reads``: the plain facts of what has settled are written, too. Otherwise nothing is.
         """
         self._file.refresh()
-        self._store.follow()
+        self._layers.store.follow()
         if reads and not self._looks:
             self._read()
         self._layers.refresh()
@@ -277,7 +281,7 @@ class Conversation:
         out = tree.retracted | tree.taken_out() | self._store.state.missing.keys()
         ids = list(itertools.islice((id_ for id_ in tree.ancestors(start) if id_ not in out), count))
         ids.reverse()
-        rows = shown(self._layers, list(self._store.exchanges.of(ids).values()))
+        rows = shown(self._layers, self._store.tree.nodes, list(self._store.exchanges.of(ids).values()))
         if len(rows) < count and not self.name:
             first = rows[0].exchange.at if rows else (self._store.exchanges.get(before).at if before else None)
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
@@ -293,6 +297,54 @@ class Conversation:
         """What the character said last in the talk that is still in the context, "" where there is none."""
         context = self._context.exchanges(self._now())
         return context[-1].char if context else ""
+
+
+class Talks:
+    """The conversations of one owner: one for each talk over the memory, and those off the record.
+
+    ``converse`` and ``off_the_record`` make one for a context.
+    """
+
+    def __init__(
+        self,
+        contexts: Contexts,
+        converse: Callable[[Context], Conversation],
+        off_the_record: Callable[[Context], Conversation],
+    ) -> None:
+        self._contexts, self._converse, self._off_the_record = contexts, converse, off_the_record
+        self._lock = threading.Lock()
+        self._talks: dict[str, Conversation] = {}
+        self._held: list[Conversation] = []
+
+    def of(self, name: str) -> Conversation:
+        """The conversation in a talk; it begins with its first message."""
+        context = self._contexts.of(name)
+        with self._lock:
+            if name not in self._talks:
+                self._talks[name] = self._converse(context)
+            return self._talks[name]
+
+    def hold(self) -> Conversation:
+        """Another one off the record. Of ``MOST_HELD``, the one that began first ends when another begins."""
+        first = self._contexts.of("")
+        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, most=MOST_EXCHANGES)
+        held = self._off_the_record(Context(store, first.config))
+        with self._lock:
+            self._held.append(held)
+            ending = self._held[:-MOST_HELD]
+            del self._held[:-MOST_HELD]
+        for conversation in ending:
+            conversation.close()
+        return held
+
+    def stop(self) -> None:
+        """End every reply that is streaming."""
+        for conversation in [*self._talks.values(), *self._held]:
+            conversation.stop()
+
+    def close(self) -> None:
+        for conversation in [*self._talks.values(), *self._held]:
+            conversation.close()
 
 
 def clean(text: str) -> str:

@@ -16,6 +16,7 @@ from moechat.language.words import fold, keywords, stem
 from moechat.memory.world_book import entry_text
 from moechat.model import Exchange
 from moechat.recall.layers import Layers
+from moechat.store.nodes import Node
 from moechat.turn import Shown, exchange_text, span_of
 
 LONGEST = 400  # A face shows this many characters of a memory.
@@ -41,9 +42,8 @@ class _Standing:
         return " " + _MARKS.sub(" ", fold(self.text))
 
 
-def shown(layers: Layers, exchanges: Sequence[Exchange]) -> list[Shown]:
+def shown(layers: Layers, nodes: Mapping[str, Node], exchanges: Sequence[Exchange]) -> list[Shown]:
     """Exchanges with what the log knows of their replies."""
-    nodes = layers.store.tree.nodes
     variants = [node.variant if (node := nodes.get(one.id)) else None for one in exchanges]
     standing = _standing(layers, [row for variant in variants for row in (variant.hits if variant else ())])
     result = []

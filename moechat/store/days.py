@@ -112,8 +112,9 @@ class DayFiles:
     def check_writable(self, ids: Collection[str]) -> None:
         """Raises DataError where the file of one of these is broken or was written by MoeChat."""
         rows = self._journal.cache.by_ids(list(ids))
+        broken = {problem.file: problem for problem in self._journal.problems}
         for name, of_file in by_file((id_, row.file) for id_, row in rows.items()).items():
-            for problem in self._journal.problems_of(name):
+            if problem := broken.get(str(self._journal.folder / name)):
                 raise problem
             if any(id_ not in self._journal.tree for id_ in of_file):
                 path = self._journal.folder / name

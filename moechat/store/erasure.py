@@ -104,14 +104,14 @@ def take_back(unit: Unit, batch: str) -> Gone:
 def forget(unit: Unit, lost: Gone, *, batch: str = "") -> None:
     """Hide all of it at once; ``erase`` removes it. Raises MoeChatError, before anything is written, where an exchange is
     being answered or a file that holds some of it cannot be written."""
+    unit.check_writable(lost.exchanges, [one.id for one in lost.episodes], has_facts=bool(lost.facts))
+    refuse, named = could_come_back(lost), set(unit.tree.batches[batch].ids) if batch else set()
+    ids = [id_ for id_ in lost.ids if id_ not in named]
     with unit.writing("forget"):
-        for id_ in lost.exchanges:
-            if unit.replies.is_alive(id_):
-                raise MoeChatError(f"exchange {id_} is being answered right now; wait for its end, then forget it")
-        unit.check_writable(lost.exchanges, [one.id for one in lost.episodes], has_facts=bool(lost.facts))
-        if refuse := could_come_back(lost):
+        for id_ in unit.replies.alive().intersection(lost.exchanges):
+            raise MoeChatError(f"exchange {id_} is being answered right now; wait for its end, then forget it")
+        if refuse:
             unit.state.write([{"op": "forgotten", "ids": sorted(refuse)}])
-        ids = [id_ for id_ in lost.ids if not batch or id_ not in unit.tree.batches[batch].ids]
         entry = {"op": "forget", "n": unit.tree.forgettings + 1, "ids": sorted(ids)}
         unit.record([entry | ({"batch": batch} if batch else {})])
         unit.replies.withhold(unit.tree.forgets[unit.tree.forgettings])

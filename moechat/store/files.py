@@ -145,8 +145,9 @@ class FileStore(Journal):
         """Raises DataError where a file that holds one of these is broken, or is none of ours."""
         self.days.check_writable(exchanges)
         names = self.findings.files_of(exchanges, episodes) | ({paths.CORE} if has_facts else set())
-        for name in sorted(names):
-            for problem in self.problems_of(name):
+        files = {str(self.folder / name) for name in names}
+        for problem in self.problems:
+            if problem.file in files:
                 raise problem
 
     def scrub(self) -> None:

@@ -184,6 +184,7 @@ class Growth:
     def _imported(self, entry: Entry) -> None:
         batch = self.batches[entry["batch"]]
         batch.done = True
+        self.cuts.add(batch.ids[-1])  # what was said elsewhere is remembered, and no part of a context
         self.masks += 1
         if not batch.by:
             self._unread.update(dict.fromkeys(batch.ids))

@@ -19,7 +19,7 @@ from moechat.model import Exchange
 from moechat.store.formats import text_hash
 from moechat.store.unit import Unit
 
-SLICE_S = 0.02  # The owner's lock is let go after this long, so that a turn need not wait.
+SLICE_S = 0.01  # The owner's lock is let go after this long, so that a turn need not wait.
 
 
 class Imports:
@@ -41,14 +41,15 @@ class Imports:
         unit.follow()
         self._require_new(batch)
         unit.stage(batch, rows)
+        entry = {
+            "op": "import", "batch": batch, "talk": talk, "at": unit.clock.now().isoformat(), "by": by,
+            "rows": [[row.id, text_hash(row)] for row in rows],
+        }  # fmt: skip
         with unit.writing("import"):
             self._require_new(batch)
             if any(row.id in unit.tree for row in rows):
                 raise MoeChatError("some of this is there already")
-            unit.record([{
-                "op": "import", "batch": batch, "talk": talk, "at": unit.clock.now().isoformat(), "by": by,
-                "rows": [[row.id, text_hash(row)] for row in rows],
-            }])  # fmt: skip
+            unit.record([entry])
         self.finish()
         return batch
 

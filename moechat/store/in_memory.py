@@ -79,6 +79,9 @@ class MemoryReplies:
     def is_alive(self, id_: str) -> bool:
         return id_ in self._alive
 
+    def alive(self) -> set[str]:
+        return set(self._alive)
+
     def ended(self) -> list[Part]:
         parts = (self._parts[id_] for id_ in sorted(self._parts))
         return [part for part in parts if part.entry or part.id not in self._alive]
@@ -174,7 +177,9 @@ class MemoryStore:
     folder: Path | None = None
     index_folder: Path | None = None
 
-    def __init__(self, *, clock: Clock, zone: tzinfo | None = None) -> None:
+    def __init__(self, *, clock: Clock, zone: tzinfo | None = None, most: int = 0) -> None:
+        """``most`` bounds how many exchanges it takes; 0: any number."""
+        self._most = most
         self.clock = clock
         self.zone = zone
         self.problems: list[DataError] = []
@@ -231,6 +236,9 @@ class MemoryStore:
                 self._held -= 1
 
     def record(self, entries: Sequence[Entry]) -> None:
+        """Raises MoeChatError where it is full."""
+        if 0 < self._most <= len(self.tree.parents) and any(entry["op"] == "exchange" for entry in entries):
+            raise MoeChatError(f"this talk is not recorded and holds {self._most} messages at the most: begin another")
         self.tree.apply(entries)
 
     def mark_understood(self, ids: Sequence[str], by: str) -> None:

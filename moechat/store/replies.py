@@ -118,6 +118,11 @@ class ReplyFiles:
             path.unlink()
         return False
 
+    def alive(self) -> set[str]:
+        """The exchanges whose reply some living process is writing."""
+        ids = {unquote(path.name.removesuffix(LOCK)) for path in self._folder.glob(f"*{LOCK}")}
+        return {id_ for id_ in ids if self.is_alive(id_)}
+
     def parts(self) -> Iterator[Part]:
         """What the part files hold at this moment."""
         with contextlib.suppress(FileNotFoundError):

@@ -42,6 +42,9 @@ class Replies(Protocol):
     def is_alive(self, id_: str) -> bool:
         """Whether somebody is writing the reply to this exchange."""
 
+    def alive(self) -> set[str]:
+        """The exchanges whose reply somebody is writing."""
+
     def ended(self) -> Sequence[Part]:
         """Those that have ended, or whose writer died."""
 

@@ -166,7 +166,7 @@ def doubled(agent: Agent, owner: Path) -> list[str]:
             line for path in day_files(owner) for line in path.read_text("utf-8").splitlines() if line[:2] == "20"
         ),
         "the log": Counter(
-            json.dumps(entry, ensure_ascii=False)
+            (entry["op"], entry["id"], entry.get("char"))
             for entry in entries(owner)
             if entry.get("op") in ("exchange", "variant")
         ),

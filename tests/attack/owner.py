@@ -134,7 +134,7 @@ def build(folder: Path) -> Place:
     return Place(folder, ENDS)
 
 
-def by_text(agent: Agent, kind: str, word: str) -> str:
-    """The id of the one memory of a kind that has this word."""
-    (memory,) = agent.memories.listed([kind], search=word, limit=0).memories  # type: ignore[list-item]
+def by_text(agent: Agent, kind: str, words: str) -> str:
+    """The id of the one memory of a kind that has these words."""
+    (memory,) = agent.memories.listed([kind], search=words, limit=0).memories  # type: ignore[list-item]
     return memory.id

@@ -16,7 +16,18 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs fork, and names of open files")
 
-KNOWN: dict[str, set[str]] = {}
+HALF, DOUBLED = "half done", "doubled"
+KNOWN = {
+    "talk": {DOUBLED},
+    "talk after an open one": {DOUBLED},
+    "talk elsewhere": {DOUBLED},
+    "talk after an open one elsewhere": {DOUBLED},
+    "regenerate": {DOUBLED},
+    "regenerate one that is filed": {DOUBLED},
+    "forget what a reply rests on": {HALF, DOUBLED},
+    "follow an edited day file": {HALF},
+    "follow a deleted day file": {HALF},
+}
 """What is still wrong, kinds of problems by verb. What is mended is taken off here: the long test says so."""
 
 
@@ -27,7 +38,7 @@ def killed(root: Path, *options: str) -> list[dict[str, Any]]:
         [sys.executable, "-m", "tests.attack.kill", "--json", *options],
         cwd=root, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert run.returncode in (0, 1), run.stderr
+    assert run.returncode in (0, 3), run.stderr
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 

@@ -209,11 +209,11 @@ def forget_fact(scene: Scene) -> None:
 
 
 def forget_event(scene: Scene) -> None:
-    scene.agent.memories.forget([by_text(scene.agent, "event", "zqa")])
+    scene.agent.memories.forget([by_text(scene.agent, "event", "zqa 散心")])
 
 
 def archive(scene: Scene) -> None:
-    scene.agent.memories.archive([by_text(scene.agent, "fact", "煤球"), by_text(scene.agent, "event", "石板桥")])
+    scene.agent.memories.archive([by_text(scene.agent, "fact", "煤球"), by_text(scene.agent, "event", "石板桥 散心")])
 
 
 def unarchive(scene: Scene) -> None:
@@ -238,7 +238,7 @@ def edit_fact(scene: Scene) -> None:
 
 
 def edit_event(scene: Scene) -> None:
-    scene.agent.memories.edit(by_text(scene.agent, "event", "石板桥"), "用户和师兄去了石板桥钓鱼")
+    scene.agent.memories.edit(by_text(scene.agent, "event", "石板桥 散心"), "用户和师兄去了石板桥钓鱼")
 
 
 # ---- hands, and upkeep
