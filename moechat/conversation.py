@@ -219,7 +219,10 @@ class Conversation:
         ``reads``: the plain facts of what has settled are written, too. Otherwise nothing is.
         """
         self._file.refresh()
+        forgettings = self._layers.store.tree.forgettings
         self._layers.store.follow()
+        if self._layers.store.tree.forgettings != forgettings:
+            self._traces.clear()  # they may hold words that another process forgot
         if reads and not self._looks:
             self._read()
         self._layers.refresh()

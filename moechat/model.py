@@ -67,7 +67,7 @@ class Exchange:
     @property
     def sent(self) -> str:
         """The user's side as it is searched: the words, and a line for each attachment."""
-        return "\n".join([self.user, *(one.line for one in self.attachments if one.line)])
+        return "\n".join(filter(None, [self.user, *(one.line for one in self.attachments)]))
 
 
 @dataclass(frozen=True, slots=True)

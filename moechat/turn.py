@@ -124,7 +124,8 @@ def _features(hit: Hit) -> dict[str, float]:
 
 
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
-    """An exchange as a block shows it."""
+    """An exchange as a block shows it: who spoke, the words, and a line for each attachment."""
+    user_name = exchange.speaker or user_name
     mark = ": " if f"{user_name}{character_name}".isascii() else "："
-    lines = [f"{user_name}{mark}{exchange.user}"] if exchange.user else []
+    lines = [f"{user_name}{mark}{exchange.sent}"] if exchange.sent else []
     return "\n".join([*lines, f"{character_name}{mark}{exchange.char}"] if exchange.char else lines)

@@ -124,7 +124,7 @@ class Catalogue:
                 memories.append(self._memory(id_, one.kind, one.at, one.event.text, one.by, id_ not in replaced))
             elif id_ in exchanges:
                 exchange = exchanges[id_]
-                memories.append(replace(self._memory(id_, "exchange", exchange.at, exchange.user), reply=exchange.char))
+                memories.append(replace(self._memory(id_, "exchange", exchange.at, exchange.sent), reply=exchange.char))
         return memories
 
     def _memory(

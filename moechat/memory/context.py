@@ -28,7 +28,7 @@ def messages(exchanges: Sequence[Exchange]) -> list[Message]:
     """The words of the exchanges as messages, never an assembled prompt. A failed reply gives no message."""
     talk = []
     for exchange in exchanges:
-        talk.append(Message("user", exchange.user))
+        talk.append(Message("user", exchange.sent))
         if exchange.char:
             talk.append(Message("assistant", exchange.char))
     return talk
@@ -43,7 +43,7 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
     count = size = 0
     for exchange in reversed(exchanges):
         count += 2 if exchange.char else 1
-        size += count_tokens(exchange.user) + count_tokens(exchange.char)
+        size += count_tokens(exchange.sent) + count_tokens(exchange.char)
         if kept and ((length and count > length) or (tokens and size > tokens)):
             break
         kept.append(exchange)

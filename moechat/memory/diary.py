@@ -162,7 +162,7 @@ class Diary:
             exchange = node.exchange()
             if node.id in hidden or not node.variants:
                 continue
-            for side, text in enumerate((exchange.user, exchange.char)):
+            for side, text in enumerate((exchange.sent, exchange.char)):
                 shared = sorted(cue_words.intersection(words.tokens(text)))
                 share = len(shared) / len(cue_words) if cue_words else 0.0
                 inside = next((span for span in spans if span.covers(exchange.at)), None)
@@ -231,7 +231,7 @@ def asked_spans(cue: Cue) -> list[Span]:
 
 
 def _hit(exchange: Exchange, side: int, score: float, features: dict[str, float], shared: Sequence[str]) -> Hit:
-    text = (exchange.user, exchange.char)[side]
+    text = (exchange.sent, exchange.char)[side]
     return Hit(
         "diary", "events", exchange.id, text, score, exchange.at, (exchange.id,), features, tuple(shared),
         side=SIDES[side],  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ def _in_diary(layers: Layers, ids: Sequence[str]) -> dict[Place, _Standing]:
             continue
         if (exchange := exchanges.get(id_)) is not None:
             whole = exchange_text(exchange, who.user_name, who.name)
-            for side, text in (("", whole), ("user", exchange.user), ("char", exchange.char)):
+            for side, text in (("", whole), ("user", exchange.sent), ("char", exchange.char)):
                 there["diary", id_, side] = _Standing(text[:LONGEST], exchange.at, (id_,))
         elif (episode := episodes.get(id_)) is not None and hidden.isdisjoint(episode.event.sources):
             rests_on = [source for source in episode.event.sources if source in exchanges]  # none where written by hand

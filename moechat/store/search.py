@@ -93,7 +93,7 @@ class FileSearch:
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
             exchange = node.exchange()
             times.pop(node.id, None)
-            if _has(f"{exchange.user} {exchange.char}", words):
+            if _has(f"{exchange.sent} {exchange.char}", words):
                 times[node.id] = exchange.at.timestamp()
         unseen = self._unseen()
         return {(t, "exchange", id_) for id_, t in times.items() if id_ not in unseen}

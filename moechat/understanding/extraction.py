@@ -88,7 +88,7 @@ def shown(exchanges: Sequence[Exchange], language: str) -> str:
     blocks = []
     for number, exchange in enumerate(exchanges, 1):
         head = f"[{number}] {_moment(exchange.at, language)}"
-        blocks.append("\n".join([head, *_marked(user, exchange.user), *_marked(char, exchange.char)]))
+        blocks.append("\n".join([head, *_marked(user, exchange.sent), *_marked(char, exchange.char)]))
     return "\n\n".join(blocks)
 
 

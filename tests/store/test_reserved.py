@@ -1,0 +1,46 @@
+"""Who spoke and what came with a message: kept in log and day file, shown and found by its line."""
+
+from __future__ import annotations
+
+import shutil
+
+from moechat.model import Attachment
+from moechat.store.files import FileStore
+from moechat.turn import exchange_text
+from tests.houses import Home
+
+PHOTO = Attachment("image", "cat.jpg", "b2:0f3a", "一张橘猫趴在窗台上的照片")
+
+
+def sent(store: FileStore, home: Home) -> str:
+    id_ = store.log.begin("看这个", home.clock.now(), speaker="小林", attachments=[PHOTO])
+    store.log.finish(id_, "好可爱！", "done")
+    return id_
+
+
+def test_it_is_the_same_in_the_log_in_the_day_file_and_in_a_new_cache(home: Home) -> None:
+    store = home.store()
+    id_ = sent(store, home)
+    logged = store.exchanges.get(id_)
+    assert (logged.speaker, logged.attachments) == ("小林", (PHOTO,))
+    store.log.settle()
+    assert store.exchanges.get(id_) == logged
+    store.close()
+    shutil.rmtree(home.folder / ".index")
+    fresh = home.store()
+    assert fresh.exchanges.get(id_) == logged
+    assert fresh.problems == []
+    fresh.close()
+
+
+def test_it_is_shown_and_found_by_its_line(home: Home) -> None:
+    store = home.store()
+    id_ = sent(store, home)
+    assert store.search.listed(["exchange"], ["橘猫"]) == [id_], "before it is filed"
+    store.log.settle()
+    assert store.search.listed(["exchange"], ["橘猫"]) == [id_]
+    assert [side.user for side in store.exchanges.sides()] == ["看这个\n一张橘猫趴在窗台上的照片"]
+    assert exchange_text(store.exchanges.get(id_), "用户", "澪") == (
+        "小林：看这个\n一张橘猫趴在窗台上的照片\n澪：好可爱！"
+    )
+    store.close()
