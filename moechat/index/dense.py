@@ -45,7 +45,7 @@ class Space:
         return self.tables[layer]
 
     def close(self) -> None:
-        for table in self.tables.values():
+        for table in list(self.tables.values()):
             table.close()
 
 
@@ -248,7 +248,7 @@ class Dense:
             if old and not left and table.folder:
                 shutil.rmtree(table.folder, ignore_errors=True)
         for space in self.spaces:
-            for open_table in space.tables.values():
+            for open_table in list(space.tables.values()):
                 open_table.refresh()
         return count
 

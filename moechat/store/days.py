@@ -40,22 +40,25 @@ class DayFiles:
         self._journal.sign(name, signature, problems)
 
     def _compare(self, name: str, fresh: Sequence[tuple[Exchange, str]], *, broken: bool) -> None:
+        """Takes in what changed. The cache follows last: what a kill leaves undone is seen anew at the next look."""
         rows = self._journal.cache.of_file(name)
         changed = [(e, tag) for e, tag in fresh if not _same(rows.get(e.id), e, tag)]
         corrected = [e for e, _ in changed if self._by_hand(e, rows.get(e.id))]
         lost = [] if broken else sorted(rows.keys() - {e.id for e, _ in fresh})
-        self._journal.cache.change_exchanges(name, dead=[e.id for e, _ in changed] + lost, new=changed)
-        elsewhere = self._journal.cache.by_ids(lost)  # moved by hand to a file that was read first
-        missing = [id_ for id_ in lost if id_ not in elsewhere]
+        alive = self._journal.cache.by_ids(lost)
+        missing = [
+            id_ for id_ in lost if id_ not in alive or alive[id_].file == name
+        ]  # else moved to a file read before
         back = [e.id for e, _ in fresh if e.id in self._journal.state.missing]
         at = self._journal.clock.now().isoformat()
         self._journal.state.write([{"op": "missing", "ids": missing, "at": at}] if missing else [])
         self._journal.state.write([{"op": "found", "ids": back}] if back else [])
+        self._findings.drop([exchange.id for exchange in corrected])
         for exchange in corrected:
             if exchange.id in self._journal.tree:
                 filed = {"op": "filed", "id": exchange.id, "sha": formats.text_hash(exchange)}
                 self._journal.record([edit_entry(exchange), filed])
-        self._findings.drop([exchange.id for exchange in corrected])
+        self._journal.cache.change_exchanges(name, dead=[e.id for e, _ in changed] + lost, new=changed)
 
     def _by_hand(self, exchange: Exchange, row: ExchangeRow | None) -> bool:
         """Whether a record was edited by hand: its text is not what we filed (what we knew, if it has no log entry)."""

@@ -48,8 +48,8 @@ class MemoryReplies:
             raise MoeChatError("another process is answering this message right now")
         self._alive.add(id_)
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
-        self._parts[id_] = Part(id_, frozenset(ids_of(hits)), "", None, withheld=False)
+    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]], key: str = "") -> None:
+        self._parts[id_] = Part(id_, frozenset(ids_of(hits)), "", None, withheld=False, key=key)
 
     def write(self, id_: str, piece: str) -> None:
         """Raises Withheld where what the reply rests on was forgotten."""
@@ -89,7 +89,7 @@ class MemoryReplies:
     def withhold(self, lost: frozenset[str]) -> None:
         for part in self._parts.values():
             if part.id in lost or not lost.isdisjoint(part.ids):
-                self._parts[part.id] = Part(part.id, frozenset(), "", None, withheld=True)
+                self._parts[part.id] = Part(part.id, frozenset(), "", None, withheld=True, key=part.key)
 
     def drop(self, id_: str) -> None:
         self._parts.pop(id_, None)

@@ -33,7 +33,7 @@ from datetime import datetime
 from typing import Any
 
 from moechat.clock import local
-from moechat.errors import Locked, NotFound
+from moechat.errors import Locked, NotFound, Withheld
 from moechat.model import Attachment, Exchange, Status
 from moechat.store.formats import text_hash
 from moechat.store.json_lines import Entry
@@ -53,6 +53,7 @@ class Log:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
+        self._keys: dict[str, str] = {}
 
     # ---- one turn
 
@@ -83,7 +84,8 @@ class Log:
 
     def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
         """Say what the reply that is about to stream rests on."""
-        self._unit.replies.rest(id_, hits)
+        key = self._keys[id_] = secrets.token_hex(4)
+        self._unit.replies.rest(id_, hits, key)
 
     def stream(self, id_: str, piece: str) -> None:
         """Keep a piece of the reply before it is shown. Raises Withheld where what the reply rests on was forgotten."""
@@ -106,27 +108,35 @@ class Log:
         Raises Withheld where what the reply rests on was forgotten.
         """
         unit = self._unit
-        key = secrets.token_hex(4)
+        key = self._keys.get(id_) or secrets.token_hex(4)
         entry = variant_entry(id_, Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key))
-        is_stored = False
+        keep = True
         try:
             with unit.writing("finish", patience_s=FOLD_S):
                 if char:
                     unit.replies.require(id_)
                 self._add_reply(id_, entry)
-                is_stored = True
+            keep = False
+        except Withheld:
+            keep = False  # nothing of it stays
+            raise
         except Locked:
             unit.replies.end(id_, entry)
+            self._keys.pop(id_, None)
             return replace(unit.tree.nodes[id_].exchange(), char=char, status=status)
         finally:
-            unit.replies.release(id_, keep=not is_stored)
+            unit.replies.release(id_, keep=keep)
+        self._keys.pop(id_, None)
         return unit.exchanges.get(id_)
 
     def fold(self) -> None:
         """Take the replies that have ended out of their part files, under the lock."""
         unit = self._unit
+        for ids in unit.tree.forgets.values():  # a kill may have come between the decision and this
+            unit.replies.withhold(ids)
         for part in unit.replies.ended():
-            if part.id in unit.tree and part.id not in unit.tree.taken_out():
+            is_there = part.id in unit.tree and part.id not in unit.tree.taken_out()
+            if is_there and not (part.key and any(one.key == part.key for one in unit.tree.node(part.id).variants)):
                 entry = part.entry or variant_entry(part.id, _broken_off(part.text, part.withheld))
                 self._add_reply(part.id, entry)
             unit.replies.drop(part.id)

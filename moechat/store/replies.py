@@ -29,13 +29,15 @@ LOCK = ".lock"
 
 @dataclass(frozen=True)
 class Part:
-    """What a part file holds. ``entry`` is None as long as the reply has not ended, ``ids`` are what it rests on."""
+    """What a part file holds. ``entry`` is None as long as the reply has not ended, ``ids`` are what it rests on. ``key`` is that
+    of the entry: where the log has it, the reply is stored."""
 
     id: str
     ids: frozenset[str]
     text: str
     entry: Entry | None
     withheld: bool
+    key: str = ""
 
 
 class ReplyFiles:
@@ -58,10 +60,10 @@ class ReplyFiles:
             raise MoeChatError("another process is answering this message right now") from None
         self._locks[id_] = lock
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
+    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]], key: str = "") -> None:
         """Say what the reply rests on, before it streams."""
         file = self._files[id_] = open(self._path(id_, PART), "wb", buffering=0)  # noqa: SIM115 - until the reply ends
-        file.write(encode([{"hits": list(hits)}]))
+        file.write(encode([{"hits": list(hits), "key": key}]))
 
     def write(self, id_: str, piece: str) -> None:
         """A piece of the reply that is about to be shown. Raises Withheld where what it rests on was forgotten."""
@@ -137,7 +139,7 @@ class ReplyFiles:
     def _read(self, id_: str) -> Part:
         ids: frozenset[str] = frozenset()
         pieces: list[str] = []
-        entry, withheld = None, False
+        entry, withheld, key = None, False, ""
         for line in self._path(id_, PART).read_bytes().splitlines():
             try:
                 value = json.loads(line)
@@ -145,12 +147,14 @@ class ReplyFiles:
                 continue
             if isinstance(value, str):
                 pieces.append(value)
-            elif "hits" in value:
+                continue
+            key = value.get("key", key)
+            if "hits" in value:
                 ids = frozenset(ids_of(value["hits"]))
             elif "op" in value:
                 entry = value
-            withheld = withheld or (isinstance(value, dict) and "withheld" in value)
-        return Part(id_, ids, "".join(pieces), entry, withheld)
+            withheld = withheld or "withheld" in value
+        return Part(id_, ids, "".join(pieces), entry, withheld, key)
 
     def withhold(self, lost: frozenset[str]) -> None:
         """Empty the part files of replies to these exchanges, and of those that rest on one of these memories."""
@@ -158,7 +162,7 @@ class ReplyFiles:
             if part.id in lost or not lost.isdisjoint(part.ids):
                 with open(self._path(part.id, PART), "r+b") as file:
                     file.truncate(0)
-                    file.write(encode([{"withheld": True}]))
+                    file.write(encode([{"withheld": True, "key": part.key}]))
                     file.flush()
                     os.fsync(file.fileno())
 

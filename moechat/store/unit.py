@@ -24,7 +24,7 @@ class Replies(Protocol):
     def start(self, id_: str) -> None:
         """Raises MoeChatError where another process is answering this exchange."""
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
+    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]], key: str = "") -> None:
         """Say what the reply rests on, before it streams."""
 
     def write(self, id_: str, piece: str) -> None:

@@ -31,7 +31,7 @@ from moechat.understanding.retry import Retry
 log = logging.getLogger(__name__)
 LARGEST_BATCH = 20
 TOPIC_TOKENS = 600  # The model is shown this much of the topic tree.
-RULES_BATCH = 200
+RULES_BATCH = 20
 NEAR_FACTS = 20  # The model is shown this many facts that are near to the messages.
 
 
@@ -227,8 +227,14 @@ class Roller:
     def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> bool:
         """Store what was understood. Where an exchange changed meanwhile (corrected, taken back, another reply chosen), a
         model's answer is thrown away whole, since it may rest on the old words anywhere: False. The rules read each exchange
-        by itself: only what changed is left out."""
-        with self.store.writing():
+        by itself: only what changed is left out.
+
+        What it says of the known facts is worked out before the lock is taken, and again where they changed since.
+        """
+        times = {e.id: e.at for e in exchanges}
+        generation = self.store.findings.facts_generation()
+        learned = self.layers.core.learn(understanding, times, set(times))
+        with self.store.writing("understand"):
             hashes = {e.id: text_hash(e) for e in self._filed([e.id for e in exchanges])}
             waiting = {*self.store.tree.pending(), *self.store.tree.unread()}
             same = {e.id: e for e in exchanges if hashes.get(e.id) == text_hash(e) and e.id in waiting}
@@ -239,7 +245,8 @@ class Roller:
                 same = {id_: exchange for id_, exchange in same.items() if id_ not in noted}
             if same:
                 kept = _without(understanding, {e.id for e in exchanges} - same.keys())
-                learned = self.layers.core.learn(kept, {e.id: e.at for e in exchanges}, same)
+                if kept != understanding or self.store.findings.facts_generation() != generation:
+                    learned = self.layers.core.learn(kept, times, same)
                 self.store.findings.merge(list(same), kept, *learned, understood=understood)
             return True
 

@@ -55,7 +55,7 @@ def unknown(kills: list[dict[str, Any]]) -> list[tuple[str, str, str, str, str]]
 @pytest.mark.parametrize("part", ["1/2", "2/2"])
 def test_a_kill_at_some_operations_of_each_verb_loses_nothing(root: Path, part: str) -> None:
     kills = killed(root, "--every", "80", "--part", part)
-    assert len({one["verb"] for one in kills}) > 10
+    assert len({one["verb"] for one in kills}) > 5
     assert unknown(kills) == []
 
 
