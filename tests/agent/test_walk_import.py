@@ -200,8 +200,9 @@ def walked(tmp_path: Path, messages: int) -> None:
     with home.open(silent()) as house:  # it goes on
         agent = house.agent()
         (batch,) = agent.store.tree.batches
-        agent.follow()
-        agent.settle()
+        agent.jobs.read_imports(lambda done, of: None)
+        agent.settle_indexes()
+        assert not agent.store.tree.unread()
         imported = [row for row in agent.log() if row["talk"] == "旧谈"]
         assert [(row["text"], row["reply"]) for row in imported] == [(row.user, row.char) for row in rows]
         agent.layers.embed(threading.Event())
