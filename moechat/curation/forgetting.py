@@ -174,7 +174,7 @@ def cleaning(store: Store, now: datetime, limits: ForgettingSettings, *, by_hand
 
 def clean(store: Store, now: datetime, limits: ForgettingSettings, *, by_hand: bool = False) -> Cleaning:
     """Move what goes into the archive."""
-    with store.writing():
+    with store.writing("clean"):
         done = cleaning(store, now, limits, by_hand=by_hand)
         if done.why not in ("not_active", "recent"):
             store.state.write([{"op": "cleaned", "at": now.isoformat()}])
@@ -193,7 +193,7 @@ def archive(store: Store, ids: Collection[str]) -> list[str]:
     What a memory replaced goes with it, because it would hold again otherwise. Returns the ids that are hidden
     now.
     """
-    with store.writing():
+    with store.writing("archive"):
         hides = [id_ for id_ in with_replaced(ids, store.findings.links()) if id_ not in store.state.archived]
         if hides:
             store.state.write([{"op": "archive", "ids": hides}])
@@ -202,7 +202,7 @@ def archive(store: Store, ids: Collection[str]) -> list[str]:
 
 def restore(store: Store, ids: Collection[str]) -> list[str]:
     """Bring archived memories back, each with what it replaced. Returns what came back."""
-    with store.writing():
+    with store.writing("bring back"):
         back = [id_ for id_ in with_replaced(ids, store.findings.links()) if id_ in store.state.archived]
         if back:
             store.state.write([{"op": "restore", "ids": back}])

@@ -152,7 +152,7 @@ class Keeper(Catalogue):
     def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
         """Pinned memories are never archived by themselves."""
         self._require(ids)
-        with self._store.writing():
+        with self._store.writing("pin"):
             self._store.state.write([{"op": "pin" if on else "unpin", "ids": list(ids)}])
         return self.memories(ids)
 

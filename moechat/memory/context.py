@@ -119,9 +119,10 @@ class Context:
         """The settled talk of the context, in history.yaml, if it is the one last spoken in."""
         if self.store.tree.parents and self.store.tree.spoken == self.talk_name and self.store.folder is not None:
             folder = self.store.folder
-            open_ids = {node.id for node in self.store.tree.open()}
-            settled = [exchange for exchange in self.path() if exchange.id not in open_ids]
-            self._history(lambda: history.write(folder, self.talk(settled)))
+            with self.store.writing("history"):  # words that another process forgets meanwhile must not be written
+                open_ids = {node.id for node in self.store.tree.open()}
+                settled = [exchange for exchange in self.path() if exchange.id not in open_ids]
+                self._history(lambda: history.write(folder, self.talk(settled)))
 
     def _history(self, work: Callable[[], None]) -> None:
         try:

@@ -236,7 +236,7 @@ class Topics:
 
         Returns the new path. Raises NotFound, and ValueError where ``to`` is empty or below ``path``.
         """
-        with self._store.writing():
+        with self._store.writing("rename a topic"):
             self.index.sync()
             with self.index.lock:
                 old, new = self.index.tree.movable(path, to)

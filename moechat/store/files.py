@@ -153,13 +153,14 @@ class FileStore(Journal):
     def scrub(self) -> None:
         """Remove what lies beside the records: history.yaml where it is ours, staged imports of what is gone, backups, copies
         that a crash left, and the words of dead rows in the cache."""
-        if self.tree.parents:
-            (self.folder / paths.HISTORY).unlink(missing_ok=True)
-        for batch in self.tree.batches:
-            if not self.tree.batches[batch].done:
-                self.unstage(batch)
+        with self.writing("scrub"):
+            if self.tree.parents:
+                (self.folder / paths.HISTORY).unlink(missing_ok=True)
+            for batch in self.tree.batches:
+                if not self.tree.batches[batch].done:
+                    self.unstage(batch)
+            for path in paths.unfinished_copies(self.folder):
+                path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / paths.BACKUPS, ignore_errors=True)
-        for path in paths.unfinished_copies(self.folder):
-            path.unlink(missing_ok=True)
         if not self.cache.erase_dead():
             raise DataError(self.cache.path, "another process reads it all the time: close that one, then forget again")

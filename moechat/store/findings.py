@@ -44,7 +44,7 @@ class Findings(FindingRecords):
         (the rules were first, the model is to follow).
         """
         owner = self._owner
-        with owner.writing():
+        with owner.writing("merge"):
             before = self._by_text(ids)
             notes = self.notes_of(ids)
             # Nothing stands of what nobody has read: what does was to be dropped from a file that was broken then.
@@ -152,14 +152,14 @@ class Findings(FindingRecords):
     def refuse(self, refused: Sequence[RefusedItem]) -> None:
         """Keep what was not believed, the newest ``MOST_REFUSED``."""
         if refused:
-            with self._owner.writing():
+            with self._owner.writing("refuse"):
                 now = self._owner.clock.now()
                 new = [replace(one, at=one.at or now) for one in refused]
                 self._write_refused([*self.refused(), *new][-MOST_REFUSED:])
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""
-        with self._owner.writing():
+        with self._owner.writing("put facts"):
             self._write_facts({fact.id: fact for fact in facts})
 
     def put_episodes(self, episodes: Sequence[Episode]) -> None:
@@ -167,7 +167,7 @@ class Findings(FindingRecords):
 
         An episode whose exchange is not filed (or is none of ours) gets a record of notes of its own, in the file of its day.
         """
-        with self._owner.writing():
+        with self._owner.writing("put episodes"):
             added: dict[str, list[Episode]] = {}
             for episode in episodes:
                 added.setdefault(episode.event.sources[0], []).append(episode)
@@ -179,12 +179,12 @@ class Findings(FindingRecords):
 
     def drop_episodes(self, ids: Sequence[str]) -> None:
         """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
-        with self._owner.writing():
+        with self._owner.writing("drop episodes"):
             self._write_notes([_with(noted, (), ids) for noted in self._noted((), ids)])
 
     def drop_facts(self, ids: Sequence[str]) -> None:
         """Take facts out of core memory, whoever wrote them; what they rested on stays."""
-        with self._owner.writing():
+        with self._owner.writing("drop facts"):
             self._write_facts(dict.fromkeys(ids))
 
     def uncite(self, ids: Collection[str], *, anew: bool = False) -> None:
@@ -210,7 +210,7 @@ class Findings(FindingRecords):
         the exchanges themselves anew. What the owner wrote or edited stays, without them."""
         if not ids:
             return
-        with self._owner.writing():
+        with self._owner.writing("drop"):
             others, retracted = self._told_with(ids), self._owner.tree.retracted | self._owner.tree.taken_out()
             with contextlib.suppress(DataError):  # A broken file is reported with all others.
                 self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._owner.tree])

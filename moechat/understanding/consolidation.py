@@ -201,7 +201,7 @@ def consolidate(
                 log.warning("facts are summed up by rules: %s", error)
                 break
             texts |= {start + place: text for place, text in sentences.items()}
-    with store.writing():
+    with store.writing("sum up"):
         current = {fact.id: fact for fact in core.current()}
         parts: dict[str, Sequence[Fact]] = {}
         sums: list[Fact] = []

@@ -176,7 +176,7 @@ class Reflector:
         seen = (self.episodes.changes, self._record.value)
         if seen == self._tidied or not (self._record.value.made or self._record.value.unstored):
             return []
-        with self.store.writing():
+        with self.store.writing("tidy reflections"):
             self._record.follow()
             self._store()
             mark, gone = self._sound(self._record.value, now)
@@ -286,7 +286,7 @@ class Reflector:
         Known reflections are left out, and so are those that lost evidence while the model was thinking. None if all of them
         did, or if another process was quicker; then nothing is stored.
         """
-        with self.store.writing():
+        with self.store.writing("reflect"):
             self._record.follow()
             self.episodes.sync()
             live = self.episodes.get({id_ for episode in made for id_ in episode.evidence} | {e.id for e in made})
