@@ -11,7 +11,7 @@ from pathlib import Path
 from moechat.clock import Clock
 from moechat.errors import DataError
 from moechat.model import Exchange
-from moechat.store import check, formats, paths, records
+from moechat.store import check, formats, paths, records, upgrade
 from moechat.store.cache import Changes
 from moechat.store.days import DayFiles
 from moechat.store.exchanges import FileExchanges
@@ -19,6 +19,7 @@ from moechat.store.finding_files import FileFindings
 from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
+from moechat.store.json_lines import Entry
 from moechat.store.log import Log
 from moechat.store.replies import ReplyFiles
 from moechat.store.search import FileSearch
@@ -31,6 +32,7 @@ class FileStore(Journal):
     """The store of one owner over a folder: its log, its exchanges, and what was found in them (``protocols.Store``)."""
 
     def __init__(self, folder: Path, *, clock: Clock, zone: tzinfo | None = None) -> None:
+        upgrade.require_readable(folder)
         super().__init__(folder, clock=clock, zone=zone)
         self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
         self._watch = FileWatch(folder)
@@ -46,6 +48,12 @@ class FileStore(Journal):
     def close(self) -> None:
         self.replies.release_all()
         super().close()
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Into the log, durably, and into the tree; under the lock. A first entry makes it a folder of today's format."""
+        if not self._log.place.offset:
+            upgrade.sign(self.folder)
+        super().record(entries)
 
     # ---- following
 
@@ -108,10 +116,12 @@ class FileStore(Journal):
     # ---- after a crash
 
     def resume(self) -> None:
-        """Finish, at a start, what a kill cut short, so that nothing rests on words that were taken back.
+        """Bring an older folder up to date, and finish what a kill cut short, so that nothing rests on words that were
+        taken back.
 
         A forgetting is finished by ``erasure``, which also needs the indexes.
         """
+        upgrade.upgrade(self)
         with self.writing("resume"):
             waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
             rows = self.exchanges.by_ids(list(waiting))

@@ -1,0 +1,95 @@
+"""The format of an owner's folder. Its number stands in the file ``format``, written when the log is first created.
+
+A folder of a higher number is refused. One of a lower number opens as it is; the first process that may write copies it to
+``backups/``, then writes the log in today's form, then the number. A kill in between changes nothing that matters: the next
+start goes on. What the numbers mean:
+
+    0  the original MoeChat's: days, facts and history, without a log
+    1  a log whose replies quote the memories that they rest on
+    2  a log that names them by id; talks, imports and forgetting are entries of it
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from moechat.errors import DataError, Locked
+from moechat.store import paths, records
+from moechat.store.journal import Journal
+
+NUMBER = 2
+MEMORY = (paths.LOG, paths.STATE, paths.REFLECTIONS, paths.CORE, paths.HISTORY, paths.DAYS)
+LOCK = "upgrade.lock"
+PATIENCE_S = 60.0
+_EVER = datetime.min.replace(tzinfo=UTC)  # Nothing is older than this: nothing is shortened.
+
+
+def number(folder: Path) -> int:
+    """The format of a folder; today's where nothing is remembered in it. Raises DataError where the file is no number."""
+    path = folder / paths.FORMAT
+    if path.exists():
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        if not text.isdecimal():
+            raise DataError(path, f"{text[:20]!r}: expects the number of a format; of this MoeChat it is {NUMBER}")
+        return int(text)
+    if (folder / paths.LOG).exists():
+        return 1
+    return 0 if any((folder / name).exists() for name in MEMORY) else NUMBER
+
+
+def require_readable(folder: Path) -> None:
+    """Raises DataError where a newer MoeChat wrote the folder."""
+    if (newer := number(folder)) > NUMBER:
+        raise DataError(
+            folder / paths.FORMAT,
+            f"a newer MoeChat wrote this memory (format {newer}, this one knows {NUMBER}); update MoeChat to open it",
+        )
+
+
+def sign(folder: Path) -> None:
+    """Say that the folder has today's format."""
+    records.replace(folder / paths.FORMAT, f"{NUMBER}\n".encode())
+
+
+def upgrade(store: Journal) -> bool:
+    """Bring an older folder to today's format; False where it has it. Raises Locked where another process takes too long."""
+    if number(store.folder) == NUMBER:
+        return False
+    store.index_folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(store.index_folder / LOCK, timeout=PATIENCE_S):
+            older = number(store.folder)
+            if older == NUMBER:  # another process was quicker
+                return False
+            _copy(store.folder, store.folder / paths.BACKUPS / f"format-{older}")
+            while older and not store.rewrite_log(_EVER):
+                pass  # somebody else has rewritten it meanwhile
+            sign(store.folder)
+            return True
+    except Timeout:
+        raise Locked(store.folder, "another process is bringing it up to date; try again when that has ended") from None
+
+
+def _copy(folder: Path, backup: Path) -> None:
+    """Copy a memory, all of it or nothing."""
+    if backup.exists():
+        return
+    backup.parent.mkdir(exist_ok=True)
+    for left in backup.parent.glob(f".{backup.name}.*"):  # by a process that was killed
+        shutil.rmtree(left)
+    making = Path(tempfile.mkdtemp(dir=backup.parent, prefix=f".{backup.name}."))
+    for name in MEMORY:
+        if (folder / name).is_dir():
+            shutil.copytree(folder / name, making / name)
+        elif (folder / name).exists():
+            shutil.copy2(folder / name, making / name)
+    if hasattr(os, "sync"):
+        os.sync()
+    making.rename(backup)
+    records.sync_folder(backup.parent)
