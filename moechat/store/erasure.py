@@ -147,6 +147,7 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
         findings.drop_episodes(part)
     for part in _slices([fact.id for fact in findings.facts() if fact.id in ids]):
         findings.drop_facts(part)
+    findings.unlink(ids)
     with unit.writing("forget reflections"):
         unit.reflected.without(ids)
     unit.state.forget(ids, unit.writing)

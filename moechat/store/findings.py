@@ -178,14 +178,25 @@ class Findings(FindingRecords):
             self._write_notes([_with(noted, added.pop(noted.key, ()), ids) for noted in ordered])
 
     def drop_episodes(self, ids: Sequence[str]) -> None:
-        """Take episodes out of their notes, whoever wrote them; what they rested on stays."""
+        """Take episodes out of their notes, whoever wrote them; what they rested on stays. What replaced one of them
+        replaces what that one had replaced."""
         with self._owner.writing("drop episodes"):
+            self.put_episodes(_heirs(self.by_ids(ids).values(), self.superseding()))
             self._write_notes([_with(noted, (), ids) for noted in self._noted((), ids)])
 
     def drop_facts(self, ids: Sequence[str]) -> None:
-        """Take facts out of core memory, whoever wrote them; what they rested on stays."""
+        """Take facts out of core memory, whoever wrote them; what they rested on stays. What replaced one of them
+        replaces what that one had replaced."""
         with self._owner.writing("drop facts"):
-            self._write_facts(dict.fromkeys(ids))
+            facts = self.facts()
+            heirs = _heirs([fact for fact in facts if fact.id in ids], facts)
+            self._write_facts({**{fact.id: fact for fact in heirs}, **dict.fromkeys(ids)})
+
+    def unlink(self, ids: Collection[str]) -> None:
+        """No finding names these any longer as what it replaced."""
+        with self._owner.writing("unlink"):
+            self.put_facts(_unlinked(self.facts(), ids))
+            self.put_episodes(_unlinked(self.superseding(), ids))
 
     def uncite(self, ids: Collection[str], *, anew: bool = False) -> None:
         """What the owner wrote or corrected no longer names these exchanges; it stays, by itself where none is left.
@@ -246,7 +257,9 @@ class Findings(FindingRecords):
 
     def _drop_notes(self, ids: Sequence[str]) -> None:
         """Remove the notes of ``ids`` and every episode that cites one of them; what the owner wrote stays."""
-        gone = {episode.id for episode in self.citing(ids) if episode.by != "owner"}
+        lost = [episode for episode in self.citing(ids) if episode.by != "owner"]
+        self.put_episodes(_heirs(lost, self.superseding()))
+        gone = {episode.id for episode in lost}
         changes = []
         for noted in self._noted(ids, gone):
             if noted.key in ids:
@@ -269,6 +282,31 @@ class Findings(FindingRecords):
         """
         noted = [one for one in self._noted(ids) if one.note.by == "rules"]
         self._write_notes([replace(one, note=one.note._replace(by="")) for one in noted])
+
+
+def _heirs(lost: Iterable[Found], there: Iterable[Found]) -> list[Found]:
+    """The findings that replaced a lost one, with its links beside their own: what it replaced must not hold again.
+
+    A sum that is lost hands on none; what it summed up holds by itself.
+    """
+    links = {old.id: () if isinstance(old, Fact) and old.consolidated else old.supersedes for old in lost}
+    heirs = []
+    for finding in there:
+        if finding.id not in links and links.keys() & set(finding.supersedes):
+            chain = list(finding.supersedes)
+            for link in chain:  # it grows
+                chain += [older for older in links.get(link, ()) if older not in chain and older != finding.id]
+            heirs.append(replace(finding, supersedes=tuple(chain)))
+    return heirs
+
+
+def _unlinked(findings: Iterable[Found], ids: Collection[str]) -> list[Found]:
+    """Those that name one of ``ids``, without it."""
+    return [
+        replace(finding, supersedes=tuple(link for link in finding.supersedes if link not in ids))
+        for finding in findings
+        if not set(ids).isdisjoint(finding.supersedes)
+    ]
 
 
 def _fact_without(fact: Fact, ids: Collection[str], anew: bool) -> Fact:

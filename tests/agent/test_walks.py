@@ -243,7 +243,7 @@ def test_a_fact_of_a_rule_and_of_a_model_that_its_owner_corrected_stays_when_its
         agent.settle_indexes()
         owners_words_stand(agent, model, neighbours)
         assert not {read.id, refined.id}.intersection(one.id for one in agent.store.findings.facts())
-    nowhere(home.folder, [PLACE, QUARTER], [spoken.user, spoken.char, read.text, refined.text])
+    nowhere(home.folder, [PLACE, QUARTER, read.id, refined.id], [spoken.user, spoken.char, read.text, refined.text])
 
     home.clock.advance(days=1)
     with home.open(model) as house:
@@ -256,7 +256,7 @@ def test_a_fact_of_a_rule_and_of_a_model_that_its_owner_corrected_stays_when_its
         assert "周末想去爬山" in questions and PLACE not in questions and QUARTER not in questions
         owners_words_stand(agent, model, neighbours)
         assert agent.verify()["problems"] == []
-    nowhere(home.folder, [PLACE, QUARTER], [spoken.user, spoken.char, read.text, refined.text])
+    nowhere(home.folder, [PLACE, QUARTER, read.id, refined.id], [spoken.user, spoken.char, read.text, refined.text])
 
 
 def owners_words_stand(agent: Agent, model: ScriptedModel, neighbours: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from moechat.errors import DataError
-from moechat.model import Event, Fact, FactDraft, Understanding
+from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import formats, paths
 from moechat.store.files import FileStore
 from tests.houses import Home, edit, moment, say, told
@@ -383,3 +383,48 @@ def test_a_hand_that_writes_an_unknown_mark_or_status_gives_none(home: Home, sto
     store.follow()
     (event,) = store.findings.citing([a])
     assert (event.event.status, event.event.precision, event.mark) == ("done", "unknown", "")
+
+
+# ---- what replaced one another, when the middle one goes
+
+
+@pytest.mark.parametrize("way", ["forget", "retract", "correct"])
+def test_what_a_lost_fact_had_replaced_does_not_hold_again_beside_its_successor(home: Home, way: str) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        ids = []
+        for city in ("杭州", "绍兴", "宁波"):
+            ids.append(say(agent, f"我住在{city}").exchange.id)
+            home.clock.advance(minutes=5)
+            agent.finish()
+        middle = agent.store.findings.facts()[1]
+        if way == "forget":
+            agent.memories.forget([ids[1]])
+        elif way == "retract":
+            agent.retract(ids[1])
+        else:
+            agent.correct(ids[1], user="今天下雨了")
+        agent.finish()
+        assert [fact.text for fact in agent.layers.core.current()] == ["用户住在宁波"]
+        if way == "forget":  # not even by its id, which is made of its words
+            assert not any(middle.id in fact.supersedes for fact in agent.store.findings.facts())
+        if way == "retract":
+            agent.restore(ids[1])
+            agent.finish()
+            assert [fact.text for fact in agent.layers.core.current()] == ["用户住在宁波"]
+
+
+def test_what_a_lost_event_had_replaced_does_not_hold_again_beside_its_successor(home: Home, store: FileStore) -> None:
+    ids = [told(store, home.clock, text, settle=True) for text in ("一", "二", "三")]
+    episodes: list[Episode] = []
+    for id_, text in zip(ids, ("约好周五见", "改到周六见", "见过了"), strict=True):
+        older = tuple(one.id for one in episodes[-1:])
+        event = Event(text, (id_,))
+        episodes.append(Episode(formats.derived_id(text, (id_,)), home.clock.now(), event, supersedes=older))
+    store.findings.put_episodes(episodes)
+    planned, moved, done = (one.id for one in episodes)
+    assert store.findings.superseded(frozenset()) == {planned, moved}
+    store.findings.drop([ids[1]])
+    assert store.findings.superseded(frozenset()) >= {planned}
+    store.findings.unlink([moved])
+    assert store.findings.by_ids([done])[done].supersedes == (planned,)
