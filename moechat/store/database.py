@@ -73,6 +73,7 @@ class Database:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=30)
         try:
+            db.create_function("casefold", 1, str.casefold, deterministic=True)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=OFF")
             db.execute("PRAGMA secure_delete=ON")  # what is overwritten leaves no bytes in free pages
@@ -160,3 +161,9 @@ class Database:
             return not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
         except sqlite3.OperationalError:
             return False
+
+
+def has(text: str, word: str) -> str:
+    """The SQL condition that a case-folded word, given as ``?``, stands in a text. SQLite itself folds ASCII alone."""
+    is_plain = all(char.isascii() or char.upper() == char.lower() for char in word)
+    return f"instr({'lower' if is_plain else 'casefold'}({text}), ?) > 0"

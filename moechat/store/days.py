@@ -75,6 +75,7 @@ class DayFiles:
         name = row.file if row else self._name(exchange.at)
         if not self.current(name):
             return False
+        row = self._journal.cache.by_ids([exchange.id]).get(exchange.id)  # a hand may have put it there
         if row is None:
             self._append(name, [exchange])
         elif row.sha != formats.text_hash(exchange) or row.exchange.status != exchange.status:
@@ -109,7 +110,7 @@ class DayFiles:
             raise DataError(path, f"record {exchange.id!r}: {remedy}")
         records.replace(path, records.spliced(data, parsed.bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
-            self._journal.cache.change_exchanges(row.file, dead=[exchange.id], new=[(exchange, row.tag)])
+            self._journal.cache.change_exchanges(row.file, dead=[exchange.id], new=[(exchange, "")])
             self._journal.sign(row.file, Signature.of(path))
 
     def check_writable(self, ids: Collection[str]) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from moechat.model import Episode
-from moechat.store.database import Database
+from moechat.store.database import Database, has
 from moechat.store.json_forms import episode_data, episode_from
 
 EpisodeKind = Literal["event", "reflection"]
 Note = tuple[str, str, Sequence[str], str]
 """Exchange id, tag, keywords, by."""
+_TEXT = "json_extract(data, '$.text')"
+_WORDS = f"{_TEXT} || ' ' || json_extract(data, '$.keywords')"
 
 
 class EpisodeRows(Database):
@@ -155,18 +157,19 @@ class EpisodeRows(Database):
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         """When the last event happened that a word is part of."""
+        word = word.casefold()
         sql = (
             "SELECT id, start, data FROM episodes WHERE alive = 1 AND start <= ?"
-            " AND instr(lower(json_extract(data, '$.text')), ?) ORDER BY start DESC"
+            f" AND {has(_TEXT, word)} ORDER BY start DESC"
         )
         with self._lock:
-            for id_, start, data in self._db.execute(sql, (before, word.lower())):
+            for id_, start, data in self._db.execute(sql, (before, word)):
                 if id_ not in hidden and not any(source in hidden for source in json.loads(data)["sources"]):
                     return float(start)
         return None
 
     def episodes_with(self, kinds: Sequence[str], words: Sequence[str]) -> list[tuple[float, EpisodeKind, str, int]]:
-        """(epoch seconds, kind, id, row) of live episodes of these kinds that have all these words (lower case)."""
-        text = "lower(json_extract(data, '$.text') || ' ' || json_extract(data, '$.keywords'))"
+        """(epoch seconds, kind, id, row) of live episodes of these kinds that have all these words (case-folded)."""
+        conditions = "".join(f" AND {has(_WORDS, word)}" for word in words)
         sql = f"SELECT t, kind, id, row FROM episodes WHERE alive = 1 AND kind IN ({','.join('?' * len(kinds))})"
-        return self.all(sql + f" AND instr({text}, ?) > 0" * len(words), [*kinds, *words])
+        return self.all(sql + conditions, [*kinds, *words])

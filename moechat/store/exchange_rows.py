@@ -10,11 +10,13 @@ from typing import Any
 
 from moechat.model import LONG_AGO, Exchange
 from moechat.store import notice
-from moechat.store.database import MOST_VALUES, Database
+from moechat.store.database import MOST_VALUES, Database, has
 from moechat.store.formats import attachments_from, text_hash
 
 _COLUMNS = "e.row, e.id, e.at, e.user, e.char, e.status, coalesce(nullif(e.tag, ''), n.tag, ''), e.file, e.sha, e.extra"
 _SELECT = f"SELECT {_COLUMNS} FROM exchanges e LEFT JOIN notes n ON n.id = e.id WHERE e.alive = 1"
+_LINES = "(SELECT coalesce(group_concat(json_extract(value, '$.line'), ' '), '') FROM json_each(extra, '$[2]'))"
+_TEXT = f"user || ' ' || CASE extra WHEN '' THEN '' ELSE {_LINES} END || ' ' || char"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,9 @@ class ExchangeRows(Database):
 
     def before(self, moment: float, count: int) -> list[ExchangeRow]:
         """The last ``count`` exchanges before a moment, oldest first."""
-        rows = self.all(f"{_SELECT} AND e.t < ? ORDER BY e.t DESC, e.row DESC LIMIT ?", (moment, count))
+        rows = self.all(
+            f"{_SELECT} AND e.t < ? ORDER BY e.t DESC, length(e.id) DESC, e.id DESC LIMIT ?", (moment, count)
+        )
         return [_row(values) for values in reversed(rows)]
 
     def every_text_of(self, id_: str) -> list[str]:
@@ -119,14 +123,15 @@ class ExchangeRows(Database):
     def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
         """When the user first or last said a word ("": anything), in epoch seconds. Reads no further than that."""
         order = "DESC" if last else "ASC"
-        sql = f"SELECT id, t FROM exchanges WHERE alive = 1 AND t <= ? AND instr(lower(user), ?) ORDER BY t {order}"
+        word = word.casefold()
+        sql = f"SELECT id, t FROM exchanges WHERE alive = 1 AND t <= ? AND {has('user', word)} ORDER BY t {order}"
         with self._lock:
-            return next((t for id_, t in self._db.execute(sql, (before, word.lower())) if id_ not in hidden), None)
+            return next((t for id_, t in self._db.execute(sql, (before, word)) if id_ not in hidden), None)
 
     def exchanges_with(self, words: Sequence[str]) -> list[tuple[float, str]]:
-        """(epoch seconds, id) of live exchanges that have all these words (lower case)."""
-        sql = "SELECT t, id FROM exchanges WHERE alive = 1"
-        return self.all(sql + " AND instr(lower(user || ' ' || char || ' ' || extra), ?) > 0" * len(words), words)
+        """(epoch seconds, id) of live exchanges that have all these words (case-folded)."""
+        conditions = [f" AND {has(_TEXT, word)}" for word in words]
+        return self.all(f"SELECT t, id FROM exchanges WHERE alive = 1{''.join(conditions)}", words)
 
 
 def _row(values: tuple[Any, ...]) -> ExchangeRow:

@@ -36,6 +36,7 @@ class FileStore(Journal):
         super().__init__(folder, clock=clock, zone=zone)
         self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
         self._watch = FileWatch(folder)
+        self._is_reading = False
         self.replies = ReplyFiles(folder / paths.REPLIES)
         self.exchanges = FileExchanges(self)
         self.search = FileSearch(self)
@@ -58,7 +59,9 @@ class FileStore(Journal):
     # ---- following
 
     def _fold(self) -> None:
-        self.log.fold()
+        """Not before all files are read: what stands in them must be known."""
+        if not self._is_reading:
+            self.log.fold()
 
     def follow(self, *, all_files: bool = False) -> None:
         """Take in what other processes and hands have changed since the last call.
@@ -70,7 +73,11 @@ class FileStore(Journal):
             anew = self._follow_cache()
             changed = self._watch.changed(self.signatures, all_files=all_files or anew)
         if changed:
-            self._reread()
+            self._is_reading = True
+            try:
+                self._reread()
+            finally:
+                self._is_reading = False
 
     def _reread(self) -> None:
         """Read the changed files, some at a time, so that nobody waits long for the lock."""

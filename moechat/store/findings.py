@@ -103,7 +103,10 @@ class Findings(FindingRecords):
             for e in there
             if e.by in ("rules", "model") and e.kind == "event" and set(ids).issuperset(e.event.sources)
         }
-        taken = self._owner.state.forgotten | {e.id for e in there if changes.get(e.id, e)}
+        same_ids = self.rows_of([formats.derived_id(event.text, event.sources) for event in understanding.events])
+        taken = self._owner.state.forgotten | (same_ids.keys() | {e.id for e in there}) - {
+            id_ for id_, changed in changes.items() if changed is None
+        }
         added: dict[str, list[Episode]] = {id_: [] for id_ in times}
         for event in understanding.events:
             episode = self._episode(event, understanding, times, [e for e in there if e.id in changes])
@@ -125,7 +128,8 @@ class Findings(FindingRecords):
                 ),
                 episodes=(*(first[id_].episodes if id_ in first else ()), *added[id_]),
             )
-            for id_ in times
+            for id_ in ids
+            if id_ in times
         ]
         others = [noted for noted in before if noted.key not in times or noted.place != places[noted.key]]
         self._write_notes([*new, *others])

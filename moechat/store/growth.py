@@ -123,7 +123,8 @@ class Growth:
         node = self.node(entry["id"])
         node.filed = node.understood = ""
         node.folded = False
-        node.at, node.user = entry["at"], entry["user"]
+        node.at, node.user, node.speaker = entry["at"], entry["user"], entry.get("speaker", "")
+        node.attachments = attachments_from(entry.get("attachments"))
         if node.variant is None:
             node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
         else:

@@ -11,6 +11,7 @@ An entry is an object with ``op``; ``tree`` says what each means.
     settle     id                          its answer stands
     filed      id sha                      it stands in its day file, with this text hash
     edit       id at user char             its words were corrected
+               [speaker attachments]       ... as a whole
     retract    id                          its words were taken back
     dropped    ids                         ... and what was derived from them is gone
     restore    id                          ... and given back
@@ -28,7 +29,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -76,10 +77,11 @@ class Log:
     def answer_again(self, id_: str) -> None:
         """Another reply to the same message is on the way. What follows stays.
 
-        Raises MoeChatError where another process is answering it.
+        Raises MoeChatError where another process is answering it, NotFound where its words are gone.
         """
         with self._unit.writing("answer again"):
             self._require(id_)
+            self._unit.exchanges.get(id_)
             self._unit.replies.start(id_)
 
     def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
@@ -143,9 +145,12 @@ class Log:
 
     def _add_reply(self, id_: str, entry: Entry) -> None:
         unit = self._unit
-        if unit.tree.node(id_).folded and entry["char"]:
-            unit.record([edit_entry(unit.exchanges.get(id_))])  # the log has the words of the first reply again
         filed = unit.tree.node(id_).filed
+        if unit.tree.node(id_).folded:
+            words = unit.exchanges.of([id_])
+            if not entry["char"] or not words:
+                return  # the reply never came, or a hand has taken out what it answers
+            unit.record([edit_entry(words[id_])])  # the log has the words of the first reply again
         unit.record([entry])
         if filed and not unit.tree.node(id_).filed:
             unit.findings.drop([id_])
@@ -263,6 +268,8 @@ class Log:
                 exchange = node.exchange()
                 if unit.days.write(exchange):
                     unit.record([{"op": "filed", "id": node.id, "sha": text_hash(exchange)}])
+                    if node.id in unit.state.missing:  # a hand had taken it out
+                        unit.state.write([{"op": "found", "ids": [node.id]}])
 
     def _require(self, id_: str) -> None:
         unit = self._unit
@@ -289,7 +296,8 @@ def _broken_off(text: str, withheld: bool) -> Variant:
 
 
 def edit_entry(exchange: Exchange) -> Entry:
-    """The log entry of corrected words."""
+    """The log entry of corrected words. It holds the whole exchange, whose other parts may be folded."""
+    optional = {"speaker": exchange.speaker, "attachments": [asdict(one) for one in exchange.attachments]}
     return {
         "op": "edit",
         "id": exchange.id,
@@ -297,4 +305,4 @@ def edit_entry(exchange: Exchange) -> Entry:
         "user": exchange.user,
         "char": exchange.char,
         "status": "done" if exchange.status == "streaming" else exchange.status,
-    }
+    } | {key: value for key, value in optional.items() if value}

@@ -108,7 +108,8 @@ class MemoryExchanges:
         return [by_row[row] for row in rows if row in by_row]
 
     def before(self, moment: float, count: int) -> list[ExchangeRow]:
-        ordered = self.rows([row for row, t in self.times() if t < moment])
+        earlier = [row for row in self._all() if row.exchange.at.timestamp() < moment]
+        ordered = sorted(earlier, key=lambda row: (row.exchange.at, len(row.exchange.id), row.exchange.id))
         return ordered[max(0, len(ordered) - count) :]
 
     def times(self) -> list[tuple[int, float]]:
@@ -221,7 +222,8 @@ class MemoryFindings(Findings):
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         generation = self._revision.next()
         changes = [replace(noted, place=noted.place or self._day(noted)) for noted in changes]
-        changes.sort(key=lambda noted: (noted.place, noted.key not in self._notes))
+        places = list(dict.fromkeys(noted.place for noted in changes))
+        changes.sort(key=lambda noted: (places.index(noted.place), noted.key not in self._notes))
         self._notes |= {noted.key: noted for noted in changes}
         self._notes = {key: noted for key, noted in self._notes.items() if not noted.is_empty}
         standing = {episode.id for noted in self._notes.values() for episode in noted.episodes}

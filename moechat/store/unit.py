@@ -90,7 +90,10 @@ class Exchanges(Protocol):
         ...
 
     def before(self, moment: float, count: int) -> list[ExchangeRow]:
-        """The last ``count`` before a moment (epoch seconds), oldest first."""
+        """The last ``count`` before a moment (epoch seconds), oldest first.
+
+        Those of one second are in the order of their ids, shorter ones first.
+        """
         ...
 
     def times(self) -> list[tuple[int, float]]:

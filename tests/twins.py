@@ -1,0 +1,505 @@
+"""Two stores that live through the same: one of files, and one in memory. A third reads the files as another process does.
+
+A walk is made of random steps. Whatever a caller sees of the stores must be the same after each few of them.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from moechat.clock import SetClock
+from moechat.errors import MoeChatError
+from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft, Understanding
+from moechat.store import erasure, formats, paths, records
+from moechat.store.files import FileStore
+from moechat.store.formats import derived_id
+from moechat.store.in_memory import MemoryStore
+from moechat.store.journal import KEEP_WORDS
+from moechat.store.protocols import Store
+from tests.houses import ZONE, moment
+from tests.views import view
+
+TALKS = ("", "", "计划", "Work, 2")
+TEXTS = (
+    "我喜欢绿茶", "I like TEA", "Éclair 很好吃", "昨天去了杭州", "ЖУК 在窗上", "好", "a: b\n  c: d", "  两个空格", "# 不是注释",
+    "第一行\n\n第三行\n", "「引号」\"quotes\" 'single'", "🙂", "2025-05-20", "no", "", "我不喜欢茶了", "line 1", "计划去北京",
+)  # fmt: skip
+REPLIES = ("好。", "嗯，绿茶。", "Éclair!", "What TEA?", "  \n好", "杭州：西湖\n---\n断桥", "")
+KEYWORDS = (("茶",), ("杭州", "西湖"), ("Éclair",), ())
+TIMES = (
+    "2025-03-01T08:00:00",
+    "2025-03-01T08:00:00",
+    "2025-03-01T23:59:59",
+    "2025-03-02T00:00:00",
+    "2024-12-31T12:00:00",
+)
+
+BY_ROW = ("exchanges.", "births", "episodes", "citing", "happened", "changes", "super", "reflections")
+
+
+class Different(AssertionError):
+    """The stores do not say the same."""
+
+
+class Twins:
+    """A walk over both stores. ``seed`` decides every step; ``skip`` leaves some out, to find the shortest walk that fails."""
+
+    def __init__(self, folder: Path, seed: int, *, skip: Collection[int] = ()) -> None:
+        self.folder, self.seed, self.skip = folder, seed, skip
+        self.clock = SetClock(moment("2025-05-20T15:00:00"))
+        self.memory = MemoryStore(clock=self.clock, zone=ZONE)
+        self.files, self.other = self._opened(), self._opened()
+        self.on_the_way: list[str] = []
+        self.taken: dict[str, Exchange] = {}
+        self.is_renumbered = False
+        self.steps: list[str] = []
+        self.random = random.Random(seed)
+
+    def _opened(self) -> FileStore:
+        return FileStore(self.folder, clock=self.clock, zone=ZONE)
+
+    def close(self) -> None:
+        self.files.close()
+        self.other.close()
+
+    # ---- both
+
+    def both(self, do: Callable[[Store], Any]) -> Any:
+        """Do the same to both. They give the same, or raise the same."""
+        outcomes = [_outcome(do, self.files), _outcome(do, self.memory)]
+        if outcomes[0] != outcomes[1]:
+            raise Different(f"{self.told()}\nfiles: {outcomes[0]}\nmemory: {outcomes[1]}")
+        return outcomes[0]
+
+    def compare(self) -> None:
+        expected = view(self.memory)
+        self.files.follow(all_files=True)
+        self.other.follow(all_files=True)
+        for name, store in (("files", self.files), ("another process", self.other)):
+            actual = view(store)
+            differences = [
+                f"{key}\nmemory: {str(one)[:400]}\n{name}: {str(two)[:400]}"
+                for key in {**expected, **actual}
+                if (one := self._read(key, expected)) != (two := self._read(key, actual))
+            ]
+            if differences:
+                raise Different("\n".join([self.told(), *differences[:8]]))
+
+    def _read(self, key: str, seen: Mapping[str, object]) -> object:
+        """Row numbers begin anew with an index: what stands in order of rows alone may stand in another."""
+        value = seen.get(key)
+        in_rows = isinstance(value, list) and key.startswith(BY_ROW) and "before" not in key
+        return sorted(value, key=repr) if self.is_renumbered and in_rows else value  # type: ignore[arg-type]
+
+    def told(self) -> str:
+        return f"seed {self.seed}, at step {len(self.steps) - 1}:\n" + "\n".join(self.steps[-60:])
+
+    # ---- what there is
+
+    def some(self, ids: Collection[str]) -> str:
+        return self.random.choice(sorted(ids)) if ids else "none"
+
+    def exchange(self) -> str:
+        """Some exchange, often one of the last."""
+        ids = list(self.memory.tree.parents)
+        if self.random.random() < 0.1:
+            ids += [exchange.id for exchange in self.filed()]
+        return self.random.choice(ids[-6:] if self.random.random() < 0.5 else ids) if ids else "none"
+
+    def idle(self) -> list[str]:
+        return [id_ for id_ in self.memory.tree.parents if id_ not in self.on_the_way]
+
+    def filed(self) -> list[Exchange]:
+        exchanges = self.memory.exchanges
+        return [row.exchange for row in exchanges.rows([row for row, _ in exchanges.times()])]
+
+    def episodes(self) -> list[Episode]:
+        findings = self.memory.findings
+        return list(findings.by_ids([id_ for id_, *_ in findings.births()]).values())
+
+    def memories(self) -> list[str]:
+        facts = [fact.id for fact in self.memory.findings.facts()]
+        return [*self.memory.tree.parents, *facts, *(episode.id for episode in self.episodes())]
+
+    def hits(self) -> list[dict[str, Any]]:
+        ids = self.memories()
+        chosen = self.random.sample(ids, min(len(ids), self.random.randrange(4)))
+        dropped = {"dropped": "budget"} if self.random.random() < 0.2 else {}
+        return [{"id": id_, "layer": "diary", "recipe": "meaning", **dropped} for id_ in chosen]
+
+    def text(self) -> str:
+        return self.random.choice(TEXTS)
+
+    # ---- talk
+
+    def talk(self) -> None:
+        self._begin(self.random.choice(TALKS))
+        self.finish()
+        if self.random.random() < 0.5:
+            self.both(lambda store: store.log.settle(self.memory.tree.spoken))
+
+    def begin(self) -> None:
+        self._begin(self.random.choice(TALKS))
+
+    def _begin(self, talk: str) -> None:
+        text, at = self.text(), self.clock.now()
+        speaker = self.random.choice(["", "", "小红"])
+        attachments = (Attachment("image", "a.png", "h1", "一杯 Tea"),) if self.random.random() < 0.2 else ()
+        id_ = self.both(lambda store: store.log.begin(text, at, talk=talk, speaker=speaker, attachments=attachments))
+        self.on_the_way.append(id_)
+        self._stream(id_)
+
+    def _stream(self, id_: str) -> None:
+        if self.random.random() < 0.9:
+            hits = self.hits()
+            self.both(lambda store: store.log.rest(id_, hits))
+            for piece in self.random.choices(["好", "茶 ", "\n", "TEA"], k=self.random.randrange(4)):
+                self.both(lambda store, piece=piece: store.log.stream(id_, piece))
+
+    def finish(self) -> None:
+        """A reply ends that is on the way."""
+        if not self.on_the_way:
+            return
+        id_ = self.on_the_way.pop(self.random.randrange(len(self.on_the_way)))
+        char, hits = self.random.choice(REPLIES), self.hits()
+        status = self.random.choice(["done", "done", "stopped", "failed"])
+        error = "it broke" if status == "failed" else ""
+        self.both(lambda store: store.log.finish(id_, char, status, error=error, hits=hits, notice="") and None)
+
+    def answer_again(self) -> None:
+        id_ = self.exchange()
+        if self.both(lambda store: store.log.answer_again(id_)) is None:
+            self.on_the_way.append(id_)
+            self._stream(id_)
+            if self.random.random() < 0.8:
+                self.finish()
+
+    def settle(self) -> None:
+        talk = self.random.choice([None, *TALKS])
+        self.both(lambda store: store.log.settle(talk))
+
+    # ---- changes of mind
+
+    def correct(self) -> None:
+        id_, side = self.exchange(), self.random.choice([{"user": self.text()}, {"char": self.text()}])
+        if id_ not in self.on_the_way:
+            self.both(lambda store: store.log.correct(id_, **side))
+
+    def select(self) -> None:
+        id_ = self.exchange()
+        self.both(lambda store: store.log.select(id_))
+
+    def choose(self) -> None:
+        id_ = self.some([n.id for n in self.memory.tree.nodes.values() if len(n.variants) > 1] or self.idle())
+        number = self.random.randrange(3)
+        self.both(lambda store: store.log.select(id_, number))
+
+    def retract(self) -> None:
+        id_ = self.exchange()
+        if id_ not in self.on_the_way:
+            self.both(lambda store: store.log.retract(id_))
+
+    def restore(self) -> None:
+        id_ = self.some(self.memory.tree.retracted) if self.random.random() < 0.9 else self.exchange()
+        self.both(lambda store: store.log.restore(id_))
+
+    def cut(self) -> None:
+        id_ = self.exchange()
+        self.both(lambda store: store.log.cut(id_))
+
+    # ---- understanding
+
+    def roll(self) -> None:
+        """As the roll does: the rules read what is pending, or a model does."""
+        pending = [id_ for id_ in self.memory.tree.pending() if id_ in self.memory.exchanges.by_ids([id_])]
+        others = [exchange.id for exchange in self.filed()]
+        ids = pending[: self.random.randrange(1, 5)] if self.random.random() < 0.8 else []
+        ids = ids or self.random.sample(others, min(len(others), self.random.randrange(1, 3)))
+        if not ids or not self.memory.tree.taken_out().isdisjoint(ids):
+            return
+        by: Any = self.random.choice(["rules", "model"])
+        events = tuple(self._event(ids) for _ in range(self.random.randrange(3)))
+        facts = [self._fact(ids, by) for _ in range(self.random.randrange(3))]
+        restated = {fact.id: ids[:1] for fact in self.memory.findings.facts() if self.random.random() < 0.15}
+        tags = {id_: self.random.choice(["说茶", "tea: 好", ""]) for id_ in ids}
+        keywords = {id_: self.random.choice(KEYWORDS) for id_ in ids}
+        made = Understanding(tags, keywords, tuple(fact.draft for fact in facts), events, by=by)
+        is_last = by == "model" or self.random.random() < 0.3
+        self.both(lambda store: store.findings.merge(ids, made, facts, restated, understood=is_last))
+
+    def _event(self, ids: Sequence[str]) -> Event:
+        sources = tuple(self.random.sample(list(ids), self.random.randrange(1, min(3, len(ids) + 1))))
+        start = self.clock.now() - timedelta(days=self.random.randrange(3))
+        happened = self.random.choice([None, (start, start), (start, start + timedelta(hours=5))])
+        text = self.random.choice(["喝了绿茶", "吃了 Éclair", "去杭州", "drank TEA", "见了ЖУК"])
+        return Event(
+            text, sources, "用户", keywords=self.random.choice(KEYWORDS), happened=happened,
+            topic=self.random.choice(["", "生活->茶"]), status=self.random.choice(["done", "planned"]),
+            precision="day" if happened else "unknown", importance=self.random.choice([0.5, 0.25]),
+        )  # fmt: skip
+
+    def _fact(self, ids: Sequence[str], by: Any) -> Fact:
+        sources = tuple(self.random.sample(list(ids), self.random.randrange(1, min(3, len(ids) + 1)))) if ids else ()
+        text = self.random.choice(["用户喜欢绿茶", "用户住在杭州", "用户吃 Éclair", "user likes TEA", "用户住在: 北京"])
+        older = [fact.id for fact in self.memory.findings.facts() if self.random.random() < 0.2]
+        draft = FactDraft(text, sources, keyword=self.random.choice(["", "住址", "Tea"]), target="x")
+        links = tuple(id_ for id_ in older[:2] if id_ != derived_id(text, sources))
+        at = self.memory.exchanges.get(sources[0]).at if sources else self.clock.now()
+        return Fact(
+            derived_id(text, sources), at, draft, links, by, self.random.random() < 0.1,
+            mark=self.random.choice(["", "care"]), confirmed=self.random.choice([None, True, False]),
+        )  # fmt: skip
+
+    def reflect(self) -> None:
+        if evidence := [episode for episode in self.episodes() if self.random.random() < 0.3][:3]:
+            sources = tuple(dict.fromkeys(source for one in evidence for source in one.event.sources))
+            event = Event(self.random.choice(["用户爱茶", "用户 often travels"]), sources)
+            ids, expires = tuple(one.id for one in evidence), self.clock.now() + timedelta(days=30)
+            id_ = derived_id(event.text, sources)
+            thought = Episode(id_, self.clock.now(), event, "reflection", "model", ids, 1, expires)
+            self.both(lambda store: store.findings.put_episodes([thought]))
+
+    def by_owner(self) -> None:
+        """The owner writes a fact or an event, or corrects one."""
+        choice = self.random.randrange(4)
+        ids = [e.id for e in self.filed()[-3:]] if self.random.random() < 0.6 else []
+        fact, facts = self._fact(ids, "owner"), self.memory.findings.facts()
+        if choice == 0:
+            self.both(lambda store: store.findings.put_facts([fact]))
+        elif choice == 1 and facts:
+            old = self.random.choice(facts)
+            new = replace(old, draft=replace(old.draft, text=fact.text + "！"), by="owner")
+            self.both(lambda store: store.findings.put_facts([new]))
+        elif choice == 2:
+            key = formats.OWN + derived_id(fact.text, (self.clock.now().isoformat(),))
+            event = self._event(ids or [key])
+            episode = Episode(derived_id(event.text, event.sources), self.clock.now(), event, "event", "owner")
+            self.both(lambda store: store.findings.put_episodes([episode]))
+        elif choice == 3 and self.episodes():
+            one = self.random.choice(self.episodes())
+            others = [e.id for e in self.episodes() if e.id != one.id][:1]
+            changed = replace(
+                one, event=replace(one.event, text=one.event.text + "了"), by="owner", supersedes=tuple(others)
+            )
+            self.both(lambda store: store.findings.put_episodes([changed]))
+
+    def drop_some(self) -> None:
+        facts = [fact.id for fact in self.memory.findings.facts() if self.random.random() < 0.2]
+        episodes = [episode.id for episode in self.episodes() if self.random.random() < 0.2]
+        self.both(lambda store: store.findings.drop_facts(facts))
+        self.both(lambda store: store.findings.drop_episodes(episodes))
+
+    def mark(self) -> None:
+        """The archive, pins and uses, as the keeper writes them."""
+        ids, op = self.memories(), self.random.choice(["archive", "restore", "pin", "unpin", "touch"])
+        chosen = sorted(self.random.sample(ids, min(len(ids), 2)))
+        entry = {"op": op, "ids": chosen} | ({"at": self.clock.now().isoformat()} if op == "touch" else {})
+
+        def write(store: Store) -> None:
+            with store.writing():
+                store.state.write([entry])
+
+        self.both(write)
+
+    def queue(self) -> None:
+        ids = [self.exchange()]
+        if ids[0] in self.memory.tree and ids[0] not in self.on_the_way:
+            self.both(lambda store: store.requeue(ids))
+
+    # ---- imports and forgetting
+
+    def import_talk(self) -> None:
+        base = self.random.choice(TIMES)
+        count = self.random.randrange(1, 5)
+        days = self.random.choice([0, 0, 1])
+        rows = [
+            Exchange("", moment(base) + timedelta(days=days * n), self.text(), self.random.choice(REPLIES))
+            for n in range(count)
+        ]
+        talk, by = self.random.choice(["旧", "旧 2", ""]), self.random.choice(["", "rules"])
+        self.both(lambda store: store.imports.add(rows, talk=talk, by=by))
+
+    def without_a_log(self) -> None:
+        """Exchanges of an older program, which stand in their day files alone."""
+        at = moment(self.random.choice(TIMES)) - timedelta(days=400 + self.random.randrange(3))
+        row = Exchange(f"{at:%Y%m%d-%H%M%S}-{self.random.randrange(3)}", at, self.text(), "好")
+        if not self.memory.exchanges.by_ids([row.id]) and row.id not in self.memory.state.missing:
+            self.both(lambda store: store.days.add([row]))
+
+    def take_back(self) -> None:
+        batch = self.some(self.memory.tree.batches)
+        if self.both(lambda store: sorted(erasure.take_back(store, batch).ids)) and self.random.random() < 0.6:
+            self.erase()
+
+    def forget(self) -> None:
+        exchanges = [self.exchange()] if self.random.random() < 0.6 else []
+        facts = [fact.id for fact in self.memory.findings.facts() if self.random.random() < 0.1]
+        episodes = [episode.id for episode in self.episodes() if self.random.random() < 0.1]
+
+        def forget(store: Store) -> list[str]:
+            lost = erasure.gone(store, exchanges=exchanges, episodes=episodes, facts=facts)
+            erasure.forget(store, lost)
+            return sorted([*lost.ids, *lost.kept])
+
+        self.both(forget)
+        if self.random.random() < 0.6:
+            self.erase()
+
+    def erase(self) -> None:
+        self.both(lambda store: erasure.erase(store, lambda: None))
+
+    # ---- by hand
+
+    def edit_day(self) -> None:
+        """A hand corrects what was said, takes it out of its file, or puts it there again."""
+        tree, state = self.memory.tree, self.memory.state
+        away = tree.retracted | tree.taken_out()
+        rows = [e for e in self.filed() if e.id not in away and e.id not in self.on_the_way]
+        if self.taken and self.random.random() < 0.5:
+            id_ = self.some(self.taken)
+            back = self.taken.pop(id_)
+            if id_ in state.missing and id_ not in away:
+                self._write_by_hand(paths.day_file(back.at, ZONE), id_, formats.exchange_entry(back))
+                self.memory.days.add([back])
+                with self.memory.writing():
+                    self.memory.state.write([{"op": "found", "ids": [id_]}])
+        elif rows:
+            old = self.random.choice(rows)
+            name = self.files.exchanges.by_ids([old.id])[old.id].file
+            if self.random.random() < 0.3:
+                self.taken[old.id] = old
+                self._write_by_hand(name, old.id, b"")
+                with self.memory.writing():
+                    self.memory.days.remove([old.id])
+                    at = self.clock.now().isoformat()
+                    self.memory.state.write([{"op": "missing", "ids": [old.id], "at": at}])
+                return
+            new = replace(old, user=self.text() + "（改）")
+            self._write_by_hand(name, old.id, formats.exchange_entry(new))
+            self.memory.log.correct(old.id, user=new.user)
+
+    def edit_facts(self) -> None:
+        facts, choice = self.memory.findings.facts(), self.random.randrange(3)
+        if choice == 0:
+            text = self.random.choice(["用户怕狗", "user plays Go"])
+            self._write_by_hand(paths.CORE, f"hand-{len(text)}", f"hand-{len(text)}: {text}\n".encode())
+            self.memory.findings.put_facts([Fact(f"hand-{len(text)}", None, FactDraft(text, ()), by="owner")])
+        elif facts and choice == 1:
+            old = self.random.choice(facts)
+            new = replace(old, draft=replace(old.draft, text=old.text + "（改）"), by="owner")
+            self._write_by_hand(paths.CORE, old.id, formats.fact_entry(replace(new, by=old.by)))
+            self.memory.findings.put_facts([new])
+        elif facts:
+            id_ = self.random.choice(facts).id
+            self._write_by_hand(paths.CORE, id_, b"")
+            self.memory.findings.drop_facts([id_])
+
+    def edit_notes(self) -> None:
+        if not (episodes := self.episodes()):
+            return
+        old = self.random.choice(episodes)
+        ((_, name),) = self.files.cache.files_of_episodes([old.id])
+        _, parsed = records.read(self.folder / name)
+        held = formats.each(parsed, self.folder / name, ZONE, formats.notes_from)[0]
+        note, of_note = next(one for one in held if any(episode.id == old.id for episode in one[1]))
+        if self.random.random() < 0.5:
+            new = replace(old, event=replace(old.event, text=old.event.text + "（改）"))
+            block = formats.notes_entry(*note, [new if episode.id == old.id else episode for episode in of_note])
+            self._write_by_hand(name, note[0], block)
+            self.memory.findings.put_episodes([replace(new, by="owner")])
+        else:
+            block = formats.notes_entry(*note, [episode for episode in of_note if episode.id != old.id])
+            self._write_by_hand(name, note[0], block)
+            self.memory.findings.drop_episodes([old.id])
+
+    def _write_by_hand(self, name: str, key: str, block: bytes) -> None:
+        path = self.folder / name
+        data, parsed = records.read(path)
+        if key in parsed.bounds:
+            data = records.spliced(data, parsed.bounds, {key: block})
+        else:
+            data += block
+        records.replace(path, data)
+        self.files.follow(all_files=True)
+
+    # ---- the program
+
+    def crash(self) -> None:
+        """Whatever was on the way ends in the middle; at times the index is gone as well."""
+        self.on_the_way.clear()
+        self.files.close()
+        self.memory.close()
+        if self.random.random() < 0.4:
+            self.other.close()
+            shutil.rmtree(self.folder / paths.INDEX, ignore_errors=True)
+            self.is_renumbered = True
+            self.other = self._opened()
+        self.files = self._opened()
+        self.both(lambda store: store.resume())
+
+    def change_places(self) -> None:
+        """The other process writes from now on."""
+        if not self.on_the_way:
+            self.files, self.other = self.other, self.files
+            self.files.follow()
+
+    def compact(self) -> None:
+        if self.random.random() < 0.5:
+            self.clock.advance(days=self.random.choice([8, 30]))
+        before = self.clock.now() - KEEP_WORDS
+        self.both(lambda store: store.compact())
+        self.both(lambda store: store.rewrite_log(before))
+
+    def wait(self) -> None:
+        self.clock.advance(**self.random.choice([{"seconds": 1}, {"minutes": 7}, {"hours": 11}, {"days": 2}]))
+
+    # ---- a walk
+
+    def walk(self, count: int) -> int:
+        """Take so many steps. Returns how many were taken. Raises Different."""
+        for number in range(count):
+            self.random.seed(f"{self.seed}.{number}")
+            (step,) = self.random.choices(list(STEPS), list(STEPS.values()))
+            if number in self.skip:
+                continue
+            self.steps.append(f"{number} {step.__name__}")
+            try:
+                step(self)
+                if number % 5 == 4 or number == count - 1:
+                    self.compare()
+            except Different:
+                raise
+            except Exception as error:
+                raise Different(f"{self.told()}\n{type(error).__name__}: {error}") from error
+        return len(self.steps)
+
+
+STEPS: dict[Callable[[Twins], None], float] = {
+    Twins.talk: 20, Twins.begin: 4, Twins.finish: 3, Twins.answer_again: 5, Twins.settle: 3, Twins.correct: 5,
+    Twins.select: 4, Twins.choose: 3, Twins.retract: 4, Twins.restore: 3, Twins.cut: 2, Twins.roll: 12,
+    Twins.reflect: 2, Twins.by_owner: 5, Twins.drop_some: 1, Twins.mark: 4, Twins.queue: 1, Twins.import_talk: 3,
+    Twins.without_a_log: 2, Twins.take_back: 2, Twins.forget: 4, Twins.erase: 1, Twins.edit_day: 4, Twins.edit_facts: 3,
+    Twins.edit_notes: 3, Twins.crash: 3, Twins.change_places: 3, Twins.compact: 2, Twins.wait: 6,
+}  # fmt: skip
+
+
+def _outcome(do: Callable[[Store], Any], store: Store) -> Any:
+    try:
+        return do(store)
+    except MoeChatError as error:
+        return type(error).__name__
+
+
+def walked(folder: Path, seed: int, skip: Collection[int] = ()) -> int:
+    """One walk from its beginning to its end."""
+    twins = Twins(folder, seed, skip=skip)
+    try:
+        return twins.walk(8 + random.Random(seed).randrange(33))
+    finally:
+        twins.close()
