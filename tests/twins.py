@@ -5,17 +5,20 @@ A walk is made of random steps. Whatever a caller sees of the stores must be the
 
 from __future__ import annotations
 
+import pickle
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError
-from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft, Understanding
+from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
 from moechat.store import erasure, formats, paths, records
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
@@ -78,18 +81,26 @@ class Twins:
         return outcomes[0]
 
     def compare(self) -> None:
-        expected = view(self.memory)
         self.files.follow(all_files=True)
         self.other.follow(all_files=True)
-        for name, store in (("files", self.files), ("another process", self.other)):
-            actual = view(store)
-            differences = [
-                f"{key}\nmemory: {str(one)[:400]}\n{name}: {str(two)[:400]}"
-                for key in {**expected, **actual}
-                if (one := self._read(key, expected)) != (two := self._read(key, actual))
-            ]
-            if differences:
-                raise Different("\n".join([self.told(), *differences[:8]]))
+        self._compare("files", view(self.files))
+        self._compare("another store", view(self.other))
+
+    def compare_with_another_process(self) -> None:
+        """It begins anew, reads all, and says what it sees."""
+        program = [sys.executable, "-m", "tests.twins", str(self.folder), self.clock.now().isoformat()]
+        done = subprocess.run(program, capture_output=True, check=True, cwd=Path(__file__).parents[1])
+        self._compare("another process", pickle.loads(done.stdout))  # noqa: S301 - our own words
+
+    def _compare(self, name: str, actual: Mapping[str, object]) -> None:
+        expected = view(self.memory)
+        differences = [
+            f"{key}\nmemory: {str(one)[:400]}\n{name}: {str(two)[:400]}"
+            for key in {**expected, **actual}
+            if (one := self._read(key, expected)) != (two := self._read(key, actual))
+        ]
+        if differences:
+            raise Different("\n".join([self.told(), *differences[:8]]))
 
     def _read(self, key: str, seen: Mapping[str, object]) -> object:
         """Row numbers begin anew with an index: what stands in order of rows alone may stand in another."""
@@ -230,8 +241,25 @@ class Twins:
         tags = {id_: self.random.choice(["说茶", "tea: 好", ""]) for id_ in ids}
         keywords = {id_: self.random.choice(KEYWORDS) for id_ in ids}
         made = Understanding(tags, keywords, tuple(fact.draft for fact in facts), events, by=by)
+        if by == "model":
+            made = self._judged(made, ids)
         is_last = by == "model" or self.random.random() < 0.3
         self.both(lambda store: store.findings.merge(ids, made, facts, restated, understood=is_last))
+
+    def _judged(self, made: Understanding, ids: Sequence[str]) -> Understanding:
+        """With verdicts on what was found before in these exchanges, and with refusals."""
+        findings = self.memory.findings
+        facts = [fact.id for fact in findings.facts() if not set(ids).isdisjoint(fact.draft.sources)]
+        events = [episode.id for episode in findings.citing(ids)]
+        verdicts: dict[str, Any] = {
+            id_: self.random.choice(["keep", "keep", "refine", "wrong"])
+            for id_ in [*facts, *events]
+            if self.random.random() < 0.7
+        }
+        refined = [id_ for id_ in events if verdicts.get(id_) == "refine"]
+        refines: dict[FactDraft | Event, str] = dict(zip(made.events, refined, strict=False))
+        refused = (RefusedItem("fact", self.text(), "evidence", tuple(ids[:1])),) if self.random.random() < 0.2 else ()
+        return replace(made, verdicts=verdicts, refines=refines, refused=refused)
 
     def _event(self, ids: Sequence[str]) -> Event:
         sources = tuple(self.random.sample(list(ids), self.random.randrange(1, min(3, len(ids) + 1))))
@@ -380,7 +408,7 @@ class Twins:
                     at = self.clock.now().isoformat()
                     self.memory.state.write([{"op": "missing", "ids": [old.id], "at": at}])
                 return
-            new = replace(old, user=self.text() + "（改）")
+            new = replace(old, user=f"{self.text()}（改于第 {len(self.steps)} 步）")
             self._write_by_hand(name, old.id, formats.exchange_entry(new))
             self.memory.log.correct(old.id, user=new.user)
 
@@ -414,7 +442,8 @@ class Twins:
             self._write_by_hand(name, note[0], block)
             self.memory.findings.put_episodes([replace(new, by="owner")])
         else:
-            block = formats.notes_entry(*note, [episode for episode in of_note if episode.id != old.id])
+            left = [episode for episode in of_note if episode.id != old.id]
+            block = formats.notes_entry(*note, left) if left or any(note[1:]) else b""
             self._write_by_hand(name, note[0], block)
             self.memory.findings.drop_episodes([old.id])
 
@@ -496,10 +525,24 @@ def _outcome(do: Callable[[Store], Any], store: Store) -> Any:
         return type(error).__name__
 
 
-def walked(folder: Path, seed: int, skip: Collection[int] = ()) -> int:
-    """One walk from its beginning to its end."""
+def walked(folder: Path, seed: int, *, skip: Collection[int] = (), is_told: bool = False) -> int:
+    """One walk from its beginning to its end, ``is_told`` by another process as well. Returns the number of steps."""
     twins = Twins(folder, seed, skip=skip)
     try:
-        return twins.walk(8 + random.Random(seed).randrange(33))
+        count = twins.walk(8 + random.Random(seed).randrange(33))
+        if is_told:
+            twins.compare_with_another_process()
+        return count
     finally:
         twins.close()
+
+
+def tell(folder: Path, now: str) -> None:
+    """What a process of its own sees, as bytes."""
+    store = FileStore(folder, clock=SetClock(datetime.fromisoformat(now)), zone=ZONE)
+    sys.stdout.buffer.write(pickle.dumps(view(store)))
+    store.close()
+
+
+if __name__ == "__main__":
+    tell(Path(sys.argv[1]), sys.argv[2])

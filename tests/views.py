@@ -122,6 +122,7 @@ def _tree(tree: Tree) -> Iterator[tuple[str, object]]:
         yield f"pending {name}", tree.pending(name)
     yield "unfiled", [node.id for node in tree.unfiled()]
     yield "pending", tree.pending()
+    yield "unread", tree.unread()
     yield "tree.hidden", sorted(tree.hidden())
     yield "off_path", sorted(tree.off_path())
     yield "taken_out", sorted(tree.taken_out())
