@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from moechat.cli.official import values_of
 from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
 from moechat.curation import by_hand
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
-from moechat.curation.keeper import Keeper, Preview
+from moechat.curation.keeper import Keeper
 from moechat.errors import MoeChatError
 
 LOOKS = ("list", "show")
@@ -103,15 +103,21 @@ def _pin(args: argparse.Namespace, memories: Keeper) -> None:
 
 
 def _forget(args: argparse.Namespace, memories: Keeper) -> None:
-    exchanges = {exchange.id: exchange for id_ in args.ids for exchange in memories.get(id_).sources}
-    for exchange in exchanges.values():
-        if exchange.id not in args.ids:
-            print(f"what was said stays (to be forgotten by its own id): {_line(exchange)}", file=sys.stderr)
-    if args.dry_run:
-        _print(args, _previewed(args, memories).goes)
+    sources = {exchange.id: exchange for id_ in args.ids for exchange in memories.get(id_).sources}
+    holding = {id_: exchange for id_, exchange in sources.items() if id_ not in args.ids}
+    preview = None if args.yes and not args.dry_run else memories.forgets(args.ids)
+    if args.json and args.dry_run and preview:
+        print_json({name: [as_json(one) for one in getattr(preview, name)] for name in ("goes", "repeats", "stays")})
         return
-    if not args.yes:
-        preview = _previewed(args, memories)
+    _tell("what was said stays (to be forgotten by its own id)", holding.values())
+    if preview:
+        others = [one for one in preview.repeats if one.id not in holding]
+        _tell("this repeats some of the words (to be forgotten by its own id)", others)
+        _tell("your own words stay, without their source (to be forgotten by their own id)", preview.stays)
+    if preview and args.dry_run:
+        _print(args, preview.goes)
+        return
+    if preview:
         for memory in preview.goes:
             print(_line(memory), file=sys.stderr)
         if not confirm(f"Erase these {len(preview.goes)} for good?"):
@@ -119,17 +125,9 @@ def _forget(args: argparse.Namespace, memories: Keeper) -> None:
     _print(args, memories.forget(args.ids))
 
 
-def _previewed(args: argparse.Namespace, memories: Keeper) -> Preview:
-    """What would go, after saying what repeats it and what stays."""
-    preview = memories.forgets(args.ids)
-    for memory in preview.repeats:
-        print(f"this repeats some of the words (to be forgotten by its own id): {_line(memory)}", file=sys.stderr)
-    for memory in preview.stays:
-        print(
-            f"your own words stay, without their source (to be forgotten by their own id): {_line(memory)}",
-            file=sys.stderr,
-        )
-    return preview
+def _tell(what: str, memories: Iterable[Memory]) -> None:
+    for memory in memories:
+        print(f"{what}: {_line(memory)}", file=sys.stderr)
 
 
 def _clean(args: argparse.Namespace, memories: Keeper) -> None:

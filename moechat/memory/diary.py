@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense
+from moechat.index.lexical import rarity
 from moechat.language import words
 from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
@@ -23,6 +24,7 @@ from moechat.when import Span
 MINUTE = timedelta(minutes=1)
 SEARCH_DEPTH = 120  # A benchmark reads at least 100 of them.
 SIDES = ("user", "char")
+RARE = 6  # A word that so many sides of exchanges have tells of a matter.
 WRITTEN_FIRST = 3  # So many events of an asked time that no exchange tells of stand before what was said then.
 IDLE = ("is", "idle")  # An event with this predicate and object is none (generative agents).
 
@@ -205,6 +207,17 @@ class Diary:
         ranked = self.index.search(text, None, k=count, spans=(), hints=())
         rows = dict.fromkeys(doc // 2 for doc, *_ in ranked.each())
         return [row.exchange for row in self._store.exchanges.rows(list(rows))]
+
+    def rare_words(self, stems: Collection[str]) -> dict[str, float]:
+        """Those of the words that few sides of exchanges have (``RARE``, or the cube root of all if that is more; in a young
+        diary a tenth), with how rare each is."""
+        lexical = self.index.words.lexical
+        count = lexical.count
+        most = min(max(RARE, count ** (1 / 3)), max(2.0, count / 10))
+        rarest_common = float(rarity(most, count))
+        ordered = sorted(stems)
+        worth = zip(ordered, lexical.idf(ordered).tolist(), strict=True)
+        return {stem: value for stem, value in worth if value >= rarest_common}
 
     def unlogged(self, before: datetime | None, count: int) -> list[Exchange]:
         """The last exchanges of the day files before a moment (None: of all) that have no log entry, oldest first."""

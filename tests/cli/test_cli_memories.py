@@ -178,6 +178,49 @@ def test_forgetting_what_was_understood_tells_that_the_words_stay(
     assert len(listed(home, capsys, "--kind", "exchange")) == 1
 
 
+def test_a_dry_run_tells_what_goes_what_repeats_it_and_what_stays(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = home.store()
+    again = told(store, home.clock, "我在找东西", "你的铜钥匙找到了吗", settle=True)
+    store.mark_understood([again], "model")
+    store.close()
+    said = next(one for one in listed(home, capsys, "--kind", "exchange") if one["text"] == WORDS)
+    (known,) = listed(home, capsys)
+    assert run(home, "edit", known["id"], "用户住在绍兴") == 0
+    capsys.readouterr()
+    before = {path: path.read_bytes() for path in home.folder.rglob("*.y*ml")} | {
+        1: (home.folder / "log.jsonl").read_bytes()
+    }
+    assert run(home, "forget", "--dry-run", "--json", said["id"]) == 0
+    out, err = capsys.readouterr()
+    row = json.loads(out)
+    assert err == ""
+    assert {name: [one["text"] for one in row[name]] for name in row} == {
+        "goes": [WORDS, "用户住在杭州"], "repeats": ["我在找东西"], "stays": ["用户住在绍兴"],
+    }  # fmt: skip
+    assert run(home, "forget", "--dry-run", said["id"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split("] ")[-1] for line in out.splitlines()] == [WORDS, "用户住在杭州"]
+    repeats, stays = err.splitlines()
+    assert repeats.startswith("this repeats some of the words") and again in repeats
+    assert stays.startswith("your own words stay") and known["id"] in stays
+    after = {path: path.read_bytes() for path in home.folder.rglob("*.y*ml")} | {
+        1: (home.folder / "log.jsonl").read_bytes()
+    }
+    assert after == before
+
+
+def test_a_dry_run_of_a_fact_names_the_exchange_that_holds_it_once(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (known,) = listed(home, capsys)
+    assert run(home, "forget", "--dry-run", known["id"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("what was said stays") and WORDS in line
+    assert listed(home, capsys) == [known]
+
+
 def test_a_second_time_there_is_nothing_to_archive(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (known,) = listed(home, capsys)
     assert run(home, "restore", known["id"]) == 0
