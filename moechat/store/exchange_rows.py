@@ -96,11 +96,6 @@ class ExchangeRows(Database):
         )
         return [_row(values) for values in reversed(rows)]
 
-    def every_text_of(self, id_: str) -> list[str]:
-        """All words that ever stood in the cache under an id, also before a correction."""
-        rows = self.all("SELECT user, char FROM exchanges WHERE id = ?", (id_,))
-        return [text for row in rows for text in row if text]
-
     # ---- for the indexes
 
     def times(self) -> list[tuple[int, float]]:
