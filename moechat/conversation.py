@@ -114,19 +114,15 @@ class Conversation:
         self._stopping.clear()
         try:
             self._layers.sync()
-            context = list(itertools.takewhile(lambda exchange: exchange.id != id_, self._context.exchanges(now)))
-            recollection = self._resting_recall(id_, text, now, context)  # 2. the cue, and all recipes side by side
-            yield Recalled(id_, recollection)  # 3. what was recalled, fused and merged within the budget
-            request = assembly.request(  # 4. the prompt
-                self._layers, self._context, context, recollection, text, now, own=id_
-            )
+            recollection, request = self._prepared(id_, text, now)  # 2. to 4. recall, and the prompt
+            yield Recalled(id_, recollection)
             messages = request.messages
             for piece in self._pieces(request):  # 5. the reply streams
                 self._store.log.stream(id_, piece)
                 pieces.append(piece)
                 yield Delta(piece)
             status = "stopped" if self._stopping.is_set() else "done"
-            notice = self._notice(context)
+            notice = self._notice(request.context)
         except MoeChatError as failure:
             status, error = "failed", in_words(failure, self._file.character.language)
             if isinstance(failure, Withheld):
@@ -152,16 +148,22 @@ class Conversation:
             error = in_words(failure, self._file.character.language)
             return self._store.log.finish(id_, "", "failed", error=error), error
 
-    def _resting_recall(self, id_: str, text: str, now: datetime, context: Sequence[Exchange]) -> Recollection:
-        """The recall for a reply. What it rests on is on disk when this returns, and none of it was forgotten meanwhile."""
+    def _prepared(self, id_: str, text: str, now: datetime) -> tuple[Recollection, ChatRequest]:
+        """What is recalled for a reply, and its prompt. The ids of all that the prompt holds are on disk when this returns, and
+        none of it was forgotten meanwhile."""
+        memory = self._layers.store
         while True:
-            memory = self._layers.store
             before = memory.tree.forgettings
+            context = list(itertools.takewhile(lambda exchange: exchange.id != id_, self._context.exchanges(now)))
+            # 2. The cue is made, and all recipes run side by side. 3. What they found is fused and merged within the budget.
             recollection = self._recall(text, now, context, own=id_)
-            self._store.log.rest(id_, hit_rows(recollection))
+            request = assembly.request(  # 4. the prompt
+                self._layers, self._context, context, recollection, text, now, own=id_
+            )
+            self._store.log.rest(id_, request.rests_on)
             memory.follow()
             if memory.tree.forgettings == before:
-                return recollection
+                return recollection, request
             self._layers.sync()
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:

@@ -169,7 +169,7 @@ class Twins:
     def _stream(self, id_: str) -> None:
         if self.random.random() < 0.9:
             hits = self.hits()
-            self.both(lambda store: store.log.rest(id_, hits))
+            self.both(lambda store: store.log.rest(id_, [str(hit["id"]) for hit in hits]))
             for piece in self.random.choices(["好", "茶 ", "\n", "TEA"], k=self.random.randrange(4)):
                 self.both(lambda store, piece=piece: store.log.stream(id_, piece))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,6 +49,8 @@ class ChatRequest:
     empty_spans: Sequence[Span] = ()
     hits: Sequence[Hit] = ()
     context: Sequence[Exchange] = ()
+    rests_on: Collection[str] = ()
+    """The ids of all memories that ``messages`` hold, with the exchanges behind them."""
 
 
 class ChatModel(Protocol):

@@ -53,15 +53,19 @@ def request(
     character, config = layers.character(), layers.config()
     kept = context.kept(exchanges)
     in_context = {own, *(exchange.id for exchange in kept)}
+    background = _background(layers, recollection, in_context, now)
     messages = assemble(
         character, layers.prompts, context.talk(kept, character.greeting), recollection, text, now,
-        background=_background(layers, recollection, in_context, now),
-        recalled_position=config.chat.recalled_position,
+        background=background, recalled_position=config.chat.recalled_position,
     )  # fmt: skip
     # What the user said in the context may answer as well; it is there anyway.
     in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
     hits = [*recollection.hits, *in_view]
-    return ChatRequest(messages, character, text, now, recollection.spans, recollection.empty_spans, hits, kept)
+    rests_on = in_context - {own}
+    rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in background.overview))
+    return ChatRequest(
+        messages, character, text, now, recollection.spans, recollection.empty_spans, hits, kept, frozenset(rests_on)
+    )
 
 
 def _background(layers: Layers, recollection: Recollection, in_context: Collection[str], now: datetime) -> Background:

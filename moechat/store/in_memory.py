@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
 
 from moechat.clock import Clock
 from moechat.errors import DataError, MoeChatError, Withheld
@@ -24,7 +23,7 @@ from moechat.store.log import Log
 from moechat.store.memory_records import MemoryExchanges, MemoryFindings, Revision
 from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
-from moechat.store.replies import Part, ids_of
+from moechat.store.replies import Part
 from moechat.store.search import Kind, Sort
 from moechat.store.short_log import shortened, written
 from moechat.store.standing import superseded, visible
@@ -48,8 +47,8 @@ class MemoryReplies:
             raise MoeChatError("another process is answering this message right now")
         self._alive.add(id_)
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]], key: str = "") -> None:
-        self._parts[id_] = Part(id_, frozenset(ids_of(hits)), "", None, withheld=False, key=key)
+    def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
+        self._parts[id_] = Part(id_, frozenset(ids), "", None, withheld=False, key=key)
 
     def write(self, id_: str, piece: str) -> None:
         """Raises Withheld where what the reply rests on was forgotten."""

@@ -28,7 +28,7 @@ An entry is an object with ``op``; ``tree`` says what each means.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -84,10 +84,10 @@ class Log:
             self._unit.exchanges.get(id_)
             self._unit.replies.start(id_)
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]]) -> None:
-        """Say what the reply that is about to stream rests on."""
+    def rest(self, id_: str, ids: Collection[str]) -> None:
+        """Say what the reply that is about to stream rests on: exchanges, episodes and facts by id."""
         key = self._keys[id_] = secrets.token_hex(4)
-        self._unit.replies.rest(id_, hits, key)
+        self._unit.replies.rest(id_, ids, key)
 
     def stream(self, id_: str, piece: str) -> None:
         """Keep a piece of the reply before it is shown. Raises Withheld where what the reply rests on was forgotten."""

@@ -3,7 +3,7 @@
 What was shown is on disk whatever another process does. Whoever holds the owner's lock next folds what has ended into the
 log. A lock beside each part file tells whether its writer lives; the system releases it when that process dies.
 
-A part file is JSON lines: first ``{"hits": […]}``, what the reply rests on, then its pieces as JSON text, last the entry
+A part file is JSON lines: first ``{"ids": […], "key": …}``, what the reply rests on, then its pieces as JSON text, last the entry
 of the log that it becomes. If a memory that it rests on is forgotten meanwhile, it holds ``{"withheld": true}`` alone.
 """
 
@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import quote, unquote
 
 from filelock import FileLock, Timeout
@@ -60,10 +60,10 @@ class ReplyFiles:
             raise MoeChatError("another process is answering this message right now") from None
         self._locks[id_] = lock
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]], key: str = "") -> None:
+    def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
         """Say what the reply rests on, before it streams."""
         file = self._files[id_] = open(self._path(id_, PART), "wb", buffering=0)  # noqa: SIM115 - until the reply ends
-        file.write(encode([{"hits": list(hits), "key": key}]))
+        file.write(encode([{"ids": sorted(ids), "key": key}]))
 
     def write(self, id_: str, piece: str) -> None:
         """A piece of the reply that is about to be shown. Raises Withheld where what it rests on was forgotten."""
@@ -149,8 +149,8 @@ class ReplyFiles:
                 pieces.append(value)
                 continue
             key = value.get("key", key)
-            if "hits" in value:
-                ids = frozenset(ids_of(value["hits"]))
+            if "ids" in value:
+                ids = frozenset(value["ids"])
             elif "op" in value:
                 entry = value
             withheld = withheld or "withheld" in value
@@ -171,10 +171,3 @@ class ReplyFiles:
 
     def _path(self, id_: str, suffix: str) -> Path:
         return self._folder / (quote(id_, safe="") + suffix)
-
-
-def ids_of(hits: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The memories that a reply rests on, with the exchanges behind them."""
-    for hit in hits:
-        yield str(hit["id"])
-        yield from map(str, hit.get("sources", ()))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
-from typing import Any, Protocol
+from typing import Protocol
 
 from moechat.clock import Clock
 from moechat.model import Exchange
@@ -24,8 +24,8 @@ class Replies(Protocol):
     def start(self, id_: str) -> None:
         """Raises MoeChatError where another process is answering this exchange."""
 
-    def rest(self, id_: str, hits: Sequence[Mapping[str, Any]], key: str = "") -> None:
-        """Say what the reply rests on, before it streams."""
+    def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
+        """Say what the reply rests on, before it streams. ``key`` is that of the reply in the log."""
 
     def write(self, id_: str, piece: str) -> None:
         """A piece of the reply that is about to be shown. Raises Withheld."""
