@@ -276,7 +276,6 @@ def owners_words_stand(agent: Agent, model: ScriptedModel, neighbours: Sequence[
 # ---- a reply on its way, and what its prompt holds beside what was recalled
 
 
-@pytest.mark.xfail(reason="a reply says that it rests on its hits alone, not on overview and context", strict=True)
 @pytest.mark.parametrize("place", ["overview", "context"])
 def test_a_reply_whose_prompt_held_a_forgotten_exchange_is_not_stored(tmp_path: Path, place: str) -> None:
     home = Home.build(tmp_path, **SETTINGS)
