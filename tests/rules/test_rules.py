@@ -180,11 +180,11 @@ def test_a_message_takes_less_than_two_milliseconds_and_hardly_more_when_long() 
     texts = [case.text for case in CASES]
     for text in texts:
         rules.clauses(text, rules.language_of(text))
-    start = time.perf_counter()
+    start = time.process_time()
     for text in texts:
         tongue = rules.language_of(text)
         rules.stated_facts(rules.clauses(text, tongue), Exchange("x", NOW, text, ""), tongue)
-    assert (time.perf_counter() - start) / len(texts) < 0.002
+    assert (time.process_time() - start) / len(texts) < 0.002
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,6 @@ def test_a_message_takes_less_than_two_milliseconds_and_hardly_more_when_long() 
     ],
 )
 def test_odd_messages_do_no_harm(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert understood(text).tags["x1"]
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
