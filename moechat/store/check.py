@@ -28,6 +28,7 @@ def _compared(store: Journal) -> tuple[int, list[str]]:
     problems += _log_against_files(store, exchanges)
     problems += _cache_against_files(store, exchanges)
     problems += _understood_against_files(store)
+    problems += _left_over(store)
     return len(exchanges), problems
 
 
@@ -60,6 +61,15 @@ def _log_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> lis
         elif formats.text_hash(exchanges[id_]) != filed:
             problems.append(f"exchange {id_} has other words in its day file than the log says were filed")
     return problems
+
+
+def _left_over(store: Journal) -> list[str]:
+    """What a kill may have left of an import before the log named it."""
+    waiting = {name for name, batch in store.tree.batches.items() if not batch.done}
+    staged = sorted((store.folder / paths.IMPORTS).glob("*.yaml"))
+    return [
+        f"{path}: it belongs to no import; if none is running, delete it" for path in staged if path.stem not in waiting
+    ]
 
 
 def _cache_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> list[str]:

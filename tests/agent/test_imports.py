@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from moechat.errors import NotFound
@@ -96,3 +98,13 @@ def test_taking_back_tells_what_goes_and_keeps_what_the_owner_wrote(home: Home) 
         for verb in (agent.memories.takes_back, agent.memories.take_back):
             with pytest.raises(NotFound, match="log talks"):
                 verb(batch)
+
+
+def test_what_a_kill_left_of_an_import_that_never_began_is_named(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        agent.store.stage("ab12cd34", [replace(one, id=f"x{n}") for n, one in enumerate(old_talk())])
+        (problem,) = agent.verify()["problems"]
+        assert "ab12cd34.yaml: it belongs to no import" in problem
+        agent.store.unstage("ab12cd34")
+        assert agent.verify()["problems"] == []
