@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
-from pathlib import Path
 
 from moechat.clock import Clock
 from moechat.errors import DataError, MoeChatError, Withheld
-from moechat.model import Episode, Exchange, Fact
+from moechat.model import Exchange, Fact
 from moechat.store.cache import Changes
 from moechat.store.imports import Imports
-from moechat.store.journal import KEEP_WORDS, LOCK_TIMEOUT_S, MANY
+from moechat.store.journal import LOCK_TIMEOUT_S
 from moechat.store.json_lines import Entry, MemoryLines
 from moechat.store.log import Log
 from moechat.store.memory_records import MemoryExchanges, MemoryFindings, Revision
@@ -25,17 +25,17 @@ from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
 from moechat.store.replies import Part
 from moechat.store.search import Kind, Sort
-from moechat.store.short_log import shortened, written
+from moechat.store.short_log import written
 from moechat.store.standing import superseded, visible
 from moechat.store.state import State
 from moechat.store.tree import Tree
 
-Listed = tuple[float, Kind, str, str]
-"""When it was told (epoch seconds), kind, id, text."""
+Ends = tuple[float, float]
 
 
 class MemoryReplies:
-    """One part for each reply that streams. Whoever released it before it ended has died."""
+    """One part for each reply that streams. Whoever released it before it ended has died. All that writes raises Withheld where
+    what the reply rests on was forgotten."""
 
     def __init__(self) -> None:
         self._alive: set[str] = set()
@@ -51,17 +51,14 @@ class MemoryReplies:
         self._parts[id_] = Part(id_, frozenset(ids), "", None, withheld=False, key=key)
 
     def write(self, id_: str, piece: str) -> None:
-        """Raises Withheld where what the reply rests on was forgotten."""
         self.require(id_)
         self._parts[id_] = replace(self._parts[id_], text=self._parts[id_].text + piece)
 
     def require(self, id_: str) -> None:
-        """Raises Withheld."""
         if id_ in self._parts and self._parts[id_].withheld:
             raise Withheld
 
     def end(self, id_: str, entry: Entry) -> None:
-        """Raises Withheld."""
         if id_ not in self._parts:
             self.rest(id_, ())
         self.require(id_)
@@ -105,7 +102,7 @@ class MemorySearch:
         kinds: Collection[Kind],
         words: Sequence[str] = (),
         *,
-        span: tuple[float, float] | None = None,
+        span: Ends | None = None,
         sort: Sort = "newest",
         limit: int = 0,
         offset: int = 0,
@@ -122,12 +119,7 @@ class MemorySearch:
         return ids[offset:][: limit or None]
 
     def count(
-        self,
-        kinds: Collection[Kind],
-        words: Sequence[str] = (),
-        *,
-        span: tuple[float, float] | None = None,
-        archived: bool = False,
+        self, kinds: Collection[Kind], words: Sequence[str] = (), *, span: Ends | None = None, archived: bool = False
     ) -> int:
         return len(self.listed(kinds, words, span=span, archived=archived))
 
@@ -138,26 +130,21 @@ class MemorySearch:
         return superseded(self._store.findings.superseding(), self._unseen())
 
     def _unseen(self) -> set[str]:
-        """Exchanges of other branches, taken back, or deleted by hand."""
         return {*self._store.tree.hidden(), *self._store.state.missing}
 
-    def _all(self) -> Iterator[Listed]:
-        """Each thing that may be listed, archived or not."""
+    def _all(self) -> Iterator[tuple[float, Kind, str, str]]:
+        """When it was told (epoch seconds), kind, id and text of each thing that may be listed, archived or not."""
         unseen, replaced = self._unseen(), self.replaced()
         for fact in self.facts():
             draft = fact.draft
             yield fact.since.timestamp(), "fact", fact.id, f"{fact.text} {draft.entity} {draft.keyword} {draft.target}"
-        for episode in self._episodes():
-            if episode.id not in replaced and unseen.isdisjoint(episode.event.sources):
+        for _, _, episode in self._store.changes(0).episodes:
+            if episode and episode.id not in replaced and unseen.isdisjoint(episode.event.sources):
                 text = " ".join((episode.event.text, *episode.event.keywords))
                 yield episode.since.timestamp(), episode.kind, episode.id, text
         for exchange in self._exchanges():
             if exchange.id not in unseen:
                 yield exchange.at.timestamp(), "exchange", exchange.id, f"{exchange.sent} {exchange.char}"
-
-    def _episodes(self) -> list[Episode]:
-        findings = self._store.findings
-        return list(findings.by_ids([id_ for id_, *_ in findings.births()]).values())
 
     def _exchanges(self) -> list[Exchange]:
         """Those that are filed, and those that stand in the log alone."""
@@ -173,14 +160,14 @@ class MemoryStore:
     It has more than twenty methods because a store does; most say that nothing is to be done here.
     """
 
-    folder: Path | None = None
-    index_folder: Path | None = None
+    folder = index_folder = None
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None, most: int = 0) -> None:
         """``most`` bounds how many exchanges it takes; 0: any number."""
         self._most = most
         self.clock = clock
         self.zone = zone
+        self.identity = uuid.uuid4().hex
         self.problems: list[DataError] = []
         self.tree = Tree()
         self.state = State(MemoryLines())
@@ -199,11 +186,6 @@ class MemoryStore:
 
     def close(self) -> None:
         self.replies.release_all()
-
-    @property
-    def identity(self) -> str:
-        """Rows keep their numbers as long as the store lives."""
-        return f"memory-{id(self)}"
 
     @property
     def generation(self) -> int:
@@ -249,9 +231,8 @@ class MemoryStore:
             self.record([{"op": "requeue", "ids": list(ids)}])
 
     def compact(self) -> bool:
-        self.state.compact(self.writing)
-        before = self.clock.now() - KEEP_WORDS
-        return len(shortened(self.tree, before)) >= MANY and self.rewrite_log(before)
+        """There is no file to shorten."""
+        return False
 
     def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
         """Nothing of the log is kept but its tree."""

@@ -43,24 +43,24 @@ class NumberedRow(Generic[T]):
 class NumberedRows(Generic[T]):
     """Rows are numbered from 1. A record that changes becomes a new row."""
 
-    def __init__(self) -> None:
+    def __init__(self, revision: Revision) -> None:
+        self._revision = revision
         self.rows: list[NumberedRow[T]] = []
 
     def live(self) -> list[tuple[int, T]]:
-        """(number, value) in order of number."""
         return [(row.number, row.value) for row in self.rows if row.value is not None]
 
     def since(self, generation: int) -> list[NumberedRow[T]]:
         return [row for row in self.rows if row.generation > generation]
 
-    def put(self, id_: str, t: float, value: T, generation: int) -> None:
-        self.drop(id_, generation)
-        self.rows.append(NumberedRow(len(self.rows) + 1, id_, t, value, generation))
+    def put(self, id_: str, t: float, value: T) -> None:
+        self.drop(id_)
+        self.rows.append(NumberedRow(len(self.rows) + 1, id_, t, value, self._revision.next()))
 
-    def drop(self, id_: str, generation: int) -> None:
+    def drop(self, id_: str) -> None:
         for row in self.rows:
             if row.id == id_ and row.value is not None:
-                self.rows[row.number - 1] = replace(row, value=None, generation=generation)
+                self.rows[row.number - 1] = replace(row, value=None, generation=self._revision.next())
 
 
 class MemoryExchanges:
@@ -68,8 +68,7 @@ class MemoryExchanges:
 
     def __init__(self, owner: Store, revision: Revision) -> None:
         self._store = owner
-        self._revision = revision
-        self._table: NumberedRows[Exchange] = NumberedRows()
+        self._table: NumberedRows[Exchange] = NumberedRows(revision)
 
     def write(self, exchange: Exchange) -> bool:
         before = self.by_ids([exchange.id]).get(exchange.id)
@@ -78,17 +77,14 @@ class MemoryExchanges:
         return True
 
     def add(self, exchanges: Sequence[Exchange]) -> None:
-        generation = self._revision.next()
         for exchange in exchanges:
-            self._table.put(exchange.id, exchange.at.timestamp(), exchange, generation)
+            self._table.put(exchange.id, exchange.at.timestamp(), exchange)
 
     def remove(self, ids: Sequence[str]) -> None:
-        generation = self._revision.next()
         for id_ in ids:
-            self._table.drop(id_, generation)
+            self._table.drop(id_)
 
     def get(self, id_: str) -> Exchange:
-        """Raises NotFound."""
         if (exchange := self.of([id_]).get(id_)) is None:
             raise NotFound(f"there is no exchange {id_!r}")
         return exchange
@@ -117,12 +113,8 @@ class MemoryExchanges:
         return sorted(times, key=lambda one: (one[1], one[0]))
 
     def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
-        times = [
-            exchange.at.timestamp()
-            for _, exchange in self._table.live()
-            if word.casefold() in exchange.user.casefold() and exchange.id not in hidden
-        ]
-        times = [t for t in times if t <= before]
+        seen = [e for _, e in self._table.live() if e.id not in hidden and word.casefold() in e.user.casefold()]
+        times = [t for e in seen if (t := e.at.timestamp()) <= before]
         return (max if last else min)(times, default=None)
 
     def sides(self, after: int = -1) -> Iterator[Side]:
@@ -154,10 +146,8 @@ class MemoryFindings(Findings):
         self._facts: dict[str, Fact] = {}
         self._facts_generation = 0
         self._notes: dict[str, Noted] = {}
-        self._table: NumberedRows[Episode] = NumberedRows()
+        self._table: NumberedRows[Episode] = NumberedRows(revision)
         self._refused: list[RefusedItem] = []
-
-    # ---- reading
 
     def facts(self) -> list[Fact]:
         return sorted(self._facts.values(), key=lambda fact: (fact.since, fact.id))
@@ -190,7 +180,8 @@ class MemoryFindings(Findings):
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         seen = [e for _, e in self._table.live() if e.id not in hidden and set(hidden).isdisjoint(e.event.sources)]
-        starts = [e.event.happened[0].timestamp() for e in seen if e.event.happened and _has(e.event.text, word)]
+        named = [e for e in seen if word.casefold() in e.event.text.casefold()]
+        starts = [e.event.happened[0].timestamp() for e in named if e.event.happened]
         return max((start for start in starts if start <= before), default=None)
 
     def superseding(self) -> list[Episode]:
@@ -201,8 +192,6 @@ class MemoryFindings(Findings):
 
     def changed(self, since: int) -> list[tuple[int, str, Episode | None]]:
         return [(row.number, row.id, row.value) for row in self._table.since(since)]
-
-    # ---- writing
 
     def _told_at(self, ids: Sequence[str]) -> dict[str, datetime]:
         return {id_: row.exchange.at for id_, row in self._store.exchanges.by_ids(ids).items()}
@@ -220,7 +209,7 @@ class MemoryFindings(Findings):
         self._refused = list(refused)
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
-        generation = self._revision.next()
+        self._revision.next()
         changes = [replace(noted, place=noted.place or self._day(noted)) for noted in changes]
         places = list(dict.fromkeys(noted.place for noted in changes))
         changes.sort(key=lambda noted: (places.index(noted.place), noted.key not in self._notes))
@@ -229,15 +218,11 @@ class MemoryFindings(Findings):
         standing = {episode.id for noted in self._notes.values() for episode in noted.episodes}
         live = {episode.id: episode for _, episode in self._table.live()}
         for id_ in live.keys() - standing:
-            self._table.drop(id_, generation)
+            self._table.drop(id_)
         for episode in [episode for noted in changes for episode in noted.episodes]:
             if live.get(episode.id) != episode:
-                self._table.put(episode.id, episode.since.timestamp(), episode, generation)
+                self._table.put(episode.id, episode.since.timestamp(), episode)
 
     def _day(self, noted: Noted) -> str:
         at = self._told_at([noted.key]).get(noted.key) or (noted.episodes[0].since if noted.episodes else None)
         return local(at, self._store.zone).date().isoformat() if at else ""
-
-
-def _has(text: str, word: str) -> bool:
-    return word.casefold() in text.casefold()
