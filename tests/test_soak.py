@@ -208,7 +208,9 @@ def check_finished(home: Home, agent: Agent, ledger: Ledger) -> None:
     cats = [cat(1, named[1])["text"] for text in standing if (named := CAT.search(text))]
     about = [text for text in facts_of(home) if "雪球" in text]
     assert sorted(text for text in about if "养了一只" in text) == sorted(cats)
-    assert all(any(name[0] in text for name in map(CAT.search, standing) if name) for text in about), "nor by the rules"
+    assert all(any(f"雪球{name[1]}" in text for name in map(CAT.search, standing) if name) for text in about), (
+        "nor by the rules"
+    )
     report = agent.verify()
     assert (report["problems"], report["without_vector"]) == ([], 0)
     for path in home.folder.rglob("*.notes.yaml"):
