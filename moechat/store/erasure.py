@@ -137,10 +137,10 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
     unfiled = [id_ for id_ in sorted(ids) if id_ in unit.tree and id_ not in rows]
     by_day = itertools.groupby(rows.values(), lambda row: local(row.exchange.at, unit.zone).date())
     days = [[row.exchange.id for row in day] for _, day in by_day]
+    for part in _slices(_cited_by_owner(unit, [*rows, *unfiled])):
+        findings.uncite(part, anew=True)
     for part in [*(part for day in days for part in _slices(day)), *_slices(unfiled)]:
-        with unit.writing("forget findings"):
-            findings.uncite(part, anew=True)
-            findings.drop(part)
+        findings.drop(part)
         with unit.writing("forget words"):
             unit.days.remove(part)
     for part in _slices(sorted(findings.rows_of(list(ids)))):
@@ -151,6 +151,13 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
     with unit.writing("forget reflections"):
         unit.reflected.without(ids)
     unit.state.forget(ids, unit.writing)
+
+
+def _cited_by_owner(unit: Unit, ids: Sequence[str]) -> list[str]:
+    """Those of the exchanges on which something rests that the owner wrote or corrected."""
+    facts = [fact.draft.sources for fact in unit.findings.facts() if fact.by == "owner"]
+    episodes = [episode.event.sources for episode in unit.findings.citing(ids) if episode.by == "owner"]
+    return sorted({source for sources in (*facts, *episodes) for source in sources}.intersection(ids))
 
 
 def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:

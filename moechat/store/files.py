@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Collection, Sequence
 from datetime import tzinfo
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from moechat.clock import Clock
-from moechat.errors import DataError
+from moechat.errors import DataError, Locked
 from moechat.model import Exchange
 from moechat.store import check, formats, paths, records, upgrade
 from moechat.store.cache import Changes
@@ -44,6 +47,7 @@ class FileStore(Journal):
         self.days = DayFiles(self, self.findings)
         self.log = Log(self)
         self.imports = Imports(self)
+        self._staging: dict[str, FileLock] = {}
         self.follow(all_files=True)
 
     def close(self) -> None:
@@ -135,13 +139,22 @@ class FileStore(Journal):
             corrected = [id_ for id_, row in rows.items() if row.sha != text_hash(waiting[id_])]
             self.findings.drop(corrected)
             self.log.drop_retracted()
+        self._sweep_stages()
         self.imports.finish()
 
     # ---- imports
 
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
-        """Keep what is to be imported until it is filed."""
-        records.replace(self._stage(batch), b"".join(map(formats.exchange_entry, exchanges)))
+        """Keep what is to be imported until it is filed. Raises Locked where another process imports the same."""
+        path = self._stage(batch)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_suffix(".lock"), thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise Locked(path, "another process is importing the same") from None
+        self._staging[batch] = lock
+        records.replace(path, b"".join(map(formats.exchange_entry, exchanges)))
 
     def staged(self, batch: str) -> list[Exchange]:
         path = self._stage(batch)
@@ -152,6 +165,19 @@ class FileStore(Journal):
 
     def unstage(self, batch: str) -> None:
         self._stage(batch).unlink(missing_ok=True)
+        if lock := self._staging.pop(batch, None):
+            lock.release()
+            Path(lock.lock_file).unlink(missing_ok=True)
+
+    def _sweep_stages(self) -> None:
+        """Remove what was staged by a process that died before the log knew of it, or of which all is filed."""
+        for path in (self.folder / paths.IMPORTS).glob("*.yaml"):
+            batch = self.tree.batches.get(path.stem)
+            lock = FileLock(path.with_suffix(".lock"))
+            if batch is None or batch.done:
+                with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+                    path.unlink(missing_ok=True)
+                    Path(lock.lock_file).unlink(missing_ok=True)
 
     def _stage(self, batch: str) -> Path:
         return self.folder / paths.IMPORTS / f"{batch}.yaml"
@@ -176,6 +202,7 @@ class FileStore(Journal):
             for batch in self.tree.batches:
                 if not self.tree.batches[batch].done:
                     self.unstage(batch)
+            self._sweep_stages()
             for path in paths.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / paths.BACKUPS, ignore_errors=True)

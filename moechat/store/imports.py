@@ -45,11 +45,15 @@ class Imports:
             "op": "import", "batch": batch, "talk": talk, "at": unit.clock.now().isoformat(), "by": by,
             "rows": [[row.id, text_hash(row)] for row in rows],
         }  # fmt: skip
-        with unit.writing("import"):
-            self._require_new(batch)
-            if any(row.id in unit.tree for row in rows):
-                raise MoeChatError("some of this is there already")
-            unit.record([entry])
+        try:
+            with unit.writing("import"):
+                self._require_new(batch)
+                if any(row.id in unit.tree for row in rows):
+                    raise MoeChatError("some of this is there already")
+                unit.record([entry])
+        except BaseException:
+            unit.unstage(batch)
+            raise
         self.finish()
         return batch
 

@@ -61,6 +61,7 @@ def shown(agent: Agent) -> list[tuple[object, ...]]:
 def test_a_folder_of_format_1_is_what_it_was(tmp_path: Path, name: str) -> None:
     home, before = placed(tmp_path, name), expected(name)
     with home.open(looks=True) as house:
+        house.agent().settle_indexes()
         looked = {question: texts(house.agent(), question) for question in before["recall"]}
         looked_at = shown(house.agent())
     with home.open() as house:
