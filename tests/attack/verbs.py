@@ -252,6 +252,11 @@ def delete_by_hand(scene: Scene) -> None:
     day_files(scene.place.owner)[1].unlink()
 
 
+def make_old(scene: Scene) -> None:
+    """The folder is as format 1 left it: nothing says its number."""
+    (scene.place.owner / "format").unlink()
+
+
 def follow(scene: Scene) -> None:
     scene.agent.follow()
     scene.agent.finish()
@@ -378,6 +383,7 @@ VERBS = {
         Verb("edit an event", edit_event),
         Verb("follow an edited day file", follow, by_hand=edit_by_hand),
         Verb("follow a deleted day file", follow, by_hand=delete_by_hand),
+        Verb("upgrade", nothing, by_hand=make_old, opens=True),
         Verb("compact", compact, much_talk, large=True),
         Verb("rebuild", rebuild),
     )

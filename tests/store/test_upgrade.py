@@ -61,15 +61,14 @@ def shown(agent: Agent) -> list[tuple[object, ...]]:
 def test_a_folder_of_format_1_is_what_it_was(tmp_path: Path, name: str) -> None:
     home, before = placed(tmp_path, name), expected(name)
     with home.open(looks=True) as house:
-        house.agent().settle_indexes()
-        looked = {question: texts(house.agent(), question) for question in before["recall"]}
+        for question, word in before["recall"].items():
+            assert any(word in text for text in texts(house.agent(), question)), question
         looked_at = shown(house.agent())
     with home.open() as house:
         agent = house.agent()
         agent.settle_indexes()
         for question, word in before["recall"].items():
             assert any(word in text for text in texts(agent, question)), question
-            assert texts(agent, question) == looked[question]
         assert [{key: row[key] for key in before["log"][0]} for row in agent.log()] == before["log"]
         assert shown(agent) == looked_at
         assert [list(one[:4]) for one in shown(agent)] == before["recent"]
