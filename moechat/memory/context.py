@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
@@ -119,10 +120,17 @@ class Context:
         """The settled talk of the context, in history.yaml, if it is the one last spoken in."""
         if self.store.tree.parents and self.store.tree.spoken == self.talk_name and self.store.folder is not None:
             folder = self.store.folder
-            with self.store.writing("history"):  # words that another process forgets meanwhile must not be written
-                open_ids = {node.id for node in self.store.tree.open()}
-                settled = [exchange for exchange in self.path() if exchange.id not in open_ids]
-                self._history(lambda: history.write(folder, self.talk(settled)))
+            self._history(lambda: self._write(folder))
+
+    def _write(self, folder: Path) -> None:
+        if history.stands(folder, self._settled()):
+            return
+        with self.store.writing("history"):  # words that another process forgets meanwhile must not be written
+            history.write(folder, self._settled())
+
+    def _settled(self) -> list[Message]:
+        open_ids = {node.id for node in self.store.tree.open()}
+        return self.talk([exchange for exchange in self.path() if exchange.id not in open_ids])
 
     def _history(self, work: Callable[[], None]) -> None:
         try:

@@ -103,12 +103,13 @@ class DayFiles:
 
     def _replace(self, row: ExchangeRow, exchange: Exchange) -> None:
         path = self._journal.folder / row.file
-        data, parsed = records.read(path)
-        old = next((r for r in parsed.records if r.key == exchange.id), None)
-        if old is not None and formats.is_moechat(old):
-            remedy = "this day file was written by MoeChat and is never written by us; edit it by hand"
-            raise DataError(path, f"record {exchange.id!r}: {remedy}")
-        records.replace(path, records.spliced(data, parsed.bounds, {exchange.id: formats.exchange_entry(exchange)}))
+        data = records.bytes_of(path)
+        bounds = records.bounds_of(data, [exchange.id], [exchange.id], path)
+        for start, end in bounds.values():
+            if any(formats.is_moechat(record) for record in records.parse(data[start:end], path).records):
+                remedy = "this day file was written by MoeChat and is never written by us; edit it by hand"
+                raise DataError(path, f"record {exchange.id!r}: {remedy}")
+        records.replace(path, records.spliced(data, bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
             self._journal.cache.change_exchanges(row.file, dead=[exchange.id], new=[(exchange, "")])
             self._journal.sign(row.file, Signature.of(path))
@@ -132,8 +133,8 @@ class DayFiles:
         rows = self._journal.cache.by_ids(ids)
         for name, gone in by_file((id_, row.file) for id_, row in rows.items()).items():
             path = self._journal.folder / name
-            data, parsed = records.read(path)
-            left = records.spliced(data, parsed.bounds, dict.fromkeys(gone))
+            data = records.bytes_of(path)
+            left = records.spliced(data, records.bounds_of(data, gone, gone, path), dict.fromkeys(gone))
             if left.strip():
                 records.replace(path, left)
             else:

@@ -173,7 +173,7 @@ class FileFindings(Findings):
             there = {fact.id for fact in self.facts()}.intersection(changes)
         else:
             there = set(self._journal.cache.notes_files(list(changes)))
-        bounds = _bounds(data, changes, there, name)
+        bounds = records.bounds_of(data, changes, there, path)
         before = {key: data[start:end] for key, (start, end) in bounds.items()}
         replaced = {key: block for key, block in changes.items() if key in before and before[key] != block}
         added = [block for key, block in changes.items() if key not in before and block is not None]
@@ -215,15 +215,6 @@ class FileFindings(Findings):
                 notes = [(one.key, *one.note) for one in after]
                 cache.change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
                 self._journal.sign(name, Signature.of(path))
-
-
-def _bounds(data: bytes, keys: Collection[str], there: set[str], name: str) -> dict[str, records.Bounds]:
-    """Where the records of these keys stand in a good file, of those that are there."""
-    bounds = {key: place for key in keys if (place := records.under(data, key))}
-    if there.issubset(bounds):
-        return bounds
-    every = records.parse(data, name).bounds  # a hand has written a key in a way of its own
-    return {key: every[key] for key in keys if key in every}
 
 
 def _is_meant(noted: Noted, keys: Collection[str], episodes: Collection[str]) -> bool:

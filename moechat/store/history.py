@@ -27,10 +27,15 @@ def read(folder: Path) -> list[Message]:
     ]
 
 
+def stands(folder: Path, messages: Sequence[Message]) -> bool:
+    """Whether history.yaml holds just that. Raises DataError where it is broken."""
+    return (folder / paths.HISTORY).exists() and read(folder) == list(messages)
+
+
 def write(folder: Path, messages: Sequence[Message]) -> None:
     """Raises DataError where history.yaml is broken: then it is left as it is."""
     path = folder / paths.HISTORY
-    if path.exists() and read(folder) == list(messages):
+    if stands(folder, messages):
         return
     text = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in messages)
     records.replace(path, (text or "[]\n").encode("utf-8"))

@@ -31,6 +31,7 @@ from moechat.store.tree import Tree
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30.0
 POLL_S = 0.005
+TRIES = 3
 KEEP_WORDS = timedelta(days=7)
 MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 
@@ -79,15 +80,10 @@ class Journal:
         Raises Locked where somebody holds it for longer than ``patience_s``.
         """
         if not self._threads.acquire(timeout=patience_s):
-            raise self._busy(patience_s)
+            raise self._locked(patience_s)
         try:
             if not self._held:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._follow_log()  # the most is read before the lock is taken
-                try:
-                    self._file_lock.acquire(timeout=patience_s, poll_interval=POLL_S)
-                except Timeout:
-                    raise self._busy(patience_s) from None
+                self._take_lock(patience_s)
                 begun = time.monotonic()
             self._held += 1
             try:
@@ -104,7 +100,21 @@ class Journal:
         finally:
             self._threads.release()
 
-    def _busy(self, patience_s: float) -> Locked:
+    def _take_lock(self, patience_s: float) -> None:
+        """Take the file lock, with a log that is read already: one that somebody replaced is read before, not under the lock."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for _ in range(TRIES):
+            self._follow_log()
+            try:
+                self._file_lock.acquire(timeout=patience_s, poll_interval=POLL_S)
+            except Timeout:
+                raise self._locked(patience_s) from None
+            if not (self._log.is_replaced() or self.state.is_replaced()):
+                return
+            self._file_lock.release()
+        self._file_lock.acquire()
+
+    def _locked(self, patience_s: float) -> Locked:
         remedy = "another process holds it; close that one or try again"
         return Locked(self.folder / ".lock", f"no lock within {patience_s:g} s: {remedy}")
 

@@ -40,6 +40,8 @@ class Lines(Protocol):
 
     def unread(self) -> tuple[bool, list[Entry]]: ...
 
+    def is_replaced(self) -> bool: ...
+
     def append(self, entries: Sequence[Entry]) -> None: ...
 
     def rewrite(self, entries: Iterable[Entry]) -> None: ...
@@ -62,6 +64,9 @@ class MemoryLines:
     def unread(self) -> tuple[bool, list[Entry]]:
         """Nobody else adds any."""
         return False, []
+
+    def is_replaced(self) -> bool:
+        return False
 
     def append(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
@@ -132,6 +137,13 @@ class JsonLines:
                 self._damaged.append(line)
                 self.problems.append(DataError(self.path, f"a damaged line was passed over ({error})"))
         return entries
+
+    def is_replaced(self) -> bool:
+        """Whether the file is another one than was read."""
+        try:
+            return bool(self._inode) and self.path.stat().st_ino != self._inode
+        except FileNotFoundError:
+            return False
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Append and fsync, under the owner's lock; call ``unread`` first. A torn line before it is cut off."""

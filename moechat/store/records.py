@@ -13,7 +13,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -141,6 +141,15 @@ def under(data: bytes, key: str) -> Bounds | None:
         if (start or data.startswith(mark)) and data[start + len(mark) : start + len(mark) + 1] in b" \r\n":
             return start, _end(data, start)
     return None
+
+
+def bounds_of(data: bytes, keys: Collection[str], there: Collection[str], file: Path) -> dict[str, Bounds]:
+    """Where the records of these keys stand in a good file, of those that are ``there``; the others are not read."""
+    bounds = {key: place for key in keys if (place := under(data, key))}
+    if bounds.keys() >= set(there):
+        return bounds
+    every = parse(data, file).bounds  # a hand has written a key in a way of its own
+    return {key: every[key] for key in keys if key in every}
 
 
 def around(data: bytes, words: bytes) -> list[Bounds]:

@@ -95,6 +95,10 @@ class State:
 
     # ---- following the file
 
+    def is_replaced(self) -> bool:
+        """Whether the file is another one than was followed."""
+        return self._lines.is_replaced()
+
     def follow(self) -> None:
         anew, entries = self._lines.unread()
         if anew:
