@@ -9,6 +9,7 @@ from datetime import datetime
 from moechat.model import Exchange, Hit, Message, Recollection
 from moechat.when import Span
 
+USUAL_RECIPE = "events"  # A hit is of this one where the log names none.
 FEATURES = 2  # The log keeps this many parts of a hit's score.
 IN_VIEW = 3  # So many memories that the context held anyway are shown as grounds.
 
@@ -86,8 +87,8 @@ def hit_rows(recollection: Recollection) -> list[dict[str, object]]:
     """What a reply rests on as the log keeps it: the hits, and at most three memories that the context held anyway. By id
     and reason, never by their words; ``recall.grounds`` finds the words of now.
 
-    ``layer`` is left out in the diary, ``side`` where the whole exchange was meant; ``span`` is the place of the time asked
-    for among the spans of the message.
+    ``layer`` is left out in the diary, ``recipe`` where it is ``USUAL_RECIPE``, ``side`` where the whole exchange was meant.
+    ``span`` is the place of the time asked for among the spans of the message.
     """
     spans = list(recollection.spans)
     in_view = [one for one in recollection.dropped if one.why == "in_context"][:IN_VIEW]
@@ -102,7 +103,9 @@ def _hit_row(hit: Hit, spans: Sequence[Span]) -> dict[str, object]:
     row: dict[str, object] = {"id": hit.id}
     if hit.layer != "diary":
         row["layer"] = hit.layer
-    row |= {"recipe": hit.recipe, "score": float(f"{hit.score:.4g}")}
+    if hit.recipe != USUAL_RECIPE:
+        row["recipe"] = hit.recipe
+    row["score"] = float(f"{hit.score:.4g}")
     if features := _features(hit):
         row["features"] = features
     if hit.episode:

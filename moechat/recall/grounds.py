@@ -17,7 +17,7 @@ from moechat.memory.world_book import entry_text
 from moechat.model import Exchange
 from moechat.recall.layers import Layers
 from moechat.store.nodes import Node
-from moechat.turn import Shown, exchange_text, span_of
+from moechat.turn import USUAL_RECIPE, Shown, exchange_text, span_of
 
 LONGEST = 400  # A face shows this many characters of a memory.
 MOST_WORDS = 20  # So many words of a message are looked for in what was recalled.
@@ -107,7 +107,7 @@ def _ground(
         }  # fmt: skip
         return empty | dropped
     return {
-        "layer": _place(row)[0], "recipe": row.get("recipe", ""), "id": row.get("id", ""),
+        "layer": _place(row)[0], "recipe": row.get("recipe", USUAL_RECIPE), "id": row.get("id", ""),
         "time": memory.time.isoformat() if memory.time else "", "text": memory.text, "score": row.get("score", 0.0),
         "words": _shared(asked_words, memory.spaced), "features": row.get("features", {}),
         "span": _phrase(row.get("span"), phrases), "sources": list(memory.sources), "kind": memory.kind,

@@ -85,7 +85,7 @@ def test_a_row_has_few_digits_the_greatest_parts_and_the_place_of_its_time() -> 
     fact = Hit("core", "profile", "f", "讨厌香菜", 0.22134, features={"relevance": 0.22134})
     thought = Hit("diary", "stream", "r", "爱吃辣", 1.0, episode="reflection")
     out = Recollection(spans, [talk, fact, thought], [Dropped(talk, "in_context"), Dropped(fact, "budget")])
-    row = {"id": "a", "recipe": "events", "score": 4.123, "features": {"window": 3.14, "asks": -2.25}, "span": 1}
+    row = {"id": "a", "score": 4.123, "features": {"window": 3.14, "asks": -2.25}, "span": 1}
     assert hit_rows(out) == [
         row,
         {"id": "f", "layer": "core", "recipe": "profile", "score": 0.2213},
