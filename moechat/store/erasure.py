@@ -96,6 +96,7 @@ def imported(unit: Unit, batch: str) -> Gone:
 
 def take_back(unit: Unit, batch: str) -> Gone:
     """Forget an import as a whole. Returns what goes. Raises NotFound."""
+    unit.follow()
     lost = imported(unit, batch)
     forget(unit, lost, batch=batch)
     return lost

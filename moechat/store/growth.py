@@ -90,9 +90,9 @@ class Growth:
             self._choose(node, len(node.variants) - 1)
 
     def _choose(self, node: Node, number: int) -> None:
-        before = node.variant.char if node.variant else ""
-        node.chosen = number
-        if node.filed and node.variants[number].char != before:
+        before, node.chosen = node.variant, number
+        chosen = node.variants[number]
+        if node.filed and before and (before.char, before.status) != (chosen.char, chosen.status):
             node.filed = node.understood = ""
         self._sort(node)
 
