@@ -73,7 +73,7 @@ def _left_over(store: Journal) -> list[str]:
 
 
 def _cache_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> list[str]:
-    names = filter(paths.is_day_file, store.signatures)
+    names = filter(paths.is_day_file, list(store.signatures))
     cached = {row.exchange.id: row.sha for name in names for row in store.cache.of_file(name).values()}
     problems = [f"exchange {id_} is not in the cache; {_MENDED}" for id_ in exchanges.keys() - cached.keys()]
     problems += [f"exchange {id_} is in the cache alone; {_MENDED}" for id_ in cached.keys() - exchanges.keys()]
