@@ -1,6 +1,6 @@
 """Erasure: the bytes of what the owner wants forgotten go from everything that is theirs.
 
-``gone`` says what goes along: what was understood of an exchange, what rests on an event, what sums up a fact. ``Log.forget``
+``gone`` says what goes along: what was understood of an exchange, what rests on an event, what sums up a fact. ``forget``
 hides it at once, and from then on ``erase`` works it off in steps that can be repeated: any process does so that opens the
 memory, also after a crash. The owner's lock is held for one short step at a time. Last of all the log is replaced by one
 without the exchanges and without the entry of the forgetting.
@@ -11,17 +11,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TypeVar
 
 from moechat.clock import local
 from moechat.errors import MoeChatError, NotFound
 from moechat.model import Episode, Fact
+from moechat.store.short_log import KEEP_WORDS
 from moechat.store.unit import Unit
 
 T = TypeVar("T")
 SLICE = 50  # So many records are taken out under one hold of the lock.
-OLD_WORDS = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def could_come_back(lost: Gone) -> list[str]:
 def imported(unit: Unit, batch: str) -> Gone:
     """An import as a whole. Raises NotFound."""
     tree = unit.tree
-    if batch not in tree.batches or any(not ids.isdisjoint(tree.batches[batch].ids) for ids in tree.forgets.values()):
+    if batch not in tree.batches or tree.is_forgotten(batch):
         raise NotFound(f"nothing was imported as {batch!r}; `moechat log talks` shows what was")
     return gone(unit, exchanges=tree.batches[batch].ids, episodes=(), facts=())
 
@@ -127,7 +126,7 @@ def erase(unit: Unit, sweep: Callable[[], None]) -> bool:
         unit.scrub()
         sweep()
         ids = frozenset().union(*forgets)
-        while not unit.rewrite_log(unit.clock.now() - OLD_WORDS, ids):
+        while not unit.rewrite_log(unit.clock.now() - KEEP_WORDS, ids):
             unit.follow()
     return bool(forgets)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import shutil
 import time
 from collections.abc import Collection, Sequence
@@ -28,6 +29,7 @@ from moechat.store.replies import ReplyFiles
 from moechat.store.search import FileSearch
 from moechat.store.watch import FileWatch
 
+log = logging.getLogger(__name__)
 SLICE_S = 0.02  # Changed files are read under the owner's lock for so long at a time.
 
 
@@ -140,7 +142,10 @@ class FileStore(Journal):
             self.findings.drop(corrected)
             self.log.drop_retracted()
         self._sweep_stages()
-        self.imports.finish()
+        try:
+            self.imports.finish()
+        except DataError as problem:  # it waits, hidden, until the file is mended
+            log.warning("an import does not go on: %s", problem)
 
     # ---- imports
 
@@ -157,7 +162,12 @@ class FileStore(Journal):
         records.replace(path, b"".join(map(formats.exchange_entry, exchanges)))
 
     def staged(self, batch: str) -> list[Exchange]:
+        """Raises DataError where it is gone, or cannot be read."""
         path = self._stage(batch)
+        if not path.exists():
+            raise DataError(
+                path, f"is gone, so the import cannot go on: `moechat import take-back {batch}`, then import again"
+            )
         tagged, problems = formats.each(records.read(path)[1], path, self.zone, formats.exchange_from)
         for problem in problems:
             raise problem
@@ -170,11 +180,11 @@ class FileStore(Journal):
             Path(lock.lock_file).unlink(missing_ok=True)
 
     def _sweep_stages(self) -> None:
-        """Remove what was staged by a process that died before the log knew of it, or of which all is filed."""
+        """Remove what nobody waits for: a process died before the log knew of it, all of it is filed, or it is taken back."""
         for path in (self.folder / paths.IMPORTS).glob("*.yaml"):
             batch = self.tree.batches.get(path.stem)
             lock = FileLock(path.with_suffix(".lock"))
-            if batch is None or batch.done:
+            if batch is None or batch.done or self.tree.is_forgotten(path.stem):
                 with contextlib.suppress(Timeout), lock.acquire(timeout=0):
                     path.unlink(missing_ok=True)
                     Path(lock.lock_file).unlink(missing_ok=True)
@@ -199,9 +209,6 @@ class FileStore(Journal):
         with self.writing("scrub"):
             if self.tree.parents:
                 (self.folder / paths.HISTORY).unlink(missing_ok=True)
-            for batch in self.tree.batches:
-                if not self.tree.batches[batch].done:
-                    self.unstage(batch)
             self._sweep_stages()
             for path in paths.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)

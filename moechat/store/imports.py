@@ -79,20 +79,26 @@ class Imports:
         """File what is staged, and show it when all of it is there. Raises DataError where a day file is broken."""
         unit = self._unit
         for name, batch in list(unit.tree.batches.items()):
-            if batch.done or any(not ids.isdisjoint(batch.ids) for ids in unit.tree.forgets.values()):
+            if batch.done or not self._stands(name):
                 continue
-            self._file(unit.staged(name))
+            self._file(name, unit.staged(name))
             with unit.writing("imported"):
-                if not unit.tree.batches[name].done:
+                if self._stands(name) and not unit.tree.batches[name].done:
                     unit.record([{"op": "imported", "batch": name}])
             unit.unstage(name)
 
-    def _file(self, exchanges: Sequence[Exchange]) -> None:
-        """A day at a time, as many days as fit into a slice."""
+    def _stands(self, name: str) -> bool:
+        """Whether nobody has taken a batch back."""
+        return name in self._unit.tree.batches and not self._unit.tree.is_forgotten(name)
+
+    def _file(self, name: str, exchanges: Sequence[Exchange]) -> None:
+        """A day at a time, as many days as fit into a slice, as long as nobody takes it back."""
         unit = self._unit
         days = deque(list(day) for _, day in itertools.groupby(exchanges, lambda one: local(one.at, unit.zone).date()))
         while days:
             with unit.writing("import a slice"):
+                if not self._stands(name):
+                    return
                 begun = time.monotonic()
                 while days and time.monotonic() - begun < SLICE_S:
                     day = days.popleft()

@@ -243,10 +243,7 @@ class MemoryStore:
         return True
 
     def scrub(self) -> None:
-        """Dead records leave no words. Remove what was staged of imports that are being taken back."""
-        for name, batch in self.tree.batches.items():
-            if not batch.done:
-                self.unstage(name)
+        """Dead records leave no words."""
 
     def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
         """Everything is."""

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -24,7 +24,7 @@ from moechat.store.cache import Cache
 from moechat.store.json_lines import Entry, JsonLines
 from moechat.store.records import Signature
 from moechat.store.reflections import ReflectionFile
-from moechat.store.short_log import shortened, written
+from moechat.store.short_log import KEEP_WORDS, shortened, written
 from moechat.store.state import State
 from moechat.store.tree import Tree
 
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30.0
 POLL_S = 0.005
 TRIES = 3
-KEEP_WORDS = timedelta(days=7)
 MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 
 
@@ -103,16 +102,15 @@ class Journal:
     def _take_lock(self, patience_s: float) -> None:
         """Take the file lock, with a log that is read already: one that somebody replaced is read before, not under the lock."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for _ in range(TRIES):
+        for tries_left in reversed(range(TRIES)):
             self._follow_log()
             try:
                 self._file_lock.acquire(timeout=patience_s, poll_interval=POLL_S)
             except Timeout:
                 raise self._locked(patience_s) from None
-            if not (self._log.is_replaced() or self.state.is_replaced()):
+            if not tries_left or not (self._log.is_replaced() or self.state.is_replaced()):
                 return
             self._file_lock.release()
-        self._file_lock.acquire()
 
     def _locked(self, patience_s: float) -> Locked:
         remedy = "another process holds it; close that one or try again"

@@ -1,6 +1,6 @@
 """The log of one owner: what may happen to an exchange, and the entries that say so.
 
-An entry is an object with ``op``; ``tree`` says what each means.
+An entry is an object with ``op``; ``growth`` says what each means.
 
     exchange   id parent at user           a message has entered; its reply is on the way
                [talk speaker attachments]  ... in which talk, said by whom, with what

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from moechat.store.json_lines import Entry
 from moechat.store.nodes import Node, Variant
 from moechat.store.tree import Tree
 
+KEEP_WORDS = timedelta(days=7)  # The log keeps the words of exchanges that are no older.
 _KEPT = ("id", "layer", "recipe", "score", "features", "kind", "side", "span", "dropped")
 
 

@@ -58,6 +58,11 @@ class Tree(Growth):
         """Exchanges of other branches than the selected one of their talk."""
         return self._masks()[1]
 
+    def is_forgotten(self, batch: str) -> bool:
+        """Whether an import is being taken back."""
+        ids = self.batches[batch].ids
+        return any(not lost.isdisjoint(ids) for lost in self.forgets.values())
+
     def hidden(self) -> frozenset[str]:
         """What no recipe may see: other branches, what was retracted, what is being forgotten or imported.
 

@@ -157,6 +157,7 @@ class Unit(Protocol):
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         """Keep what is to be imported until it is filed."""
 
-    def staged(self, batch: str) -> list[Exchange]: ...
+    def staged(self, batch: str) -> list[Exchange]:
+        """Raises DataError where it is gone."""
 
     def unstage(self, batch: str) -> None: ...

@@ -1,0 +1,95 @@
+"""An import that was cut short waits for the next start, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from filelock import FileLock
+
+from moechat.errors import DataError, Locked
+from moechat.model import Exchange
+from moechat.store import erasure
+from moechat.store.files import FileStore
+from moechat.store.formats import text_hash
+from tests.houses import Home, told
+
+ROWS = [("20240501-100000-b", "很久以前的话"), ("20240502-100000-b", "又一天的话")]
+
+
+def begun(store: FileStore, home: Home) -> str:
+    """An import of which the log knows, and no more: its process was killed then."""
+    first = home.clock.now() - timedelta(days=400)
+    rows = [Exchange(id_, first + timedelta(days=n), text, "好。", talk="从前") for n, (id_, text) in enumerate(ROWS)]
+    store.stage("b", rows)
+    with store.writing():
+        store.record([{
+            "op": "import", "batch": "b", "talk": "从前", "at": first.isoformat(), "by": "rules",
+            "rows": [[row.id, text_hash(row)] for row in rows],
+        }])  # fmt: skip
+    store._staging["b"].release()  # as the system does when a process dies
+    return str(rows[0].at.date())
+
+
+def forget(store: FileStore, id_: str) -> None:
+    erasure.forget(store, erasure.gone(store, exchanges=[id_], episodes=(), facts=()))
+    erasure.erase(store, lambda: None)
+
+
+def test_forgetting_something_else_leaves_it_to_go_on(home: Home) -> None:
+    store = home.store()
+    begun(store, home)
+    forget(store, told(store, home.clock, "别的话", settle=True))
+    store.resume()
+    assert [one.user for one in store.exchanges.of([id_ for id_, _ in ROWS]).values()] == [text for _, text in ROWS]
+    assert store.tree.hidden().isdisjoint(id_ for id_, _ in ROWS)
+    store.close()
+
+
+def test_taken_back_it_does_not_go_on(home: Home) -> None:
+    store = home.store()
+    begun(store, home)
+    erasure.take_back(store, "b")
+    erasure.erase(store, lambda: None)
+    store.resume()
+    assert "b" not in store.tree.batches and store.exchanges.times() == []
+    assert list((home.folder / "imports").glob("*.yaml")) == []
+    store.close()
+
+
+def test_a_broken_day_file_stops_no_opening(home: Home) -> None:
+    store = home.store()
+    day = begun(store, home)
+    path = home.folder / "memorys" / f"{day}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x: [\n", encoding="utf-8")
+    store.close()
+    again = home.store()
+    again.resume()
+    assert {id_ for id_, _ in ROWS} <= again.tree.hidden()
+    path.unlink()
+    again.follow(all_files=True)
+    again.resume()
+    assert [one.user for one in again.exchanges.of([id_ for id_, _ in ROWS]).values()] == [text for _, text in ROWS]
+    again.close()
+
+
+def test_what_is_gone_is_not_called_imported(home: Home) -> None:
+    store = home.store()
+    begun(store, home)
+    (home.folder / "imports" / "b.yaml").unlink()
+    store.resume()
+    assert not store.tree.batches["b"].done
+    with pytest.raises(DataError, match="take-back b"):
+        store.imports.finish()
+    store.close()
+
+
+def test_the_owners_lock_is_not_waited_for_beyond_patience(home: Home) -> None:
+    store = home.store()
+    told(store, home.clock, "你好")
+    with FileLock(home.folder / ".lock"), pytest.raises(Locked), store.writing("test", patience_s=0.05):
+        pass
+    with store.writing("test"):
+        pass
+    store.close()
