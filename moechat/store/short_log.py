@@ -105,7 +105,7 @@ class _Writing:
         parent = self._heir(node.parent)
         yield exchange_entry(replace(node, parent=parent))
         for variant in node.variants:
-            kept = [lean(hit) for hit in variant.hits if hit["id"] not in self._without]
+            kept = [lean(hit) for hit in variant.hits if hit.get("id") not in self._without]
             old = node.id in self._old
             yield variant_entry(node.id, replace(variant, hits=() if old else kept, spans=() if old else variant.spans))
         if 0 <= node.chosen < len(node.variants) - 1:
