@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moechat.errors import (
         ConfigError,
         DataError,
+        DiskError,
         EmbeddingError,
         FieldError,
         FilterError,
@@ -46,6 +47,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Delta",
+    "DiskError",
     "Embedder",
     "EmbeddingError",
     "Ended",
@@ -86,7 +88,7 @@ _MODULES = {
     "curation.catalogue": ("Memory",),
     "curation.keeper": ("Keeper",),
     "errors": (
-        "ConfigError", "DataError", "EmbeddingError", "FieldError", "FilterError", "Locked", "ModelError",
+        "ConfigError", "DataError", "DiskError", "EmbeddingError", "FieldError", "FilterError", "Locked", "ModelError",
         "MoeChatError", "NameTaken", "NotFound", "PathError", "StillLoading", "Withheld",
     ),
     "house": ("House",),

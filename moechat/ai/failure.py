@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from moechat.errors import EmbeddingError, ModelError, MoeChatError, StillLoading, Withheld
+from moechat.errors import DiskError, EmbeddingError, ModelError, MoeChatError, StillLoading, Withheld
 
 Language = Literal["zh", "en"]
 
@@ -175,6 +175,8 @@ def in_words(error: MoeChatError, language: Language) -> str:
     """What an error says, in this language if it knows both."""
     if isinstance(error, (Failure, EmbeddingFailure)):
         return sentence(error.saying, language, **error.values)
+    if isinstance(error, DiskError):
+        return error.words(language)
     return sentence("withheld", language) if isinstance(error, Withheld) else str(error)
 
 

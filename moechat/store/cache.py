@@ -35,17 +35,26 @@ class Cache(ExchangeRows, EpisodeRows):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._facts: tuple[int, list[Fact]] | None = None
+        self._signatures: dict[str, Signature] | None = None
 
     def follow(self) -> bool:
         with self._lock:
             if anew := super().follow():
-                self._facts = None
+                self._rolled_back()
             return anew
+
+    def _rolled_back(self) -> None:
+        self._facts = self._signatures = None
 
     # ---- files
 
-    def signatures(self) -> dict[str, Signature]:
-        return {name: Signature(*rest) for name, *rest in self.all("SELECT name, size, mtime_ns, inode FROM files")}
+    def signatures(self, *, anew: bool = False) -> dict[str, Signature]:
+        """The files as they are known, by name; ``anew``: another process may have signed some."""
+        with self._lock:
+            if anew or self._signatures is None:
+                rows = self.all("SELECT name, size, mtime_ns, inode FROM files")
+                self._signatures = {name: Signature(*rest) for name, *rest in rows}
+            return self._signatures
 
     def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
         reasons = json.dumps([[p.reason, p.line] for p in problems]) if problems else ""
@@ -55,6 +64,10 @@ class Cache(ExchangeRows, EpisodeRows):
             else:
                 values = (name, signature.size, signature.mtime_ns, signature.inode, reasons)
                 db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", values)
+            signatures = self.signatures()
+            signatures.pop(name, None)
+            if signature != Signature():
+                signatures[name] = signature
 
     def problems(self, folder: Path, only: str = "") -> list[DataError]:
         """What could not be read in the files of a folder, or in one of them."""

@@ -15,6 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from moechat.errors import DataError
+from moechat.store import disk
+
 SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -39,6 +42,10 @@ CREATE TABLE facts (id TEXT PRIMARY KEY, file TEXT, data TEXT) WITHOUT ROWID;
 MOST_VALUES = 500  # SQLite takes a bounded number of parameters.
 
 
+class _AnotherVersion(sqlite3.DatabaseError):
+    """The tables are those of another version."""
+
+
 class Database:
     """Every method is atomic. A damaged file, or another version's, is made anew."""
 
@@ -46,12 +53,15 @@ class Database:
         self.path = path
         self._lock = threading.RLock()
         self._gen: int | None = None
-        try:
-            self._db = self._open()
-        except sqlite3.DatabaseError:
-            self.delete()
-            self._db = self._open()
-        self._inode = path.stat().st_ino
+        with disk.in_words(path):
+            try:
+                self._db = self._open()
+            except sqlite3.DatabaseError as error:
+                if not (disk.is_damaged(error) or isinstance(error, _AnotherVersion)):
+                    raise
+                self.delete()
+                self._db = self._open()
+            self._inode = path.stat().st_ino
 
     def follow(self) -> bool:
         """Open the database again if another process or a person deleted it or had it made anew.
@@ -79,7 +89,7 @@ class Database:
             db.execute("PRAGMA secure_delete=ON")  # what is overwritten leaves no bytes in free pages
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, SCHEMA_VERSION):
-                raise sqlite3.DatabaseError("another version's cache")
+                raise _AnotherVersion
             if version == 0:
                 self._make(db)
         except BaseException:
@@ -114,20 +124,38 @@ class Database:
             if self._db.in_transaction:
                 yield self._db
                 return
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._gen = None
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            finally:
-                self._gen = None
+            with self._in_words():
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    self._gen = None
+                    yield self._db
+                    self._db.execute("COMMIT")
+                except BaseException:
+                    if self._db.in_transaction:  # on a full disk SQLite has rolled back by itself
+                        self._db.execute("ROLLBACK")
+                    self._rolled_back()
+                    raise
+                finally:
+                    self._gen = None
+
+    def _rolled_back(self) -> None:
+        """What is kept beside the database of a transaction that came to nothing is forgotten."""
 
     def all(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
+        with self._lock, self._in_words():
             return self._db.execute(sql, values).fetchall()
+
+    @contextlib.contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Raises DiskError, and DataError where the file turns out to be damaged: then ``follow`` makes it anew."""
+        with disk.in_words(self.path):
+            try:
+                yield
+            except sqlite3.DatabaseError as error:
+                if not disk.is_damaged(error):
+                    raise
+                self.delete()
+                raise DataError(self.path, "was damaged and is made anew from the other files: try again") from error
 
     def among(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """All rows of a query that ends in ``IN``, for any number of values; in order within ``MOST_VALUES`` of them."""

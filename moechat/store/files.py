@@ -91,8 +91,7 @@ class FileStore(Journal):
         while names is None or names:
             with self.writing("reread"):
                 begun = time.monotonic()
-                self.signatures = self.cache.signatures()
-                names = self._watch.changed(self.signatures, all_files=True)
+                names = self._watch.changed(self.cache.signatures(anew=True), all_files=True)
                 while names and time.monotonic() - begun < SLICE_S:
                     name = names.pop(0)
                     (self.days if paths.is_day_file(name) else self.findings).reread(name)

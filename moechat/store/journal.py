@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from moechat.clock import Clock
 from moechat.errors import DataError, Locked
-from moechat.store import paths
+from moechat.store import disk, paths
 from moechat.store.cache import Cache
 from moechat.store.json_lines import Entry, JsonLines
 from moechat.store.records import Signature
@@ -50,7 +50,6 @@ class Journal:
         self.tree = Tree()
         self.state = State(JsonLines(folder / paths.STATE))
         self.cache = Cache(self.index_folder / "cache.db")
-        self.signatures = self.cache.signatures()
         self._generation = self.cache.generation()
 
     def close(self) -> None:
@@ -76,8 +75,13 @@ class Journal:
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """The owner's lock, with everything that others wrote read first, and ended replies stored. Reentrant.
 
-        Raises Locked where somebody holds it for longer than ``patience_s``.
+        Raises Locked where somebody holds it for longer than ``patience_s``, DiskError where the disk is full or fails.
         """
+        with disk.in_words(self.folder), self._locking(what, patience_s):
+            yield
+
+    @contextlib.contextmanager
+    def _locking(self, what: str, patience_s: float) -> Iterator[None]:
         if not self._threads.acquire(timeout=patience_s):
             raise self._locked(patience_s)
         try:
@@ -159,7 +163,8 @@ class Journal:
         with self._threads:
             self._follow_log()
             entries, place = written(self.tree, before, without), self._log.place
-        rewriting = self._log.prepare(entries, place, keep_damaged=not without)
+        with disk.in_words(self.folder):
+            rewriting = self._log.prepare(entries, place, keep_damaged=not without)
         tree = Tree()
         tree.apply(entries)
         with self.writing("rewrite the log"):
@@ -178,18 +183,19 @@ class Journal:
         generation = self.cache.generation()
         if anew or generation != self._generation:
             self._generation = generation
-            self.signatures = self.cache.signatures()
+            self.cache.signatures(anew=True)
         return anew
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """The files as they are known, by name relative to the folder."""
+        return self.cache.signatures()
 
     def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
         """Remember that the file, as it is now, is known."""
         for problem in problems:
             log.warning("%s", problem)
         self.cache.sign(name, signature, problems)
-        if signature == Signature():
-            self.signatures.pop(name, None)
-        else:
-            self.signatures[name] = signature
 
     def signature(self, name: str) -> Signature:
         """The file as we know it."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from moechat.errors import DataError
+from moechat.store import disk
 from moechat.store.records import append, put_in_place, sync_folder, unfinished
 
 Entry = Mapping[str, Any]
@@ -146,20 +147,18 @@ class JsonLines:
             return False
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Append and fsync, under the owner's lock; call ``unread`` first. A torn line before it is cut off."""
+        """Append and fsync, all or nothing, under the owner's lock; call ``unread`` first. A torn line before it is cut off."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         created = not self.path.exists()
         data = encode(entries)
-        with open(self.path, "ab") as file:
+        with open(self.path, "ab", buffering=0) as file:
             if file.tell() > self._offset:
-                file.truncate(self._offset)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            self._inode = os.fstat(file.fileno()).st_ino
-        self._offset += len(data)
+                file.seek(file.truncate(self._offset))
+            disk.extend(file, data)
+            inode = os.fstat(file.fileno()).st_ino
         if created:
             sync_folder(self.path.parent)
+        self._inode, self._offset = inode, self._offset + len(data)
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
         """Replace the file; other readers notice by its inode."""

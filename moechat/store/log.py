@@ -34,7 +34,7 @@ from datetime import datetime
 from typing import Any
 
 from moechat.clock import local
-from moechat.errors import Locked, NotFound, Withheld
+from moechat.errors import DiskError, Locked, NotFound, Withheld
 from moechat.model import Attachment, Exchange, Status
 from moechat.store.formats import text_hash
 from moechat.store.json_lines import Entry
@@ -107,7 +107,7 @@ class Log:
         """A reply ended; it is durable when this returns, also while another process holds the owner's lock.
 
         ``notice`` is what was shown beside it. An exchange may be finished any number of times: each adds a reply.
-        Raises Withheld where what the reply rests on was forgotten.
+        Raises Withheld where what the reply rests on was forgotten, DiskError where it can be stored nowhere.
         """
         unit = self._unit
         key = self._keys.get(id_) or secrets.token_hex(4)
@@ -122,7 +122,7 @@ class Log:
         except Withheld:
             keep = False  # nothing of it stays
             raise
-        except Locked:
+        except (Locked, DiskError):
             unit.replies.end(id_, entry)
             self._keys.pop(id_, None)
             return replace(unit.tree.nodes[id_].exchange(), char=char, status=status)

@@ -22,6 +22,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from moechat.errors import DataError
+from moechat.store import disk
 
 Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _BOM = b"\xef\xbb\xbf"
@@ -254,17 +255,15 @@ def spliced(data: bytes, bounds: Mapping[str, Bounds], changes: Mapping[str, byt
 
 
 def append(path: Path, blocks: bytes) -> None:
-    """Append and fsync. A last line without its newline is ended first."""
+    """Append and fsync, all or nothing. A last line without its newline is ended first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     created = not path.exists()
-    with open(path, "ab+") as file:
+    with open(path, "ab+", buffering=0) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
                 blocks = b"\n" + blocks
-        file.write(blocks)
-        file.flush()
-        os.fsync(file.fileno())
+        disk.extend(file, blocks)
     if created:
         sync_folder(path.parent)
 

@@ -14,13 +14,14 @@ import json
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO
 from urllib.parse import quote, unquote
 
 from filelock import FileLock, Timeout
 
 from moechat.errors import MoeChatError, Withheld
+from moechat.store import disk
 from moechat.store.json_lines import Entry, encode
 
 PART = ".jsonl"
@@ -46,7 +47,7 @@ class ReplyFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._locks: dict[str, FileLock] = {}
-        self._files: dict[str, IO[bytes]] = {}
+        self._files: dict[str, FileIO] = {}
 
     # ---- of this process
 
@@ -61,24 +62,24 @@ class ReplyFiles:
         self._locks[id_] = lock
 
     def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
-        """Say what the reply rests on, before it streams."""
-        file = self._files[id_] = open(self._path(id_, PART), "wb", buffering=0)  # noqa: SIM115 - until the reply ends
-        file.write(encode([{"ids": sorted(ids), "key": key}]))
+        """Say what the reply rests on, before it streams. Raises DiskError."""
+        with disk.in_words(self._folder):
+            file = self._files[id_] = open(self._path(id_, PART), "wb", buffering=0)  # noqa: SIM115 - until the reply ends
+            disk.extend(file, encode([{"ids": sorted(ids), "key": key}]), durably=False)
 
     def write(self, id_: str, piece: str) -> None:
-        """A piece of the reply that is about to be shown. Raises Withheld where what it rests on was forgotten."""
+        """A piece of the reply that is about to be shown. Raises Withheld where what it rests on was forgotten, DiskError."""
         self.require(id_)
-        file = self._files[id_]
-        file.write(json.dumps(piece, ensure_ascii=False).encode() + b"\n")
+        with disk.in_words(self._folder):
+            disk.extend(self._files[id_], json.dumps(piece, ensure_ascii=False).encode() + b"\n", durably=False)
 
     def end(self, id_: str, entry: Entry) -> None:
-        """The reply has ended; it is durable when this returns. Raises Withheld."""
+        """The reply has ended; it is durable when this returns. Raises Withheld, DiskError."""
         if id_ not in self._files:
             self.rest(id_, ())
         self.require(id_)
-        file = self._files[id_]
-        file.write(encode([entry]))
-        os.fsync(file.fileno())
+        with disk.in_words(self._folder):
+            disk.extend(self._files[id_], encode([entry]))
 
     def require(self, id_: str) -> None:
         """Raises Withheld where a forgetting has emptied the part file, which then has another size."""
