@@ -14,7 +14,7 @@ from datetime import datetime
 
 from moechat.curation.eraser import Eraser
 from moechat.curation.maintenance import Maintenance
-from moechat.errors import DataError, EmbeddingError
+from moechat.errors import DataError, DiskError, EmbeddingError
 from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers
 from moechat.settings.config import Config
@@ -60,11 +60,18 @@ class Jobs:
         if self._looks:
             self.worker.submit(self.embed_some)
         else:
-            self._store.resume()
-            with contextlib.suppress(DataError):  # reported with all others; it goes on at the next start
-                self._eraser.run()
-            self._store.compact()
+            try:
+                self._store.resume()
+                self._erase()
+                self._store.compact()
+            except DiskError as problem:  # to read goes on; who writes is told
+                log.warning("%s", problem)
             self.worker.submit(self._catch_up)
+
+    def _erase(self) -> None:
+        """Go on with what is being forgotten. What cannot be written now is reported with all others, and waits."""
+        with contextlib.suppress(DataError, DiskError):
+            self._eraser.run()
 
     def _catch_up(self) -> None:
         self._roller.by_rules()
@@ -89,6 +96,7 @@ class Jobs:
             self.worker.submit(self.embed_some)
         if self._looks:
             return
+        self._erase()
         for context in self._contexts.all():
             with context.lock:
                 if self._is_quiet(context.talk_name):

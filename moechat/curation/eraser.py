@@ -5,6 +5,7 @@ It begins where an earlier one was cut short. Nobody sees any of it meanwhile: i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from moechat.recall.layers import Layers
@@ -16,13 +17,15 @@ class Eraser:
 
     def __init__(self, layers: Layers, save: Callable[[], None]) -> None:
         self._layers, self._save = layers, save
+        self._lock = threading.Lock()
 
     def run(self) -> bool:
         """Remove the bytes of whatever is being forgotten. False where nothing is.
 
-        Raises DataError where a file or the cache cannot be written now; the rest waits for the next call.
+        Raises DataError where a file or the cache cannot be written now, DiskError; the rest waits for the next call.
         """
-        return erasure.erase(self._layers.store, self._sweep)
+        with self._lock:
+            return erasure.erase(self._layers.store, self._sweep)
 
     def _sweep(self) -> None:
         self._layers.sync()
