@@ -1,0 +1,190 @@
+"""Tests run on mutants without starting anew each time: pytest collects a room once, and each mutant is tried in a child
+process of its own, which is given the fault in memory. No file of the checkout is ever changed.
+
+Works where a process can be forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import resource
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from coverage import Coverage
+
+from tests.mutants.operators import Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_BYTES = 4 << 30  # what an endless loop may take
+SURVIVED, KILLED, TO_BE_IMPORTED = range(3)
+OUTCOMES = {SURVIVED: "survived", KILLED: "killed"}
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A room without a fault: the seconds of each test that passes, and which of them reach which lines of which module."""
+
+    seconds: Mapping[str, float]
+    reached: Mapping[str, Mapping[str, Sequence[str]]]
+
+    def tests_for(self, mutant: Mutant) -> list[str]:
+        """The tests that could see the fault, the quickest first; all of them, the module's own first, where importing it runs
+        the fault."""
+        lines = self.reached.get(mutant.module, {})
+        reached = map(str, mutant.place.lines) if mutant.place.function else lines
+        near = {test for line in reached for test in lines.get(line, ())}
+        far = set() if mutant.place.function else set(self.seconds) - near
+        return [test for tests in (near, far) for test in sorted(tests, key=lambda one: (self.seconds[one], one))]
+
+
+class Session:
+    """A pytest session whose tests are run by ``job``, as often and in which order it likes."""
+
+    def __init__(self, job: Callable[[Session], Iterable[Any]], rows: Any) -> None:
+        self._job, self._rows = job, rows
+        self.items: dict[str, pytest.Item] = {}
+        self.reports: list[pytest.TestReport] = []
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        for row in self._job(self):
+            print(json.dumps(row), file=self._rows, flush=True)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.reports.append(report)
+
+    def run(self, tests: Sequence[str]) -> Iterator[tuple[str, list[pytest.TestReport]]]:
+        for test, following in zip(tests, [*tests[1:], None], strict=True):
+            self.reports.clear()
+            item = self.items[test]
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[following] if following else None)
+            yield test, list(self.reports)
+
+    def measure(self) -> Iterator[tuple[str, float, dict[str, list[int]]]]:
+        """(test, its seconds, the lines that it reaches in each module) of each test that passes."""
+        coverage = Coverage(data_file=None, source=[str(ROOT / "moechat")], config_file=False)
+        coverage.start()
+        for test, reports in self.run(list(self.items)):
+            coverage.stop()
+            data = coverage.get_data()
+            lines = {
+                Path(file).relative_to(ROOT).as_posix(): sorted(data.lines(file) or [])
+                for file in data.measured_files()
+            }
+            coverage.erase()
+            if all(report.passed for report in reports):
+                yield test, sum(report.duration for report in reports), lines
+            coverage.start()
+        coverage.stop()
+
+    def outcome(self, mutant: Mutant, baseline: Baseline) -> int:
+        """How the tests, as they are collected, take the mutant; the fault goes when the child process ends."""
+        tests = [test for test in baseline.tests_for(mutant) if test in self.items]
+        pid = os.fork()
+        if pid == 0:
+            status = KILLED
+            with contextlib.suppress(BaseException):
+                bound = int(20 + 10 * sum(baseline.seconds[test] for test in tests))
+                resource.setrlimit(resource.RLIMIT_CPU, (bound, bound))
+                resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
+                signal.alarm(10 * bound)
+                if is_imported(mutant) or is_put_in(mutant):
+                    failed = any(report.failed for _, reports in self.run(tests) for report in reports)
+                    status = KILLED if failed else SURVIVED
+                else:
+                    status = TO_BE_IMPORTED
+            os._exit(status)
+        _, status = os.waitpid(pid, 0)
+        return KILLED if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def in_session(
+    tests: str, folder: Path, job: Callable[[Session], Iterable[Any]], mutant: Mutant | None = None
+) -> Iterator[Any]:
+    """The rows of ``job`` over the collected tests, in a process that imports ``mutant`` in place of its module."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reads)
+        with os.fdopen(writes, "w") as rows, Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+            os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
+            if mutant is not None:
+                sys.meta_path.insert(0, Importer(mutant))
+            options = ("-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not soak and not slow")
+            with contextlib.suppress(BaseException):
+                pytest.main([*options, "--hypothesis-seed=0", f"--basetemp={folder / 'tests'}", str(ROOT / tests)],
+                            plugins=[Session(job, rows)])  # fmt: skip
+        os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as rows:
+        yield from map(json.loads, rows)
+    os.waitpid(pid, 0)
+
+
+def measured(tests: str, folder: Path) -> Baseline:
+    seconds, reached = {}, defaultdict(lambda: defaultdict(list))
+    for test, lasted, modules in in_session(tests, folder, Session.measure):
+        seconds[test] = lasted
+        for module, lines in modules.items():
+            for line in lines:
+                reached[module][str(line)].append(test)
+    return Baseline(seconds, reached)
+
+
+class Importer(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
+    """Imports a mutant in place of its module."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        name = mutant.module.removesuffix(".py").replace("/", ".")
+        super().__init__(name, str(ROOT / mutant.module))
+        self._mutant = mutant
+
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        return importlib.machinery.ModuleSpec(fullname, self, origin=self.path) if fullname == self.name else None
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self._mutant.source, self.path, "exec", dont_inherit=True)
+
+
+def is_imported(mutant: Mutant) -> bool:
+    return any(isinstance(finder, Importer) for finder in sys.meta_path)
+
+
+def is_put_in(mutant: Mutant) -> bool:
+    """The running function has the mutant's code from now on. False where that cannot be done."""
+    path = str(ROOT / mutant.module)
+    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__.co_filename == path]
+    codes = list(codes_in(compile(mutant.source, path, "exec", dont_inherit=True)))
+    [*live] = (
+        one for one in functions if (one.__code__.co_qualname, one.__code__.co_firstlineno) == mutant.place.function
+    )
+    [*changed] = (one for one in codes if (one.co_qualname, one.co_firstlineno) == mutant.place.function)
+    if len(live) != 1 or len(changed) != 1 or live[0].__code__.co_freevars != changed[0].co_freevars:
+        return False
+    live[0].__code__ = changed[0]
+    return True
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
