@@ -83,6 +83,157 @@ def test_the_table_of_relations(new: FactDraft, old: FactDraft, similarity: floa
     assert relation(new, old, similarity) == expected
 
 
+# Two keywords for one thing, and whether it has one value at a time.
+KEYWORDS = """
+名字 real_name one; 岁数 years_old one; 生日 date_of_birth one; 居住地 place_of_residence one; 老家 comes_from one;
+职业 works_as one; 公司 employer one; 大学 university one; 专业 field_of_study one; 年级 school_year one;
+婚姻状况 marital_status one;
+星座 zodiac_sign one; 身高 height one; 体重 weight one; 血型 blood_type one; 手机号 phone_number one; 邮箱 e-mail one;
+外号 nickname one; 性别 sex one; 梦想 dream one; 国籍 citizenship many; 母语 native_language many; 兴趣爱好 hobbies many;
+作息 daily_routine many; 过敏原 allergic_to many; 病史 diagnosis many; 家庭成员 relatives many; 女朋友 girlfriend one;
+同事 colleague many; 宠物 pets many; 物品 belongings many; 特长 talent many; 在学 studying many; 性格 personality many
+"""
+
+
+@pytest.mark.parametrize("row", KEYWORDS.split(";"), ids=str.strip)
+def test_keywords_of_both_languages_mean_one_thing_which_has_one_value_or_many(row: str) -> None:
+    chinese, english, values = row.split()
+    assert relation(fact(chinese, "甲"), fact(english, "甲"), None) == "same"
+    assert relation(fact(chinese, "甲"), fact(english, "乙"), None) == ("supersedes" if values == "one" else "other")
+
+
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        "用户的住址",
+        "用户住址",
+        "目前的住址",
+        "现在住址",
+        "the user's home",
+        "user home",
+        "Current_City",
+        "  ADDRESS ",
+        "ｈｏｍｅ",
+    ],
+)
+def test_whose_or_when_in_a_keyword_changes_nothing(keyword: str) -> None:
+    assert relation(fact(keyword, "北京"), fact("住址", "杭州"), None) == "supersedes"
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("最爱的颜色", ""),
+        ("最喜欢", ""),  # The target is a colour.
+        ("favorite colour", ""),
+        ("喜好", "用户最喜欢的颜色变成绿色了"),
+        ("likes", "The user's favourite color is 绿色"),
+        ("likes", "The user names 绿色 as her favorite color"),
+    ],
+)
+def test_a_favourite_is_told_by_its_keyword_or_by_its_text(keyword: str, text: str) -> None:
+    old = fact("最喜欢的颜色", "蓝色")
+    assert relation(fact(keyword, "绿色", text=text), old, None) == "supersedes"
+    assert relation(fact("最喜欢的电影", "绿色"), old, None) == "other"
+
+
+def test_the_text_makes_a_favourite_of_a_taste_alone() -> None:
+    cat = fact("宠物", "豆豆", text="用户最喜欢的猫是豆豆")
+    assert relation(cat, fact("宠物", "咪咪", text="用户最喜欢的猫是咪咪"), None) == "other"
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [("favourite film", "最喜欢的电影"), ("最喜欢的食物", "favourite dish"), ("最爱的歌", "favorite song")],
+)
+def test_a_favourite_has_one_name_in_either_language(new: str, old: str) -> None:
+    assert relation(fact(new, "甲"), fact(old, "乙"), None) == "supersedes"
+
+
+@pytest.mark.parametrize("target", ["分手", "离婚", "单身", "single", "Divorced"])
+def test_one_who_is_alone_again_has_no_partner_any_more(target: str) -> None:
+    assert relation(fact("感情状况", target), fact("女朋友", "林夏"), None) == "supersedes"
+    assert relation(fact("女朋友", "林夏"), fact("感情状况", target), None) == "other"
+
+
+def test_one_who_married_keeps_the_partner() -> None:
+    assert relation(fact("感情状况", "已婚"), fact("女朋友", "林夏"), None) == "other"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "用户不怕香菜",
+        "用户不反感香菜",
+        "The user does not mind 香菜",
+        "The user doesn't really dislike 香菜",
+        "不是不喜欢香菜",
+    ],
+)
+def test_a_dislike_that_is_denied_is_none(text: str) -> None:
+    assert relation(fact("dislikes", "香菜", -1, text=text), fact("喜好", "香菜"), None) == "same"
+
+
+def test_only_a_taste_is_turned_round_by_such_a_denial() -> None:
+    moved = fact("住址", "杭州", -1, text="用户不怕离开杭州")
+    assert relation(moved, fact("住址", "杭州"), None) == "supersedes"
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "cat/the cats",
+        "berry/Berries",
+        "香菜/吃香菜了",
+        "杭州/住在杭州市",
+        "tea/drinking tea.",
+        "glass/the glass",
+        "bus/a bus",
+    ],
+)
+def test_a_target_is_the_same_in_other_forms(forms: str) -> None:
+    first, second = forms.split("/")
+    assert relation(fact("likes", first), fact("likes", second), None) == "same"
+
+
+@pytest.mark.parametrize("pair", ["glass/glas", "tennis/tenni", "bus/bu", "gas/ga", "吃/喝"])
+def test_an_ending_that_is_no_plural_stays(pair: str) -> None:
+    first, second = pair.split("/")
+    assert relation(fact("likes", first), fact("likes", second), None) == "other"
+
+
+@pytest.mark.parametrize("entity", ["用户", "我", "主人", "The User", "{{user}}", " ME ", ""])
+def test_the_user_has_many_names(entity: str) -> None:
+    assert relation(fact("住址", "北京", entity=entity), fact("住址", "杭州"), None) == "supersedes"
+
+
+@pytest.mark.parametrize("entity", ["角色", "char", "The Character", "{{char}}", "assistant", "你"])
+def test_the_character_has_many_names(entity: str) -> None:
+    assert relation(fact("住址", "北京", entity=entity), fact("住址", "杭州", entity="character"), None) == "supersedes"
+    assert relation(fact("住址", "北京", entity=entity), fact("住址", "杭州"), None) == "other"
+
+
+def test_close_texts_are_one_from_nine_tenths_on() -> None:
+    iced, coffee = fact("喜好", "冰咖啡"), fact("喜好", "咖啡")
+    assert [relation(iced, coffee, cosine) for cosine in (0.89, 0.9, None)] == ["other", "same", "other"]
+
+
+def test_a_keyword_of_ones_own_has_one_value_if_both_facts_say_so() -> None:
+    sizes = [
+        (fact("鞋码", "42", single=new), fact("鞋码", "41", single=old))
+        for new in (True, False)
+        for old in (True, False)
+    ]
+    assert [relation(new, old, None) for new, old in sizes] == ["supersedes", "other", "other", "other"]
+    assert relation(fact("宠物", "豆豆", single=True), fact("宠物", "咪咪", single=True), None) == "other"
+
+
+def test_a_fact_without_a_target_is_compared_by_its_text() -> None:
+    first, second = (fact("喜好", "", text=text) for text in ("用户喜欢下雨天", "用户喜欢晴天"))
+    assert relation(first, first, None) == "same"
+    assert relation(first, second, 0.99) == "other"
+
+
 Key = tuple[str, str, int]
 
 
