@@ -1,0 +1,103 @@
+"""What users said, and what a model may and may not make of it; written before the rules that tell them apart.
+
+A row is (said, claimed, target, polarity as the model gives it) or, of somebody else, with the entity behind.
+"""
+
+from __future__ import annotations
+
+Row = tuple[str, str, str, int] | tuple[str, str, str, int, str]
+
+MUST_NOT_STAND: list[Row] = [
+    # the opposite
+    ("我喜欢喝茶", "用户讨厌喝茶", "茶", -1),
+    ("我喜欢喝茶", "用户讨厌喝茶", "喝茶", 1),
+    ("我不喜欢香菜", "用户喜欢香菜", "香菜", 1),
+    ("我从来不喝咖啡", "用户每天喝咖啡", "咖啡", 1),
+    ("我不会游泳", "用户会游泳", "游泳", 1),
+    ("我会游泳", "用户不会游泳", "游泳", -1),
+    ("我没有孩子", "用户有孩子", "孩子", 1),
+    ("我已经不抽烟了", "用户抽烟", "抽烟", 1),
+    ("I like tea", "The user hates tea", "tea", -1),
+    ("I like tea.", "The user hates tea.", "green tea", 1),
+    ("I don't like mushrooms", "The user likes mushrooms", "mushrooms", 1),
+    ("I can't stand opera", "The user loves opera", "opera", 1),
+    ("I'm not allergic to nuts", "The user is allergic to nuts", "nuts", 1),
+    ("I'm allergic to nuts", "The user is not allergic to nuts", "nuts", -1),
+    ("I don't have any children", "The user has children", "children", 1),
+    ("I no longer smoke", "The user smokes", "smoke", 1),
+    ("I can swim", "The user cannot swim", "swim", -1),
+    # scope
+    ("我喜欢苹果，不喜欢香蕉", "用户喜欢香蕉", "香蕉", 1),
+    ("我喜欢苹果，不喜欢香蕉", "用户不喜欢苹果", "苹果", -1),
+    ("I love coffee but not tea", "The user loves tea", "tea", 1),
+    ("I love coffee but not tea", "The user does not love coffee", "coffee", -1),
+    # denied twice
+    ("我不是不喜欢辣", "用户不喜欢辣", "辣", -1),
+    ("我并不讨厌下雨", "用户讨厌下雨", "下雨", -1),
+    ("I don't hate spinach", "The user hates spinach", "spinach", -1),
+    ("It's not that I dislike running", "The user dislikes running", "running", -1),
+    # somebody else's
+    ("我妈妈喜欢跳舞", "用户喜欢跳舞", "跳舞", 1),
+    ("我同事养了一只狗", "用户养了一只狗", "狗", 1),
+    ("我弟弟对花生过敏", "用户对花生过敏", "花生", 1),
+    ("小李说他在腾讯上班", "用户在腾讯上班", "腾讯", 1),
+    ("My sister plays the violin", "The user plays the violin", "violin", 1),
+    ("My boss lives in Denver", "The user lives in Denver", "Denver", 1),
+    ("My friend Tom hates cats", "The user hates cats", "cats", -1),
+    ("我喜欢跳舞", "妈妈喜欢跳舞", "跳舞", 1, "妈妈"),
+    ("My sister hates tea", "The user's sister likes tea", "tea", 1, "sister"),
+    # asked, supposed, denied as said
+    ("你喜欢猫吗？", "用户喜欢猫", "猫", 1),
+    ("谁说我喜欢榴莲？", "用户喜欢榴莲", "榴莲", 1),
+    ("要是我住在海边就好了", "用户住在海边", "海边", 1),
+    ("如果我会弹吉他该多好", "用户会弹吉他", "吉他", 1),
+    ("Do you like jazz?", "The user likes jazz", "jazz", 1),
+    ("If I had a dog, I would walk every day", "The user has a dog", "dog", 1),
+    ("I never said I like golf", "The user likes golf", "golf", 1),
+    ("Should I learn Spanish?", "The user speaks Spanish", "Spanish", 1),
+]
+
+MUST_STAND: list[Row] = [
+    ("我喜欢喝茶", "用户喜欢喝茶", "茶", 1),
+    ("我讨厌香菜", "用户讨厌香菜", "香菜", -1),
+    ("我不吃香菜", "用户不吃香菜", "香菜", -1),
+    ("我从来不喝咖啡", "用户不喝咖啡", "咖啡", -1),
+    ("我对花生过敏", "用户对花生过敏", "花生", 1),
+    ("我对花生过敏", "用户对花生过敏，不能吃花生", "花生", -1),
+    ("我没有孩子", "用户没有孩子", "孩子", -1),
+    ("我不会游泳", "用户不会游泳", "游泳", -1),
+    ("我喜欢苹果，不喜欢香蕉", "用户不喜欢香蕉", "香蕉", -1),
+    ("我戒烟了", "用户已经戒烟", "烟", 1),
+    ("我最讨厌的就是下雨天", "用户不喜欢下雨天", "下雨天", -1),
+    ("我不是不喜欢辣，只是胃不好", "用户胃不好", "胃", -1),
+    ("我不得不每天六点起床", "用户每天六点起床", "六点", 1),
+    ("我忍不住又买了一双鞋", "用户又买了一双鞋", "鞋", 1),
+    ("我家没有人不喜欢火锅", "用户家里人都喜欢火锅", "火锅", 1),
+    ("除了香菜我什么都吃", "用户不吃香菜", "香菜", -1),
+    ("我住在杭州，不是苏州", "用户住在杭州", "杭州", 1),
+    ("我受不了烟味", "用户讨厌烟味", "烟味", -1),
+    ("我在一家不大的公司上班", "用户在一家小公司上班", "小公司", 1),
+    ("我没想到自己这么喜欢滑雪", "用户喜欢滑雪", "滑雪", 1),
+    ("I like tea", "The user likes tea", "tea", 1),
+    ("I hate cilantro", "The user dislikes cilantro", "cilantro", -1),
+    ("I don't eat meat", "The user does not eat meat", "meat", -1),
+    ("I'm allergic to peanuts", "The user is allergic to peanuts", "peanuts", 1),
+    ("I'm allergic to peanuts", "The user cannot eat peanuts", "peanuts", -1),
+    ("I can't stand opera", "The user hates opera", "opera", -1),
+    ("I can't wait to see Paris", "The user is looking forward to seeing Paris", "Paris", 1),
+    ("I quit smoking", "The user no longer smokes", "smoking", -1),
+    ("I don't have any children", "The user has no children", "children", -1),
+    ("I love coffee but not tea", "The user loves coffee", "coffee", 1),
+    ("I love coffee but not tea", "The user does not love tea", "tea", -1),
+    ("I couldn't love my cat more", "The user loves their cat", "cat", 1),
+    ("I don't only play guitar, I also sing", "The user plays guitar", "guitar", 1),
+    ("There is nothing I enjoy more than hiking", "The user enjoys hiking", "hiking", 1),
+    ("I have no problem with spiders", "The user is fine with spiders", "spiders", 1),
+    ("I'm not from here, I grew up in Leeds", "The user grew up in Leeds", "Leeds", 1),
+    ("I never miss a football game", "The user watches every football game", "football game", 1),
+    ("My name is Nora, not Norah", "The user is called Nora", "Nora", 1),
+    ("I don't like mushrooms", "The user doesn't like mushrooms", "mushrooms", -1),
+    ("Not a day goes by without coffee", "The user drinks coffee every day", "coffee", 1),
+    ("我妈妈不喜欢跳舞", "妈妈不喜欢跳舞", "跳舞", -1, "妈妈"),
+    ("My sister hates tea", "The user's sister hates tea", "tea", -1, "sister"),
+]
