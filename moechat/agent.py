@@ -17,6 +17,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.ai.failure import in_words
 from moechat.clock import Clock
 from moechat.compat import query as seed_query
+from moechat.containment import Containment
 from moechat.conversation import Conversation, Talks
 from moechat.curation import upkeep
 from moechat.curation.eraser import Eraser
@@ -55,6 +56,7 @@ class Surroundings:
     ready: Callable[[], None]
     prompt_folders: Sequence[Path]
     looks: bool = False
+    containment: Callable[[], Containment] = Containment
 
     def warm_pool(self) -> Executor:
         self.ready()
@@ -72,7 +74,8 @@ class Agent:
     def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
         self._file, self.now = file, around.clock.now
         prompts = Prompts(around.prompt_folders, file.character.language)
-        self.store = FileStore(folder, clock=around.clock, zone=self.config.time.tzinfo)
+        zone, contained = self.config.time.tzinfo, around.containment()
+        self.store = FileStore(folder, clock=around.clock, zone=zone, contained=contained)
         self.dense = Dense(
             self.store.index_folder, around.embedder, settings=around.embedding_settings, load=around.load_embedder
         )
@@ -130,6 +133,7 @@ class Agent:
         problems += [str(self._file.problem)] if self._file.problem else []
         problems += self.layers.problems()
         problems += self._contexts.problems()
+        problems += self.store.contained.problems(self.character.language)
         if embedding := self.dense.problem:
             problems.append(in_words(embedding, self.character.language))
         return problems + self.jobs.problems()

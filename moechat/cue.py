@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from moechat import when
+from moechat.containment import Containment, NamedText, Reader
 from moechat.language import words
 from moechat.when import Span
 
@@ -36,6 +37,7 @@ class Cue:
     widths: Mapping[str, float] = field(default_factory=dict)
     anchors: Anchors | None = None
     talk: str = ""
+    contained: Containment = field(default_factory=Containment)
     _memo: dict[str, Any] = field(default_factory=dict, repr=False)
     _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)
 
@@ -47,19 +49,23 @@ class Cue:
                 self._memo[name] = make()
             return cast(T, self._memo[name])
 
+    def _read(self, reader: Reader, name: str, read: Callable[[], T], instead: T) -> T:
+        """Once, and contained: a message that a reader raises over is recalled for without that reading."""
+        return self.once(name, lambda: self.contained.run(reader, NamedText("", f"{name} {self.text}"), read, instead))
+
     @property
     def vector(self) -> np.ndarray | None:
         """(dim,) float32, unit length; None without an embedding model."""
         embed = self.embed
         if embed is None:
             return None
-        vectors = self.once("vector", lambda: embed([self.text]))
+        vectors = self._read("vectors", "vector", lambda: embed([self.text]), None)
         return None if vectors is None else vectors[0]
 
     @property
     def spans(self) -> list[Span]:
         """The times that the text names, looking back."""
-        return self.once("spans", self._resolve)
+        return self._read("times", "spans", self._resolve, [])
 
     def _resolve(self) -> list[Span]:
         return when.resolve(self.text, self.now, widths={**when.WIDTHS, **self.widths}, anchors=self.anchors)
@@ -67,15 +73,17 @@ class Cue:
     @property
     def asks_time(self) -> bool:
         """Whether the text asks about the time it names; else the time only dates a remark."""
-        return self.once("asks", lambda: 0 < len(self.spans) <= MANY_SPANS and when.asks(self.text, self.spans))
+        if not 0 < len(self.spans) <= MANY_SPANS:
+            return False
+        return self._read("times", "asks", lambda: when.asks(self.text, self.spans), False)
 
     @property
     def words(self) -> list[str]:
-        return self.once("words", lambda: words.tokens(self.text))
+        return self._read("words", "words", lambda: words.tokens(self.text), [])
 
     @property
     def clauses(self) -> list[str]:
-        return self.once("clauses", lambda: words.clauses(self.text) or [self.text])
+        return self._read("words", "clauses", lambda: words.clauses(self.text), []) or [self.text]
 
     @property
     def clause_vectors(self) -> np.ndarray | None:
@@ -85,4 +93,4 @@ class Cue:
             return None
         if self.clauses == [self.text]:
             return None if self.vector is None else self.vector[None]
-        return self.once("clause_vectors", lambda: embed(self.clauses))
+        return self._read("vectors", "clause_vectors", lambda: embed(self.clauses), None)

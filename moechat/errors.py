@@ -8,7 +8,8 @@ MoeChatError
 ├── PathError        a name or path that would leave the data folder
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
-│   └── StillLoading it will be: ask again later
+│   ├── StillLoading it will be: ask again later
+│   └── TextRefused  it serves, but not for this text
 ├── FilterError      a filter that is no comparison of columns (a ValueError, too)
 ├── FieldError       a field of a memory that somebody writes, by field, value and remedy
 │   └── NameTaken    another memory has that name already
@@ -103,6 +104,10 @@ class EmbeddingError(MoeChatError):
 
 class StillLoading(EmbeddingError):
     """An embedding model is on its way; asked again later, it may be there."""
+
+
+class TextRefused(EmbeddingError):
+    """An embedding model fails over this text, and not over others."""
 
 
 class FilterError(MoeChatError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from moechat.ai.embedding import make_embedder
 from moechat.ai.offline.model import OfflineModel
 from moechat.clock import Clock, SystemClock, clock_at
 from moechat.compat import persona
+from moechat.containment import Containment
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError, NotFound
 from moechat.language import words
@@ -68,6 +69,7 @@ class House:
         model: ChatModel | None = None,
         embedder: Embedder | None = None,
         looks: bool = False,
+        containment: Callable[[], Containment] = Containment,
     ) -> None:
         data = Path(data)
         self.config_path = settings_path = Path(config_path)
@@ -81,7 +83,7 @@ class House:
         zone = self.config.time.tzinfo
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
         self.key: str | None = None
-        self._looks = looks
+        self._looks, self._containment = looks, containment
         self.model = model
         self._lock = threading.RLock()
         self._models: dict[Connection, ChatModel] = {}
@@ -175,6 +177,7 @@ class House:
             ready=self.ready,
             prompt_folders=[self.config_path.parent / "prompts", defaults_folder() / "prompts"],
             looks=self._looks,
+            containment=self._containment,
         )
 
     @staticmethod

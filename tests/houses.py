@@ -22,6 +22,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
+from moechat.containment import Containment
 from moechat.house import House
 from moechat.model import Exchange, Recollection
 from moechat.store.exchange_rows import ExchangeRow
@@ -83,9 +84,21 @@ class Home:
         """The default owner's folder."""
         return self.data / "agents" / CHARACTER
 
-    def open(self, model: ChatModel | None = None, *, looks: bool = False) -> House:
+    def open(
+        self,
+        model: ChatModel | None = None,
+        *,
+        looks: bool = False,
+        containment: Callable[[], Containment] = Containment,
+    ) -> House:
         return House(
-            self.data, self.config, clock=self.clock, model=model or silent(), embedder=self.embedder, looks=looks
+            self.data,
+            self.config,
+            clock=self.clock,
+            model=model or silent(),
+            embedder=self.embedder,
+            looks=looks,
+            containment=containment,
         )
 
     def store(self) -> FileStore:

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from moechat.errors import EmbeddingError, StillLoading
+from moechat.containment import Containment, NamedText
+from moechat.errors import EmbeddingError, StillLoading, TextRefused
 from moechat.index.vector import Lives, VectorTable, embed_cached, tables_under
 from moechat.model import Embedder, Thresholds
 from moechat.store.records import replace
@@ -54,13 +55,15 @@ class TextVectors:
     """The vectors of one layer that are kept by text and made in the background.
 
     ``lacking`` gives the records whose text a table does not hold, those that come first first, as the store has them now;
-    ``texts`` gives their texts.
+    ``texts`` gives their texts, "" for one that is gone by now. What a model raises over is not asked of it again.
     """
 
     dense: Dense
     layer: str
     lacking: Callable[[VectorTable], Sequence[Any]]
     texts: Callable[[Sequence[Any]], Sequence[str]]
+    contained: Containment = field(default_factory=Containment)
+    _left_out: dict[str, set[Any]] = field(default_factory=dict)
 
     def embed_missing(self, stop: threading.Event, limit: int = 0) -> int:
         """Embed texts that have no vector yet, in every space that needs it. ``limit`` bounds them (0: all).
@@ -69,18 +72,33 @@ class TextVectors:
         """
         done = 0
         for space in list(self.dense.spaces):
-            table, still = space.table(self.layer), self.dense.unswept()
-            lacking = self.lacking(table)[: limit or None]
+            still = self.dense.unswept()
+            lacking = self._lacking(space)[: limit or None]
             for start in range(0, len(lacking), BATCH):
                 if stop.is_set() or not still():
                     break
-                texts = self.texts(lacking[start : start + BATCH])
-                done += len(embed_cached(space.embedder, table, texts, may_keep=still))
+                done += self._embed(space, lacking[start : start + BATCH], still)
         return done
 
+    def _embed(self, space: Space, records: Sequence[Any], still: Callable[[], bool]) -> int:
+        there = [(one, text) for one, text in zip(records, self.texts(records), strict=True) if text]
+
+        def embedded(part: Sequence[tuple[Any, str]]) -> set[Any]:
+            embed_cached(space.embedder, space.table(self.layer), [text for _, text in part], may_keep=still)
+            return {one for one, _ in part}
+
+        done = self.contained.each("vectors", there, lambda one: NamedText(f"{self.layer} {one[0]}", one[1]), embedded)
+        made: set[Any] = set().union(*done)
+        self._left_out.setdefault(space.embedder.fingerprint, set()).update({one for one, _ in there} - made)
+        return len(made)
+
+    def _lacking(self, space: Space) -> Sequence[Any]:
+        lacking, left_out = self.lacking(space.table(self.layer)), self._left_out.get(space.embedder.fingerprint)
+        return [one for one in lacking if one not in left_out] if left_out else lacking
+
     def missing(self, space: Space) -> int:
-        """How many texts have no vector in this space."""
-        return len(self.lacking(space.table(self.layer)))
+        """How many texts have no vector in this space and may get one."""
+        return len(self._lacking(space))
 
 
 class Dense:
@@ -220,7 +238,9 @@ class Dense:
     def cached(
         self, layer: str, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True
     ) -> np.ndarray | None:
-        """(n, dim) float32 of short texts of a layer, each embedded once and kept by its hash."""
+        """(n, dim) float32 of short texts of a layer, each embedded once and kept by its hash.
+
+        None if no model serves or it fails; raises TextRefused."""
         return self._embedded(lambda space: embed_cached(space.embedder, space.table(layer), texts, may_keep=may_keep))
 
     # ---- sweeping
@@ -270,6 +290,8 @@ class Dense:
             return None
         try:
             vectors = make(space)
+        except TextRefused:
+            raise
         except EmbeddingError as error:
             if str(self.failure) != str(error):
                 log.warning("embedding failed, words and time serve: %s", error)

@@ -71,7 +71,8 @@ BEST = 50  # So many of the best by words, and of those by meaning.
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """One side of an exchange of a talk. Times are epoch seconds; ``happened`` is the time that the text tells of, inclusive."""
+    """One side of an exchange of a talk. Times are epoch seconds; ``happened`` is the time that the text tells of, inclusive.
+    ``unread``: not all of it could be read."""
 
     doc: int
     time: float
@@ -79,6 +80,7 @@ class Doc:
     text: str
     happened: Times | None = None
     talk: str = ""
+    unread: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,10 @@ class HybridIndex:
         """The documents here, ascending."""
         return np.flatnonzero(self._columns["alive"])
 
+    def unread(self) -> Ints:
+        """The documents that could not be read in full when they were added, ascending."""
+        return np.flatnonzero(self._columns["alive"] & (self._columns["traits"] & traits.UNREAD > 0))
+
     def without_names(self, text: str) -> str:
         """``text`` without the names of those who speak here: what its vector should be made of."""
         return traits.without_names(text, self._speakers)
@@ -156,11 +162,12 @@ class HybridIndex:
             self._make_room(max(doc.doc for doc in docs) + 1)
             self._dated = None
             for doc in docs:
+                tokens, bits, asking = words.tokens(doc.text), traits.of(doc.text), traits.asking(doc.text)
+                bits |= traits.UNREAD * doc.unread
                 if self._columns["alive"][doc.doc]:
                     self.remove([doc.doc])
-                self.lexical.add(doc.doc, words.tokens(doc.text))
+                self.lexical.add(doc.doc, tokens)
                 start, end = doc.happened or (np.nan, np.nan)
-                bits, asking = traits.of(doc.text), traits.asking(doc.text)
                 speaker, talk = _number(self._speakers, doc.speaker), _number(self._talks, doc.talk)
                 values = (True, doc.time, speaker, talk, bits, asking, start, end)
                 for name, value in zip(COLUMNS, values, strict=True):

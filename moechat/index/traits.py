@@ -16,6 +16,7 @@ NO_NAMES = frozenset({"我", "你", "您", "i", "me", "you", "user", "用户", "
 """What a speaker may be called without being named by it."""
 
 ASKS, TELLS_TIME, NAMES = 1, 2, 4
+UNREAD = 128  # No trait: a reader raised over the text.
 _QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 _CAPTION = re.compile(r"\s*[\[【][^\]】]*[\]】]\s*$")

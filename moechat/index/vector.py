@@ -20,6 +20,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from moechat.errors import EmbeddingError, StillLoading, TextRefused
 from moechat.index.cosine import BLOCK_ROWS, MISSING, Ints, Vectors, as_query, best, nearest, scores_at
 from moechat.index.sketch import Sketches
 from moechat.index.vector_keys import KeyOrder, Keys, PackedKeys, pack_keys, text_key
@@ -29,6 +30,7 @@ from moechat.model import Embedder, Kind
 FLAT_FLOATS = 16 << 20  # Up to so many rows * dim a flat scan is quick enough: it takes 2 ms.
 
 
+PLAIN_WORD = "我们 we"  # Every embedding model has a vector of it.
 LEFT_BEHIND = ("lists.npy", "centroids.npy")  # Earlier versions wrote these.
 
 
@@ -249,6 +251,7 @@ def vectors_of(
     """``(n, 2)`` keys and ``(n, dim)`` vectors of ``texts``, and the rows of those that none of the tables held.
 
     These are embedded. A text that comes up twice (好的 is said often) is embedded once and has one such row.
+    Raises EmbeddingError, and TextRefused where it is the fault of a text.
     """
     keys = pack_keys([text_key(text, kind) for text in texts])
     vectors = np.zeros((len(texts), tables[0].dim), dtype=np.float32)
@@ -261,7 +264,18 @@ def vectors_of(
     fresh = np.flatnonzero(unknown).tolist()
     first = {texts[row]: row for row in reversed(fresh)}
     if first:
-        made = dict(zip(first, embedder.embed(list(first), kind), strict=True))
+        made = dict(zip(first, _embedded(embedder, list(first), kind), strict=True))
         for row in fresh:
             vectors[row] = made[texts[row]]
     return keys, vectors, list(first.values())
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str], kind: Kind) -> Vectors:
+    """The vectors of ``texts``. A model that fails over them is asked for a plain word: if it has that, it is a text's fault."""
+    try:
+        return embedder.embed(texts, kind)
+    except StillLoading:
+        raise
+    except EmbeddingError as error:
+        embedder.embed([PLAIN_WORD])
+        raise TextRefused(str(error)) from error

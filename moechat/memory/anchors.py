@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from moechat import when
 from moechat.clock import Clock, local
+from moechat.containment import NamedText
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact
 from moechat.store.protocols import Store
+from moechat.when import Span
 
 Moments = tuple[datetime, datetime]
 
@@ -44,9 +46,13 @@ class Anchors:
             text = f"{fact.draft.keyword} {fact.text}".casefold()
             if any(word in text for word in words) and _is_about(fact, whose):
                 for dated in (fact.draft.target, fact.text):
-                    if spans := when.resolve(dated, self._clock.now()):
+                    if spans := self._spans(fact, dated):
                         return spans[0].start, spans[0].end
         return None
+
+    def _spans(self, fact: Fact, text: str) -> list[Span]:
+        now = self._clock.now()
+        return self._store.contained.run("times", NamedText(fact.id, text), lambda: when.resolve(text, now), [])
 
     def _day_said(self, what: str, *, last: bool) -> Moments | None:
         before = (self._clock.now() - _SAME_TALK).timestamp()

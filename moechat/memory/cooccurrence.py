@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from moechat.containment import Containment, NamedText
 from moechat.language import words
 from moechat.language.association import LEVELS, Association
 from moechat.memory.episodes import Episodes, EpisodeView
@@ -42,8 +43,11 @@ class Cooccurrence:
     """A source of associations over records, each a few words. Left out are ``names`` (the user's, the character's), which go
     with everything, and single characters (住, 日), which are in everything. Safe for several threads."""
 
-    def __init__(self, *, names: Iterable[str] = (), records: int = RECORDS) -> None:
+    def __init__(
+        self, *, names: Iterable[str] = (), records: int = RECORDS, contained: Containment | None = None
+    ) -> None:
         self.generation = 0
+        self._contained = contained or Containment()
         self._limit = records
         self._names = frozenset(words.fold(name) for name in (*names, "user", "character", "用户", "角色"))
         self._records: dict[Hashable, tuple[str, ...]] = {}
@@ -67,7 +71,8 @@ class Cooccurrence:
                 return
             current = dict.fromkeys(list(keys())[-self._limit :])
             new = [key for key in current if key not in self._records]
-            records = list(words_of(new))  # slow, and nobody else need wait for it
+            # Slow, and nobody else need wait for it.
+            records = [self._filed(*one) for one in zip(new, words_of(new), strict=True)]
             with self._lock:
                 dropped = [key for key in self._records if key not in current]
                 self._drop(dropped)
@@ -96,11 +101,19 @@ class Cooccurrence:
         ranked = sorted(levels, key=lambda other: (-levels[other], -together[other], other))
         return [(other, levels[other]) for other in ranked[:MOST]]
 
-    def _put(self, key: Hashable, record: Sequence[str]) -> None:
-        cleaned = (words.fold(word.strip()) for word in record)
-        kept = dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names)
-        self._records[key] = tuple(kept)[:WORDS]
-        for word in self._records[key]:
+    def _filed(self, key: Hashable, record: Sequence[str]) -> tuple[str, ...]:
+        """The words that a record is filed under."""
+
+        def folded() -> tuple[str, ...]:
+            cleaned = (words.fold(word.strip()) for word in record)
+            kept = dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names)
+            return tuple(kept)[:WORDS]
+
+        return self._contained.run("links", NamedText(_id(key), " ".join(record)), folded, ())
+
+    def _put(self, key: Hashable, record: tuple[str, ...]) -> None:
+        self._records[key] = record
+        for word in record:
             self._having.setdefault(word, {})[key] = None
 
     def _drop(self, keys: Iterable[Hashable]) -> None:
@@ -110,6 +123,11 @@ class Cooccurrence:
                 del having[key]
                 if not having:
                     del self._having[word]
+
+
+def _id(key: Hashable) -> str:
+    """The id of a fact, an episode, or whatever else is a key."""
+    return str(key.id if isinstance(key, Fact) else key[0] if isinstance(key, tuple) else key)
 
 
 def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: Sequence[Fact]) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime
 
 import numpy as np
 
+from moechat.containment import NamedText
 from moechat.cue import Cue
 from moechat.index.cosine import meets, nearest
 from moechat.index.dense import Dense
@@ -139,10 +140,10 @@ class CoreMemory:
             return self._snapshot
 
     def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact], unswept: Callable[[], bool]) -> _CurrentFacts:
-        vectors = self._dense.cached(TABLE, [fact.text for fact in facts], may_keep=unswept) if facts else None
+        vectors = self._vectors(facts, unswept) if facts else None
         by_word: dict[str, list[int]] = {}
         for i, fact in enumerate(facts):
-            for word in set(self._words_of(fact.text)):
+            for word in set(self._words_of(fact)):
                 by_word.setdefault(word, []).append(i)
         by_class: dict[str, list[int]] = {}
         for i, fact in enumerate(facts):
@@ -150,9 +151,30 @@ class CoreMemory:
                 by_class.setdefault(keyword_class(fact.draft), []).append(i)
         return _CurrentFacts(key, facts, vectors, by_word, by_class)
 
-    def _words_of(self, text: str) -> tuple[str, ...]:
+    def _vectors(self, facts: Sequence[Fact], unswept: Callable[[], bool]) -> np.ndarray | None:
+        """(facts, dim), zeros for a fact that the model raises over; None without a model."""
+
+        def embedded(part: Sequence[int]) -> tuple[Sequence[int], np.ndarray | None]:
+            return part, self._dense.cached(TABLE, [facts[i].text for i in part], may_keep=unswept)
+
+        def record(i: int) -> NamedText:
+            return NamedText(facts[i].id, facts[i].text)
+
+        vectors: np.ndarray | None = None
+        for part, made in self._store.contained.each("vectors", range(len(facts)), record, embedded):
+            if made is None:
+                return None
+            if vectors is None:
+                vectors = np.zeros((len(facts), made.shape[1]), made.dtype)
+            vectors[list(part)] = made
+        return vectors
+
+    def _words_of(self, fact: Fact) -> tuple[str, ...]:
+        text = fact.text
         if text not in self._words:
-            self._words[text] = tuple(words.keywords(text, top_k=20))
+            record = NamedText(fact.id, text)
+            read: list[str] = self._store.contained.run("words", record, lambda: words.keywords(text, top_k=20), [])
+            self._words[text] = tuple(read)
         return self._words[text]
 
     def near(self, text: str, count: int) -> list[Fact]:

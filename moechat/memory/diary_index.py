@@ -12,7 +12,9 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +23,7 @@ from filelock import FileLock
 
 from moechat import when
 from moechat.clock import local
+from moechat.containment import NamedText
 from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.index.hybrid import Doc, HybridIndex, Ranked
@@ -180,8 +183,9 @@ class DiaryIndex:
         A process that was killed leaves the index as it was last written: rows that died since are still in it.
         """
         alive, indexed = set(self._times.keys()), set((self.words.documents() // 2).tolist())
+        unread = set((self.words.unread() // 2).tolist())  # by an earlier version, perhaps
         self.words.remove(2 * row + i for row in sorted(indexed - alive) for i in (0, 1))
-        lacking = alive - indexed
+        lacking = (alive - indexed) | (alive & unread)
         batches = batched(sorted(lacking), ROWS_AT_ONCE)
         self._add(itertools.chain.from_iterable(map(self._store.exchanges.sides_of, batches)))
         if len(lacking) > MANY_ROWS:
@@ -189,16 +193,24 @@ class DiaryIndex:
 
     def _add(self, sides: Iterable[Side]) -> None:
         for batch in batched(sides, ROWS_AT_ONCE):
-            self.words.add([doc for side in batch for doc in self._docs(side)])
+            docs = [named for side in batch for named in self._docs(side)]
+            self._store.contained.each(
+                "words", docs, _named_text, lambda part: self.words.add([doc for _, doc in part])
+            )
+            unread = [doc for name, doc in docs if self._store.contained.failed("words", _named_text((name, doc)))]
+            self.words.add([replace(doc, text="", unread=True) for doc in unread])
 
-    def _docs(self, side: Side) -> list[Doc]:
-        texts = (side.user, side.char)
+    def _docs(self, side: Side) -> list[tuple[str, Doc]]:
+        """The documents of an exchange, each with its name."""
         at = local(datetime.fromtimestamp(side.t, UTC), self._store.zone)
-        return [
-            Doc(2 * side.row + i, side.t, self._speakers[i], text, _named_time(text, at), side.talk)
-            for i, text in enumerate(texts)
-            if text
-        ]
+        docs = []
+        for i, (name, text) in enumerate(named_sides(side)):
+            if text:
+                record = NamedText(name, text)
+                happened = self._store.contained.run("times", record, partial(_named_time, text, at), None)
+                unread = self._store.contained.failed("times", record)
+                docs.append((name, Doc(2 * side.row + i, side.t, self._speakers[i], text, happened, side.talk, unread)))
+        return docs
 
     # ---- looking
 
@@ -270,6 +282,15 @@ class DiaryIndex:
             if sorted(self._times.keys()) != sorted(sides):
                 differences.append("the time index differs from the cache; rebuild")
         return differences
+
+
+def _named_text(named: tuple[str, Doc]) -> NamedText:
+    return NamedText(named[0], named[1].text)
+
+
+def named_sides(side: Side) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Both texts of an exchange, each under its name."""
+    return (side.id, side.user), (f"{side.id} (reply)", side.char)
 
 
 def _documents(rows: Iterable[ExchangeRow]) -> frozenset[int]:

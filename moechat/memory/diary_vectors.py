@@ -10,10 +10,12 @@ from threading import Event as Signal
 import numpy as np
 from filelock import FileLock, Timeout
 
+from moechat.containment import NamedText
+from moechat.index.cosine import Vectors
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, vectors_of
-from moechat.index.vector_keys import Ints, text_key
-from moechat.memory.diary_index import TABLE, DiaryIndex, batched
+from moechat.index.vector_keys import Ints, PackedKeys, text_key
+from moechat.memory.diary_index import TABLE, DiaryIndex, batched, named_sides
 from moechat.store.protocols import Store
 
 BATCH = 32  # So many exchanges are embedded at once.
@@ -24,6 +26,8 @@ class DiaryVectors:
 
     def __init__(self, store: Store, dense: Dense, index: DiaryIndex) -> None:
         self._store, self._dense, self._index = store, dense, index
+        self._left_out: dict[str, set[int]] = {}
+        """By model, the documents that it raised over; it is not asked for them again before the next start."""
 
     def embed_missing(self, stop: Signal, limit: int = 0, progress: Callable[[int], None] = lambda _: None) -> int:
         """Embed exchanges that have no vector yet, the newest first.
@@ -33,8 +37,8 @@ class DiaryVectors:
         return sum(self._fill(space, stop, limit, progress) for space in list(self._dense.spaces))
 
     def missing(self, space: Space) -> int:
-        """How many exchanges have no vector in this space."""
-        return len(self._lacking(space.table(TABLE)))
+        """How many exchanges have no vector in this space and may get one."""
+        return len(self._lacking(space))
 
     def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         """One process at a time makes the vectors of a space; in the background (``limit``) nobody waits for another."""
@@ -52,7 +56,7 @@ class DiaryVectors:
             if not self._index.files.are_ours(table.folder):
                 return 0  # Another process made it anew; the next turn follows.
             table.refresh()
-        lacking = self._lacking(table)
+        lacking = self._lacking(space)
         old_folders = sorted(space.folder.glob(f"{TABLE}.old*")) if space.folder else []
         tables = [table, *(VectorTable(folder, table.dim) for folder in old_folders)]
         for batch in batched(lacking[: limit or None], BATCH):
@@ -66,10 +70,12 @@ class DiaryVectors:
                 shutil.rmtree(folder, ignore_errors=True)
         return done
 
-    def _lacking(self, table: VectorTable) -> list[int]:
+    def _lacking(self, space: Space) -> list[int]:
         """Rows of exchanges that have no vector, newest first."""
-        rows = self._index.rows()[::-1]
-        lacking: list[int] = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))].tolist()
+        table, rows = space.table(TABLE), self._index.rows()[::-1]
+        left_out = np.array(sorted(self._left_out.get(space.embedder.fingerprint, ())), dtype=np.int64)
+        done = [table.held(docs) | np.isin(docs, left_out) for docs in (2 * rows, 2 * rows + 1)]
+        lacking: list[int] = rows[~(done[0] & done[1])].tolist()
         return lacking
 
     def _embed(self, space: Space, tables: Sequence[VectorTable], rows: Sequence[int]) -> bool:
@@ -81,16 +87,25 @@ class DiaryVectors:
         stored = False
         while not stored:
             unswept = self._dense.unswept()
-            batch = self._store.exchanges.sides_of(rows)
-            texts = [text for side in batch for text in (side.user, side.char)]
-            positions = np.array([2 * side.row + i for side in batch for i in (0, 1)], dtype=np.int64)
-            keys, vectors, _ = vectors_of(space.embedder, tables, texts)
+            docs = [
+                (2 * side.row + i, NamedText(name, text))
+                for side in self._store.exchanges.sides_of(rows)
+                for i, (name, text) in enumerate(named_sides(side))
+            ]
+            made = self._store.contained.each(
+                "vectors", docs, lambda doc: doc[1], lambda part: _made(space, tables, part)
+            )
+            if refused := {position for position, _ in docs}.difference(
+                *(positions.tolist() for positions, *_ in made)
+            ):
+                self._left_out.setdefault(space.embedder.fingerprint, set()).update(refused)
             with self._index.files.lock():
                 if not self._index.files.are_ours(tables[0].folder):
                     return False
                 with tables[0].alone():
                     if stored := unswept():
-                        tables[0].put(positions, keys, vectors)
+                        for positions, keys, vectors in made:
+                            tables[0].put(positions, keys, vectors)
         return True
 
     def alive(self, table: VectorTable) -> Ints:
@@ -100,3 +115,11 @@ class DiaryVectors:
             return np.concatenate([2 * rows, 2 * rows + 1])
         texts = {text for side in self._store.exchanges.sides() for text in (side.user, side.char)}
         return table.having([text_key(text) for text in texts])
+
+
+def _made(
+    space: Space, tables: Sequence[VectorTable], docs: Sequence[tuple[int, NamedText]]
+) -> tuple[Ints, PackedKeys, Vectors]:
+    """The vectors of documents, each given by its position and its text."""
+    keys, vectors, _ = vectors_of(space.embedder, tables, [record.text for _, record in docs])
+    return np.array([position for position, _ in docs], dtype=np.int64), keys, vectors

@@ -102,7 +102,7 @@ class Episodes:
 
     def __init__(self, store: Store, dense: Dense, official: Official = lambda: (0, ())) -> None:
         self._store, self._dense, self._official = store, dense, official
-        self.vectors = TextVectors(dense, TABLE, self._lacking, self._texts)
+        self.vectors = TextVectors(dense, TABLE, self._lacking, self._texts, store.contained)
         self._lock = threading.RLock()
         self._identity, self._generation, self._authored_at = "", -1, -1
         self.ids: list[str] = []  # by position, as are the next
@@ -198,7 +198,8 @@ class Episodes:
             return lacking
 
     def _texts(self, positions: Sequence[int]) -> list[str]:
-        return [episode.event.text for episode in self.at(positions)]
+        there = self.by_position(positions)
+        return [there[position].event.text if position in there else "" for position in positions]
 
     # ---- reading
 

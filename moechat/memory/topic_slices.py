@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.clock import local
+from moechat.containment import NamedText
 from moechat.index import topic_file
 from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
@@ -122,13 +123,17 @@ class TopicSlices:
         self._unsaved += len(changed)
 
     def _add(self, key: int, episode: Episode) -> None:
-        event, since = episode.event, episode.since
         self.ids[key], self.keys[episode.id] = episode.id, key
+        self._changes += 1
+        record = NamedText(episode.id, episode.event.topic)
+        self._store.contained.run("topics", record, lambda: self._bind(key, episode), None)
+
+    def _bind(self, key: int, episode: Episode) -> None:
+        event, since = episode.event, episode.since
         if episode.at:
             self.dates.record(key, local(since, self._store.zone).date())
         related = [moved(topic_path(other), self.moves) for other in event.related]
         self.tree.record(key, moved(topic_path(event.topic), self.moves), since.timestamp(), related, event.profile)
-        self._changes += 1
 
     def _forget(self, keys: Sequence[int]) -> None:
         if keys:

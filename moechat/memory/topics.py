@@ -73,7 +73,7 @@ class Topics:
         self._store, self._episodes, self._dense = store, episodes, dense
         self.index = TopicSlices(store, episodes, official)
         self._leads = Leads(dense)
-        self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names)
+        self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names, store.contained)
 
     def ready(self) -> None:
         """Cut the names of all topics into words, so that no message waits for it (a fifth of a second for 5,000)."""

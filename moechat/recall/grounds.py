@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from moechat.containment import NamedText
 from moechat.language.words import fold, keywords, stem
 from moechat.memory.world_book import entry_text
 from moechat.model import Exchange
@@ -52,12 +53,17 @@ def shown(layers: Layers, nodes: Mapping[str, Node], exchanges: Sequence[Exchang
             result.append(Shown(exchange, ()))
             continue
         spans = [span_of(row) for row in variant.spans]
-        asked_words = keywords(exchange.user, MOST_WORDS) if variant.hits else []
+        asked_words = _asked_words(layers, exchange) if variant.hits else []
         phrases = [span.phrase for span in spans]
         grounds = [_ground(row, standing.get(_place(row)), phrases, asked_words) for row in variant.hits]
         node = nodes[exchange.id]
         result.append(Shown(exchange, grounds, spans, variant.error, len(node.variants), node.chosen, variant.notice))
     return result
+
+
+def _asked_words(layers: Layers, exchange: Exchange) -> list[str]:
+    text = exchange.user
+    return layers.store.contained.run("words", NamedText("", text), lambda: keywords(text, MOST_WORDS), [])
 
 
 def _place(row: Row) -> Place:

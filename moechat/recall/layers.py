@@ -74,7 +74,7 @@ class Layers:
         self.episodes = Episodes(store, dense, self._authored)
         self.topics = Topics(store, self.episodes, dense, self._authored)
         self.core = CoreMemory(store, dense, self.official.facts)
-        self.together = Cooccurrence(names=names)
+        self.together = Cooccurrence(names=names, contained=store.contained)
         self._table = Table(who.folder / ASSOCIATIONS)
         # What goes with a word: the author's table, ours, and what this owner told together.
         self.associations = Associations([self._table, shipped(), self.together])
@@ -109,7 +109,8 @@ class Layers:
 
     def cue(self, text: str, now: datetime, previous_reply: str, talk: str = "") -> Cue:
         embed = self.dense.query if self.dense.serving else None
-        return Cue(text, now, previous_reply, embed, self.config().time.widths, self._anchors.resolve, talk)
+        widths, contained = self.config().time.widths, self.store.contained
+        return Cue(text, now, previous_reply, embed, widths, self._anchors.resolve, talk, contained)
 
     def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
         """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""

@@ -35,6 +35,7 @@ class Side:
     """Both sides of an exchange as the indexes take them; ``t`` in epoch seconds, ``talk`` the name of its talk."""
 
     row: int
+    id: str
     t: float
     user: str
     char: str
@@ -110,7 +111,7 @@ class ExchangeRows(Database):
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
-        sql = "SELECT row, t, user, char, extra FROM exchanges WHERE alive = 1 AND row IN"
+        sql = "SELECT row, id, t, user, char, extra FROM exchanges WHERE alive = 1 AND row IN"
         return [_side(*values) for values in sorted(self.among(sql, rows))]
 
     # ---- by words
@@ -152,6 +153,6 @@ def _with_extra(exchange: Exchange, extra: str) -> Exchange:
     return replace(exchange, talk=talk, speaker=speaker, attachments=attachments_from(attachments))
 
 
-def _side(row: int, t: float, user: str, char: str, extra: str) -> Side:
+def _side(row: int, id_: str, t: float, user: str, char: str, extra: str) -> Side:
     exchange = _with_extra(Exchange("", LONG_AGO, user, ""), extra)
-    return Side(row, t, exchange.sent, notice.split(char)[0], exchange.talk)
+    return Side(row, id_, t, exchange.sent, notice.split(char)[0], exchange.talk)

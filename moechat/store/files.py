@@ -13,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from moechat.clock import Clock
+from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
 from moechat.store import check, formats, paths, records, upgrade
@@ -36,9 +37,11 @@ SLICE_S = 0.02  # Changed files are read under the owner's lock for so long at a
 class FileStore(Journal):
     """The store of one owner over a folder: its log, its exchanges, and what was found in them (``protocols.Store``)."""
 
-    def __init__(self, folder: Path, *, clock: Clock, zone: tzinfo | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
+    ) -> None:
         upgrade.require_readable(folder)
-        super().__init__(folder, clock=clock, zone=zone)
+        super().__init__(folder, clock=clock, zone=zone, contained=contained)
         self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
         self._watch = FileWatch(folder)
         self._is_reading = False

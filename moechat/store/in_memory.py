@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 
 from moechat.clock import Clock
+from moechat.containment import Containment
 from moechat.errors import DataError, MoeChatError, Withheld
 from moechat.model import Exchange, Fact
 from moechat.store.cache import Changes
@@ -165,6 +166,7 @@ class MemoryStore:
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None, most: int = 0) -> None:
         """``most`` bounds how many exchanges it takes; 0: any number."""
         self._most = most
+        self.contained = Containment()
         self.clock = clock
         self.zone = zone
         self.identity = uuid.uuid4().hex

@@ -18,6 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from moechat.clock import Clock
+from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.store import disk, paths
 from moechat.store.cache import Cache
@@ -38,8 +39,11 @@ MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 class Journal:
     """One owner's, opened. ``folder`` is made when something is first written."""
 
-    def __init__(self, folder: Path, *, clock: Clock, zone: tzinfo | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
+    ) -> None:
         self.folder = folder
+        self.contained = contained or Containment()
         self.clock = clock
         self.zone = zone
         self._threads = threading.RLock()

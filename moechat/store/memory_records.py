@@ -122,7 +122,7 @@ class MemoryExchanges:
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         live = [(number, exchange) for number, exchange in self._table.live() if number in rows]
-        return [Side(number, e.at.timestamp(), e.sent, e.char, e.talk) for number, e in live]
+        return [Side(number, e.id, e.at.timestamp(), e.sent, e.char, e.talk) for number, e in live]
 
     def changed(self, since: int) -> list[tuple[int, float, bool]]:
         return [(row.number, row.t, row.value is not None) for row in self._table.since(since)]

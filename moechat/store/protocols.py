@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from moechat.containment import Containment
 from moechat.errors import DataError
 from moechat.model import Fact
 from moechat.store.cache import Changes
@@ -76,6 +77,10 @@ class Store(Unit, Protocol):
 
     @property
     def search(self) -> Search: ...
+
+    @property
+    def contained(self) -> Containment:
+        """Whatever reads one record of this owner is run by it."""
 
     @property
     def identity(self) -> str:

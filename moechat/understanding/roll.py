@@ -15,6 +15,7 @@ from datetime import datetime
 
 from moechat.ai.chat_model import ChatModel
 from moechat.clock import local
+from moechat.containment import NamedText
 from moechat.errors import DataError, ModelError
 from moechat.memory.core import is_known
 from moechat.memory.episodes import Episodes
@@ -89,6 +90,20 @@ class _Elsewhere:
         return self.episodes.told_of(str(matter), self.sources)
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """What was understood of some exchanges, and ``learned`` from that with the facts of a ``generation``."""
+
+    exchanges: Sequence[Exchange]
+    understanding: Understanding
+    generation: int
+    learned: tuple[list[Fact], dict[str, list[str]]]
+
+
+def _record(exchange: Exchange) -> NamedText:
+    return NamedText(exchange.id, f"{exchange.user}\n{exchange.char}")
+
+
 @dataclass
 class Roller:
     """Understands and cuts for one owner. The rules stand in for a model that does not understand."""
@@ -110,24 +125,34 @@ class Roller:
         exchanges = self._filed(ids)
         with contextlib.suppress(DataError):  # A broken file is reported elsewhere; its exchanges stay queued.
             for start in range(0, len(exchanges), RULES_BATCH):
-                batch = exchanges[start : start + RULES_BATCH]
-                self._put(batch, _together([self._rules(exchange) for exchange in batch]), understood=False)
+                self._read(exchanges[start : start + RULES_BATCH], understood=False)
         return ids
+
+    def _read(self, exchanges: Sequence[Exchange], *, understood: bool) -> None:
+        for reading in self.store.contained.each("rules", exchanges, _record, self._by_rules):
+            self._put(reading, understood=understood)
+
+    def _by_rules(self, exchanges: Sequence[Exchange]) -> _Reading:
+        return self._reading(exchanges, _together([self._rules(exchange) for exchange in exchanges]))
 
     def read_imports(self, most: int = RULES_BATCH) -> int:
         """Read ``most`` of the imported exchanges by rules, a day at a time. Returns how many wait after that.
 
         They count as understood then: a model is not asked about years at once.
         """
-        ids = self.store.tree.unread()[:most]
+        ids = self._unread()[:most]
         exchanges = self._filed(ids)
         if gone := set(ids).difference(exchange.id for exchange in exchanges):  # a hand has deleted them
             self.store.mark_understood(sorted(gone), "rules")
         with contextlib.suppress(DataError):  # as above
             for _, day in itertools.groupby(exchanges, lambda one: local(one.at, self.store.zone).date()):
-                batch = list(day)
-                self._put(batch, _together([self._rules(exchange) for exchange in batch]), understood=True)
-        return len(self.store.tree.unread())
+                self._read(list(day), understood=True)
+        return len(self._unread())
+
+    def _unread(self) -> list[str]:
+        """The imported exchanges that wait, without those that the rules have raised over."""
+        unreadable = set(self.store.contained.ids("rules"))
+        return [id_ for id_ in self.store.tree.unread() if id_ not in unreadable]
 
     def _rules(self, exchange: Exchange) -> Understanding:
         user, character = self._names()
@@ -148,7 +173,9 @@ class Roller:
     def scene_changed(self, rounds: Sequence[str]) -> bool:
         """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""
         last = self._filed(rounds[-1:])
-        return bool(last) and self._rules(last[0]).scene_changed
+        return bool(last) and self.store.contained.run(
+            "rules", _record(last[0]), lambda: self._rules(last[0]).scene_changed, False
+        )
 
     def _noted(self, ids: Sequence[str]) -> set[str]:
         """Those that the rules or a model have read. Notes without a reader are kept only for an event of the owner's."""
@@ -178,21 +205,20 @@ class Roller:
             return not waiting
         model = self.model()
         if not model.understands:
-            noted = self._noted(ids)
+            noted, unreadable = self._noted(ids), set(self.store.contained.ids("rules"))
             self.store.mark_understood([e.id for e in exchanges if e.id in noted], "rules")
-            return not waiting and all(e.id in noted for e in exchanges)
+            return not waiting and all(e.id in noted or e.id in unreadable for e in exchanges)
         if self.retry.waits(now):
             return False
         try:
-            understanding = extraction.understand(
-                model, exchanges, known_facts=self._known_facts(exchanges), earlier=self._earlier(exchanges),
-                names=self._names(), now=now,
-                prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
-                timeout_s=self.layers.config().understanding.llm_timeout_s,
-            )  # fmt: skip
-            if not self._put(exchanges, understanding, understood=True):
+            readings = self.store.contained.each(
+                "model", exchanges, _record, lambda part: self._by_model(model, part, now)
+            )
+            stored = [self._put(reading, understood=True) for reading in readings]
+            if not all(stored):
                 return False
-            self._scene_end = exchanges[-1].id if understanding.scene_changed else ""
+            if readings:
+                self._scene_end = readings[-1].exchanges[-1].id if readings[-1].understanding.scene_changed else ""
         except (ModelError, DataError) as error:
             again = self.retry.failed(now, self.layers.config().roll.retry_s)
             self.problem = f"what was said waits to be understood: {error}"
@@ -201,6 +227,15 @@ class Roller:
         self.retry.succeeded()
         self.problem = ""
         return not waiting
+
+    def _by_model(self, model: ChatModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
+        understanding = extraction.understand(
+            model, exchanges, known_facts=self._known_facts(exchanges), earlier=self._earlier(exchanges),
+            names=self._names(), now=now,
+            prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
+            timeout_s=self.layers.config().understanding.llm_timeout_s,
+        )  # fmt: skip
+        return self._reading(exchanges, understanding)
 
     def _known_facts(self, exchanges: Sequence[Exchange]) -> list[Fact]:
         """The facts that the model need not extract again: those that are near to the messages, and the newest.
@@ -224,16 +259,18 @@ class Roller:
         ]  # fmt: skip
         return [*facts, *events]
 
-    def _put(self, exchanges: Sequence[Exchange], understanding: Understanding, *, understood: bool) -> bool:
+    def _reading(self, exchanges: Sequence[Exchange], understanding: Understanding) -> _Reading:
+        """With what it says of the known facts, worked out before the lock is taken."""
+        generation, times = self.store.findings.facts_generation(), {e.id: e.at for e in exchanges}
+        return _Reading(exchanges, understanding, generation, self.layers.core.learn(understanding, times, set(times)))
+
+    def _put(self, reading: _Reading, *, understood: bool) -> bool:
         """Store what was understood. Where an exchange changed meanwhile (corrected, taken back, another reply chosen), a
         model's answer is thrown away whole, since it may rest on the old words anywhere: False. The rules read each exchange
-        by itself: only what changed is left out.
-
-        What it says of the known facts is worked out before the lock is taken, and again where they changed since.
+        by itself: only what changed is left out. What it says of the known facts is worked out again where they changed since.
         """
+        exchanges, understanding, learned = reading.exchanges, reading.understanding, reading.learned
         times = {e.id: e.at for e in exchanges}
-        generation = self.store.findings.facts_generation()
-        learned = self.layers.core.learn(understanding, times, set(times))
         with self.store.writing("understand"):
             hashes = {e.id: text_hash(e) for e in self._filed([e.id for e in exchanges])}
             waiting = {*self.store.tree.pending(), *self.store.tree.unread()}
@@ -245,7 +282,7 @@ class Roller:
                 same = {id_: exchange for id_, exchange in same.items() if id_ not in noted}
             if same:
                 kept = _without(understanding, {e.id for e in exchanges} - same.keys())
-                if kept != understanding or self.store.findings.facts_generation() != generation:
+                if kept != understanding or self.store.findings.facts_generation() != reading.generation:
                     learned = self.layers.core.learn(kept, times, same)
                 self.store.findings.merge(list(same), kept, *learned, understood=understood)
             return True
