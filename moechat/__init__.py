@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         NotFound,
         PathError,
         StillLoading,
+        TextRefused,
         Withheld,
     )
     from moechat.house import House
@@ -74,6 +75,7 @@ __all__ = [
     "Span",
     "StillLoading",
     "SystemClock",
+    "TextRefused",
     "Thresholds",
     "TurnEvent",
     "Withheld",
@@ -89,7 +91,7 @@ _MODULES = {
     "curation.keeper": ("Keeper",),
     "errors": (
         "ConfigError", "DataError", "DiskError", "EmbeddingError", "FieldError", "FilterError", "Locked", "ModelError",
-        "MoeChatError", "NameTaken", "NotFound", "PathError", "StillLoading", "Withheld",
+        "MoeChatError", "NameTaken", "NotFound", "PathError", "StillLoading", "TextRefused", "Withheld",
     ),
     "house": ("House",),
     "model": ("Embedder", "Exchange", "Hit", "Message", "Recollection", "Thresholds"),
