@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from moechat.errors import ConfigError
@@ -47,9 +47,34 @@ def clock_at(now: str | None, zone: tzinfo | None) -> Clock:
     if now is None:
         return SystemClock(zone)
     try:
-        return SetClock(local(datetime.fromisoformat(now), zone))
+        return SetClock(moment_of(now, zone))
     except ValueError:
         raise ConfigError("command line", "--now", now, "write a time as 2025-05-21T15:00") from None
+
+
+def moment_of(text: str, zone: tzinfo | None) -> datetime:
+    """The time that an ISO text means, in ``zone`` where it has no offset, aware.
+
+    Raises ValueError where it is none, or too near to an end of the calendar (the years 1 and 9999) for every zone.
+    """
+    return _placed(datetime.fromisoformat(text.strip()), zone)
+
+
+def moment_at(seconds: float, zone: tzinfo | None) -> datetime:
+    """The time so many seconds after 1970, in ``zone``. Raises ValueError as ``moment_of`` does."""
+    try:
+        return _placed(datetime.fromtimestamp(seconds, UTC), zone)
+    except (OverflowError, OSError):
+        raise ValueError(f"{seconds} is out of range") from None
+
+
+def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
+    if not 1 < moment.year < 9999:
+        raise ValueError(f"the year {moment.year} is out of range")
+    try:
+        return local(moment, zone)
+    except (OverflowError, OSError):
+        raise ValueError(f"{moment} is out of range") from None
 
 
 def local(moment: datetime, zone: tzinfo | None) -> datetime:

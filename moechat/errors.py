@@ -19,15 +19,44 @@ MoeChatError
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 DiskFault = Literal["full", "closed", "failing"]
+MESSAGE_CHARS = 2000
+
+
+class _Shown(reprlib.Repr):
+    """Values as errors show them: built short, so that what repeats itself a million times costs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxdict, self.maxlist, self.maxtuple, self.maxset = 2, 3, 3, 3, 3
+        self.maxstring = self.maxother = self.maxlong = 60
+
+    def repr_int(self, value: int, level: int) -> str:
+        """Python writes no number of more than 4,300 digits."""
+        return repr(value) if value.bit_length() < 200 else f"a number of {value.bit_length() * 301 // 1000} digits"
+
+    def repr_str(self, value: str, level: int) -> str:
+        return repr(value if len(value) <= self.maxstring else value[: self.maxstring - 1] + "…")
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it, in less than a thousand characters whatever it is."""
+    return _SHOWN.repr(value)
+
+
+_SHOWN = _Shown()
 
 
 class MoeChatError(Exception):
-    """Root of all errors raised on purpose; its text is one line that a user can act on."""
+    """Root of all errors raised on purpose; its text is one line that a user can act on, and never a long one."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message if len(message) <= MESSAGE_CHARS else message[: MESSAGE_CHARS - 1] + "…")
 
 
 class ConfigError(MoeChatError):
@@ -35,8 +64,8 @@ class ConfigError(MoeChatError):
 
     def __init__(self, file: Path | str, key: str, value: object, remedy: str) -> None:
         self.file, self.key, self.value, self.remedy = str(file), key, value, remedy
-        shown = "" if value is None else f" = {value!r}"
-        super().__init__(f"{file}: {key}{shown}: {remedy}")
+        value_shown = "" if value is None else f" = {shown(value)}"
+        super().__init__(f"{file}: {key}{value_shown}: {remedy}")
 
 
 class DataError(MoeChatError):
@@ -122,8 +151,8 @@ class FieldError(MoeChatError):
 
     def __init__(self, field: str, value: object, remedy: str, kind: str | None = None) -> None:
         self.field, self.value, self.remedy, self.kind = field, value, remedy, kind
-        shown = "" if value is None else f" = {str(value)[:60]!r}"
-        super().__init__(f"{field}{shown}: {remedy}")
+        value_shown = "" if value is None else f" = {shown(value)}"
+        super().__init__(f"{field}{value_shown}: {remedy}")
 
 
 class NameTaken(FieldError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
+from moechat.clock import moment_of
 from moechat.errors import FieldError
 from moechat.model import OFFICIAL_FIELDS, OfficialKind
-from moechat.store.records import storable
+from moechat.store.plain import storable
 
 Values = Mapping[str, object]
 _YES_NO = ("true", "false")
@@ -86,7 +86,7 @@ def _fits(form: str, text: str) -> bool:
 
 def _is_time(text: str) -> bool:
     try:
-        return 1 < datetime.fromisoformat(text.strip()).year < 9999
+        return bool(moment_of(text, None))
     except ValueError:
         return False
 

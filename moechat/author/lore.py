@@ -28,7 +28,7 @@ from moechat.author.fields import Values, near_or_all, written
 from moechat.author.writing import RecordWriter
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.model import NEW_LORE_FILE, Lore
-from moechat.store import records, yaml_file
+from moechat.store import plain, records, yaml_file
 from moechat.store.records import Signature
 
 FOLDER = "data_base"
@@ -141,6 +141,7 @@ def paths(folder: Path) -> list[Path]:
 
 def read(path: Path) -> tuple[list[Lore], list[DataError]]:
     """Entries of one file and what is wrong with others of it. Raises DataError where the file does not parse."""
+    plain.require_inside(path.parent, path.parent.parent)
     source = yaml_file.text(path)
     entries, problems = [], []
     for keyword, value in _parsed(source, path).items():

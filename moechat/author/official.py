@@ -30,14 +30,14 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 from moechat.author.fields import Values, check, written
 from moechat.author.lore import FOLDER, LoreFiles
 from moechat.author.writing import RecordWriter
-from moechat.clock import local
+from moechat.clock import moment_of
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
@@ -265,7 +265,7 @@ def _made(
     assert isinstance(filled.value, Mapping)
     if kind == "fact":
         return replace(fact_from(filled, path, zone), by="author")
-    at = known(local(datetime.fromisoformat(str(value["time"])), zone)) if value.get("time") else None
+    at = known(moment_of(str(value["time"]), zone)) if value.get("time") else None
     return Episode(record.key, at, event_from(filled.value, (), filled, path, zone), by="author")
 
 

@@ -6,7 +6,7 @@ Reading loses nothing and writing gives back what was read: the order of the nod
 from __future__ import annotations
 
 import json
-import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from moechat.errors import DataError
+from moechat.errors import DataError, shown
 from moechat.store import records
+from moechat.store.plain import data_of, json_decoder, json_value
 
 NodeType = Literal["event", "thought", "chat"]
 Vector = Sequence[float]
@@ -88,34 +89,34 @@ def read_object(path: Path) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
         if twice:
-            raise DataError(path, f"the key {twice[0]!r} is there twice; keep one of the two")
+            raise DataError(path, f"the key {shown(twice[0])} is there twice; keep one of the two")
         return dict(pairs)
 
     try:
-        values = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
+        values = json_value(data_of(path, may_lead_out=True), decoder=json_decoder(once))
     except OSError as error:
         raise DataError(path, f"cannot be read ({error.strerror}); expected a saved persona's {path.name}") from error
     except UnicodeDecodeError as error:
         raise DataError(path, "not UTF-8 text; save the file with encoding UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise DataError(
-            path, f"not JSON: {error.msg}; restore the file from where it was saved", line=error.lineno
-        ) from error
+    except ValueError as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else error
+        raise DataError(path, f"not JSON: {reason}; restore the file from where it was saved", line=line) from error
     if not isinstance(values, dict):
-        raise DataError(path, f"holds {_shown(values)}; expected a JSON object as generative agents saves it")
+        raise DataError(path, f"holds {shown(values)}; expected a JSON object as generative agents saves it")
     return values
 
 
 def _node(id_: str, saved: Any, path: Path) -> ConceptNode:
     if not isinstance(saved, Mapping):
-        raise DataError(path, f"{id_} = {_shown(saved)}: a node is an object with {', '.join(KEYS)}")
+        raise DataError(path, f"{id_} = {shown(saved)}: a node is an object with {', '.join(KEYS)}")
     if missing := [key for key in _NEEDED if key not in saved]:
         raise DataError(path, f"{id_} has no {missing[0]}; a node needs {', '.join(_NEEDED)}")
     values = {"node_count": id_.removeprefix("node_"), **saved}
     for keys, fits, remedy in _EXPECTED:
         for key in keys:
             if key in values and not fits(values[key]):
-                raise DataError(path, f"{id_}: {key} = {_shown(values[key])}: expects {remedy}")
+                raise DataError(path, f"{id_}: {key} = {shown(values[key])}: expects {remedy}")
     created = _time(saved["created"])
     return ConceptNode(
         id_, int(values["node_count"]), int(values.get("type_count", 0)), saved["type"], int(values.get("depth", 0)),
@@ -130,16 +131,16 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return not isinstance(value, bool) and str(value).isdecimal()
+    return not isinstance(value, bool) and isinstance(value, int | str) and bool(re.fullmatch(r"\d{1,15}", str(value)))
 
 
 def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= 1e9
 
 
 def _is_time(value: Any) -> bool:
     try:
-        return bool(datetime.strptime(value, TIME))
+        return 1 < datetime.strptime(value, TIME).year < 9999  # so that any zone can be applied
     except (TypeError, ValueError):
         return False
 
@@ -184,10 +185,10 @@ def _saved(node: ConceptNode) -> dict[str, Any]:
 def _counts(values: Mapping[str, Any], key: str, path: Path) -> dict[str, int]:
     counts = values.get(key) or {}
     if not isinstance(counts, dict):
-        raise DataError(path, f"{key} = {_shown(counts)}: expects an object of keyword: number")
+        raise DataError(path, f"{key} = {shown(counts)}: expects an object of keyword: number")
     for word, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int | float):
-            raise DataError(path, f"{key}: {word} = {_shown(count)}: expects a number")
+        if not _is_number(count):
+            raise DataError(path, f"{key}: {word} = {shown(count)}: expects a number")
     return counts
 
 
@@ -196,18 +197,13 @@ def read_vectors(path: Path) -> dict[str, Vector]:
     vectors = read_object(path)
     size = None
     for key, vector in vectors.items():
-        if not isinstance(vector, list) or not all(type(number) in (float, int) for number in vector):
-            raise DataError(path, f"{_shown(key)} = {_shown(vector)}: expects a list of numbers")
+        if not isinstance(vector, list) or not all(map(_is_number, vector)):
+            raise DataError(path, f"{shown(key)} = {shown(vector)}: expects a list of numbers")
         size = size or len(vector)
         if len(vector) != size:
             remedy = f"the others have {size}; remove it, it is then embedded anew"
-            raise DataError(path, f"{_shown(key)} has {len(vector)} numbers: {remedy}")
+            raise DataError(path, f"{shown(key)} has {len(vector)} numbers: {remedy}")
     return vectors
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def write_object(path: Path, values: Mapping[str, Any]) -> None:

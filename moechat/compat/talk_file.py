@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Literal
 
-from moechat.clock import local
+from moechat.clock import moment_of
 from moechat.errors import DataError
 from moechat.model import Exchange
-from moechat.store.records import storable
+from moechat.store.plain import data_of, json_value, storable
 
 Who = Literal["user", "char"]
 EXAMPLE = '{"time": "2021-03-04T20:15:00", "who": "user", "text": "…"}'
@@ -43,7 +42,7 @@ def read(
         "char": "char",
     }
     try:
-        texts = path.read_bytes().decode("utf-8-sig").split("\n")
+        texts = data_of(path, may_lead_out=True).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise DataError(path, "it is not UTF-8; save it as UTF-8, then import it again") from None
     lines: list[Line] = []
@@ -60,7 +59,7 @@ def read(
 def _line(text: str, names: Mapping[str, Who], zone: tzinfo | None) -> Line:
     """Raises ValueError with the reason and the remedy."""
     try:
-        row = json.loads(text)
+        row = json_value(text)
     except ValueError:
         raise ValueError(f"it is no JSON; write a line such as {EXAMPLE}") from None
     if not isinstance(row, dict):
@@ -72,8 +71,8 @@ def _line(text: str, names: Mapping[str, Who], zone: tzinfo | None) -> Line:
     if who is None:
         raise ValueError(f"who = {row['who'][:40]!r}: expects {', '.join(map(repr, sorted(names)))}")
     try:
-        at = local(datetime.fromisoformat(row["time"].strip()), zone)
-    except (ValueError, OverflowError):
+        at = moment_of(row["time"], zone)
+    except ValueError:
         raise ValueError(f"time = {row['time'][:40]!r}: expects a time such as '2021-03-04T20:15:00'") from None
     if not row["text"].strip():
         raise ValueError("text is empty; write what was said, or leave the line out")

@@ -25,7 +25,7 @@ from moechat.rules import reading as rules
 from moechat.settings.schema import ForgettingSettings
 from moechat.store import erasure
 from moechat.store.formats import OWN, derived_id
-from moechat.store.records import storable
+from moechat.store.plain import storable
 
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 

@@ -117,7 +117,7 @@ class Config(BaseSettings):
 
 def load(path: Path) -> Config:
     """The settings in ``path`` under those of the environment. Raises ConfigError; DataError where it is not YAML."""
-    data = yaml_file.read(path)
+    data = yaml_file.read(path, may_lead_out=True)
     if data is None:
         data = {}
     if not isinstance(data, dict):
@@ -295,7 +295,7 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
     yaml.width = 10_000
     with _saving:
         load(path)  # a broken file is reported, not overwritten
-        document = yaml.load(path.read_text(encoding="utf-8-sig")) or {}
+        document = yaml.load(yaml_file.text(path, may_lead_out=True)) or {}
         *parents, last = [section, *key.split(".")]
         place = document
         for name in parents:

@@ -75,6 +75,6 @@ class Prompts:
                 continue
             entry = self._cache.get(path)
             if entry is None or entry[0] != stamp:
-                entry = self._cache[path] = (stamp, yaml_file.text(path))
+                entry = self._cache[path] = (stamp, yaml_file.text(path, may_lead_out=True))
             return path, entry[1]
         raise DataError(self.folders[-1] / self.language / f"{name}.txt", "this prompt is missing")

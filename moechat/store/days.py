@@ -170,7 +170,7 @@ class DayFiles:
         unfiled = [e for e in unfiled if Path(paths.day_file(e.at, self._journal.zone)).name == name]
         if not unfiled or not path.exists():
             return
-        data = path.read_bytes()
+        data = records.bytes_of(path)
         starts = [match.start() for match in records.KEY_LINE.finditer(data)]
         tail = data[starts[-1] :] if starts else b""
         for exchange in unfiled:

@@ -8,12 +8,12 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import UTC, datetime, time, tzinfo
+from datetime import datetime, time, tzinfo
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from moechat.clock import local
-from moechat.errors import DataError
+from moechat.clock import local, moment_at, moment_of
+from moechat.errors import DataError, shown
 from moechat.model import (
     LONG_AGO,
     ActivationProfile,
@@ -88,12 +88,12 @@ def exchange_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[Exch
     """(exchange, inline tag). Raises DataError where the record is not one of ours nor of MoeChat's."""
     value = record.value
     if not isinstance(value, Mapping) or "msg" not in value:
-        raise DataError(file, f"record {record.key!r} has no `msg`", line=record.line or None)
+        raise DataError(file, f"record {shown(record.key)} has no `msg`", line=record.line or None)
     msg, tag = value["msg"], str(value.get("text_tag", ""))
     if isinstance(msg, str):
         return _from_moechat(record, msg, file, zone), tag
     if not isinstance(msg, Mapping):
-        raise DataError(file, f"record {record.key!r}: `msg` needs `user:` and `char:`", line=record.line or None)
+        raise DataError(file, f"record {shown(record.key)}: `msg` needs `user:` and `char:`", line=record.line or None)
     at = _moment(value.get("time"), record, file, zone)
     status = value.get("status", "done")
     user, char = str(msg.get("user", "") or ""), str(msg.get("char", "") or "")
@@ -118,8 +118,8 @@ def is_moechat(record: Record) -> bool:
 def _from_moechat(record: Record, msg: str, file: Path, zone: tzinfo | None) -> Exchange:
     match = _MOECHAT_MSG.match(msg.strip("\n"))
     try:
-        at = local(datetime.fromtimestamp(float(record.key), UTC), zone)
-    except (ValueError, OverflowError, OSError):
+        at = moment_at(float(record.key), zone)
+    except ValueError:
         at = _moment(match["at"] if match else None, record, file, zone)
     if match is None:
         return Exchange(record.key, at, msg, "")
@@ -131,11 +131,11 @@ def _moment(text: object, record: Record, file: Path, zone: tzinfo | None) -> da
     if text is None and (day := day_of(file.name)):
         return local(datetime.combine(day, time(12)), zone)
     try:
-        return local(datetime.fromisoformat(str(text).strip()), zone)
+        return moment_of(str(text), zone)
     except ValueError:
         remedy = "write it as 2025-05-20T15:03:12+08:00"
         raise DataError(
-            file, f"record {record.key!r}: time {text!r} is not a time; {remedy}", line=record.line
+            file, f"record {shown(record.key)}: time {shown(text)} is not a time; {remedy}", line=record.line
         ) from None
 
 
@@ -196,7 +196,7 @@ def notes_from(
     """((exchange id, tag, keywords, by), episodes)."""
     value = record.value
     if not isinstance(value, Mapping):
-        raise DataError(file, f"notes of {record.key!r} need `text_tag:`", line=record.line or None)
+        raise DataError(file, f"notes of {shown(record.key)} need `text_tag:`", line=record.line or None)
     note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), str(value.get("by", "owner")))
     episodes = [
         _episode_from(item, kind, record, file, zone)
@@ -208,7 +208,7 @@ def notes_from(
 
 def _episode_from(value: object, kind: str, record: Record, file: Path, zone: tzinfo | None) -> Episode:
     if not isinstance(value, Mapping) or not value.get("text"):
-        raise DataError(file, f"an event of {record.key!r} has no `text`", line=record.line or None)
+        raise DataError(file, f"an event of {shown(record.key)} has no `text`", line=record.line or None)
     sources = _texts(value.get("sources")) or (record.key,)
     event = event_from(value, sources, record, file, zone)
     id_ = str(value.get("id") or derived_id(event.text, sources))
@@ -268,7 +268,7 @@ def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
     value = record.value if isinstance(record.value, Mapping) else {"text": record.value}
     text = str(value.get("text") or "").strip()
     if not text:
-        raise DataError(file, f"fact {record.key!r} has no `text`", line=record.line or None)
+        raise DataError(file, f"fact {shown(record.key)} has no `text`", line=record.line or None)
     sources = _texts(value.get("source"))
     draft = FactDraft(
         text, sources, kind if (kind := str(value.get("kind"))) in ("relation", "picture") else "attribute",  # type: ignore[arg-type]
@@ -296,4 +296,4 @@ def _fraction(value: object, usual: float = 0.5) -> float:
 
 
 def _count(value: object) -> int:
-    return int(str(value)) if str(value).isdecimal() else 0
+    return int(text) if (text := str(value)).isdecimal() and len(text) < 5 else 0

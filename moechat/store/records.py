@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from filelock import FileLock, Timeout
 
-from moechat.errors import DataError
-from moechat.store import disk
+from moechat.errors import DataError, shown
+from moechat.store import disk, plain
 
-Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _BOM = b"\xef\xbb\xbf"
 LOCK_TIMEOUT_S = 10
 TRIES = 5  # A hand that saves the file in the same moment comes first.
@@ -86,8 +84,8 @@ def parse(data: bytes, file: Path | str) -> Parsed:
     starts = [match.start() for match in KEY_LINE.finditer(data, offset)]
     bounds = list(itertools.pairwise([*starts, len(data)]))
     try:
-        whole = yaml.load(data[offset:], Loader)  # noqa: S506 - a base loader: text only
-    except yaml.YAMLError:
+        whole = plain.yaml_value(data[offset:], file)
+    except DataError:
         whole = None
     if isinstance(whole, dict) and len(whole) == len(bounds):
         lines = itertools.accumulate((data.count(b"\n", s, e) for s, e in bounds[:-1]), initial=_line(data, bounds))
@@ -105,29 +103,32 @@ def _line(data: bytes, bounds: Sequence[tuple[int, int]]) -> int:
 def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str) -> Parsed:
     records: dict[str, Record] = {}
     problems: list[DataError] = []
+    following, place = 1, 0
     for start, end in bounds:
-        line = data[:start].count(b"\n") + 1
+        line = following + data.count(b"\n", place, start)
+        following, place = line, start
         try:
-            value = yaml.load(data[start:end], Loader)  # noqa: S506
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            reason = getattr(error, "problem", None) or str(error).splitlines()[0]
-            problems.append(DataError(file, f"not YAML: {reason}", line=line + (mark.line if mark else 0)))
+            value = plain.yaml_value(data[start:end], file, first_line=line)
+        except DataError as problem:
+            problems.append(problem)
             continue
         if not isinstance(value, dict) or len(value) != 1:
             problems.append(DataError(file, "not a record; expected `id: …` at the start of the line", line=line))
             continue
         ((key, content),) = value.items()
         if key in records:
-            problems.append(DataError(file, f"the id {key!r} is there twice; the first one is used", line=line))
+            problems.append(DataError(file, f"the id {shown(key)} is there twice; the first one is used", line=line))
             continue
         records[key] = Record(key, content, start, end, line)
     return Parsed(list(records.values()), problems)
 
 
 def read(path: Path) -> tuple[bytes, Parsed]:
-    """The bytes of a file and what they hold; a missing file is an empty one."""
-    data = bytes_of(path)
+    """The bytes of a file and what they hold; a missing file is an empty one, and so is one that cannot be read."""
+    try:
+        data = bytes_of(path)
+    except DataError as problem:
+        return b"", Parsed(problems=[problem])
     return data, parse(data, path) if data else Parsed()
 
 
@@ -189,11 +190,6 @@ def scalar(text: str, indent: int) -> str:
     if not text or "\n" not in text:
         return quoted(text)
     return block(text, indent)
-
-
-def storable(text: str) -> str:
-    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD. Everything else stays as it is."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def block(text: str, indent: int) -> str:
@@ -321,8 +317,9 @@ def rewrite(path: Path, lock: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 def bytes_of(path: Path) -> bytes:
+    """Empty where there is no file. Raises OSError, DataError."""
     try:
-        return path.read_bytes()
+        return plain.data_of(path)
     except FileNotFoundError:
         return b""
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from moechat.errors import DataError, Locked
-from moechat.store import paths, records
+from moechat.errors import DataError, Locked, shown
+from moechat.store import paths, plain, records
 from moechat.store.journal import Journal
 
 NUMBER = 2
@@ -34,9 +34,9 @@ def number(folder: Path) -> int:
     """The format of a folder; today's where nothing is remembered in it. Raises DataError where the file is no number."""
     path = folder / paths.FORMAT
     if path.exists():
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
-        if not text.isdecimal():
-            raise DataError(path, f"{text[:20]!r}: expects the number of a format; of this MoeChat it is {NUMBER}")
+        text = plain.data_of(path).decode(errors="replace").strip()
+        if not text.isdecimal() or len(text) > 9:
+            raise DataError(path, f"{shown(text)}: expects the number of a format; of this MoeChat it is {NUMBER}")
         return int(text)
     if (folder / paths.LOG).exists():
         return 1
@@ -44,7 +44,9 @@ def number(folder: Path) -> int:
 
 
 def require_readable(folder: Path) -> None:
-    """Raises DataError where a newer MoeChat wrote the folder."""
+    """Raises DataError where a newer MoeChat wrote the folder, or where a part of it is a link to something elsewhere."""
+    for name in (*paths.OWN, ".lock", "users"):
+        plain.require_inside(folder / name, folder)
     if (newer := number(folder)) > NUMBER:
         raise DataError(
             folder / paths.FORMAT,

@@ -9,16 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from moechat.errors import DataError
+from moechat.store import plain
 
 Stamp = tuple[int, int, int]
-
-
-# PyYAML may have been built without its C part. The base loader builds text, lists and mappings only.
-_PLAIN = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TEXT = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def stamp(path: Path) -> Stamp | None:
@@ -30,10 +24,13 @@ def stamp(path: Path) -> Stamp | None:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
-def text(path: Path) -> str:
-    """The whole of a UTF-8 file, without a byte order mark. Raises DataError where it is not there or not UTF-8."""
+def text(path: Path, *, may_lead_out: bool = False) -> str:
+    """The whole of a UTF-8 file, without a byte order mark. Raises DataError where it is not there or cannot be read.
+
+    ``may_lead_out``: a file of the user's own may be a link to another place.
+    """
     try:
-        return decoded(path.read_bytes(), path)
+        return decoded(plain.data_of(path, may_lead_out=may_lead_out), path)
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from error
 
@@ -47,22 +44,11 @@ def decoded(data: bytes, path: Path) -> str:
         raise DataError(path, "this is not UTF-8 text; save the file as UTF-8", line=line) from error
 
 
-def read(path: Path, *, as_text: bool = False) -> Any:
+def read(path: Path, *, as_text: bool = False, may_lead_out: bool = False) -> Any:
     """The document in ``path``; an empty file is None. Raises DataError with the line where it does not parse."""
-    return parse(text(path), path, as_text=as_text)
+    return parse(text(path, may_lead_out=may_lead_out), path, as_text=as_text)
 
 
 def parse(source: str, path: Path, *, as_text: bool = False) -> Any:
-    """The document in ``source``, which came from ``path``."""
-    try:
-        return yaml.load(source, _TEXT if as_text else _PLAIN)  # noqa: S506  both build plain data only
-    except yaml.reader.ReaderError as error:
-        line = source[: error.position].count("\n") + 1
-        raise DataError(path, f"a character that YAML does not allow: {error.reason}", line=line) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise DataError(
-            path, f"not valid YAML: {error.problem or error.context}", line=mark.line + 1 if mark else None
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, f"not valid YAML: {error}") from error
+    """The document in ``source``, which came from ``path``. Raises DataError with the line where it does not parse."""
+    return plain.yaml_value(plain.storable(source).encode(), path, plain.TEXT if as_text else plain.PLAIN)

@@ -82,7 +82,7 @@ def test_a_character_without_the_files_has_an_empty_store(tmp_path: Path) -> Non
         ("bad:\n  text: x\n  keywords: {a: b}\n", 13, "list of words"),
         ("bad:\n  place: 家\n", 13, "is missing"),
         ("bad: [1, 2]\n", 13, "write it in words"),
-        ("bad:\n  text: 'x\n", 14, "not YAML"),
+        ("bad:\n  text: 'x\n", 14, "not valid YAML"),
         ("bad:\n", 13, "write it in words"),
     ],
 )

@@ -16,6 +16,7 @@ from moechat.errors import DataError
 from moechat.index.topic import LIMIT, TopicIndex
 from moechat.model import ActivationProfile, Message
 from moechat.rules import activation
+from moechat.store.plain import data_of, json_value
 from moechat.store.records import replace
 from moechat.topic_path import topic_path as normalised
 
@@ -255,6 +256,6 @@ class MemoryRuntimeStateCodec:
     def restore(self, file: Path, runtime: MemoryRuntime) -> MemoryRuntime:
         """Raises DataError naming the file where it is damaged, FileNotFoundError where there is none."""
         try:
-            return self.decode(json.loads(file.read_bytes()), runtime)
+            return self.decode(json_value(data_of(file, may_lead_out=True)), runtime)
         except ValueError as error:
             raise DataError(file, f"the state of the memory indexes cannot be read: {error}") from None
