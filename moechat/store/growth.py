@@ -47,31 +47,31 @@ class Growth:
     def apply(self, entries: Iterable[Entry]) -> None:
         """Apply entries.
 
-        Unknown operations of a newer version are ignored, and so are entries about an exchange whose line was lost.
+        They have the forms of ``entries``. What is said of an exchange whose line was lost is passed over.
         """
         for entry in entries:
             try:
-                if (step := _STEPS.get(entry["op"])) is not None:
-                    step(self, entry)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                log.warning("an entry of the log was passed over (%s: %s)", type(error).__name__, error)
+                _STEPS[entry["op"]](self, entry)
+            except LookupError as error:
+                log.warning("an entry of the log was passed over: %s of nothing that is there (%s)", entry["op"], error)
 
     # ---- entries
 
     def _exchange(self, entry: Entry) -> None:
         id_, parent, talk = entry["id"], entry["parent"], self._talk(entry.get("talk", ""))
-        if parent is not None and parent not in self.parents:
-            parent = talk.newest  # its line was lost: what came before stays on the path
-        if id_ not in self.parents:
-            self._place(id_, parent, talk)
-        attachments = attachments_from(entry.get("attachments"))
-        node = Node(id_, parent, entry["at"], entry["user"], talk.name, entry.get("speaker", ""), attachments)
+        self._place(id_, parent, talk)
+        name, attachments = self.talk_of(id_), attachments_from(entry.get("attachments"))
+        node = Node(id_, self.parents[id_], entry["at"], entry["user"], name, entry.get("speaker", ""), attachments)
         self.nodes[id_] = node
         self._sort(node)
-        self.spoken = talk.name
+        self.spoken = name
 
     def _place(self, id_: str, parent: str | None, talk: Talk) -> None:
-        """Give an exchange its place in a talk."""
+        """Give an exchange its place in a talk, once: what it follows came before it, so that no path is a circle."""
+        if id_ in self.parents:
+            return
+        if parent is not None and parent not in self.parents:
+            parent = talk.newest  # its line was lost: what came before stays on the path
         if parent != talk.newest or talk.leaf != talk.newest:
             talk.forked = True
             self.masks += 1
@@ -90,8 +90,8 @@ class Growth:
             self._choose(node, len(node.variants) - 1)
 
     def _choose(self, node: Node, number: int) -> None:
-        before, node.chosen = node.variant, number
         chosen = node.variants[number]
+        before, node.chosen = node.variant, number
         if node.filed and before and (before.char, before.status) != (chosen.char, chosen.status):
             node.filed = node.understood = ""
         self._sort(node)

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
-from moechat.store import disk, paths
+from moechat.store import disk, entries, paths, reflections
 from moechat.store.cache import Cache
 from moechat.store.json_lines import Entry, JsonLines
 from moechat.store.records import Signature
@@ -49,10 +49,10 @@ class Journal:
         self._threads = threading.RLock()
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
-        self._log = JsonLines(folder / paths.LOG)
-        self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS))
+        self._log = JsonLines(folder / paths.LOG, entries.LOG.check)
+        self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, reflections.check))
         self.tree = Tree()
-        self.state = State(JsonLines(folder / paths.STATE))
+        self.state = State(JsonLines(folder / paths.STATE, entries.STATE.check))
         self.cache = Cache(self.index_folder / "cache.db")
         self._generation = self.cache.generation()
 
@@ -67,7 +67,7 @@ class Journal:
     @property
     def problems(self) -> list[DataError]:
         """Everything that could not be read, by file and line."""
-        return [*self.cache.problems(self.folder), *self._log.problems, *self.state.problems]
+        return [*self.cache.problems(self.folder), *self._log.problems, *self.state.problems, *self.reflected.problems]
 
     def problems_of(self, name: str) -> list[DataError]:
         """What could not be read in one of the files that people edit."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from moechat.errors import DataError
 from moechat.store import disk
+from moechat.store.entries import UnknownEntry
+from moechat.store.plain import json_value, opened
 from moechat.store.records import append, put_in_place, sync_folder, unfinished
 
 Entry = Mapping[str, Any]
@@ -27,17 +29,28 @@ class Place(NamedTuple):
     offset: int
 
 
+class Aside(NamedTuple):
+    """A line that is kept as it is and passed over. ``why`` is empty where a newer version wrote it, which is no damage."""
+
+    number: int
+    line: bytes
+    why: str
+
+
 class Rewriting(NamedTuple):
-    """A file's next version, and how much of the file it stands for."""
+    """A file's next version, how much of the file it stands for, how many lines it has, and which of them are set aside."""
 
     path: Path
     place: Place
+    lines: int
+    aside: Sequence[Aside]
 
 
 class Lines(Protocol):
     """Entries that are appended and read again, by this process and by others."""
 
-    problems: list[DataError]
+    @property
+    def problems(self) -> list[DataError]: ...
 
     def unread(self) -> tuple[bool, list[Entry]]: ...
 
@@ -50,7 +63,7 @@ class Lines(Protocol):
     @property
     def place(self) -> Place: ...
 
-    def prepare(self, entries: Iterable[Entry], place: Place) -> Any: ...
+    def prepare(self, entries: Iterable[Entry], place: Place, *, keep_damaged: bool = False) -> Any: ...
 
     def commit(self, rewriting: Any) -> list[Entry] | None: ...
 
@@ -59,8 +72,11 @@ class MemoryLines:
     """Entries of this process alone."""
 
     def __init__(self) -> None:
-        self.problems: list[DataError] = []
         self._entries: list[Entry] = []
+
+    @property
+    def problems(self) -> list[DataError]:
+        return []
 
     def unread(self) -> tuple[bool, list[Entry]]:
         """Nobody else adds any."""
@@ -79,7 +95,7 @@ class MemoryLines:
     def place(self) -> Place:
         return Place(0, len(self._entries))
 
-    def prepare(self, entries: Iterable[Entry], place: Place) -> tuple[list[Entry], int]:
+    def prepare(self, entries: Iterable[Entry], place: Place, *, keep_damaged: bool = False) -> tuple[list[Entry], int]:
         return list(entries), place.offset
 
     def commit(self, rewriting: tuple[list[Entry], int]) -> list[Entry]:
@@ -90,53 +106,62 @@ class MemoryLines:
 
 
 class JsonLines:
-    """An append-only file of JSON lines, read incrementally and safe against a torn last line."""
+    """An append-only file of JSON lines, read incrementally and safe against a torn last line.
 
-    def __init__(self, path: Path) -> None:
+    ``check`` raises ValueError for what is no entry of this file: that line is set aside, and the others are read.
+    """
+
+    def __init__(self, path: Path, check: Callable[[Any], None]) -> None:
         self.path = path
-        self.problems: list[DataError] = []
-        self._damaged: list[bytes] = []
+        self._check = check
+        self._aside: list[Aside] = []
+        self._lines = 0
         self._offset = 0
         self._inode = 0
+
+    @property
+    def problems(self) -> list[DataError]:
+        return [
+            DataError(self.path, f"a damaged line is passed over: {one.why}", line=one.number)
+            for one in self._aside
+            if one.why
+        ]
 
     def unread(self) -> tuple[bool, list[Entry]]:
         """Entries that were added since the last call, and whether the file is another one (read from its start)."""
         try:
-            with open(self.path, "rb") as file:
+            with opened(self.path) as file:
                 stat = os.fstat(file.fileno())
                 anew = bool(self._inode) and (stat.st_ino != self._inode or stat.st_size < self._offset)
                 if anew:
-                    self._offset, self.problems, self._damaged = 0, [], []
+                    self._offset, self._lines, self._aside = 0, 0, []
                 self._inode = stat.st_ino
                 if stat.st_size == self._offset:
                     return anew, []
                 file.seek(self._offset)
                 data = file.read(stat.st_size - self._offset)
         except FileNotFoundError:
-            anew, self._offset, self._inode = bool(self._offset), 0, 0
+            anew, self._offset, self._inode, self._lines, self._aside = bool(self._offset), 0, 0, 0, []
             return anew, []
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
         return anew, self._decode(whole)
 
     def _decode(self, data: bytes) -> list[Entry]:
-        lines = data.splitlines()
-        try:
-            entries: list[Entry] = json.loads(b"[" + b",".join(lines) + b"]")
-            if all(type(entry) is dict for entry in entries) and len(entries) == len(lines):
-                return entries
-        except ValueError:
-            pass
+        lines = data.split(b"\n")[:-1]
+        first, self._lines = self._lines + 1, self._lines + len(lines)
         entries = []
-        for line in lines:
+        for number, (line, value) in enumerate(zip(lines, _values(lines), strict=True), first):
+            if value is None and not line.strip():
+                continue
             try:
-                entry = json.loads(line)
-                if not isinstance(entry, dict):
-                    raise ValueError("not an object")
+                entry = json_value(line) if value is None else value
+                self._check(entry)
                 entries.append(entry)
+            except UnknownEntry:
+                self._aside.append(Aside(number, line, ""))
             except ValueError as error:
-                self._damaged.append(line)
-                self.problems.append(DataError(self.path, f"a damaged line was passed over ({error})"))
+                self._aside.append(Aside(number, line, str(error)))
         return entries
 
     def is_replaced(self) -> bool:
@@ -158,7 +183,7 @@ class JsonLines:
             inode = os.fstat(file.fileno()).st_ino
         if created:
             sync_folder(self.path.parent)
-        self._inode, self._offset = inode, self._offset + len(data)
+        self._inode, self._offset, self._lines = inode, self._offset + len(data), self._lines + len(entries)
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
         """Replace the file; other readers notice by its inode."""
@@ -174,8 +199,9 @@ class JsonLines:
 
         What is appended before ``commit`` stays. ``keep_damaged``: lines that cannot be read stay as they are, at its start.
         """
-        damaged = b"".join(line + b"\n" for line in self._damaged if keep_damaged)
-        return Rewriting(unfinished(self.path, damaged + encode(entries)), place)
+        aside = [one._replace(number=number) for number, one in enumerate(self._aside if keep_damaged else (), 1)]
+        data = b"".join(one.line + b"\n" for one in aside) + encode(entries)
+        return Rewriting(unfinished(self.path, data), place, data.count(b"\n"), aside)
 
     def commit(self, rewriting: Rewriting) -> list[Entry] | None:
         """Put a prepared version in the file's place, under the owner's lock. Returns what was added meanwhile.
@@ -197,4 +223,14 @@ class JsonLines:
         stat = rewriting.path.stat()
         put_in_place(rewriting.path, self.path)
         self._offset, self._inode = stat.st_size, stat.st_ino
+        self._lines, self._aside = rewriting.lines, list(rewriting.aside)
         return self._decode(whole)
+
+
+def _values(lines: Sequence[bytes]) -> Sequence[Any]:
+    """What the lines hold, read at once, which is much quicker; None for each where one of them is no object."""
+    with contextlib.suppress(ValueError):
+        values = json_value(b"[" + b",".join(lines) + b"]")
+        if len(values) == len(lines) and set(map(type, values)) <= {dict}:
+            return values  # type: ignore[no-any-return]
+    return [None] * len(lines)

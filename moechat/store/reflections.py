@@ -5,17 +5,17 @@ It holds ids and times, no words, but for the moment between a run's end and its
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from moechat.errors import DataError
 from moechat.model import Episode
 from moechat.store import formats
+from moechat.store.entries import REFLECTED
 from moechat.store.json_forms import episode_data, episode_from
 from moechat.store.json_lines import Entry, Lines
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,17 @@ class ReflectionFile:
         self._lines = lines
         self.value = Reflected()
 
+    @property
+    def problems(self) -> list[DataError]:
+        return self._lines.problems
+
     def follow(self) -> None:
         """Take in what another process wrote. A file that cannot be read, or was deleted, begins anew."""
         anew, entries = self._lines.unread()
         if entries or anew:
             self.value = Reflected()
         if entries:
-            try:
-                self.value = _read(entries[-1])
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                log.warning("what was reflected on is unknown, it begins anew (%s: %s)", type(error).__name__, error)
+            self.value = _read(entries[-1])
 
     def without(self, ids: Collection[str]) -> None:
         """Remove what rests on these exchanges and episodes."""
@@ -89,6 +90,12 @@ class ReflectionFile:
 def digest(episode: Episode) -> str:
     """Changes with the words of an episode."""
     return formats.derived_id(episode.event.text, episode.event.sources)
+
+
+def check(entry: Any) -> None:
+    """Raises ValueError where a line of the record is none."""
+    if type(entry) is not dict or (fault := REFLECTED.fault(entry)):
+        raise ValueError(fault if type(entry) is dict else "it is no object")
 
 
 def _written(value: Reflected) -> Entry:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from moechat.model import RefusedItem
-from moechat.store import records
+from moechat.store import plain, records
+from moechat.store.entries import REFUSED
 from moechat.store.json_lines import encode
 
 log = logging.getLogger(__name__)
@@ -18,13 +18,16 @@ log = logging.getLogger(__name__)
 def read(path: Path) -> list[RefusedItem]:
     """Oldest first. A line that cannot be read is passed over."""
     refused: list[RefusedItem] = []
-    for line in records.bytes_of(path).splitlines():
+    for number, line in enumerate(records.bytes_of(path).splitlines(), 1):
         try:
-            entry = json.loads(line)
-            at, sources = datetime.fromisoformat(entry["at"]), tuple(map(str, entry["sources"]))
-            refused.append(RefusedItem(entry["kind"], str(entry["text"]), entry["why"], sources, at))
-        except (KeyError, TypeError, ValueError) as error:
-            log.warning("a line of %s was passed over (%s: %s)", path.name, type(error).__name__, error)
+            entry = plain.json_value(line)
+            if fault := "it is no object" if type(entry) is not dict else REFUSED.fault(entry):
+                raise ValueError(fault)
+        except ValueError as error:
+            log.warning("%s, line %d: passed over: %s", path.name, number, error)
+            continue
+        at, sources = datetime.fromisoformat(entry["at"]), tuple(entry["sources"])
+        refused.append(RefusedItem(entry["kind"], entry["text"], entry["why"], sources, at))
     return refused
 
 

@@ -22,7 +22,9 @@ from filelock import FileLock, Timeout
 
 from moechat.errors import MoeChatError, Withheld
 from moechat.store import disk
+from moechat.store.entries import LOG, PART_HEAD
 from moechat.store.json_lines import Entry, encode
+from moechat.store.plain import data_of, json_value
 
 PART = ".jsonl"
 LOCK = ".lock"
@@ -141,20 +143,18 @@ class ReplyFiles:
         ids: frozenset[str] = frozenset()
         pieces: list[str] = []
         entry, withheld, key = None, False, ""
-        for line in self._path(id_, PART).read_bytes().splitlines():
+        for line in data_of(self._path(id_, PART)).splitlines():
             try:
-                value = json.loads(line)
+                value = json_value(line)
             except ValueError:  # torn by a kill
                 continue
             if isinstance(value, str):
                 pieces.append(value)
-                continue
-            key = value.get("key", key)
-            if "ids" in value:
-                ids = frozenset(value["ids"])
-            elif "op" in value:
-                entry = value
-            withheld = withheld or "withheld" in value
+            elif _is_reply(value, id_):
+                entry, key = value, value.get("key", key)
+            elif PART_HEAD.fits(value):
+                ids, key = ids.union(value.get("ids", ())), value.get("key", key)
+                withheld = withheld or "withheld" in value
         return Part(id_, ids, "".join(pieces), entry, withheld, key)
 
     def withhold(self, lost: frozenset[str]) -> None:
@@ -172,3 +172,14 @@ class ReplyFiles:
 
     def _path(self, id_: str, suffix: str) -> Path:
         return self._folder / (quote(id_, safe="") + suffix)
+
+
+def _is_reply(value: object, id_: str) -> bool:
+    """Whether a line of a part file is the entry that ends a reply to this exchange."""
+    if not isinstance(value, dict) or (value.get("op"), value.get("id")) != ("variant", id_):
+        return False
+    try:
+        LOG.check(value)
+    except ValueError:
+        return False
+    return True

@@ -17,7 +17,6 @@ forgotten ids          facts and events that an understanding does not bring bac
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
@@ -25,7 +24,6 @@ from datetime import datetime, timedelta
 from moechat.errors import DataError
 from moechat.store.json_lines import Entry, Lines
 
-log = logging.getLogger(__name__)
 Writing = Callable[[str], AbstractContextManager[None]]
 """The owner's lock, for a use that it names."""
 COMPACT_OVER = 20_000
@@ -109,35 +107,31 @@ class State:
         self._read += len(entries)
         self.changes += len(entries)
         for entry in entries:
-            try:
-                _STEPS[entry["op"]](self, entry)
-                self.masked += entry["op"] in _MASKING
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                log.warning("an entry of the state was passed over (%s: %s)", type(error).__name__, error)
+            _STEPS[entry["op"]](self, entry)
+            self.masked += entry["op"] in _MASKING
 
     def _touch(self, entry: Entry) -> None:
-        at = _moment(entry["at"]).isoformat()
-        for id_ in _ids(entry):
-            self.access[id_] = (at, self.recalls(id_) + 1)
+        for id_ in entry["ids"]:
+            self.access[id_] = (entry["at"], self.recalls(id_) + 1)
             self.uses.append(id_)
 
     def _access(self, entry: Entry) -> None:
-        self.access.update({id_: (_moment(at).isoformat(), int(count)) for id_, (at, count) in entry["rows"].items()})
+        self.access.update({id_: (at, count) for id_, (at, count) in entry["rows"].items()})
         self.uses += entry["rows"]
 
     def _restate(self, entry: Entry) -> None:
-        at = _moment(entry["at"])
-        born = {id_: _moment(first) for id_, first in entry["born"].items()}
+        at = datetime.fromisoformat(entry["at"])
+        born = {id_: datetime.fromisoformat(first) for id_, first in entry["born"].items()}
         for id_, first in born.items():
             last = self.updated(id_) or first
             gained = self.gains.get(id_, (0, ""))[0] + restated_gain((at - last) / timedelta(days=1))
             self.gains[id_] = (gained, max(at, last).isoformat())
 
     def _gain(self, entry: Entry) -> None:
-        self.gains.update({id_: (int(gained), _moment(at).isoformat()) for id_, (gained, at) in entry["rows"].items()})
+        self.gains.update({id_: (gained, at) for id_, (gained, at) in entry["rows"].items()})
 
     def _carry(self, entry: Entry) -> None:
-        old, new = _text(entry["from"]), _text(entry["to"])
+        old, new = entry["from"], entry["to"]
         if old == new:
             return
         if old in self.access:
@@ -154,11 +148,11 @@ class State:
                 marked.add(new)
 
     def _found(self, entry: Entry) -> None:
-        for id_ in _ids(entry):
+        for id_ in entry["ids"]:
             self.missing.pop(id_, None)
 
     def _cleaned(self, entry: Entry) -> None:
-        self.cleaned = _moment(entry["at"])
+        self.cleaned = datetime.fromisoformat(entry["at"])
 
     # ---- writing
 
@@ -183,7 +177,7 @@ class State:
     def compact(self, writing: Writing) -> None:
         """Sum up what is there, once the file has grown long."""
         if self._read >= COMPACT_OVER and self._read >= 2 * len(self.access.keys() | self.gains.keys()):
-            self._rewrite(writing)
+            self._rewrite(writing, keep_damaged=True)
 
     def forget(self, ids: Collection[str], writing: Writing) -> None:
         """Remove everything about these ids from the file and from memory."""
@@ -200,10 +194,10 @@ class State:
         while self._lines.place.offset and not self._rewrite(writing):
             self.follow()
 
-    def _rewrite(self, writing: Writing) -> bool:
+    def _rewrite(self, writing: Writing, *, keep_damaged: bool = False) -> bool:
         """The file is written before the lock is taken. False where another process did the same meanwhile."""
         entries, place = self._entries(), self._lines.place
-        rewriting = self._lines.prepare(entries, place)
+        rewriting = self._lines.prepare(entries, place, keep_damaged=keep_damaged)
         with writing("rewrite the state"):
             added = self._lines.commit(rewriting)
             if added is not None:
@@ -232,26 +226,6 @@ def restatement(born: Mapping[str, datetime], at: datetime) -> list[Entry]:
     return [{"op": "restate", "born": rows, "at": at.isoformat()}] if rows else []
 
 
-def _ids(entry: Entry) -> list[str]:
-    ids = entry["ids"]
-    if not isinstance(ids, list):
-        raise TypeError("ids are a list")
-    return [_text(id_) for id_ in ids]
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"{text} has no offset")
-    return moment
-
-
 def _later(one: str, other: str) -> str:
     return max(filter(None, (one, other)), key=datetime.fromisoformat)
 
@@ -263,13 +237,15 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "restate": State._restate,
     "gain": State._gain,
     "carry": State._carry,
-    "archive": lambda state, entry: state.archived.update(_ids(entry)),
-    "restore": lambda state, entry: state.archived.difference_update(_ids(entry)),
-    "pin": lambda state, entry: state.pinned.update(_ids(entry)),
-    "unpin": lambda state, entry: state.pinned.difference_update(_ids(entry)),
-    "missing": lambda state, entry: state.missing.update(dict.fromkeys(_ids(entry), _moment(entry["at"]))),
+    "archive": lambda state, entry: state.archived.update(entry["ids"]),
+    "restore": lambda state, entry: state.archived.difference_update(entry["ids"]),
+    "pin": lambda state, entry: state.pinned.update(entry["ids"]),
+    "unpin": lambda state, entry: state.pinned.difference_update(entry["ids"]),
+    "missing": lambda state, entry: state.missing.update(
+        dict.fromkeys(entry["ids"], datetime.fromisoformat(entry["at"]))
+    ),
     "found": State._found,
-    "topic": lambda state, entry: state.topics.append((_text(entry["from"]), _text(entry["to"]))),
+    "topic": lambda state, entry: state.topics.append((entry["from"], entry["to"])),
     "cleaned": State._cleaned,
-    "forgotten": lambda state, entry: state.forgotten.update(_ids(entry)),
+    "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),
 }

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moechat.store.entries import LOG
 from moechat.store.json_lines import JsonLines, encode
 from moechat.store.tree import Tree
 
@@ -21,18 +22,22 @@ def path(tmp_path: Path) -> Path:
 
 
 def opened(path: Path) -> JsonLines:
-    lines = JsonLines(path)
+    lines = log_of(path)
     lines.unread()
     return lines
 
 
+def log_of(path: Path) -> JsonLines:
+    return JsonLines(path, LOG.check)
+
+
 def test_a_missing_log_is_an_empty_one(path: Path) -> None:
-    assert JsonLines(path).unread() == (False, [])
+    assert log_of(path).unread() == (False, [])
 
 
 def test_what_was_appended_is_read_back_word_for_word(path: Path) -> None:
     opened(path).append([FIRST, SECOND])
-    assert JsonLines(path).unread() == (False, [FIRST, SECOND])
+    assert log_of(path).unread() == (False, [FIRST, SECOND])
 
 
 def test_a_reader_sees_what_another_appended_since_and_nothing_twice(path: Path) -> None:
@@ -50,11 +55,11 @@ def test_a_reader_sees_what_another_appended_since_and_nothing_twice(path: Path)
 def test_a_torn_last_line_is_not_read_and_makes_way_for_the_next(path: Path, cut: int) -> None:
     opened(path).append([FIRST, SECOND])
     path.write_bytes(encode([FIRST]) + encode([SECOND])[:cut])
-    lines = JsonLines(path)
+    lines = log_of(path)
     assert lines.unread() == (False, [FIRST])
     assert not lines.problems
     lines.append([{"op": "settle", "id": "a"}])
-    assert JsonLines(path).unread() == (False, [FIRST, {"op": "settle", "id": "a"}])
+    assert log_of(path).unread() == (False, [FIRST, {"op": "settle", "id": "a"}])
 
 
 def test_a_line_that_is_half_written_by_another_is_read_once_it_is_whole(path: Path) -> None:
@@ -70,15 +75,23 @@ def test_a_line_that_is_half_written_by_another_is_read_once_it_is_whole(path: P
 
 
 @pytest.mark.parametrize(
-    "damage", [b"\0\0\0\0\n", b"{\n", b"[]\n", b"\xff\xfe\n", b"\n", b'{"op":"settle","id":"a"},{"op":"settle"}\n']
+    "damage", [b"\0\0\0\0\n", b"{\n", b"[]\n", b"\xff\xfe\n", b'{"op":"settle","id":"a"},{"op":"settle"}\n']
 )
 def test_a_damaged_line_is_told_and_costs_itself_alone(path: Path, damage: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(encode([FIRST]) + damage + encode([SECOND]))
-    lines = JsonLines(path)
+    lines = log_of(path)
     assert lines.unread() == (False, [FIRST, SECOND])
-    assert len(lines.problems) == 1
+    assert [problem.line for problem in lines.problems] == [2]
     assert str(path) in str(lines.problems[0])
+
+
+def test_an_empty_line_is_no_damage(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(encode([FIRST]) + b"\n\r\n" + encode([SECOND]))
+    lines = log_of(path)
+    assert lines.unread() == (False, [FIRST, SECOND])
+    assert not lines.problems
 
 
 def test_a_rewritten_log_is_noticed_and_read_from_its_start(path: Path) -> None:
@@ -105,7 +118,7 @@ def test_a_log_that_went_away_is_noticed(path: Path) -> None:
     path.unlink()
     assert lines.unread() == (True, [])
     lines.append([SECOND])
-    assert JsonLines(path).unread() == (False, [SECOND])
+    assert log_of(path).unread() == (False, [SECOND])
 
 
 @given(
@@ -135,10 +148,12 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("entry", DAMAGED, ids=repr)
-def test_an_entry_that_makes_no_sense_costs_itself_alone(entry: dict) -> None:
+def test_an_entry_that_makes_no_sense_costs_itself_alone(path: Path, entry: dict) -> None:
     """When the line of an exchange was lost, the lines that follow it must not keep its owner from opening."""
+    path.parent.mkdir()
+    path.write_bytes(encode([FIRST, SECOND, entry, {"op": "settle", "id": "a"}]))
     tree = Tree()
-    tree.apply([FIRST, SECOND, entry, {"op": "settle", "id": "a"}])
+    tree.apply(log_of(path).unread()[1])
     assert tree.context() == ["a"]
     assert tree.nodes["a"].settled
     assert tree.off_path() == set()

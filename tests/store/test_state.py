@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.store import state as state_module
+from moechat.store.entries import STATE
 from moechat.store.json_lines import JsonLines
 from moechat.store.state import State, restatement
 from tests.houses import Home, moment, told
@@ -20,7 +21,7 @@ AT = moment("2025-05-20T15:00:00")
 
 @pytest.fixture
 def state(tmp_path: Path) -> State:
-    return State(JsonLines(tmp_path / "state.jsonl"))
+    return State(JsonLines(tmp_path / "state.jsonl", STATE.check))
 
 
 def told_of(state: State) -> tuple[object, ...]:
@@ -37,7 +38,7 @@ def told_of(state: State) -> tuple[object, ...]:
 
 
 def reopened(state: State) -> State:
-    fresh = State(JsonLines(state._lines.path))
+    fresh = State(JsonLines(state._lines.path, STATE.check))
     fresh.follow()
     return fresh
 
@@ -195,7 +196,7 @@ entries = st.lists(entry, max_size=20)
 def test_summing_up_changes_nothing_that_is_known(
     tmp_path_factory: pytest.TempPathFactory, first: list, then: list
 ) -> None:
-    state = State(JsonLines(tmp_path_factory.mktemp("owner") / "state.jsonl"))
+    state = State(JsonLines(tmp_path_factory.mktemp("owner") / "state.jsonl", STATE.check))
     reader = reopened(state)
     state.write(first)
     reader.follow()

@@ -1,0 +1,217 @@
+"""The forms of the entries that ``.jsonl`` files of an owner hold: which fields each operation has, and of what type.
+
+Folders are shared, copied and damaged. A line that is JSON and yet no entry is set aside where it is read, so that whoever
+applies an entry may rely on its fields. What the entries mean, ``log`` and ``state`` say. A field with a question mark may
+be missing; fields of a newer version are ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from itertools import chain
+from typing import Any, get_args
+
+from moechat.errors import shown
+from moechat.model import EventStatus, Mark
+from moechat.when import Precision
+
+Form = Callable[[Any], bool]
+HIGHEST = 10**15  # No count is greater: a float holds it exactly.
+_NAME = re.compile(r"[\w-]{1,64}")
+_TEXT_OR_NONE = frozenset({str, type(None)})
+
+
+class UnknownEntry(ValueError):
+    """An operation of a newer version: kept as it is, and passed over."""
+
+
+class Shape:
+    """An object by its fields and their forms. One whose name ends in a question mark may be missing."""
+
+    def __init__(self, fields: Mapping[str, Form]) -> None:
+        self._fields = [(key.removesuffix("?"), form, key.endswith("?")) for key, form in fields.items()]
+
+    def fault(self, value: Mapping[str, Any]) -> str:
+        """What is wrong with an object, "" where nothing is."""
+        for key, form, may_be_missing in self._fields:
+            if key in value:
+                if not form(value[key]):
+                    return f"{key} = {shown(value[key])} is not what it may be"
+            elif not may_be_missing:
+                return f"{key} is missing"
+        return ""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is dict and not self.fault(value)
+
+
+class Entries:
+    """The entries of one file, by their operation."""
+
+    def __init__(self, forms: Mapping[str, Mapping[str, Form]]) -> None:
+        self._shapes = {op: Shape(fields) for op, fields in forms.items()}
+
+    def check(self, entry: Any) -> None:
+        """Raises ValueError where a value is no entry, saying which field and why; UnknownEntry for another operation."""
+        op = entry.get("op") if type(entry) is dict else None
+        if type(op) is not str:
+            raise ValueError("it is no object with an `op`")
+        if op not in self._shapes:
+            raise UnknownEntry(f"{shown(op)} is no operation that this version knows")
+        if fault := self._shapes[op].fault(entry):
+            raise ValueError(f"{op}: {fault}")
+
+
+def is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def is_id(value: Any) -> bool:
+    return type(value) is str and value != ""
+
+
+def is_moment(value: Any) -> bool:
+    """An ISO time with its offset, not so near to an end of the calendar that it could not be told in another zone."""
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return moment.tzinfo is not None and 1 < moment.year < 9999
+
+
+def is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= HIGHEST
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -HIGHEST <= value <= HIGHEST  # NaN is not
+
+
+def maybe(form: Form) -> Form:
+    return lambda value: value is None or form(value)
+
+
+def one_of(*values: object) -> Form:
+    return lambda value: type(value) in (str, bool, type(None)) and value in values
+
+
+def list_of(form: Form) -> Form:
+    return lambda value: type(value) is list and all(map(form, value))
+
+
+def map_of(form: Form) -> Form:
+    return lambda value: type(value) is dict and all(map(form, value.values()))
+
+
+def row_of(*forms: Form) -> Form:
+    return lambda value: (
+        type(value) is list
+        and len(value) == len(forms)
+        and all(form(one) for form, one in zip(forms, value, strict=True))
+    )
+
+
+def _is_name(value: Any) -> bool:
+    """The name of a batch is that of a file, too."""
+    return type(value) is str and _NAME.fullmatch(value) is not None
+
+
+def _are_past(rows: Any) -> bool:
+    """[id, parent, sha, (talk)] each; there are 100,000 of them."""
+    if type(rows) is not list or not set(map(type, rows)) <= {list} or not set(map(len, rows)) <= {3, 4}:
+        return False
+    if not set(map(type, chain.from_iterable(rows))) <= _TEXT_OR_NONE:
+        return False
+    return not any(None in row and (None in (row[0], row[2], row[-1])) for row in rows)
+
+
+def _are_imported(rows: Any) -> bool:
+    """[id, sha] each, one at least."""
+    if type(rows) is not list or not rows or not set(map(type, rows)) <= {list} or not set(map(len, rows)) <= {2}:
+        return False
+    return set(map(type, chain.from_iterable(rows))) <= {str}
+
+
+_is_hit = Shape(
+    {
+        "id?": is_text, "layer?": is_text, "recipe?": is_text, "side?": is_text, "dropped?": is_text, "score?": is_number,
+        "features?": map_of(is_number),
+    }
+).fits  # fmt: skip
+_is_span = row_of(is_text, is_moment, is_moment, is_text)
+_is_status = one_of("done", "stopped", "failed")
+_IDS = {"ids": list_of(is_text)}
+_ID = {"id": is_id}
+_WORDS: Mapping[str, Form] = {
+    **_ID, "at": is_moment, "user": is_text, "speaker?": is_text, "attachments?": maybe(list_of(Shape({}).fits)),
+}  # fmt: skip
+
+LOG = Entries(
+    {
+        "exchange": {**_WORDS, "parent": maybe(is_text), "talk?": is_text},
+        "variant": {
+            **_ID, "char": is_text, "status": _is_status, "error?": is_text, "hits?": list_of(_is_hit),
+            "spans?": list_of(_is_span), "notice?": is_text, "key?": is_text,
+        },
+        "choose": {**_ID, "variant": is_count},
+        "select": {**_ID, "variant?": is_count},
+        "settle": _ID,
+        "filed": {**_ID, "sha": is_text},
+        "edit": {**_WORDS, "char": is_text, "status?": _is_status},
+        "retract": _ID,
+        "dropped": _IDS,
+        "restore": _ID,
+        "cut": _ID,
+        "understood": {**_IDS, "by": is_text},
+        "requeue": _IDS,
+        "past": {"rows": _are_past},
+        "import": {"batch": _is_name, "talk": is_text, "at": is_moment, "by?": is_text, "rows": _are_imported},
+        "imported": {"batch": _is_name},
+        "forget": {**_IDS, "n": is_count, "batch?": is_text},
+        "forgotten": {"n": is_count},
+    }
+)  # fmt: skip
+
+STATE = Entries(
+    {
+        "touch": {**_IDS, "at": is_moment},
+        "access": {"rows": map_of(row_of(is_moment, is_count))},
+        "restate": {"born": map_of(is_moment), "at": is_moment},
+        "gain": {"rows": map_of(row_of(is_count, is_moment))},
+        "carry": {"from": is_text, "to": is_text},
+        "archive": _IDS,
+        "restore": _IDS,
+        "pin": _IDS,
+        "unpin": _IDS,
+        "missing": {**_IDS, "at": is_moment},
+        "found": _IDS,
+        "topic": {"from": is_text, "to": is_text},
+        "cleaned": {"at": is_moment},
+        "forgotten": _IDS,
+    }
+)
+
+_TEXTS = list_of(is_text)
+_EPISODE = Shape(
+    {
+        **_ID, "at": maybe(is_moment), "kind": one_of("event", "reflection"), "by": is_text, "text": is_text,
+        "spo": row_of(is_text, is_text, is_text), "importance": is_number, "keywords": _TEXTS, "place": is_text,
+        "topic": is_text, "sources": _TEXTS, "happened": maybe(row_of(is_moment, is_moment)), "insight": is_text,
+        "scene": is_text, "related": _TEXTS, "profile": row_of(is_number, is_number, is_number), "evidence": _TEXTS,
+        "depth": is_count, "expires": maybe(is_moment), "status?": one_of(*get_args(EventStatus)),
+        "precision?": one_of(*get_args(Precision)), "mark?": one_of(*get_args(Mark)),
+        "confirmed?": one_of(True, False, None), "supersedes?": _TEXTS,
+    }
+)  # fmt: skip
+_MADE = Shape({**_ID, "evidence": map_of(is_text), "sources": _TEXTS, "expires?": is_number})
+REFLECTED = Shape(
+    {
+        "until": maybe(is_number), "open": _TEXTS, "made": list_of(_MADE.fits), "again": _TEXTS,
+        "unstored": list_of(_EPISODE.fits),
+    }
+)  # fmt: skip
+REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
+PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True)})
+"""The first line of a reply on its way."""
