@@ -28,7 +28,7 @@ DiskFault = Literal["full", "closed", "failing"]
 MESSAGE_CHARS = 2000
 
 
-class _Shown(reprlib.Repr):
+class _ShortRepr(reprlib.Repr):
     """Values as errors show them: built short, so that what repeats itself a million times costs nothing."""
 
     def __init__(self) -> None:
@@ -46,10 +46,10 @@ class _Shown(reprlib.Repr):
 
 def shown(value: Any) -> str:
     """A value as an error shows it, in less than a thousand characters whatever it is."""
-    return _SHOWN.repr(value)
+    return _SHORT.repr(value)
 
 
-_SHOWN = _Shown()
+_SHORT = _ShortRepr()
 
 
 class MoeChatError(Exception):
