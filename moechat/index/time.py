@@ -51,7 +51,20 @@ class SpanIndex:
     def __init__(self, items: Iterable[tuple[int, float, float]] = ()) -> None:
         self._items = sorted((start, end, key) for key, start, end in items)
         self._starts = [item[0] for item in self._items]
-        self._longest = max((end - start for start, end, _ in self._items), default=0.0)
+        self._spans = {key: (start, end) for start, end, key in self._items}
+        self._longest = max((end - start for start, end, _ in self._items), default=0.0)  # no span was ever longer
+
+    def put(self, key: int, span: tuple[float, float] | None) -> None:
+        """Give a key its span, in place of the one that it had; None: it has none."""
+        if (before := self._spans.pop(key, None)) is not None:
+            at = bisect_left(self._items, (*before, key))
+            del self._items[at], self._starts[at]
+        if span is not None:
+            start, end = self._spans[key] = span
+            at = bisect_left(self._items, (start, end, key))
+            self._items.insert(at, (start, end, key))
+            self._starts.insert(at, start)
+            self._longest = max(self._longest, end - start)
 
     def meeting(self, start: float, end: float, *, day_s: float = 86_400.0) -> list[int]:
         """Keys whose span meets [start, end] and is not far wider than it, so that a vague 最近 answers no single day."""

@@ -171,8 +171,8 @@ class DiaryIndex:
                     self._new_rows.append(row)
                 else:
                     dead += [2 * row, 2 * row + 1]
-            if changes.episodes:  # of 20,000 episodes it takes some 20 ms
-                self._happened = SpanIndex(self._store.findings.happened())
+            for row, _, episode in changes.episodes:
+                self._happened.put(row, _happened_ends(episode))
             self.words.remove(dead)
             self._add(self._store.exchanges.sides(after=self._generation))
             self._generation = changes.generation
@@ -295,6 +295,11 @@ def named_sides(side: Side) -> tuple[tuple[str, str], tuple[str, str]]:
 
 def _documents(rows: Iterable[ExchangeRow]) -> frozenset[int]:
     return frozenset(2 * row.row + side for row in rows for side in (0, 1))
+
+
+def _happened_ends(episode: Episode | None) -> tuple[float, float] | None:
+    happened = episode.event.happened if episode else None
+    return (happened[0].timestamp(), happened[1].timestamp()) if happened else None
 
 
 def _ends(spans: Sequence[Span]) -> list[tuple[float, float]]:

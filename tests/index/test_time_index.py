@@ -74,3 +74,19 @@ def test_spans_that_meet_the_asked_one_equal_a_scan(told: list[tuple[float, floa
     widest = 2 * max(5.0, end - start)
     expected = {key for key, s, e in spans if s <= end and e >= start and e - s <= widest}
     assert set(SpanIndex(spans).meeting(start, end, day_s=5.0)) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.none() | st.tuples(times, times))), times, times)
+def test_spans_that_come_and_go_one_by_one_equal_those_made_at_once(
+    changes: list[tuple[int, tuple[float, float] | None]], a: float, b: float
+) -> None:
+    index, spans = SpanIndex([(0, 1.0, 2.0)]), {0: (1.0, 2.0)}
+    for key, span in changes:
+        ordered = (min(span), max(span)) if span else None
+        index.put(key, ordered)
+        spans.pop(key, None)
+        if ordered:
+            spans[key] = ordered
+    start, end = sorted((a, b))
+    at_once = SpanIndex((key, *span) for key, span in spans.items())
+    assert index.meeting(start, end, day_s=5.0) == at_once.meeting(start, end, day_s=5.0)
