@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.language.words import count_tokens
@@ -65,10 +64,14 @@ class Context:
     problem: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _before: list[Message] = field(default_factory=list)
+    _file: history.HistoryFile | None = None
 
     def __post_init__(self) -> None:
         folder = self.store.folder
-        if not self.store.tree.parents and folder is not None:
+        if folder is None:
+            return
+        self._file = history.HistoryFile(folder)
+        if not self.store.tree.parents:
             self._history(lambda: self._before.extend(history.read(folder)))
 
     def path(self) -> list[Exchange]:
@@ -118,15 +121,15 @@ class Context:
 
     def save(self) -> None:
         """The settled talk of the context, in history.yaml, if it is the one last spoken in."""
-        if self.store.tree.parents and self.store.tree.spoken == self.talk_name and self.store.folder is not None:
-            folder = self.store.folder
-            self._history(lambda: self._write(folder))
+        if self.store.tree.parents and self.store.tree.spoken == self.talk_name and self._file is not None:
+            file = self._file
+            self._history(lambda: self._write(file))
 
-    def _write(self, folder: Path) -> None:
-        if history.stands(folder, self._settled()):
+    def _write(self, file: history.HistoryFile) -> None:
+        if file.stands(self._settled()):
             return
         with self.store.writing("history"):  # words that another process forgets meanwhile must not be written
-            history.write(folder, self._settled())
+            file.write(self._settled())
 
     def _settled(self) -> list[Message]:
         open_ids = {node.id for node in self.store.tree.open()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,15 +28,40 @@ def read(folder: Path) -> list[Message]:
     ]
 
 
-def stands(folder: Path, messages: Sequence[Message]) -> bool:
-    """Whether history.yaml holds just that. Raises DataError where it is broken."""
-    return (folder / paths.HISTORY).exists() and read(folder) == list(messages)
+class HistoryFile:
+    """history.yaml of an owner, written again and again. It is parsed only where somebody else wrote it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sound = b""  # the digest of a file that is known to be no broken one
+
+    def stands(self, messages: Sequence[Message]) -> bool:
+        """Whether history.yaml holds just that. Raises DataError where it is broken."""
+        path = self._folder / paths.HISTORY
+        if not path.exists():
+            return False
+        data = path.read_bytes()
+        if data == _written(messages):
+            return True
+        if _digest(data) == self._sound:
+            return False
+        stands = read(self._folder) == list(messages)
+        self._sound = _digest(data)
+        return stands
+
+    def write(self, messages: Sequence[Message]) -> None:
+        """Raises DataError where history.yaml is broken: then it is left as it is."""
+        if self.stands(messages):
+            return
+        data = _written(messages)
+        records.replace(self._folder / paths.HISTORY, data)
+        self._sound = _digest(data)
 
 
-def write(folder: Path, messages: Sequence[Message]) -> None:
-    """Raises DataError where history.yaml is broken: then it is left as it is."""
-    path = folder / paths.HISTORY
-    if stands(folder, messages):
-        return
+def _written(messages: Sequence[Message]) -> bytes:
     text = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in messages)
-    records.replace(path, (text or "[]\n").encode("utf-8"))
+    return (text or "[]\n").encode("utf-8")
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

@@ -19,7 +19,7 @@ text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30
 @given(st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), text), max_size=5))
 def test_history_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, said: list[Message]) -> None:
     folder = tmp_path_factory.mktemp("owner")
-    history.write(folder, said)
+    history.HistoryFile(folder).write(said)
     assert history.read(folder) == said
     plain = yaml.safe_load((folder / "history.yaml").read_bytes())
     assert [row["role"] for row in plain] == [m.role for m in said]
@@ -34,5 +34,13 @@ def test_a_broken_history_is_named_and_not_written_over(tmp_path: Path, broken: 
     path = tmp_path / "history.yaml"
     path.write_text(broken, encoding="utf-8")
     with pytest.raises(DataError, match=r"history\.yaml"):
-        history.write(tmp_path, [Message("user", "新")])
+        history.HistoryFile(tmp_path).write([Message("user", "新")])
     assert path.read_text(encoding="utf-8") == broken
+
+
+def test_a_history_that_is_broken_between_two_writings_is_named(tmp_path: Path) -> None:
+    file = history.HistoryFile(tmp_path)
+    file.write([Message("user", "一")])
+    (tmp_path / "history.yaml").write_text("- role: [", encoding="utf-8")
+    with pytest.raises(DataError, match=r"history\.yaml"):
+        file.write([Message("user", "一"), Message("assistant", "二")])
