@@ -6,6 +6,7 @@ It only saves time. Deleted or damaged, it is made anew from the files.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ class Cache(ExchangeRows, EpisodeRows):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._facts: tuple[int, list[Fact]] | None = None
-        self._signatures: dict[str, Signature] | None = None
+        self._signatures: tuple[int, dict[str, Signature]] | None = None
 
     def follow(self) -> bool:
         with self._lock:
@@ -48,13 +49,14 @@ class Cache(ExchangeRows, EpisodeRows):
 
     # ---- files
 
-    def signatures(self, *, anew: bool = False) -> dict[str, Signature]:
-        """The files as they are known, by name; ``anew``: another process may have signed some."""
+    def signatures(self) -> dict[str, Signature]:
+        """The files as they are known, by name; read again only when another process has signed some."""
         with self._lock:
-            if anew or self._signatures is None:
+            generation = self._generation_of("files")
+            if self._signatures is None or self._signatures[0] != generation:
                 rows = self.all("SELECT name, size, mtime_ns, inode FROM files")
-                self._signatures = {name: Signature(*rest) for name, *rest in rows}
-            return self._signatures
+                self._signatures = (generation, {name: Signature(*rest) for name, *rest in rows})
+            return self._signatures[1]
 
     def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
         reasons = json.dumps([[p.reason, p.line] for p in problems]) if problems else ""
@@ -68,6 +70,7 @@ class Cache(ExchangeRows, EpisodeRows):
             signatures.pop(name, None)
             if signature != Signature():
                 signatures[name] = signature
+            self._signatures = (self._change(db, "files"), signatures)
 
     def problems(self, folder: Path, only: str = "") -> list[DataError]:
         """What could not be read in the files of a folder, or in one of them."""
@@ -90,8 +93,7 @@ class Cache(ExchangeRows, EpisodeRows):
         new = list(new)
         with self.transaction() as db:
             before = self._facts[1] if self._facts and self._facts[0] == self.facts_generation() else None
-            generation = self.next_generation(db)
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('facts', ?)", (generation,))
+            generation = self._change(db, "facts")
             gone = {*dead, *(fact.id for fact in new)}
             left = None if before is None else [fact for fact in before if fact.id not in gone]
             self._facts = None if left is None else (generation, _in_order([*left, *new]))
@@ -110,10 +112,20 @@ class Cache(ExchangeRows, EpisodeRows):
 
     def facts_generation(self) -> int:
         """The generation in which facts last changed."""
-        rows = self.all("SELECT value FROM meta WHERE key = 'facts'")
-        return rows[0][0] if rows else 0
+        return self._generation_of("facts")
 
     # ---- what changed
+
+    def _change(self, db: sqlite3.Connection, what: str) -> int:
+        """Note that facts or files change in the running transaction. Returns its generation."""
+        generation = self.next_generation(db)
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, generation))
+        return generation
+
+    def _generation_of(self, what: str) -> int:
+        """The generation in which facts or files last changed."""
+        rows = self.all("SELECT value FROM meta WHERE key = ?", (what,))
+        return rows[0][0] if rows else 0
 
     def changes(self, since: int) -> Changes:
         generation = self.generation()

@@ -78,7 +78,7 @@ class FileStore(Journal):
         ``all_files`` (at the start, and now and then) looks at every file; else some may wait for a later call.
         """
         with self._threads:
-            self._follow_log()
+            self.follow_log()
             anew = self._follow_cache()
             changed = self._watch.changed(self.signatures, all_files=all_files or anew)
         if changed:
@@ -94,11 +94,10 @@ class FileStore(Journal):
         while names is None or names:
             with self.writing("reread"):
                 begun = time.monotonic()
-                names = self._watch.changed(self.cache.signatures(anew=True), all_files=True)
+                names = self._watch.changed(self.signatures, all_files=True)
                 while names and time.monotonic() - begun < SLICE_S:
                     name = names.pop(0)
                     (self.days if paths.is_day_file(name) else self.findings).reread(name)
-                self._generation = self.cache.generation()
 
     @property
     def identity(self) -> str:

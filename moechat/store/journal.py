@@ -54,7 +54,6 @@ class Journal:
         self.tree = Tree()
         self.state = State(JsonLines(folder / paths.STATE, entries.STATE.check))
         self.cache = Cache(self.index_folder / "cache.db")
-        self._generation = self.cache.generation()
 
     def close(self) -> None:
         self.cache.close()
@@ -95,7 +94,7 @@ class Journal:
             self._held += 1
             try:
                 if self._held == 1:
-                    self._follow_log()
+                    self.follow_log()
                     self._fold()
                 yield
             finally:
@@ -111,7 +110,7 @@ class Journal:
         """Take the file lock, with a log that is read already: one that somebody replaced is read before, not under the lock."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for tries_left in reversed(range(TRIES)):
-            self._follow_log()
+            self.follow_log()
             try:
                 self._file_lock.acquire(timeout=patience_s, poll_interval=POLL_S)
             except Timeout:
@@ -129,7 +128,8 @@ class Journal:
 
     # ---- the log
 
-    def _follow_log(self) -> None:
+    def follow_log(self) -> None:
+        """Take in what other processes have written to log and state."""
         with self._threads:
             anew, entries = self._log.unread()
             if anew:
@@ -165,7 +165,7 @@ class Journal:
         It is written before the lock is taken; what is added meanwhile stays.
         """
         with self._threads:
-            self._follow_log()
+            self.follow_log()
             entries, place = written(self.tree, before, without), self._log.place
         with disk.in_words(self.folder):
             rewriting = self._log.prepare(entries, place, keep_damaged=not without)
@@ -183,12 +183,7 @@ class Journal:
 
     def _follow_cache(self) -> bool:
         """Take in what other processes have read; True where the cache is another one."""
-        anew = self.cache.follow()
-        generation = self.cache.generation()
-        if anew or generation != self._generation:
-            self._generation = generation
-            self.cache.signatures(anew=True)
-        return anew
+        return self.cache.follow()
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
