@@ -161,7 +161,7 @@ class Conversation:
                 self._layers, self._context, context, recollection, text, now, own=id_
             )
             self._store.log.rest(id_, request.rests_on)
-            memory.follow()
+            memory.follow_log()
             if memory.tree.forgettings == before:
                 return recollection, request
             self._layers.sync()

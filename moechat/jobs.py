@@ -175,7 +175,7 @@ class Jobs:
                 self._roll(context, closing=closing)
 
     def _roll(self, context: Context, *, closing: bool) -> None:
-        before: Due | None = None
+        before = Due()
         while (work := self._due(context, closing=closing)) != before and self._roller.run(work, self._now()):
             self._store.follow()
             self._layers.sync()

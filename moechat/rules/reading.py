@@ -76,9 +76,14 @@ def understand(
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
         facts=tuple(facts),
         events=events,
-        scene_changed=bool(_SCENE.search(text)),
+        scene_changed=changes_scene(text),
         by="rules",
     )
+
+
+def changes_scene(text: str) -> bool:
+    """Whether a message ends a scene (a good night, another topic)."""
+    return bool(_SCENE.search(text.strip()))
 
 
 def language_of(text: str, language: Language | None = None) -> Language:

@@ -133,7 +133,7 @@ class EpisodeRows(Database):
 
     def superseding(self) -> list[Episode]:
         """Live episodes that replace others, in row order."""
-        sql = "SELECT e.id, e.data FROM episode_replaces r JOIN episodes e ON e.row = r.row ORDER BY e.row"
+        sql = "SELECT e.id, e.data FROM episode_replaces r CROSS JOIN episodes e ON e.row = r.row ORDER BY r.row"
         return [episode_from(id_, json.loads(data)) for id_, data in self.all(sql)]
 
     def rows_with_evidence(self) -> list[int]:

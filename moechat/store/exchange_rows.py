@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from moechat.model import LONG_AGO, Exchange
+from moechat.model import LONG_AGO, Attachment, Exchange
 from moechat.store import notice
 from moechat.store.database import MOST_VALUES, Database, has
 from moechat.store.formats import attachments_from, text_hash
@@ -133,8 +134,9 @@ class ExchangeRows(Database):
 def _row(values: tuple[Any, ...]) -> ExchangeRow:
     row, id_, at, user, char, status, tag, file, sha, extra = values
     reply, _ = notice.split(char)
-    exchange = Exchange(id_, datetime.fromisoformat(at), user, reply, status)
-    return ExchangeRow(row, _with_extra(exchange, extra), tag, file, sha)
+    talk, speaker, attachments = _extras(extra)
+    exchange = Exchange(id_, datetime.fromisoformat(at), user, reply, status, talk, speaker, attachments)
+    return ExchangeRow(row, exchange, tag, file, sha)
 
 
 def _extra(exchange: Exchange) -> str:
@@ -146,13 +148,15 @@ def _extra(exchange: Exchange) -> str:
     )
 
 
-def _with_extra(exchange: Exchange, extra: str) -> Exchange:
+@lru_cache(maxsize=64)  # as a rule it is the name of a talk
+def _extras(extra: str) -> tuple[str, str, tuple[Attachment, ...]]:
     if not extra:
-        return exchange
+        return "", "", ()
     talk, speaker, attachments = json.loads(extra)
-    return replace(exchange, talk=talk, speaker=speaker, attachments=attachments_from(attachments))
+    return talk, speaker, attachments_from(attachments)
 
 
 def _side(row: int, id_: str, t: float, user: str, char: str, extra: str) -> Side:
-    exchange = _with_extra(Exchange("", LONG_AGO, user, ""), extra)
-    return Side(row, id_, t, exchange.sent, notice.split(char)[0], exchange.talk)
+    talk, speaker, attachments = _extras(extra)
+    exchange = Exchange("", LONG_AGO, user, "", talk=talk, speaker=speaker, attachments=attachments)
+    return Side(row, id_, t, exchange.sent, notice.split(char)[0], talk)

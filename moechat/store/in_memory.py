@@ -206,6 +206,9 @@ class MemoryStore:
     def follow(self, *, all_files: bool = False) -> None:
         """Nobody else changes anything."""
 
+    def follow_log(self) -> None:
+        """Nobody else changes anything."""
+
     @contextlib.contextmanager
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """Only threads of this process wait for each other, and as long as it takes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -129,8 +129,8 @@ def exchange_entry(node: Node) -> Entry:
 def variant_entry(id_: str, variant: Variant) -> Entry:
     """The entry of a reply; what is empty is left out."""
     entry = {"op": "variant", "id": id_, "char": variant.char, "status": variant.status}
-    optional = {key: value for key, value in asdict(variant).items() if key not in entry and value}
-    return entry | optional
+    names = (one.name for one in fields(variant))
+    return entry | {name: value for name in names if name not in entry and (value := getattr(variant, name))}
 
 
 def lean(hit: dict[str, Any]) -> dict[str, Any]:

@@ -139,6 +139,9 @@ class Unit(Protocol):
     def follow(self, *, all_files: bool = False) -> None:
         """Take in what other processes and hands have changed."""
 
+    def follow_log(self) -> None:
+        """Take in what other processes have written to log and state."""
+
     def writing(self, what: str = "", *, patience_s: float = ...) -> AbstractContextManager[None]:
         """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
 

@@ -173,9 +173,7 @@ class Roller:
     def scene_changed(self, rounds: Sequence[str]) -> bool:
         """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""
         last = self._filed(rounds[-1:])
-        return bool(last) and self.store.contained.run(
-            "rules", _record(last[0]), lambda: self._rules(last[0]).scene_changed, False
-        )
+        return bool(last) and rules.changes_scene(last[0].user)
 
     def _noted(self, ids: Sequence[str]) -> set[str]:
         """Those that the rules or a model have read. Notes without a reader are kept only for an event of the owner's."""
