@@ -37,7 +37,7 @@ bench-parts: $(VENV)/.installed  ## topics, entities, HTTP queries, reflection a
 	for part in topics entities query reflection facts; do echo "== $$part"; $(PY) benchmarks/$$part.py || exit 1; done
 
 year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes; ARGS="--days 30 --cap 800"
-	$(PY) benchmarks/year.py $(ARGS)
+	$(PY) benchmarks/years.py $(ARGS)
 
 soak: $(VENV)/.installed-dev     ## the long tests
 	$(PY) -m pytest -m "soak or slow" $(ARGS)

@@ -26,7 +26,7 @@ from moechat import when
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.bench import corpus
-from moechat.bench.turns import ApartEmbedder, QuickModel, quantiles, taken, tick_ms
+from moechat.bench.turns import ApartEmbedder, QuickModel, quantiles, rss_mb, taken, tick_ms
 from moechat.clock import SetClock
 from moechat.house import House
 
@@ -79,7 +79,7 @@ def measure(folder: Path, entries: int, turns: int = TURNS) -> dict[str, object]
     clock, embedder = SetClock(corpus.NOW), ApartEmbedder(DIM)
     house = _house(folder, clock, embedder)
     house.ready()
-    before_mb = _rss_mb()
+    before_mb = rss_mb()
     begun = time.process_time()
     agent = house.agent(CHARACTER)
     start_s = time.process_time() - begun
@@ -100,7 +100,7 @@ def measure(folder: Path, entries: int, turns: int = TURNS) -> dict[str, object]
         "turn_by_kind_ms": costs.by_kind(),
         "turn_kb": costs.kilobytes(),
         "tick_ms": tick_ms(agent, 20),
-        "rss_mb": round(_rss_mb() - before_mb, 1),
+        "rss_mb": round(rss_mb() - before_mb, 1),
         "floors": _floors(agent, folder, entries),
     }
     house.close()
@@ -188,17 +188,6 @@ def _durable(file: BinaryIO) -> None:
     file.write(b"x" * 400)
     file.flush()
     os.fsync(file.fileno())
-
-
-def _rss_mb() -> float:
-    """Resident memory of this process without mapped files, which the system takes back at will; elsewhere the peak."""
-    status = Path("/proc/self/statm")
-    if status.exists():
-        resident, mapped = map(int, status.read_text().split()[1:3])
-        return (resident - mapped) * 4096 / 2**20
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 if __name__ == "__main__":
