@@ -35,11 +35,12 @@ from moechat.store.files import FileStore
 from moechat.turn import Shown, TurnEvent
 from moechat.understanding.reflection import ReflectionRun, Reflector
 from moechat.understanding.roll import Roller
+from moechat.worker import Crew
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The parts that an agent shares with others: the pool, the models, the clock and the folders of prompts.
+    """The parts that an agent shares with others: the threads, the models, the clock and the folders of prompts.
 
     ``model`` and ``understanding`` are asked anew each time, so that a connection made in the page holds from the next turn.
     ``ready`` waits until recall can be quick. ``looks``: nothing settles, is understood or leaves the context by itself
@@ -48,6 +49,7 @@ class Surroundings:
 
     clock: Clock
     pool: Executor
+    crew: Crew
     embedder: Embedder | None
     embedding_settings: dict[str, str]
     load_embedder: Callable[..., Embedder | None]
@@ -96,7 +98,7 @@ class Agent:
         )  # fmt: skip
         self.jobs = Jobs(
             self.layers, self._contexts, roller, self.reflection, maintenance, eraser,
-            config=lambda: self.config, now=self.now, looks=around.looks,
+            crew=around.crew, config=lambda: self.config, now=self.now, looks=around.looks,
         )  # fmt: skip
         converse = partial(Conversation, file, self.layers, now=self.now, model=around.model)
         self._talks = Talks(
@@ -108,7 +110,11 @@ class Agent:
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)
-        self.jobs.start()
+        try:
+            self.jobs.start()
+        except BaseException:  # A memory that cannot be opened keeps no file open.
+            self.close()
+            raise
 
     def in_talk(self, name: str) -> Conversation:
         """One of the talks over this memory; it begins with its first message. "" is the first."""

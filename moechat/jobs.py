@@ -1,4 +1,4 @@
-"""The jobs behind a turn, in one thread (embed, roll, reflect, forget), and those at the end of a command.
+"""The jobs behind a turn, one after another (embed, roll, reflect, forget), and those at the end of a command.
 
 A tick looks for idle work.
 """
@@ -20,10 +20,9 @@ from moechat.recall.layers import Layers
 from moechat.settings.config import Config
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionRun, Reflector
 from moechat.understanding.roll import Due, Roller, due
-from moechat.worker import Worker
+from moechat.worker import Crew, Worker
 
 log = logging.getLogger(__name__)
-TICK_S = 5.0  # The worker looks for idle work this often.
 SLICE = 256  # So many exchanges are embedded before other background work has its turn.
 
 
@@ -44,6 +43,7 @@ class Jobs:
         maintenance: Maintenance,
         eraser: Eraser,
         *,
+        crew: Crew,
         config: Callable[[], Config],
         now: Callable[[], datetime],
         looks: bool,
@@ -53,7 +53,7 @@ class Jobs:
         self._config, self._now, self._looks = config, now, looks
         self._rolling = threading.Lock()
         self._embedding = (0, 0.0)
-        self.worker = Worker(f"memory of {layers.character().name}", self.tick, TICK_S)
+        self.worker = Worker(crew, f"memory of {layers.character().name}", self.tick)
 
     def start(self) -> None:
         """Take up the work that was left, and the vectors that are missing."""
@@ -231,7 +231,7 @@ class Jobs:
         self.worker.wait()
 
     def close(self) -> None:
-        """Settle, and stop the thread. What is not understood yet stays queued."""
+        """Settle, and stop what runs in the background. What is not understood yet stays queued."""
         try:
             for context in self._contexts.all() if not self._looks else ():
                 with context.lock:

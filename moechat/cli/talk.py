@@ -18,6 +18,7 @@ FIRST_TALK = "(first)"
 
 def say(args: argparse.Namespace) -> int:
     with open_house(args) as house:
+        house.warm()
         agent = agent_of(house, args)
         recollection = Recollection()
         for event in agent.in_talk(args.talk or "").talk(args.text):
@@ -42,6 +43,7 @@ def recall(args: argparse.Namespace) -> int:
     if not args.text.strip():
         raise MoeChatError("the message is empty; write something first")
     with open_house(args, looks=True) as house:
+        house.warm()
         agent = agent_of(house, args)
         recollection = agent.in_talk(args.talk or "").recall(args.text)
         warn([*agent.problems(), *recollection.notices])

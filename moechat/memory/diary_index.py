@@ -138,6 +138,12 @@ class DiaryIndex:
         self.words.flush()
         self._written = self._manifest()
 
+    def close(self) -> None:
+        """Write the words' index and let go of its files."""
+        self.flush()
+        with self._lock:
+            self.words = HybridIndex(None, None)
+
     def erase_dead(self) -> None:
         """Leave nothing in the index of words that are no longer in the record.
 

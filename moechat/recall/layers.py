@@ -172,5 +172,5 @@ class Layers:
         for table in self._lore_tables.values():
             table.close()
         self.topics.index.flush()
-        self.diary.index.flush()
+        self.diary.index.close()
         self.dense.close()

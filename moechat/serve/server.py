@@ -19,8 +19,9 @@ from moechat.access.guard import Guard, error_body, is_loopback
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
 from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
 from moechat.house import House
+from moechat.house.owners import Busy
 from moechat.serve import memories, queries
-from moechat.serve.agents import Agents, Busy
+from moechat.serve.agents import Agents
 
 PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
@@ -32,6 +33,7 @@ MOST_REQUESTS = 64  # So many are under way at once; more are asked to come agai
 
 def make_app(house: House, *, key: str | None = None) -> FastAPI:
     """The application over a house. ``key`` None: for a loopback address."""
+    house.warm()
     app = FastAPI(title="MoeChat", version=__version__, docs_url=None, redoc_url=None)
     agents = Agents(house)
     app.state.house = house

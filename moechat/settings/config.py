@@ -81,6 +81,7 @@ class Config(BaseSettings):
     time: schema.TimeSettings = schema.TimeSettings()
     web: schema.WebSettings = schema.WebSettings()
     serve: schema.ServeSettings = schema.ServeSettings()
+    owners: schema.OwnersSettings = schema.OwnersSettings()
 
     _values: dict[str, Any] = PrivateAttr(default_factory=dict)
     _notices: tuple[str, ...] = PrivateAttr(())

@@ -176,7 +176,7 @@ class RecallSettings(Section):
     token_budget: Whole = Field(1500, ge=0, le=1_000_000)
     min_share: MinShare = MinShare()
     deadline_ms: Whole = Field(800, ge=1, le=600_000)
-    threads: Whole = Field(4, ge=1, le=64)
+    threads: Whole = Field(8, ge=1, le=64)
     false_recall_target: Number = Field(0.5, ge=0, le=1)
     stream: StreamSettings = StreamSettings()
     topics: TopicSettings = TopicSettings()
@@ -249,6 +249,14 @@ class TimeSettings(Section):
     def tzinfo(self) -> tzinfo | None:
         """The zone; None is the system's own, as SystemClock takes it."""
         return None if self.zone == "system" else ZoneInfo(self.zone)
+
+
+class OwnersSettings(Section):
+    """The memories that are open at once in one program."""
+
+    open: Whole = Field(128, ge=1, le=100_000)
+    idle_min: Number = Field(30.0, gt=0, le=100_000)
+    threads: Whole = Field(4, ge=1, le=64)
 
 
 class WebSettings(Section):

@@ -97,6 +97,7 @@ async def _refuse(send: Send, status: int, why: bytes) -> None:
 
 def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastAPI, Callable[[], None]]:
     """The application, which hangs up at ``ending``, and what stops the turns that are under way."""
+    house.warm()
     import gradio as gr
 
     from moechat.web.page import build

@@ -5,6 +5,7 @@ An agent is opened with its own surroundings: embedders that count what they are
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import shutil
@@ -32,6 +33,7 @@ from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile
 from moechat.settings.defaults import defaults_folder
+from moechat.worker import Crew
 
 OLD, NEW = 64, 96
 FIRST_DAY = "2024-01-01T08:00:00"
@@ -84,9 +86,9 @@ def opened(home: Home, new: CountingEmbedder, old: CountingEmbedder | None = Non
         return old or gone(told)
 
     model = silent()
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(4) as pool, contextlib.closing(Crew(1, 5.0)) as crew:
         around = Surroundings(
-            home.clock, pool, new, {"dim": str(new.dim)}, load, lambda: model, lambda: model, lambda: None,
+            home.clock, pool, crew, new, {"dim": str(new.dim)}, load, lambda: model, lambda: model, lambda: None,
             [defaults_folder() / "prompts"],
         )  # fmt: skip
         agent = Agent(CharacterFile(home.folder, config, ""), home.folder, around)

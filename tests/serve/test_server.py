@@ -21,8 +21,9 @@ from starlette.testclient import TestClient
 from moechat.access.guard import MAX_BODY, Guard, is_loopback
 from moechat.cli import main as cli
 from moechat.errors import ConfigError, MoeChatError
+from moechat.house.owners import Busy
 from moechat.serve import server
-from moechat.serve.agents import Agents, Busy
+from moechat.serve.agents import Agents
 from moechat.settings.character import encode_user
 
 SAMPLE = "江砚"
@@ -545,9 +546,9 @@ def test_loopback_is_what_only_this_machine_reaches(host: str, inside: bool) -> 
 
 
 def test_no_more_agents_are_open_than_allowed_and_the_idle_make_room(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+    home = Home.build(tmp_path, owners={"open": 2})
     with home.open() as house:
-        agents = Agents(house, most=2)
+        agents = Agents(house)
         for user in ("a", "b", "c", "a"):
             with agents.lent(CHARACTER, user, new=True) as agent:
                 agent.finish()
@@ -561,8 +562,8 @@ def test_no_more_agents_are_open_than_allowed_and_the_idle_make_room(tmp_path: P
 
 
 def test_agents_that_come_and_go_leave_no_threads(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open() as house:
-        agents = Agents(house, most=1)
+    with Home.build(tmp_path, owners={"open": 1}).open() as house:
+        agents = Agents(house)
         with agents.lent(CHARACTER, None):
             pass
         before = threading.active_count()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -22,23 +25,19 @@ from moechat.compat import persona
 from moechat.containment import Containment
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError, NotFound
+from moechat.house.owners import OpenOwners, Owner
 from moechat.language import words
+from moechat.language.association import shipped
 from moechat.model import Embedder
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, default_character, list_characters, owner_folder, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
+from moechat.worker import Crew
 
-WARM_S = 20.0  # The first recall waits this long for dictionaries and weights.
+WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
+TICK_S = 5.0  # The crew looks for idle work this often.
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
-
-
-class Owner(NamedTuple):
-    """Whose memory: a character's with a user ("": the owner of its folder), in a world ("": the first)."""
-
-    character: str
-    user: str
-    world: str
 
 
 class Connection(NamedTuple):
@@ -87,22 +86,35 @@ class House:
         self.model = model
         self._lock = threading.RLock()
         self._models: dict[Connection, ChatModel] = {}
-        self._agents: dict[Owner, Agent] = {}
+        owners = self.config.owners
+        self._owners = OpenOwners(self._open, self.clock.now, most=owners.open, idle=timedelta(minutes=owners.idle_min))
+        self._crew = Crew(owners.threads, TICK_S, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
-        self._warm = self._pool.submit(self._load_slow_things)
+        self._warm: Future[None] | None = None
+        self._warm_by = 0.0
+
+    def warm(self) -> Future[None]:
+        """Begin to load dictionaries and weights, if that has not begun: servers do so before anybody writes."""
+        with self._lock:
+            if self._warm is None:
+                self._warm_by = time.monotonic() + WARM_S
+                self._warm = self._pool.submit(self._load_slow_things)
+            return self._warm
 
     def _load_slow_things(self) -> None:
-        """Dictionaries and weights take a second or two: read them while the page opens, not in the first recall."""
-        when.resolve("昨天", self.clock.now())
-        words.tokens("我们")
+        """Whatever is made once and would else take its time from the deadline of the first recall."""
+        for text in ("昨天小满说的", "Yesterday"):
+            when.resolve(text, self.clock.now())
+            words.keywords(text)
+        shipped().associations("昨天")
         if self._embedder is not None:
             with contextlib.suppress(EmbeddingError):  # It is told when it is used.
                 self._embedder.embed(["我们"], "query")
 
     def ready(self) -> None:
-        """Wait until recall can be quick; an embedding model that takes longer is not waited for."""
-        wait([self._warm], timeout=WARM_S)
+        """Wait until recall can be quick. An embedding model that takes longer than ``WARM_S`` is not waited for."""
+        wait([self.warm()], timeout=max(self._warm_by - time.monotonic(), 0.0))
 
     # ---- characters and agents
 
@@ -114,26 +126,28 @@ class House:
 
         A ``world`` is another plot with a memory of its own; it shares what the character's author wrote, and nothing else.
         """
-        owner = Owner(character or default_character(self.data, self.config), user or "", world or "")
-        with self._lock:
-            if owner not in self._agents:
-                self._agents[owner] = self._open(*owner)
-            return self._agents[owner]
+        name = character or default_character(self.data, self.config)
+        return self._owners.kept(Owner(name, user or "", world or ""))
 
-    def _open(self, name: str, user: str, world: str) -> Agent:
-        folder = safe_folder(self.data, name)
+    def lent(self, character: str, user: str) -> AbstractContextManager[Agent]:
+        """The agent while it is used, for servers: of those that nobody uses, only ``owners.open`` stay open. Raises Busy."""
+        return self._owners.lent(Owner(character, user, ""))
+
+    def _open(self, owner: Owner) -> Agent:
+        folder = safe_folder(self.data, owner.character)
         if not folder.is_dir():
             raise NotFound(
-                f"there is no character {name!r} in {folder.parent}; there are: {', '.join(self.characters())}"
+                f"there is no character {owner.character!r} in {folder.parent}; there are: {', '.join(self.characters())}"
             )
-        return Agent(CharacterFile(folder, self.config, user), owner_folder(folder, user, world), self._around())
+        return Agent(
+            CharacterFile(folder, self.config, owner.user),
+            owner_folder(folder, owner.user, owner.world),
+            self._around(),
+        )
 
     def release(self, character: str, user: str | None = None, world: str | None = None) -> None:
         """Close one agent; it opens anew when it is asked for."""
-        with self._lock:
-            agent = self._agents.pop(Owner(character, user or "", world or ""), None)
-            if agent is not None:
-                agent.close()
+        self._owners.close(Owner(character, user or "", world or ""))
 
     def has_memory_of(self, character: str, user: str) -> bool:
         """Whether this user has ever talked to the character."""
@@ -169,6 +183,7 @@ class House:
         return Surroundings(
             clock=self.clock,
             pool=self._pool,
+            crew=self._crew,
             embedder=self._embedder,
             embedding_settings={key: str(getattr(self.config.embedding, key)) for key in EMBEDDING_KEYS},
             load_embedder=lambda manifest: make_embedder(self._embedding_settings(manifest)),
@@ -246,13 +261,11 @@ class House:
 
     def close(self) -> None:
         """Close every agent: what was answered stands, every thread stops."""
-        with self._lock:
-            agents, self._agents = list(self._agents.values()), {}
         with contextlib.ExitStack() as last:  # One that fails keeps no other open.
             last.callback(self._open_until_closed.close)
             last.callback(self._pool.shutdown, cancel_futures=True)
-            for agent in agents:
-                last.callback(agent.close)
+            last.callback(self._crew.close)
+            last.callback(self._owners.close_all)
 
     def __enter__(self) -> House:
         return self
