@@ -51,8 +51,9 @@ def sample(room: str, only: str, count: int, seed: int) -> list[Mutant]:
 
 
 def row_of(mutant: Mutant, outcome: str) -> Row:
-    before = (ROOT / mutant.module).read_text(encoding="utf-8").splitlines()
-    diff = difflib.unified_diff(before, mutant.source.splitlines(), mutant.module, mutant.module, lineterm="", n=2)
+    diff = difflib.unified_diff(
+        mutant.original.splitlines(), mutant.source.splitlines(), mutant.module, mutant.module, lineterm="", n=2
+    )
     at = f"{mutant.module}:{mutant.place.node.lineno}"  # type: ignore[attr-defined]
     return {"key": mutant.key, "outcome": outcome, "operator": mutant.operator, "at": at, "diff": "\n".join(diff)}
 

@@ -37,11 +37,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: ``source`` is the whole module with it. The ``key`` does not change with what stands elsewhere."""
+    """One fault: ``source`` is the whole module with it, ``original`` the one without. The ``key`` does not change with what
+    stands elsewhere."""
 
     module: str
     place: Place
     operator: str
+    original: str
     source: str
     key: str
 
@@ -164,7 +166,8 @@ def mutants(module: str, source: str) -> Iterator[Mutant]:
             end = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
             name = "\n".join((module, place.scope, operator, encoded[start:end].decode(), text))
             occurrences[name] += 1
-            key = hashlib.sha256(f"{name}\n{occurrences[name]}".encode()).hexdigest()[:12]
             is_whole = text in ("None", "pass") or isinstance(node, (ast.Constant, ast.JoinedStr, ast.stmt))
             inserted = text if is_whole else f"({text})"
-            yield Mutant(module, place, operator, (encoded[:start] + inserted.encode() + encoded[end:]).decode(), key)
+            changed = (encoded[:start] + inserted.encode() + encoded[end:]).decode()
+            key = hashlib.sha256(f"{name}\n{occurrences[name]}".encode()).hexdigest()[:12]
+            yield Mutant(module, place, operator, source, changed, key)
