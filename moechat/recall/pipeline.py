@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field, replace
@@ -197,7 +198,8 @@ def _sized(hit: Hit, budget: Budget) -> Hit:
     fitting = _fitting(replace(hit, tokens=count_tokens(hit.text)), longest or budget.tokens)
     if fitting is not None or not longest:
         return fitting or replace(hit, tokens=count_tokens(hit.text))
-    text = hit.text[: max(1, len(hit.text) * longest // count_tokens(hit.text) - 1)] + "…"
+    end = bisect_right(range(1, len(hit.text)), longest, key=lambda end: count_tokens(hit.text[:end] + "…"))
+    text = hit.text[: max(1, end)] + "…"
     return replace(hit, text=text, tokens=count_tokens(text))
 
 

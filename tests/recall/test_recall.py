@@ -16,6 +16,7 @@ from moechat.language.words import count_tokens
 from moechat.model import Candidates, Exchange, Hit, Recollection
 from moechat.recall.pipeline import RRF_K, Budget, Recipe, fused, recall
 from moechat.turn import exchange_text
+from moechat.when import Span
 from tests.houses import moment
 
 NOW = moment("2025-05-21T15:00:00")
@@ -28,7 +29,8 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def hit(id_: str, *, layer: str = "diary", text: str = "", side: str = "user", **more: Any) -> Hit:
-    return Hit(layer, "", id_, text or f"记忆{id_}", 0.0, side=side if layer == "diary" else "", **more)  # type: ignore[arg-type]
+    more = {"recipe": "", "score": 0.0, "side": side if layer == "diary" else ""} | more
+    return Hit(layer, id=id_, text=text or f"记忆{id_}", **more)  # type: ignore[arg-type]
 
 
 def recipe(name: str, *found: Hit | tuple[Hit, str], **more: Any) -> Recipe:
@@ -216,3 +218,124 @@ def test_diary_hits_are_widened_to_their_whole_exchange(pool: ThreadPoolExecutor
 def test_the_fused_order_of_nothing_is_nothing(pool: ThreadPoolExecutor) -> None:
     assert fused([], {}) == []
     assert run(pool).hits == []
+
+
+def test_a_memory_keeps_the_hit_of_the_first_recipe_with_what_it_lacks_from_the_others(
+    pool: ThreadPoolExecutor,
+) -> None:
+    day = Span("昨天", NOW, NOW)
+    first = hit("a", features={"cosine": 0.5}, score=3.0, recipe="events")
+    other = hit("a", features={"cosine": 0.9, "time": 1.0}, words=("茶",), span=day, shorter=("短",), text="另一种说法")
+    (joined,) = run(pool, recipe("events", first), recipe("by_time", other)).hits
+    assert (joined.text, joined.features) == ("记忆a", {"cosine": 0.5, "time": 1.0})
+    assert (joined.words, joined.span, joined.shorter) == (("茶",), day, ("短",))
+
+
+def test_equals_keep_the_order_of_the_recipes(pool: ThreadPoolExecutor) -> None:
+    assert ids(run(pool, recipe("one", hit("a")), recipe("two", hit("b")), recipe("three", hit("c")))) == [
+        "a",
+        "b",
+        "c",
+    ]
+
+
+def test_a_recollection_has_the_time_of_every_recipe_and_stage(pool: ThreadPoolExecutor) -> None:
+    found = run(pool, recipe("events", hit("a")), recipe("stream"))
+    assert set(found.timing_ms) == {"events", "stream", "recipes", "fuse", "merge", "total"}
+    assert all(0 <= ms <= found.timing_ms["total"] for ms in found.timing_ms.values())
+
+
+def test_a_late_or_broken_recipe_is_told_with_its_name_and_why(pool: ThreadPoolExecutor) -> None:
+    gate = threading.Event()
+
+    def wait(_: Cue) -> Candidates:
+        gate.wait(20)
+        return []
+
+    def fail(_: Cue) -> Candidates:
+        raise ValueError("it broke")
+
+    found = run(pool, Recipe("slow", "diary", wait), Recipe("broken", "diary", fail), deadline_s=0.25)
+    gate.set()
+    assert found.notices == ["slow: later than 250 ms, left out", "broken: failed (it broke), left out"]
+
+
+@pytest.mark.parametrize(
+    ("found", "empty"),
+    [([], True), ([{"episode": "event"}], False), ([{"episode": None}], False), ([{"episode": "reflection"}], True)],
+)
+def test_a_time_is_empty_unless_something_was_recalled_from_it(
+    pool: ThreadPoolExecutor, found: list[dict[str, Any]], empty: bool
+) -> None:
+    day = Span("昨天", NOW, NOW)
+    hits = [hit("a", span=day, **more) for more in found]
+    assert list(run(pool, recipe("events", *hits), empty_spans=lambda _: [day]).empty_spans) == ([day] if empty else [])
+
+
+def test_an_event_whose_exchanges_all_stand_in_the_context_is_not_told_again(pool: ThreadPoolExecutor) -> None:
+    whole = hit("e", episode="event", sources=("a", "b"))
+    for context, dropped in (({"a", "b", "c"}, {"eu": "in_context"}), ({"a"}, {}), (set(), {})):
+        assert why(run(pool, recipe("events", whole), in_context=context)) == dropped
+    thought = hit("r", episode="reflection", sources=("a",))
+    by_hand = hit("h", episode="event")
+    assert why(run(pool, recipe("events", thought, by_hand), in_context={"a"})) == {}
+
+
+def test_a_limit_counts_memories_and_what_another_recipe_passes_is_not_refused(pool: ThreadPoolExecutor) -> None:
+    events = recipe("events", hit("a"), (hit("x"), "below_threshold"), hit("b"), hit("c"), limit=1)
+    found = run(pool, events, recipe("by_time", hit("c")))
+    assert sorted(ids(found)) == ["a", "c"]
+    assert why(found) == {"xu": "below_threshold", "bu": "limit"}
+
+
+def test_a_memory_too_long_for_its_share_of_the_budget_is_told_in_the_longest_of_its_lengths_that_fits(
+    pool: ThreadPoolExecutor,
+) -> None:
+    texts = ["很长" * 300, "较短" * 40, "短"]
+    whole = hit("a", text=texts[0], shorter=tuple(texts[1:]))
+    room = count_tokens(texts[1])
+    for tokens, expected in ((room * 2 + 1, texts[1]), (room * 2 - 1, texts[2])):
+        (shown,) = run(pool, recipe("events", whole), budget=Budget(tokens, longest=0.5)).hits
+        assert (shown.text, shown.tokens) == (expected, count_tokens(expected))
+
+
+@pytest.mark.parametrize(
+    "text", ["一二三四五六七八九十" * 100, "中文" * 150 + "x" * 5000], ids=["even", "denser first"]
+)
+def test_a_memory_that_has_no_shorter_form_is_cut_to_its_share(pool: ThreadPoolExecutor, text: str) -> None:
+    (shown,) = run(pool, recipe("events", hit("a", text=text)), budget=Budget(500, longest=0.4)).hits
+    assert shown.text.endswith("…") and text.startswith(shown.text[:-1])
+    assert 199 <= shown.tokens == count_tokens(shown.text) <= 200
+
+
+def test_a_memory_that_is_cut_still_says_something(pool: ThreadPoolExecutor) -> None:
+    (shown,) = run(pool, recipe("events", hit("a", text="x" * 50)), budget=Budget(5, longest=0.2)).hits
+    assert shown.text == "x…"
+
+
+def test_what_has_no_budget_at_all_is_dropped_whole(pool: ThreadPoolExecutor) -> None:
+    found = run(pool, recipe("events", hit("a")), budget=Budget(0))
+    assert (ids(found), why(found)) == ([], {"au": "budget"})
+
+
+def test_what_is_left_of_the_budget_goes_to_the_best_in_the_fused_order(pool: ThreadPoolExecutor) -> None:
+    texts = {"a": "甲" * 30, "b": "乙" * 30, "c": "丙" * 30}
+    hits = [hit(id_, text=text) for id_, text in texts.items()]
+    size = count_tokens(texts["a"])
+    found = run(pool, recipe("events", *hits), budget=Budget(2 * size, longest=1.0))
+    assert ids(found) == ["a", "b"]
+    lore = hit("l", layer="lore", text="丁" * 30)
+    both = (recipe("events", *hits), recipe("lore", lore, layer="lore", weight=0.1))
+    found = run(pool, *both, budget=Budget(2 * size, {"lore": 0.5}, longest=1.0))
+    assert ids(found) == ["a", "l"], "lore has half of it, in the place of its rank"
+
+
+def test_a_reflection_takes_no_part_of_the_diarys_share(pool: ThreadPoolExecutor) -> None:
+    size = count_tokens("甲" * 30)
+    thoughts = [hit(f"r{n}", text="甲" * 30, episode="reflection") for n in range(3)]
+    said = hit("a", text="乙" * 30)
+    rank = recipe("stream", *thoughts, said)
+    assert "a" not in ids(run(pool, rank, budget=Budget(2 * size, longest=1.0)))
+    assert ids(run(pool, rank, budget=Budget(2 * size, {"diary": 0.5}, longest=1.0))) == ["r0", "a"]
+    only = run(pool, recipe("events", said, *thoughts), budget=Budget(2 * size, {"reflections": 1.0}, longest=1.0))
+    assert ids(only) == ["r0", "r1"]
