@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moechat.ai.chat_model import ChatRequest
 from moechat.model import Episode, Event, Fact, FactDraft, Hit, Message, Recollection
 from moechat.recall.assembly import Background, assemble
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
-from tests.houses import moment
+from tests.houses import Home, moment, say, silent
 
 NOW = moment("2025-05-21T15:04:00")
 
@@ -109,3 +111,94 @@ def test_what_was_said_is_placed_and_never_rendered() -> None:
     messages = assembled(who, found)
     assert messages[1].content.count(tricky) == 1
     assert messages[2].content.count(tricky) == 3
+
+
+def test_a_persona_is_all_that_its_author_wrote_in_the_order_of_the_template() -> None:
+    who = character(personality="慢热", scenario="雨天的书店", user_persona="阿明是邮差", prompt="少用感叹号")
+    persona = assembled(who)[0].content
+    places = [persona.index(text) for text in ("爱听人说话", "慢热", "雨天的书店", "阿明是邮差", "少用感叹号")]
+    assert places == sorted(places)
+    assert "{{" not in persona
+
+
+def test_examples_name_who_speaks_and_stand_after_the_persona() -> None:
+    examples = [Message("user", "下雨了"), Message("assistant", "我去收衣服")]
+    persona, shown, *_ = assembled(character(examples=examples))
+    assert "爱听人说话" in persona.content
+    assert "阿明：下雨了\n小满：我去收衣服" in shown.content
+    assert "小满" in shown.content.splitlines()[0]
+
+
+def test_the_headings_of_facts_name_user_and_character() -> None:
+    drafts = [
+        FactDraft("Ming hates coriander", ("x",), keyword="likes"),
+        FactDraft("Man grows basil", ("x",), entity="character"),
+    ]
+    facts = {draft.text: Fact(draft.text, NOW, draft) for draft in drafts}
+    hits = [replace(hit("core", id_), id=id_) for id_ in facts]
+    block = assembled(character("en"), Recollection(hits=hits), background=Background(facts))[1].content
+    assert "阿明: attributes\n- Ming hates coriander\n小满: attributes\n- Man grows basil" in block
+
+
+def test_a_time_without_a_record_is_named_from_its_first_to_its_last_minute() -> None:
+    span = Span("yesterday", moment("2025-05-20T00:00:00"), moment("2025-05-20T23:59:59"))
+    block = assembled(character("en"), Recollection(spans=[span], empty_spans=[span]))[1].content
+    assert '"yesterday", 2025-05-20 00:00 to 2025-05-20 23:59' in block
+
+
+def test_an_event_whose_record_is_gone_is_told_by_its_text() -> None:
+    lone = replace(hit("diary", "用户搬了家"), id="e", episode="event")
+    assert "】\n用户搬了家\n" in assembled(character(), Recollection(hits=[lone]))[1].content
+
+
+def test_reflections_and_lore_are_lists_and_what_has_no_time_shows_none() -> None:
+    thought = replace(hit("diary", "阿明怕黑"), episode="reflection")
+    found = Recollection(
+        hits=[thought, hit("lore", "半舟：茶馆"), hit("diary", "很久以前", None), hit("diary", "昨天")]
+    )
+    block = assembled(character(), found)[1].content
+    assert "- 阿明怕黑\n" in block and "- 半舟：茶馆\n" in block
+    assert "\n很久以前\n[2025-05-20 18:30 星期二]\n昨天\n" in block
+    assert block.index("半舟") < block.index("怕黑") < block.index("很久以前")
+
+
+# ---- the request of a turn
+
+
+def asked(home: Home, *texts: str, days: float = 1, **sections: Any) -> ChatRequest:
+    """The request for the last of the messages, each said and understood some days after the one before."""
+    home.configure(**sections)
+    model = silent()
+    with home.open(model) as house:
+        agent = house.agent()
+        for text in texts:
+            say(agent, text)
+            agent.finish()
+            home.clock.advance(days=days)
+            agent.jobs.tick()
+    return model.requests[-1]
+
+
+def test_a_request_names_all_that_its_reply_rests_on(home: Home) -> None:
+    request = asked(
+        home, "昨天和小林在码头放了风筝", "今天吃了面", "早", "还记得在码头放风筝的事吗", Agent={"context_length": 2}
+    )
+    kite = next(one for one in request.hits if "风筝" in one.text)
+    assert kite.id in request.rests_on and set(kite.sources) <= request.rests_on
+    assert request.text == "还记得在码头放风筝的事吗" and request.now == home.clock.now() - timedelta(days=1)
+
+
+def test_what_the_user_said_in_the_context_counts_among_the_hits_and_the_characters_words_do_not(home: Home) -> None:
+    request = asked(home, "我讨厌香菜", "我讨厌吃什么", days=0.01)
+    (exchange,) = request.context
+    in_context = [one for one in request.hits if one.id == exchange.id]
+    assert exchange.id in request.rests_on
+    assert {one.side for one in in_context} == {"user"}
+
+
+def test_events_of_the_overview_count_among_what_a_reply_rests_on(home: Home) -> None:
+    texts = ["昨天我和小林在码头放了风筝", *(f"第{n}句闲话" for n in range(12))]
+    request = asked(home, *texts, roll={"overview": 10}, Agent={"context_length": 2}, recall={"token_budget": 0})
+    overview = next(message.content for message in request.messages if "【前情提要】" in message.content)
+    assert "风筝" in overview
+    assert not request.context and not request.hits and request.rests_on

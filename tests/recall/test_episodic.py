@@ -5,59 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event as Signal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.ai.embedding import HashEmbedder
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
 from moechat.memory.episodes import Episodes
-from moechat.memory.topics import Topics
 from moechat.model import Episode, Event, Hit, Recollection
-from moechat.recall.episodic import COMMON, DEPTH, Episodic
+from moechat.recall.episodic import COMMON, DEPTH
 from moechat.recall.pipeline import Budget, Recipe, recall
 from moechat.settings.schema import StreamSettings
 from tests.houses import Home, moment
-from tests.owners import NOW, Owner
-
-DIM = 32
-SPEAKERS = ("阿明", "小满")
-BY_RANK = StreamSettings(recency_unit="rank")
-EMBEDDER = HashEmbedder(DIM)
-
-
-def embed(texts: Sequence[str]) -> np.ndarray:
-    return EMBEDDER.embed(texts, "query")
-
-
-@dataclass
-class Mind(Owner):
-    """An owner's episodes and the recipes over them; everything has its vector."""
-
-    def recipes(self) -> Episodic:
-        self.episodes.sync()
-        self.episodes.vectors.embed_missing(Signal())
-        return Episodic(self.episodes, self.store, Topics(self.store, self.episodes, self.dense), SPEAKERS)
-
-    def stream(
-        self, text: str, how: StreamSettings = BY_RANK, *, now: datetime = NOW, floor: float = 0.2
-    ) -> list[tuple[Hit, str]]:
-        return self.recipes().stream(Cue(text, now, embed=embed), how, threshold=floor)
-
-    def associated(self, text: str, now: datetime = NOW) -> list[tuple[Hit, str]]:
-        return self.recipes().association(Cue(text, now, embed=embed))
-
-    def use(self, at: datetime, *ids: str) -> None:
-        with self.store.writing():
-            self.store.state.touch(list(ids), at)
+from tests.minds import EMBEDDER, Mind, embed
+from tests.owners import NOW
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -117,3 +117,44 @@ def test_log_lines_read_as_the_samples_of_the_seed() -> None:
     assert fact_log("用户属性", 0.0, {"index": 2947}, "小棠喜欢蓝玫瑰", ["玫瑰"], "兴趣") == (
         "用户属性--score=0.0000,index={'index': 2947}, 小棠喜欢蓝玫瑰---命中['玫瑰']，数据库关键词: 兴趣"
     )
+
+
+@pytest.mark.parametrize(("hours", "shown"), [(11, "2021-01-05 8点"), (12, "2021-01-05")])
+def test_a_span_of_half_a_day_names_the_day_and_a_shorter_one_its_beginning(hours: int, shown: str) -> None:
+    start = datetime(2021, 1, 5, 8, tzinfo=ZONE)
+    assert dated(event("放风筝", happened=(start, start + timedelta(hours=hours))), NOW) == shown
+
+
+def test_a_time_is_told_in_the_zone_of_the_one_who_hears_it() -> None:
+    start = datetime(2021, 1, 4, 20, tzinfo=UTC)
+    assert dated(event("放风筝", happened=(start, start + timedelta(hours=15))), NOW) == "2021-01-05"
+
+
+def test_an_event_of_which_only_the_place_is_known_is_told_by_the_place() -> None:
+    assert remembered([event("旧事", None, place="码头")], NOW) == "码头:旧事"
+    assert event_log(event("旧事", None, place="码头"), 0.5, 1, "") == (
+        "[记忆事件]--score=0.5000,index=1.地点：码头。详细记忆事件为旧事。"
+    )
+
+
+def test_every_group_has_its_heading_with_and_without_a_name() -> None:
+    facts = [
+        fact("a", "relation"), fact("b", "relation", "character"), fact("c", entity="character"), fact("d", entity=""),
+        fact("e", "relation", ""), fact("f", entity="猫", generic=True), fact("g", "relation", "猫", generic=True),
+        fact("h", "picture"), fact("i"),
+    ]  # fmt: skip
+    headings = [line for line in fragments(facts).splitlines() if not line.startswith("- ")]
+    assert headings == [
+        "用户-属性", "用户-关系", "主体-关系", "主体-属性", "具体实体-属性", "具体实体-关系", "泛化实体-猫-属性",
+        "泛化实体-猫-关系", "记忆画面",
+    ]  # fmt: skip
+    headings = [line for line in fragments(facts, "en").splitlines() if not line.startswith("- ")]
+    assert headings == [
+        "User: attributes", "User: relations", "Character: relations", "Character: attributes", "attributes",
+        "relations", "猫 (in general): attributes", "猫 (in general): relations", "Pictures",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", list("。！？.!?…”"))
+def test_a_sentence_that_ends_is_not_ended_again(end: str) -> None:
+    assert event_log(event(f"小棠走了{end}"), 0.5, 1, "").endswith(f"小棠走了{end}")

@@ -210,3 +210,30 @@ def test_an_ordinary_talk_takes_little_in_the_log(home: Home, agent: Agent) -> N
     size = (home.folder / "log.jsonl").stat().st_size
     assert len(logged_hits(home)) > 100
     assert size / 40 <= 2000
+
+
+def test_latin_words_are_shown_in_any_of_their_forms_and_next_to_any_mark(home: Home, agent: Agent) -> None:
+    first, *_ = talked(home, agent, "I flew two red kites(at the pier)", "nothing else today", "good night")
+    say(agent, "Do you remember the kite at the PIER?")
+    words = {word for one in grounds(agent, first) for word in one["words"]}  # type: ignore[attr-defined]
+    assert {"kite", "pier"} <= words
+    assert not {word for word in words if word.startswith("remember")}
+
+
+def test_the_words_of_a_long_memory_are_shown_up_to_four_hundred_characters(home: Home, agent: Agent) -> None:
+    first, *_ = talked(home, agent, "昨天和小林在码头放了风筝，" + "线很长，" * 200, "今天天气不错", "早")
+    say(agent, "还记得在码头放风筝的事吗")
+    assert {len(str(one["text"])) for one in grounds(agent, first)} == {400}
+
+
+def test_each_kind_of_ground_says_by_which_recipe_it_came_and_what_it_rests_on(home: Home, agent: Agent) -> None:
+    said, *_ = talked(home, agent, "我讨厌香菜", "今天天气不错", "早点睡")
+    say(agent, "我讨厌吃什么？半舟的码头上，船铃是谁捡到的？")
+    by_text = {str(one["text"]): one for one in agent.recent(1)[0].grounds if "dropped" not in one}
+    bell = by_text["小满在码头捡到一只旧船铃"]
+    assert (bell["id"], bell["sources"], bell["time"]) == ("pier", [], "2024-03-02T00:00:00+08:00")
+    assert "船铃" in list(bell["words"]) and float(str(bell["score"])) > 0  # type: ignore[call-overload]
+    lore = by_text["半舟：一家河边的茶馆"]
+    assert (lore["recipe"], lore["time"], lore["sources"], lore["kind"]) == ("lore", "", [], "")
+    fact = next(one for one in by_text.values() if one["layer"] == "core")
+    assert fact["recipe"] in ("profile", "entities") and fact["sources"] == [said]

@@ -1,0 +1,215 @@
+"""Which recipes run, with which floors, and the models that may be asked before a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moechat.agent import Agent
+from moechat.ai.embedding import HashEmbedder
+from moechat.ai.scripted import ScriptedModel
+from moechat.cue import Cue
+from moechat.errors import ModelError
+from moechat.model import Event
+from moechat.recall.episodic import Episodic, TopicHelper
+from moechat.recall.recipes import ConfiguredRecipes
+from moechat.settings.prompts import Prompts
+from moechat.settings.schema import TopicSettings
+from tests.houses import DIM, Home, moment, silent
+from tests.minds import EMBEDDER, Mind
+from tests.owners import NOW
+
+ALL = {name: {"enabled": True} for name in "by_time events stream association by_topic profile entities lore".split()}
+
+
+@contextmanager
+def opened(folder: Path, *, understands: bool = False, **sections: Any) -> Iterator[tuple[Agent, ConfiguredRecipes]]:
+    home = Home.build(folder, **sections)
+    with home.open(ScriptedModel(understands=understands) if understands else silent()) as house:
+        agent = house.agent()
+        yield agent, agent.layers.recipes
+
+
+@pytest.mark.parametrize(
+    ("off", "names"),
+    [
+        ("", "by_time events stream association by_topic profile entities lore"),
+        ("long_memory", "profile entities lore"),
+        ("is_core_mem", "by_time events stream association by_topic lore"),
+        ("lore_books", "by_time events stream association by_topic profile entities"),
+    ],
+)
+def test_a_layer_that_is_off_recalls_nothing(tmp_path: Path, off: str, names: str) -> None:
+    switches = dict.fromkeys(("long_memory", "is_core_mem", "lore_books"), True) | ({off: False} if off else {})
+    with opened(tmp_path, Agent=switches, recall={"recipes": ALL}) as (_, recipes):
+        assert {recipe.name for recipe in recipes.active()} == set(names.split())
+
+
+def test_a_recipe_runs_with_the_weight_and_the_limit_that_are_configured(tmp_path: Path) -> None:
+    own = {"events": {"enabled": True, "weight": 2.5, "limit": 7}, "stream": {"enabled": False}}
+    with opened(tmp_path, recall={"recipes": own}) as (_, recipes):
+        active = {recipe.name: recipe for recipe in recipes.active()}
+        assert (active["events"].weight, active["events"].limit, active["events"].layer) == (2.5, 7, "diary")
+        assert "stream" not in active
+
+
+def test_the_floor_of_a_recipe_is_its_own_else_its_layers_else_that_of_the_embedding_model(tmp_path: Path) -> None:
+    own = {"events": {"enabled": True, "threshold": 0.61}}
+    with opened(tmp_path, Agent={"mem_thresholds": 0.42}, recall={"recipes": own}) as (_, recipes):
+        assert (recipes.threshold("events"), recipes.threshold("stream")) == (0.61, 0.42)
+        serving = recipes.dense.serving
+        assert serving and recipes.threshold("lore") == serving.thresholds.lore
+
+
+def test_a_floor_that_was_fitted_to_the_serving_model_goes_before_the_models_own(tmp_path: Path) -> None:
+    fitted = {
+        HashEmbedder(DIM).fingerprint: {"diary": 0.11, "core": 0.22, "lore": 0.33},
+        "another model": {"diary": 0.9, "core": 0.9, "lore": 0.9},
+    }
+    with opened(tmp_path, embedding={"fitted": fitted}) as (_, recipes):
+        assert [recipes.threshold(name) for name in ("events", "profile", "lore")] == [0.11, 0.22, 0.33]
+
+
+@pytest.mark.parametrize(
+    ("options", "understands", "seconds"),
+    [
+        ({}, True, 0.0),
+        ({"cues_by_model": True, "timeout_s": 4}, True, 4.0),
+        ({"evaluator": True, "timeout_s": 4}, True, 4.0),
+        ({"cues_by_model": True, "evaluator": True, "timeout_s": 4}, True, 8.0),
+        ({"cues_by_model": True, "evaluator": True}, False, 0.0),
+    ],
+)
+def test_recall_waits_longer_only_for_a_model_that_is_asked_before_the_reply(
+    tmp_path: Path, options: dict[str, Any], understands: bool, seconds: float
+) -> None:
+    for on, expected in ((True, seconds), (False, 0.0)):
+        recipes = {"by_topic": {"enabled": on}}
+        folder = tmp_path / str(on)
+        with opened(folder, understands=understands, recall={"recipes": recipes, "topics": options}) as (_, configured):
+            assert configured.patience_s == expected
+
+
+# ---- topics
+
+
+@pytest.fixture
+def mind(tmp_path: Path) -> Iterator[Mind]:
+    mind = Mind(Home.build(tmp_path), EMBEDDER)
+    yield mind
+    mind.close()
+
+
+def recipes_of(mind: Mind) -> Episodic:
+    recipes = mind.recipes()
+    recipes.topics.index.sync()
+    return recipes
+
+
+def helper(root: Path, *answers: Any, **options: Any) -> TopicHelper:
+    return TopicHelper(ScriptedModel(answers=answers), Prompts([root / "prompts"], "zh"), TopicSettings(**options))
+
+
+def three(mind: Mind) -> list[str]:
+    """The exchanges of three events under a topic, the newest first."""
+    ids = []
+    for text in ("吃了毛肚火锅", "买了火锅底料", "约了小林吃火锅"):
+        ids.append(mind.tell(text, topic="饮食->火锅")[0])
+        mind.home.clock.advance(days=1)
+    return ids[::-1]
+
+
+def test_a_topic_that_the_message_names_brings_its_events_as_many_as_allowed(mind: Mind) -> None:
+    newest, second, oldest = three(mind)
+    recipes, cue = recipes_of(mind), Cue("想吃火锅了", NOW)
+    assert [(hit.id, why) for hit, why in recipes.by_topic(cue, 0, threshold=0.5)] == [
+        (i, "") for i in (newest, second, oldest)
+    ]
+    [(hit, _)] = recipes.by_topic(cue, 1, threshold=0.5)
+    assert (hit.id, hit.recipe, hit.text, hit.shorter) == (newest, "by_topic", "约了小林吃火锅", ("约了小林吃火锅",))
+    assert "火锅" in hit.words and hit.score > 0
+
+
+def test_a_topic_that_is_only_near_in_meaning_needs_to_be_near_enough(mind: Mind) -> None:
+    mind.tell("吃了毛肚火锅", topic="饮食->火锅")
+    cue = Cue("毛肚和火", NOW, embed=lambda texts: EMBEDDER.embed(texts, "query"))
+    for floor, reason in ((-1.0, ""), (2.0, "below_threshold")):
+        found = recipes_of(mind).by_topic(cue, 0, threshold=floor)
+        assert {why for hit, why in found if not hit.words} <= {reason}
+
+
+def test_a_model_may_choose_the_topics_and_what_helps(mind: Mind, root: Path) -> None:
+    newest, second, oldest = three(mind)
+    asked = helper(
+        root, '{"topics": ["饮食→火锅"], "dates": []}', '{"helpful": [1, 3]}', cues_by_model=True, evaluator=True
+    )
+    found = recipes_of(mind).by_topic(Cue("晚上做什么好", NOW), 0, asked, threshold=0.5)
+    assert [hit.id for hit, _ in found] == [newest, oldest]
+    model = asked.model
+    assert isinstance(model, ScriptedModel)
+    shown = model.questions[1][0][-1].content
+    assert "2025-05-22 约了小林吃火锅" in shown, "a model that weighs events sees when each was"
+    assert second not in shown
+
+
+def test_a_model_is_asked_only_what_it_was_switched_on_for(mind: Mind, root: Path) -> None:
+    three(mind)
+    cue = Cue("想吃火锅了", NOW)
+    for options, answers in (
+        ({}, []),
+        ({"evaluator": True}, ['{"helpful": [2]}']),
+        ({"cues_by_model": True}, ['{"topics": []}']),
+    ):
+        asked = helper(root, *answers, **options)
+        recipes_of(mind).by_topic(cue, 0, asked, threshold=0.5)
+        assert isinstance(asked.model, ScriptedModel) and len(asked.model.questions) == len(answers)
+
+
+def test_a_model_that_fails_leaves_everything_to_the_words(mind: Mind, root: Path) -> None:
+    expected = three(mind)
+    failing = helper(
+        root, ModelError("timeout", "late"), ModelError("timeout", "late"), cues_by_model=True, evaluator=True
+    )
+    found = recipes_of(mind).by_topic(Cue("想吃火锅了", NOW), 0, failing, threshold=0.5)
+    assert [hit.id for hit, _ in found] == expected
+
+
+def test_without_any_slice_no_model_is_asked_what_helps(mind: Mind, root: Path) -> None:
+    asked = helper(root, evaluator=True)
+    assert recipes_of(mind).by_topic(Cue("嗯嗯", NOW), 0, asked, threshold=0.5) == []
+    assert isinstance(asked.model, ScriptedModel) and asked.model.questions == []
+
+
+# ---- events and the times that are asked for
+
+
+@pytest.mark.parametrize(
+    ("happened", "why"),
+    [
+        (("2025-05-19T00:00:00", "2025-05-19T23:59:59"), ""),
+        (("2025-05-18T00:00:00", "2025-05-19T00:00:00"), ""),
+        (("2025-05-20T00:00:00", "2025-05-20T23:59:59"), "outside_span"),
+        (("2025-05-18T00:00:00", "2025-05-18T23:59:59"), "outside_span"),
+        (("2025-05-01T00:00:00", "2025-05-31T23:59:59"), "outside_span"),  # Far wider than the day.
+    ],
+)
+def test_an_event_belongs_to_a_day_by_when_it_happened(mind: Mind, happened: tuple[str, str], why: str) -> None:
+    mind.tell("放了风筝", keywords=("风筝",), happened=tuple(map(moment, happened)))
+    [(hit, reason)] = mind.associated("2025年5月19日放了风筝吗？")
+    assert reason == why
+    assert (hit.span.phrase if hit.span else "") == ("" if why else "2025年5月19日")
+
+
+def test_what_the_character_alone_said_is_a_hit_on_that_side(mind: Mind) -> None:
+    store = mind.store
+    id_ = store.log.begin("", mind.home.clock.now())
+    store.log.finish(id_, "我给你折了纸船", "done")
+    mind.home.clock.advance(minutes=1)
+    store.log.settle()
+    mind.understand(Event("角色折了纸船", (id_,), keywords=("纸船",)))
+    [(hit, _)] = mind.associated("纸船")
+    assert (hit.id, hit.side, hit.text, hit.shorter) == (id_, "char", "我给你折了纸船", ("角色折了纸船",))
