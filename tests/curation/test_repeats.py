@@ -94,3 +94,13 @@ def test_of_a_fact_whatever_names_its_object_is_shown(home: Home) -> None:
         agent.finish()
         shown = [one.id for one in agent.memories.forgets([fact]).repeats]
         assert other in shown and len(shown) == 2
+
+
+def test_an_object_of_one_character_names_nothing(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "猫")
+        other = say(agent, "今天看见一只猫在晒太阳").exchange.id
+        agent.finish()
+        fact = agent.memories.add_fact("阿明养宠物", keyword="宠物", target="猫").id
+        assert other not in [one.id for one in agent.memories.forgets([fact]).repeats]
