@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -12,41 +11,7 @@ from hypothesis import strategies as st
 from moechat.store.json_lines import encode
 from moechat.store.short_log import written
 from moechat.store.tree import Tree
-from tests.houses import moment
-
-NOW = moment("2025-05-20T15:00:00")
-LIMIT = NOW - timedelta(days=7)
-OLD = NOW - timedelta(days=60)
-Entry = dict[str, Any]
-
-
-def begin(id_: str, parent: str | None, at=NOW) -> Entry:
-    return {"op": "exchange", "id": id_, "parent": parent, "at": at.isoformat(), "user": f"说{id_}"}
-
-
-def reply(id_: str, char: str = "答", status: str = "done") -> Entry:
-    return {"op": "variant", "id": id_, "char": char, "status": status, "hits": []}
-
-
-def chain(*ids: str, after: str | None = None) -> list[Entry]:
-    """One settled, filed and understood exchange after another."""
-    entries: list[Entry] = []
-    for parent, id_ in zip((after, *ids), ids, strict=False):
-        entries += [
-            begin(id_, parent, OLD),
-            reply(id_),
-            {"op": "settle", "id": id_},
-            {"op": "filed", "id": id_, "sha": f"#{id_}"},
-        ]
-        entries.append({"op": "understood", "ids": [id_], "by": "model"})
-    return entries
-
-
-def grown(*entries: Entry) -> Tree:
-    tree = Tree()
-    tree.apply(entries)
-    return tree
-
+from tests.trees import LIMIT, NOW, Entry, begin, chain, grown, reply
 
 # ---- the oracle: everything worked out anew from the whole list
 
