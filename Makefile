@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test lint coverage bench bench-parts year soak mutants docs clean
+.PHONY: run test lint coverage bench bench-parts year soak fuzz mutants docs clean
 
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860
 	$(PY) app.py $(ARGS)
@@ -44,6 +44,9 @@ soak: $(VENV)/.installed-dev     ## the long tests
 
 mutants: $(VENV)/.installed-dev  ## do the tests of recall, store and curation bite? ARGS="--count 20 --seed 2"
 	$(PY) -m tests.mutants $(ARGS)
+
+fuzz: $(VENV)/.installed-dev     ## parsers and readers with inputs that are wrong; ARGS="--inputs 1000000 --seed 2"
+	$(PY) -m tests.fuzz $(ARGS)
 
 docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md, the map
 	$(PY) -m moechat.settings.config > docs/configuration.md
