@@ -172,11 +172,14 @@ class Growth:
             self._past[id_] = sha
 
     def _import(self, entry: Entry) -> None:
+        """A batch stands as it was first named, and takes in what was not there."""
+        new = {id_: sha for id_, sha in entry["rows"] if id_ not in self.parents}
+        if not new or entry["batch"] in self.batches:
+            return
         talk = self._talk(entry["talk"])
-        batch = Batch(entry["talk"], entry["at"], entry.get("by", ""), [id_ for id_, _ in entry["rows"]])
-        self.batches[entry["batch"]] = batch
+        self.batches[entry["batch"]] = Batch(entry["talk"], entry["at"], entry.get("by", ""), list(new))
         parent = talk.newest
-        for id_, sha in entry["rows"]:
+        for id_, sha in new.items():
             self._place(id_, parent, talk)
             self._past[id_] = sha
             parent = id_

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from moechat.store import entries
+from moechat.store import entries, short_log
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines, encode
 from moechat.store.replies import ReplyFiles
 from moechat.store.state import State
+from moechat.store.tree import Tree
 from tests.houses import Home, say, told
 
 AT = "2025-05-20T15:00:00+08:00"
@@ -122,6 +123,16 @@ def test_a_rewritten_log_keeps_what_cannot_be_read_and_what_a_newer_version_wrot
     assert [str(problem) for problem in fresh.problems] == [str(problem) for problem in store.problems]
     store.close()
     fresh.close()
+
+
+def test_a_batch_that_is_named_twice_or_takes_in_what_is_there_stands_as_it_was_first_named(home: Home) -> None:
+    batch = {"op": "import", "batch": "b", "talk": "t", "at": AT, "rows": [["i", ""], ["j", ""]]}
+    store = opened_with(home, batch, batch | {"rows": [["i", ""], ["k", ""]]}, batch | {"batch": "c"})
+    assert {name: one.ids for name, one in store.tree.batches.items()} == {"b": ["i", "j"]}
+    again = Tree()
+    again.apply(short_log.written(store.tree, home.clock.now()))
+    assert again.parents == store.tree.parents
+    store.close()
 
 
 # ---- the other files of lines
