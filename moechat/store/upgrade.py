@@ -25,6 +25,7 @@ from moechat.store.journal import Journal
 
 NUMBER = 2
 MEMORY = (paths.LOG, paths.STATE, paths.REFLECTIONS, paths.CORE, paths.HISTORY, paths.DAYS)
+COPIED = (*MEMORY, paths.REFUSED, paths.REPLIES, paths.IMPORTS)
 LOCK = "upgrade.lock"
 PATIENCE_S = 60.0
 _EVER = datetime.min.replace(tzinfo=UTC)  # Nothing is older than this: nothing is shortened.
@@ -86,9 +87,9 @@ def _copy(folder: Path, backup: Path) -> None:
     for left in backup.parent.glob(f".{backup.name}.*"):  # by a process that was killed
         shutil.rmtree(left)
     making = Path(tempfile.mkdtemp(dir=backup.parent, prefix=f".{backup.name}."))
-    for name in MEMORY:
+    for name in COPIED:
         if (folder / name).is_dir():
-            shutil.copytree(folder / name, making / name)
+            shutil.copytree(folder / name, making / name, ignore=shutil.ignore_patterns("*.lock"))
         elif (folder / name).exists():
             shutil.copy2(folder / name, making / name)
     if hasattr(os, "sync"):

@@ -118,6 +118,16 @@ def test_its_log_quotes_no_memory_afterwards_and_says_the_same(tmp_path: Path, n
     store.close()
 
 
+def test_replies_on_their_way_and_what_was_refused_are_copied_too(tmp_path: Path) -> None:
+    home = placed(tmp_path, "format-1-zh")
+    (home.folder / "replies").mkdir()
+    (home.folder / "replies" / "x.jsonl").write_text('"嗯"\n', encoding="utf-8")
+    (home.folder / "refused.jsonl").write_text("{}\n", encoding="utf-8")
+    home.store().resume()
+    copied = files(home.folder / "backups" / "format-1")
+    assert {"replies/x.jsonl", "refused.jsonl"} <= copied.keys()
+
+
 @pytest.mark.parametrize("name", [*ONES, "original"])
 def test_whoever_only_looks_changes_nothing(tmp_path: Path, name: str) -> None:
     home = placed(tmp_path, name)
