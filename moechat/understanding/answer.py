@@ -44,7 +44,7 @@ def _importance(value: Any) -> Any:
         value = float(number.group())
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
-    return min(10.0, max(1.0, float(value)))
+    return float(min(10, max(1, value)))  # before it is a float: an int may be greater than any
 
 
 _SENSES = {
@@ -106,7 +106,7 @@ def _share(value: Any) -> Any:
     """A number from 0 to 1, None for what is no number (seed 002: null is the default, others are clamped)."""
     try:
         return min(1.0, max(0.0, float(value)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -231,7 +231,10 @@ def json_object(text: str) -> dict[str, Any]:
     if start < 0:
         raise ValueError("no JSON object was found in the answer")
     # An answer that was cut off has no closing brace; the repair adds it.
-    value = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
+    try:
+        value = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
+    except RecursionError:
+        raise ValueError("the values of the answer are nested too deep") from None
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):

@@ -163,9 +163,15 @@ def test_the_state_is_saved_and_restored(runtime: MemoryRuntime, tmp_path: Path)
     assert other.get_topic_tree() == runtime.get_topic_tree()
     assert ids(other.query_by_topic_path("饮食->火锅")) == ["a"]
     assert ids(other.query_by_date("2025-05-20")) == ["b"]
-    file.write_text('{"topics": [{}], "dates": {}}', encoding="utf-8")
-    with pytest.raises(DataError, match=r"state\.json"):
-        codec.restore(file, other)
+    late = {"path": "x", "slice": ["u", "s"], "time": 2**63, "related": [], "profile": [0.5, 0.5, 0.5]}
+    for damage in (
+        {"topics": [{}], "dates": {}},
+        {"topics": [late], "dates": {}},
+        {"topics": [late | {"time": "x"}], "dates": {}},
+    ):
+        file.write_text(json.dumps(damage), encoding="utf-8")
+        with pytest.raises(DataError, match=r"state\.json"):
+            codec.restore(file, other)
     assert ids(other.query_by_topic_path("饮食->火锅")) == ["a"]
 
 

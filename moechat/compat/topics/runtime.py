@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moechat.ai import topic_model
-from moechat.clock import Clock, SystemClock
+from moechat.clock import Clock, SystemClock, moment_at
 from moechat.errors import DataError
 from moechat.index.topic import LIMIT, TopicIndex
 from moechat.model import ActivationProfile, Message
@@ -241,11 +241,11 @@ class MemoryRuntimeStateCodec:
                 for ref in slices:
                     dates.record(SliceRef(*ref), date.fromisoformat(day))
             for saved in data["topics"]:
-                time, profile = datetime.fromtimestamp(saved["time"], UTC), ActivationProfile(*saved["profile"])
+                time, profile = moment_at(saved["time"], UTC), ActivationProfile(*saved["profile"])
                 binding = TopicBinding(SliceRef(*saved["slice"]), time, tuple(saved["related"]), profile)
                 topics.record_binding(saved["path"], binding)
             topics.ensure_topic_paths(data.get("paths", ()))  # states of older versions have none
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"this is no state of a memory runtime: {error}") from None
         runtime.topics, runtime.dates = topics, dates
         return runtime
