@@ -6,7 +6,6 @@ it takes half a second.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -22,6 +21,7 @@ from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_tho
 from moechat.ai.wire import CallSockets, Unfit, events, text_of, words_of
 from moechat.model import Exchange, Hit, Message
 from moechat.settings.character import Character
+from moechat.store.plain import json_value
 from moechat.when import Span
 
 if TYPE_CHECKING:  # half a second: it is imported at the first call
@@ -206,7 +206,7 @@ class OpenAIChatModel:
                         yield from events(response.iter_lines())
                         return
                     self.streams = False
-                    yield text_of(json.loads(response.read()))
+                    yield text_of(json_value(response.read()))
                     return
             except openai.BadRequestError as error:
                 if "stream" not in str(error.body):
@@ -273,7 +273,7 @@ class OpenAIChatModel:
             kind = failure.kind_of(refused.status_code, detail)
         except (httpx2.InvalidURL, UnicodeError):
             kind = "no_route"
-        except (json.JSONDecodeError, openai.APIResponseValidationError):
+        except (ValueError, RecursionError, openai.APIResponseValidationError):
             kind = "nonsense"
         raise self._error(kind, detail=failure.cleaned(detail, self._key), timeout_s=timeout_s) from None
 

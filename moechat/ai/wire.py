@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from moechat.ai import failure
+from moechat.store.plain import json_value
 
 
 def words_of(body: object) -> str:
@@ -62,7 +62,10 @@ def _shut(opened: socket.socket) -> None:
 
 
 def events(lines: Iterable[str]) -> Iterator[str]:
-    """The text of a stream of server-sent events; "" for a thought. Comments are no sign of life and are skipped."""
+    """The text of a stream of server-sent events; "" for a thought. Comments are no sign of life and are skipped.
+
+    Raises Unfit, and ValueError where a line is no JSON.
+    """
     begun = ended = False
     for line in lines:
         if not line.startswith("data:"):
@@ -70,17 +73,22 @@ def events(lines: Iterable[str]) -> Iterator[str]:
         begun, data = True, line[5:].strip()
         if data == "[DONE]":
             return
-        chunk = json.loads(data)
+        chunk = json_value(data)
         if not isinstance(chunk, dict) or chunk.get("error"):
             raise _reported(chunk)
-        for choice in chunk.get("choices") or ():
-            delta = choice.get("delta") or {}
+        for choice in _objects(chunk.get("choices")):
+            delta = next(iter(_objects([choice.get("delta")])), {})
             text = _plain(delta.get("content"))
             if text or delta.get("reasoning_content") or delta.get("reasoning"):
                 yield text
             ended = ended or bool(choice.get("finish_reason"))
     if not ended:
         raise Unfit("broken_off" if begun else "nonsense")
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    """The objects of a list; of anything else none."""
+    return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
 
 
 def text_of(body: object) -> str:
@@ -100,7 +108,7 @@ def _reported(chunk: object) -> Unfit:
     error = chunk["error"]
     code = str(error.get("code") or "") if isinstance(error, dict) else ""
     words = words_of(chunk)
-    return Unfit(failure.kind_of(int(code) if code.isdigit() else 400, words), words)
+    return Unfit(failure.kind_of(int(code) if code.isdecimal() and len(code) < 5 else 400, words), words)
 
 
 def _plain(content: object) -> str:

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from moechat.ai import wire
 from moechat.ai.scripted import ScriptedModel
+from moechat.ai.wire import Unfit
 from moechat.author.lore import LoreFiles
 from moechat.author.official import Official
 from moechat.clock import SetClock
@@ -35,6 +37,7 @@ from moechat.settings.prompts import Prompts
 from moechat.store import entries, formats, history, records, reflections, refused_file, short_log, upgrade, yaml_file
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines, encode
+from moechat.store.plain import json_value
 from moechat.store.replies import ReplyFiles
 from moechat.store.state import State
 from moechat.store.tree import Tree
@@ -249,6 +252,14 @@ def _answer(data: bytes, folder: Path) -> None:
     )
 
 
+def _stream(data: bytes, folder: Path) -> None:
+    list(wire.events(data.decode(errors="replace").splitlines()))
+
+
+def _reply(data: bytes, folder: Path) -> None:
+    wire.text_of(json_value(data))
+
+
 def _json_object(data: bytes, folder: Path) -> None:
     answer.json_object(data.decode(errors="surrogateescape"))
 
@@ -341,6 +352,8 @@ _ANSWER = {
     "events": [{"text": "用户养了猫", "importance": 5, "happened": "2025-05-20/2025-05", "sources": [1], "activation": 0.5}],
     "verdicts": [{"finding": 1, "verdict": "wrong", "words": "不是"}], "scene_changed": False,
 }  # fmt: skip
+_CHUNK = {"choices": [{"delta": {"content": "嗯", "reasoning": ""}, "finish_reason": "stop"}], "error": None}
+_REPLY = {"choices": [{"message": {"content": [{"type": "text", "text": "嗯"}]}}]}
 _LORE = [
     *_of("original/owner/data_base/*.yaml"), *[p.read_bytes() for p in sorted(_DEFAULTS.rglob("data_base/*.yaml"))][:2],
     "灯塔:\n  text: 山上的灯塔\n  keys: [塔, lighthouse]\n  constant: true\n猫: &c 一只猫\n狗: *c\n".encode(),
@@ -378,6 +391,8 @@ PARSERS: Sequence[Parser] = (
     *(Parser(f"persona, {name}", _persona(name), [text.encode()], "json", 0.02) for name, text in _PERSONA.items()),
     Parser("answer of a model", _answer, [_json(_ANSWER), b"```json\n" + _json(_ANSWER) + b"```"], "json", 0.1),
     Parser("object of a model", _json_object, [_json(_ANSWER)], "json", 0.3, (ValueError,)),
+    Parser("stream of a model", _stream, [b"data: " + _json(_CHUNK) + b"data: [DONE]\n"], "text", refusals=(Unfit, ValueError)),
+    Parser("reply of a model", _reply, [_json(_REPLY)], "json", refusals=(Unfit, ValueError)),
     Parser("ratings and insights", _numbers, ["7/10\n1. 他喜欢茶 (because of 1, 3)".encode()], "text"),
     Parser("body of /query", _body(Query), [_json({"query": "x", "limit": 5, "score_threshold": 0.5})], "json", refusals=_BODY),
     Parser("body of /expand_words", _body(Expand), [_json({"sentence": "x", "filter_values": [0]})], "json", refusals=_BODY),
