@@ -291,7 +291,7 @@ def _key_of(record: bytes) -> str:
     text = record.decode("utf-8")
     try:
         node = yaml.compose(text, yaml.BaseLoader)  # the plain loader: its marks count characters
-    except yaml.YAMLError:  # what it refers to stands elsewhere in the file
+    except (yaml.YAMLError, RecursionError):  # what it refers to stands elsewhere in the file
         return ""
     if not isinstance(node, yaml.MappingNode) or not isinstance(node.value[0][0], yaml.ScalarNode):
         return ""

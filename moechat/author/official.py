@@ -38,7 +38,7 @@ from moechat.author.fields import Values, check, written
 from moechat.author.lore import FOLDER, LoreFiles
 from moechat.author.writing import RecordWriter
 from moechat.clock import moment_of
-from moechat.errors import DataError, FieldError, NameTaken, NotFound
+from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records
@@ -217,7 +217,7 @@ class Official:
             try:
                 made[record.key] = _made(kind, record, path, self._zone, names)
             except FieldError as error:
-                problems.append(DataError(path, f"record {record.key!r}: {error}", line=record.line or None))
+                problems.append(DataError(path, f"record {shown(record.key)}: {error}", line=record.line or None))
             except DataError as error:
                 problems.append(error)
         return _RecordFile(signature, {record.key: record for record in parsed.records}, made, problems)

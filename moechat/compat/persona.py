@@ -18,7 +18,7 @@ from typing import Any, Literal
 from moechat.clock import SetClock, local
 from moechat.compat.associative import AssociativeMemory, Persona, Scratch
 from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, read_object
-from moechat.errors import DataError
+from moechat.errors import DataError, shown
 from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Episode, Event, Exchange
 from moechat.settings.character import FILE
@@ -97,7 +97,7 @@ def _scratch(path: Path) -> Scratch:
         elif not is_text and isinstance(value, int | float) and not isinstance(value, bool):
             setattr(scratch, name, value)
         else:
-            raise DataError(path, f"{name} = {value!r}: expects {'text' if is_text else 'a number'}")
+            raise DataError(path, f"{name} = {shown(value)}: expects {'text' if is_text else 'a number'}")
     return scratch
 
 
@@ -107,7 +107,7 @@ def _present(text: Any, path: Path) -> datetime:
             return datetime.strptime(text, form)
         except (TypeError, ValueError):
             continue
-    raise DataError(path, f"curr_time = {text!r}: expects a time such as February 14, 2023, 00:02:20")
+    raise DataError(path, f"curr_time = {shown(text)}: expects a time such as February 14, 2023, 00:02:20")
 
 
 def language_of(persona: Persona) -> Language:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from moechat.errors import DataError, MoeChatError, NotFound, PathError
+from moechat.errors import DataError, MoeChatError, NotFound, PathError, shown
 from moechat.model import Message
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
@@ -116,7 +116,7 @@ def _read(path: Path) -> dict[str, Any]:
         if key not in ("examples", "overrides") and not isinstance(value, str):
             raise DataError(path, f"{key} expects text; write it after `{key}: |-`, indented")
     if data.get("language", "zh") not in USER_NAMES:
-        raise DataError(path, f"language = {data['language']!r}: expects zh or en")
+        raise DataError(path, f"language = {shown(data['language'])}: expects zh or en")
     if "overrides" in data:  # settings are numbers and yes/no, so they are read as such
         data["overrides"] = yaml_file.parse(source, path)["overrides"] or {}
         if not isinstance(data["overrides"], dict):
