@@ -168,14 +168,14 @@ class Keeper(Catalogue):
 
     def _require(self, ids: Sequence[str]) -> None:
         """Raises NotFound where one is not there."""
-        self._store.follow()
+        self._store.read_all()
         if missing := sorted(set(ids) - {one.id for one in self.memories(ids)}):
             raise NotFound(f"there is no memory {missing[0]!r}; `moechat memories list` shows them")
 
     def clean(self, *, dry_run: bool = False) -> tuple[Cleaning, list[Memory]]:
         """Archive what goes now, or (``dry_run``) only tell."""
         work = forgetting.cleaning if dry_run else forgetting.clean
-        self._store.follow()
+        self._store.read_all()
         done = work(self._store, self.now(), self.limits(), by_hand=True)
         return done, self.memories(done.goes)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact
+from moechat.store import row_numbers
 from moechat.store.episode_rows import EpisodeRows
 from moechat.store.exchange_rows import ExchangeRows
 from moechat.store.json_forms import episode_from, fact_data, fact_from
@@ -77,6 +78,13 @@ class Cache(ExchangeRows, EpisodeRows):
         sql = "SELECT name, problems FROM files WHERE problems != '' AND ? IN ('', name) ORDER BY name"
         rows = self.all(sql, (only,))
         return [DataError(folder / name, reason, line=line) for name, each in rows for reason, line in json.loads(each)]
+
+    def reserve_rows(self, exchanges: Sequence[tuple[str, int]], episodes: Sequence[tuple[str, int]]) -> None:
+        """Keep rows for files that are read later, in whatever order: (day file, at most so many exchanges), by name, and
+        (notes file, at most so many episodes)."""
+        with self.transaction() as db:
+            row_numbers.reserve(db, "exchanges", exchanges)
+            row_numbers.reserve(db, "episodes", episodes)
 
     # ---- facts
 

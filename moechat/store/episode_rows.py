@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from moechat.model import Episode
+from moechat.store import row_numbers
 from moechat.store.database import Database, has
 from moechat.store.json_forms import episode_data, episode_from
 
@@ -71,25 +72,31 @@ class EpisodeRows(Database):
         for episode in episodes:
             unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
         kept: set[int] = set()
+        new: list[tuple[Episode, str]] = []
         for episode in unique.values():
             data = json.dumps(episode_data(episode), ensure_ascii=False)
             if (row := rows.get((episode.id, data))) is not None:
                 kept.add(row)
             else:
-                self._insert_episode(db, file, episode, data, gen)
+                new.append((episode, data))
+        first = row_numbers.first(db, "episodes", file, len(new)) if new else 0
+        for row, (episode, data) in enumerate(new, first):
+            self._insert_episode(db, file, row, episode, data, gen)
         dead = [row for row, _, _ in live if row not in kept]
         db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in dead])
         db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in dead])
         db.executemany("DELETE FROM episode_replaces WHERE row = ?", [(row,) for row in dead])
 
-    def _insert_episode(self, db: sqlite3.Connection, file: str, episode: Episode, data: str, gen: int) -> None:
+    def _insert_episode(
+        self, db: sqlite3.Connection, file: str, row: int, episode: Episode, data: str, gen: int
+    ) -> None:
         start, end = (
             (moment.timestamp() for moment in episode.event.happened) if episode.event.happened else (None, None)
         )
-        row = db.execute(
-            "INSERT INTO episodes (id, file, t, start, end, kind, data, gen, alive) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
-            (episode.id, file, episode.since.timestamp(), start, end, episode.kind, data, gen),
-        ).lastrowid
+        db.execute(
+            "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+            (row, episode.id, file, episode.since.timestamp(), start, end, episode.kind, data, gen),
+        )
         sources = [(source, row) for source in episode.event.sources]
         db.executemany("INSERT OR IGNORE INTO episode_sources VALUES (?, ?)", sources)
         if episode.supersedes:

@@ -46,6 +46,7 @@ def gone(unit: Unit, *, exchanges: Collection[str], episodes: Collection[str], f
     What the owner wrote or edited goes only where it is among these. ``facts`` are taken as they are: their history is the
     caller's to name.
     """
+    unit.read_all()
     kept: list[str] = []
     lost_facts = _lost_facts(unit, set(facts), exchanges, kept)
     lost_episodes = _lost_episodes(unit, set(episodes), exchanges, kept)
@@ -120,6 +121,8 @@ def forget(unit: Unit, lost: Gone, *, batch: str = "") -> None:
 def erase(unit: Unit, sweep: Callable[[], None]) -> bool:
     """Work off whatever is being forgotten. ``sweep`` removes what indexes hold of it. False where nothing was to be done."""
     forgets = list(unit.tree.forgets.values())
+    if forgets:
+        unit.read_all()
     for ids in forgets:
         _erase(unit, ids)
     if forgets:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from moechat.model import LONG_AGO, Attachment, Exchange
-from moechat.store import notice
+from moechat.store import notice, row_numbers
 from moechat.store.database import MOST_VALUES, Database, has
 from moechat.store.formats import attachments_from, text_hash
 
@@ -48,17 +48,20 @@ class ExchangeRows(Database):
 
     def change_exchanges(self, file: str, *, dead: Iterable[str], new: Iterable[tuple[Exchange, str]]) -> None:
         """``dead`` are ids that the file no longer holds so, ``new`` are (exchange, inline tag)."""
+        new = list(new)
         with self.transaction() as db:
             gen = self.next_generation(db)
+            first = row_numbers.first(db, "exchanges", file, len(new)) if new else 0
             db.executemany(
                 "UPDATE exchanges SET alive = 0, gen = ? WHERE file = ? AND id = ? AND alive = 1",
                 [(gen, file, id_) for id_ in dead],
             )
             db.executemany(
-                "INSERT INTO exchanges (id, file, t, at, user, char, status, tag, sha, extra, gen, alive)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+                "INSERT INTO exchanges (row, id, file, t, at, user, char, status, tag, sha, extra, gen, alive)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
                 [
                     (
+                        row,
                         e.id,
                         file,
                         e.at.timestamp(),
@@ -71,7 +74,7 @@ class ExchangeRows(Database):
                         _extra(e),
                         gen,
                     )
-                    for e, tag in new
+                    for row, (e, tag) in enumerate(new, first)
                 ],
             )
 

@@ -23,7 +23,10 @@ class FileExchanges:
 
     def get(self, id_: str) -> Exchange:
         """An exchange from its day file or, before it is filed, from the log. Raises NotFound."""
-        if (exchange := self.of([id_]).get(id_)) is None:
+        if id_ not in (exchanges := self.of([id_])):
+            self._journal.read_all()
+            exchanges = self.of([id_])
+        if (exchange := exchanges.get(id_)) is None:
             raise NotFound(f"there is no exchange {id_!r}")
         return exchange
 

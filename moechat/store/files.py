@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
+import sys
 import time
+from collections import deque
 from collections.abc import Collection, Sequence
-from datetime import tzinfo
+from datetime import date, tzinfo
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -16,7 +18,8 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import check, formats, paths, records, upgrade
+from moechat.store import backlog, check, formats, paths, records, upgrade
+from moechat.store.backlog import Backlog
 from moechat.store.cache import Changes
 from moechat.store.days import DayFiles
 from moechat.store.exchanges import FileExchanges
@@ -26,12 +29,15 @@ from moechat.store.imports import Imports
 from moechat.store.journal import Journal
 from moechat.store.json_lines import Entry
 from moechat.store.log import Log
+from moechat.store.records import Signature
 from moechat.store.replies import ReplyFiles
 from moechat.store.search import FileSearch
 from moechat.store.watch import FileWatch
 
 log = logging.getLogger(__name__)
 SLICE_S = 0.02  # Changed files are read under the owner's lock for so long at a time.
+READ_AT_ONCE = 1 << 18  # So many bytes of changed files are read before whoever looked for changes goes on.
+READ_BEHIND = 1 << 13  # So many are read at a time in the background.
 
 
 class FileStore(Journal):
@@ -45,6 +51,7 @@ class FileStore(Journal):
         self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
         self._watch = FileWatch(folder)
         self._is_reading = False
+        self._backlog = Backlog()
         self.replies = ReplyFiles(folder / paths.REPLIES)
         self.exchanges = FileExchanges(self)
         self.search = FileSearch(self)
@@ -75,29 +82,53 @@ class FileStore(Journal):
     def follow(self, *, all_files: bool = False) -> None:
         """Take in what other processes and hands have changed since the last call.
 
-        ``all_files`` (at the start, and now and then) looks at every file; else some may wait for a later call.
+        ``all_files`` (at the start, and now and then) looks at every file; else some may wait for a later call. Of many
+        changed files the newest are read; ``unread`` says what is left, and ``read_on`` reads that.
         """
         with self._threads:
             self.follow_log()
             anew = self._follow_cache()
             changed = self._watch.changed(self.signatures, all_files=all_files or anew)
-        if changed:
-            self._is_reading = True
-            try:
-                self._reread()
-            finally:
-                self._is_reading = False
+            changed = [name for name in changed if name not in self._backlog]
+            self._backlog.add(changed)
+        if len(changed) > 1:  # The newest are read first, and yet rows follow the days.
+            new = [name for name in changed if name not in self.signatures]
+            self.cache.reserve_rows(*backlog.record_counts(self.folder, new))
+        self._read(backlog.in_order(changed), READ_AT_ONCE)
 
-    def _reread(self) -> None:
-        """Read the changed files, some at a time, so that nobody waits long for the lock."""
-        names: list[str] | None = None
-        while names is None or names:
-            with self.writing("reread"):
-                begun = time.monotonic()
-                names = self._watch.changed(self.signatures, all_files=True)
-                while names and time.monotonic() - begun < SLICE_S:
-                    name = names.pop(0)
-                    (self.days if paths.is_day_file(name) else self.findings).reread(name)
+    @property
+    def unread(self) -> tuple[int, date | None]:
+        return len(self._backlog), self._backlog.until
+
+    def read_on(self) -> None:
+        self._read(self._backlog.names, READ_BEHIND)
+
+    def read_all(self) -> None:
+        self.follow()
+        self._read(self._backlog.names, sys.maxsize)
+
+    def _read(self, names: Sequence[str], most: int) -> None:
+        """Read changed files up to ``most`` bytes, some at a time, so that nobody waits long for the lock."""
+        left = deque(names)
+        while left and most > 0:
+            with self._threads:
+                self._is_reading, read = True, list[str]()
+                try:
+                    with self.writing("reread"):
+                        begun = time.monotonic()
+                        while left and most > 0 and time.monotonic() - begun < SLICE_S:
+                            read.append(left.popleft())
+                            most -= self._reread(read[-1])
+                finally:
+                    self._is_reading = False
+                    self._backlog.remove(read)
+
+    def _reread(self, name: str) -> int:
+        """Read a file if it is not as it is known. Returns its size in bytes."""
+        signature = Signature.of(self.folder / name)
+        if signature != self.signature(name):
+            (self.days if paths.is_day_file(name) else self.findings).reread(name)
+        return max(signature.size, 0)
 
     @property
     def identity(self) -> str:
@@ -125,17 +156,20 @@ class FileStore(Journal):
 
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges the day files hold, every difference in words). Reads all files, changes nothing."""
+        self.read_all()
         return check.differences(self)
 
     # ---- after a crash
 
+    def upgrade(self) -> None:
+        """Bring an older folder up to date."""
+        upgrade.upgrade(self)
+
     def resume(self) -> None:
-        """Bring an older folder up to date, and finish what a kill cut short, so that nothing rests on words that were
-        taken back.
+        """Finish what a kill cut short, so that nothing rests on words that were taken back.
 
         A forgetting is finished by ``erasure``, which also needs the indexes.
         """
-        upgrade.upgrade(self)
         with self.writing("resume"):
             waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
             rows = self.exchanges.by_ids(list(waiting))
@@ -197,6 +231,7 @@ class FileStore(Journal):
 
     def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
         """Raises DataError where a file that holds one of these is broken, or is none of ours."""
+        self.read_all()
         self.days.check_writable(exchanges)
         names = self.findings.files_of(exchanges, episodes) | ({paths.CORE} if has_facts else set())
         files = {str(self.folder / name) for name in names}

@@ -209,6 +209,16 @@ class MemoryStore:
     def follow_log(self) -> None:
         """Nobody else changes anything."""
 
+    @property
+    def unread(self) -> tuple[int, None]:
+        return 0, None
+
+    def read_on(self) -> None:
+        """There are no files."""
+
+    def read_all(self) -> None:
+        """There are no files."""
+
     @contextlib.contextmanager
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """Only threads of this process wait for each other, and as long as it takes."""
@@ -265,6 +275,9 @@ class MemoryStore:
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges there are, nothing: there is nothing else that could differ)."""
         return len(self.exchanges.times()), []
+
+    def upgrade(self) -> None:
+        """It is as old as this program."""
 
     def resume(self) -> None:
         """Nothing is cut short here but replies that nobody writes any more."""

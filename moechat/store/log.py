@@ -147,7 +147,9 @@ class Log:
         unit = self._unit
         filed = unit.tree.node(id_).filed
         if unit.tree.node(id_).folded:
-            words = unit.exchanges.of([id_])
+            if not (words := unit.exchanges.of([id_])):
+                unit.read_all()
+                words = unit.exchanges.of([id_])
             if not entry["char"] or not words:
                 return  # the reply never came, or a hand has taken out what it answers
             unit.record([edit_entry(words[id_])])  # the log has the words of the first reply again

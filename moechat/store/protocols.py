@@ -107,8 +107,11 @@ class Store(Unit, Protocol):
 
     def requeue(self, ids: Sequence[str]) -> None: ...
 
+    def upgrade(self) -> None:
+        """Bring what an older program wrote up to date."""
+
     def resume(self) -> None:
-        """Finish, at a start, what a kill cut short."""
+        """Finish, at a start, what a kill cut short. All files must be read before."""
 
     def compact(self) -> bool:
         """Drop what the log need not keep."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Protocol
 
 from moechat.clock import Clock
@@ -137,7 +137,17 @@ class Unit(Protocol):
     def replies(self) -> Replies: ...
 
     def follow(self, *, all_files: bool = False) -> None:
-        """Take in what other processes and hands have changed."""
+        """Take in what other processes and hands have changed. Of much, the rest is ``unread``."""
+
+    @property
+    def unread(self) -> tuple[int, date | None]:
+        """How many files are still to be read, and up to which date their records may be."""
+
+    def read_on(self) -> None:
+        """Read some of them, the newest first."""
+
+    def read_all(self) -> None:
+        """Read them all: whoever changes or erases what is past must know it."""
 
     def follow_log(self) -> None:
         """Take in what other processes have written to log and state."""

@@ -105,7 +105,7 @@ def test_its_log_quotes_no_memory_afterwards_and_says_the_same(tmp_path: Path, n
     store = home.store()
     variants = {id_: node.variants for id_, node in store.tree.nodes.items()}
     size = (home.folder / "log.jsonl").stat().st_size
-    store.resume()
+    store.upgrade()
     log = (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert '"text"' not in log
     assert len(log.encode()) < size
@@ -205,7 +205,7 @@ def test_a_copy_that_was_cut_short_is_made_anew(tmp_path: Path) -> None:
     half = home.folder / "backups" / ".format-1.abcdefgh"
     half.mkdir(parents=True)
     (half / "log.jsonl").write_text("{", encoding="utf-8")
-    home.store().resume()
+    home.store().upgrade()
     assert files(home.folder / "backups" / "format-1") == before
     assert not half.exists()
 
@@ -214,9 +214,9 @@ def test_a_kill_after_the_copy_or_after_the_log_leaves_the_first_copy(tmp_path: 
     home = placed(tmp_path, "format-1-zh")
     before = memory_of(home.folder)
     for _ in range(2):
-        home.store().resume()
+        home.store().upgrade()
         (home.folder / "format").unlink()  # as if the kill came before the number was written
-    home.store().resume()
+    home.store().upgrade()
     assert files(home.folder / "backups" / "format-1") == before
     assert (home.folder / "format").exists()
 
