@@ -251,6 +251,7 @@ class Conversation:
     def change(self, change: Callable[[], None]) -> None:
         """Run a change of the files that this memory rests on, and follow it."""
         with self._lock:
+            self._store.read_all()
             self.follow(reads=True)
             change()
             self._traces.clear()  # they may hold words that were just forgotten

@@ -57,6 +57,26 @@ class Jobs:
 
     def start(self) -> None:
         """Take up the work that was left, and the vectors that are missing."""
+        if not self._looks:
+            with contextlib.suppress(DiskError):  # as below
+                self._store.upgrade()
+        if self._is_reading:
+            self.worker.submit(self._read_on)
+        else:
+            self._take_up()
+
+    def _read_on(self) -> None:
+        """Read some of what waits (a folder without indexes) and queue the rest behind other jobs. Half of the time is left
+        free."""
+        begun = time.monotonic()
+        if self._layers.read_on():
+            self.worker.stopping.wait(time.monotonic() - begun)
+            self.worker.submit(self._read_on)
+        else:
+            self._take_up()
+
+    def _take_up(self) -> None:
+        """What needs to know all files: finish what a kill cut short, then do what waits."""
         if self._looks:
             self.worker.submit(self.embed_some)
         else:
@@ -67,6 +87,11 @@ class Jobs:
             except DiskError as problem:  # to read goes on; who writes is told
                 log.warning("%s", problem)
             self.worker.submit(self._catch_up)
+
+    @property
+    def _is_reading(self) -> bool:
+        """Then nothing is understood or tidied up: what there is already is not known."""
+        return self._layers.unread_until is not None
 
     def _erase(self) -> None:
         """Go on with what is being forgotten. What cannot be written now is reported with all others, and waits."""
@@ -92,6 +117,10 @@ class Jobs:
     def tick(self) -> None:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
         self._store.follow(all_files=True)
+        self._layers.sync()
+        if self._is_reading:
+            self.worker.submit(self._read_on)
+            return
         if self._layers.dense.admit():
             self.worker.submit(self.embed_some)
         if self._looks:
@@ -131,7 +160,7 @@ class Jobs:
         if done and left:
             self.worker.stopping.wait(taken_s)
             self.worker.submit(self.embed_some)
-        elif not left and dense.changing():
+        elif not left and dense.changing() and not self._is_reading:
             dense.switch()
 
     def embed_events(self, most: int) -> None:
@@ -142,13 +171,14 @@ class Jobs:
 
     def _read_imports(self) -> None:
         """Read some of what was imported, by another process perhaps, and queue the rest behind other jobs."""
-        before = len(self._store.tree.unread())
+        before = 0 if self._is_reading else len(self._store.tree.unread())
         if before and self._roller.read_imports() < before:
             self._layers.sync()
             self.worker.submit(self._read_imports)
 
     def read_imports(self, progress: Callable[[int, int], None]) -> None:
         """Read all that was imported, before this returns."""
+        self._layers.read_all()
         total = left = len(self._store.tree.unread())
         while left and (now_left := self._roller.read_imports()) < left:
             left = now_left
@@ -171,7 +201,7 @@ class Jobs:
         ``closing``: until nothing waits.
         """
         with self._rolling:
-            for context in self._contexts.all():
+            for context in self._contexts.all() if not self._is_reading else ():
                 self._roll(context, closing=closing)
 
     def _roll(self, context: Context, *, closing: bool) -> None:
@@ -185,6 +215,8 @@ class Jobs:
 
     def _tend(self) -> None:
         """Associate, reflect and forget. If one of them fails, the others still run."""
+        if self._is_reading:
+            return
         for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
             self.worker.guarded(step)
 
@@ -202,6 +234,7 @@ class Jobs:
     def problems(self) -> list[str]:
         """The reasons why work waits, in words for people."""
         problems = [self._roller.problem] if self._roller.problem else []
+        problems += self._layers.progress()
         if (reason := self._reflector.problem) and reason != NEEDS_MODEL:  # without a model the page says so already
             problems.append(reason)
         left, seconds = self._embedding

@@ -313,7 +313,8 @@ class Recollection:
 
     ``empty_spans`` are spans that were asked for and hold no record. ``notices`` tell of recipes that failed or were late.
     ``timing_ms`` is per stage and per recipe. ``ranked`` is everything in the fused order, one side of an exchange at a time,
-    before anything was merged, dropped or limited.
+    before anything was merged, dropped or limited. ``unread_until``: what is older is still being read (of a folder without
+    indexes), so that what is not recalled may be there all the same.
     """
 
     spans: Sequence[Span] = ()
@@ -323,6 +324,7 @@ class Recollection:
     notices: Sequence[str] = ()
     timing_ms: Mapping[str, float] = field(default_factory=dict)
     ranked: Sequence[Hit] = ()
+    unread_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class ChatRequest:
     now: datetime | None = None
     spans: Sequence[Span] = ()
     empty_spans: Sequence[Span] = ()
+    unread_until: datetime | None = None
     hits: Sequence[Hit] = ()
     context: Sequence[Exchange] = ()
     rests_on: Collection[str] = ()

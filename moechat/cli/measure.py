@@ -12,6 +12,7 @@ def calibrate(args: argparse.Namespace) -> int:
 
     with open_house(args) as house:
         agent = agent_of(house, args)
+        agent.layers.read_all()
         pairs = calibrate.read(args.pairs) if args.pairs else calibrate.own_pairs(agent)
         calibration = calibrate.calibrate(agent, pairs)
         if args.write:

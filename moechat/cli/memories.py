@@ -22,6 +22,7 @@ def run(args: argparse.Namespace) -> int:
     looks = args.action in LOOKS or getattr(args, "dry_run", False)
     with open_house(args, looks=looks) as house:
         agent = agent_of(house, args)
+        agent.store.read_all()
         ACTIONS[args.action](args, agent.memories)
         warn(agent.problems())
     return 0

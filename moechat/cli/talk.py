@@ -54,6 +54,8 @@ def recall(args: argparse.Namespace) -> int:
         print(f"{span.phrase}: {span.start:%Y-%m-%d %H:%M} – {span.end:%Y-%m-%d %H:%M}")
     for span in recollection.empty_spans:
         print(f"{span.phrase}: no record")
+    if recollection.unread_until:
+        print(f"what was said before {recollection.unread_until:%Y-%m-%d %H:%M} is still being read")
     for hit in recollection.hits:
         moment = f"{hit.time:%Y-%m-%d %H:%M} " if hit.time else ""
         print(f"[{hit.layer} {hit.recipe} {hit.score:.3f}] {moment}{hit.text}")
@@ -66,6 +68,7 @@ def recall(args: argparse.Namespace) -> int:
 def log(args: argparse.Namespace) -> int:
     with open_house(args, looks=args.action in LISTS) as house:
         agent = agent_of(house, args)
+        agent.store.read_all()
         if args.action in LISTS:
             LISTS[args.action](agent, args)
             warn(agent.problems())
@@ -148,5 +151,6 @@ def _recollection_as_json(recollection: Recollection) -> dict[str, object]:
         "dropped": [{"id": d.hit.id, "text": d.hit.text, "why": d.why} for d in recollection.dropped],
         "timing_ms": dict(recollection.timing_ms),
         "empty_spans": [span_as_json(span) for span in recollection.empty_spans],
+        "unread_until": recollection.unread_until and recollection.unread_until.isoformat(),
         "notices": list(recollection.notices),
     }

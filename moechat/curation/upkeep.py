@@ -25,6 +25,7 @@ def verify(store: Store, layers: Layers, other_problems: Sequence[str] = ()) -> 
 
     Reads all files and changes nothing.
     """
+    layers.read_all()
     exchanges, problems = store.verify()
     problems += [*other_problems, *layers.diary.index.differences()]
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
@@ -60,6 +61,7 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
 
 def fill(layers: Layers, progress: Progress) -> int:
     """Embed whatever has no vector, in the foreground. Returns how many exchanges were."""
+    layers.read_all()
     layers.dense.admit(patient=True)
     space = layers.dense.spaces[-1] if layers.dense.spaces else None
     total = layers.diary.vectors.missing(space) if space else 0

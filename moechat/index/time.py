@@ -16,9 +16,11 @@ class TimeIndex:
     """Keys by moment (epoch seconds). Moments may repeat; equal ones keep the order in which they were added."""
 
     def __init__(self, items: Iterable[tuple[int, float]] = ()) -> None:
-        ordered = sorted(items, key=lambda item: item[1])
-        keys, moments = zip(*ordered, strict=True) if ordered else ((), ())
-        self._keys, self._times = array("q", keys), array("d", moments)
+        pairs = list(items)
+        moments = np.fromiter((moment for _, moment in pairs), np.float64, len(pairs))
+        order = np.argsort(moments, kind="stable")
+        self._keys = array("q", np.fromiter((key for key, _ in pairs), np.int64, len(pairs))[order].tobytes())
+        self._times = array("d", moments[order].tobytes())
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -40,9 +42,13 @@ class TimeIndex:
         keys = self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
         return np.frombuffer(keys, dtype=np.int64)
 
-    def keys(self) -> list[int]:
-        """All keys, in order of time."""
-        return self._keys.tolist()
+    def keys(self) -> NDArray[np.int64]:
+        """(n,) all keys, in order of time."""
+        return np.array(self._keys, np.int64)
+
+    def moments(self) -> NDArray[np.float64]:
+        """(n,) the moments of ``keys``."""
+        return np.array(self._times, np.float64)
 
 
 class SpanIndex:

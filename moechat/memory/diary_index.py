@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -40,7 +41,9 @@ ROWS_LOCK = (
     "rows.lock"  # In .index; held while files by row are renamed, written or deleted, never while texts are embedded.
 )
 ROWS_AT_ONCE = 500
-MANY_ROWS = 2000  # So many rows indexed at a start are written at once, so that a kill does not cost them again.
+AT_ONCE = 500  # So many new rows are indexed by whoever follows the store; more wait for the background.
+BEHIND = 50  # So many are indexed there at a time: a search waits that long.
+MANY_ROWS = 5000  # After so many, the words' index is written, so that a kill does not cost them again.
 
 
 class RowFiles:
@@ -98,7 +101,11 @@ def _mark(folder: Path) -> Path:
 
 
 class DiaryIndex:
-    """Follows the exchanges of one owner. ``sync`` takes in what has changed; searches see what the last ``sync`` saw."""
+    """Follows the exchanges of one owner. ``sync`` takes in what has changed; searches see what the last ``sync`` saw.
+
+    Of very much (a folder without indexes) it takes in the newest; ``unread_until`` says what is left, and ``read_on``
+    indexes that.
+    """
 
     def __init__(self, store: Store, dense: Dense, speakers: tuple[str, str]) -> None:
         self._store, self._dense, self._speakers = store, dense, speakers
@@ -116,6 +123,8 @@ class DiaryIndex:
         self._happened = SpanIndex(store.findings.happened())
         self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
         self._new_rows: list[int] = []  # They came since hidden documents were looked up.
+        self._waiting: list[tuple[float, int]] = []  # (time, row) of what is not indexed yet, ascending.
+        self._unwritten = 0
         with self.files.lock():
             self.files.claim(self._folder)
             for space in self._dense.spaces:
@@ -136,7 +145,7 @@ class DiaryIndex:
 
     def _write(self) -> None:
         self.words.flush()
-        self._written = self._manifest()
+        self._written, self._unwritten = self._manifest(), 0
 
     def close(self) -> None:
         """Write the words' index and let go of its files."""
@@ -169,42 +178,73 @@ class DiaryIndex:
             if self._store.generation == self._generation:
                 return
             changes = self._store.changes(self._generation)
-            dead = []
+            dead, new = [], []
             for row, moment, alive in changes.exchanges:
                 self._times.remove(row, moment)
                 if alive:
                     self._times.add(row, moment)
                     self._new_rows.append(row)
+                    new.append((moment, row))
                 else:
                     dead += [2 * row, 2 * row + 1]
             for row, _, episode in changes.episodes:
                 self._happened.put(row, _happened_ends(episode))
             self.words.remove(dead)
-            self._add(self._store.exchanges.sides(after=self._generation))
             self._generation = changes.generation
+            self._index_newest(new)
 
     def _catch_up(self) -> None:
         """Index the rows that the words' index lacks, and take out the dead ones.
 
         A process that was killed leaves the index as it was last written: rows that died since are still in it.
         """
-        alive, indexed = set(self._times.keys()), set((self.words.documents() // 2).tolist())
-        unread = set((self.words.unread() // 2).tolist())  # by an earlier version, perhaps
-        self.words.remove(2 * row + i for row in sorted(indexed - alive) for i in (0, 1))
-        lacking = (alive - indexed) | (alive & unread)
-        batches = batched(sorted(lacking), ROWS_AT_ONCE)
-        self._add(itertools.chain.from_iterable(map(self._store.exchanges.sides_of, batches)))
-        if len(lacking) > MANY_ROWS:
+        alive, indexed = self._times.keys(), np.unique(self.words.documents() // 2)
+        dead = np.setdiff1d(indexed, alive)
+        self.words.remove(np.concatenate([2 * dead, 2 * dead + 1]).tolist())
+        unread = self.words.unread() // 2  # by an earlier version, perhaps
+        lacking = ~np.isin(alive, indexed) | np.isin(alive, unread)
+        self._index_newest(list(zip(self._times.moments()[lacking].tolist(), alive[lacking].tolist(), strict=True)))
+
+    def _index_newest(self, new: list[tuple[float, int]]) -> None:
+        """Index the newest of what came, (time, row); the rest waits."""
+        new.sort()
+        self._index([row for _, row in new[-AT_ONCE:]])
+        if len(new) > AT_ONCE:
+            self._waiting = sorted([*self._waiting, *new[:-AT_ONCE]])
+
+    @property
+    def unread_until(self) -> float | None:
+        """Up to when the diary may hold more than can be recalled yet, in epoch seconds; None where it does not."""
+        with self._lock:
+            files, until = self._store.unread
+            ends = [moment for moment, _ in self._waiting[-1:]]
+            if until is not None:
+                ends.append(datetime.combine(until, time.max, self._store.zone).timestamp())
+            return max(ends, default=math.inf if files else None)
+
+    @property
+    def waiting(self) -> int:
+        """How many exchanges wait to be indexed."""
+        return len(self._waiting)
+
+    def read_on(self) -> None:
+        """Index some of what waits, the newest first."""
+        with self._lock:
+            newest, self._waiting = self._waiting[-BEHIND:], self._waiting[:-BEHIND]
+            self._index([row for _, row in newest])
+            is_read = not self._waiting and not self._store.unread[0]
+        if is_read or self._unwritten >= MANY_ROWS:
             self.flush()
 
-    def _add(self, sides: Iterable[Side]) -> None:
-        for batch in batched(sides, ROWS_AT_ONCE):
-            docs = [named for side in batch for named in self._docs(side)]
+    def _index(self, rows: list[int]) -> None:
+        for batch in batched(sorted(rows), ROWS_AT_ONCE):
+            docs = [named for side in self._store.exchanges.sides_of(batch) for named in self._docs(side)]
             self._store.contained.each(
                 "words", docs, _named_text, lambda part: self.words.add([doc for _, doc in part])
             )
             unread = [doc for name, doc in docs if self._store.contained.failed("words", _named_text((name, doc)))]
             self.words.add([replace(doc, text="", unread=True) for doc in unread])
+        self._unwritten += len(rows)
 
     def _docs(self, side: Side) -> list[tuple[str, Doc]]:
         """The documents of an exchange, each with its name."""
@@ -223,7 +263,7 @@ class DiaryIndex:
     def rows(self) -> np.ndarray:
         """(n,) int64: the rows of all live exchanges, by time."""
         with self._lock:
-            return np.array(self._times.keys(), dtype=np.int64)
+            return self._times.keys()
 
     def rows_during(self, span: Span) -> np.ndarray:
         """(n,) int64: the rows of what was said in a span, by time."""
@@ -281,11 +321,12 @@ class DiaryIndex:
             sides: Mapping[int, Side] = {side.row: side for side in self._store.exchanges.sides()}
             docs = {2 * row + i for row, side in sides.items() for i, text in enumerate((side.user, side.char)) if text}
             indexed = set(self.words.documents().tolist())
+            docs -= {2 * row + side for _, row in self._waiting for side in (0, 1)}
             differences = []
             if indexed != docs:
                 lacking, extra = len(docs - indexed), len(indexed - docs)
                 differences.append(f"the words' index lacks {lacking} and has {extra} too many; rebuild")
-            if sorted(self._times.keys()) != sorted(sides):
+            if sorted(self._times.keys().tolist()) != sorted(sides):
                 differences.append("the time index differs from the cache; rebuild")
         return differences
 

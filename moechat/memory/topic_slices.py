@@ -79,6 +79,11 @@ class TopicSlices:
             if self._unsaved >= SAVE_AFTER:
                 self.flush()
 
+    def anew(self) -> None:
+        """Make the indexes from all episodes with the next ``sync``."""
+        with self.lock:
+            self._begin(self._identity)
+
     def _restore(self) -> None:
         """Begin with the indexes as they were last written, if they belong to this cache and this zone."""
         saved = topic_file.load(self._file) if self._file else None

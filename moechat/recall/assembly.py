@@ -64,8 +64,9 @@ def request(
     rests_on = in_context - {own}
     rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in background.overview))
     return ChatRequest(
-        messages, character, text, now, recollection.spans, recollection.empty_spans, hits, kept, frozenset(rests_on)
-    )
+        messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
+        hits, kept, frozenset(rests_on),
+    )  # fmt: skip
 
 
 def _background(layers: Layers, recollection: Recollection, in_context: Collection[str], now: datetime) -> Background:
@@ -139,6 +140,8 @@ def _recalled(
     for span in recollection.empty_spans:
         ends = {"from": _minute(span.start), "to": _minute(span.end)}
         blocks.append(prompts.fill("empty", phrase=span.phrase, **ends))
+    if recollection.unread_until is not None:
+        blocks.append(prompts.fill("unread", until=_minute(recollection.unread_until)))
     weekday = WEEKDAYS[character.language][now.weekday()]
     blocks.append(prompts.fill("time", now=_minute(now), weekday=weekday))
     return ["\n\n".join(blocks)]

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from datetime import datetime
 from threading import Event as Signal
 
@@ -40,6 +41,10 @@ from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
+READING: Mapping[str, str] = {
+    "zh": "正在读取较早的记忆：{until}及以前的暂时还想不起来（还有 {files} 个文件、{exchanges} 段对话）",
+    "en": "older memories are being read: up to {until} nothing is recalled yet ({files} files, {exchanges} exchanges to go)",
+}
 
 
 class Layers:
@@ -114,14 +119,18 @@ class Layers:
 
     def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
         """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""
-        config = self.config()
-        return recall(
+        config, unread = self.config(), self.unread_until
+        recollection = recall(
             cue, self.recipes.active(), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s,
             budget=Budget(config.recall.token_budget, dict(config.recall.min_share.model_dump())),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
         )  # fmt: skip
+        if unread is None:
+            return recollection
+        empty = [span for span in recollection.empty_spans if span.start > unread]
+        return replace(recollection, empty_spans=empty, unread_until=unread)
 
     # ---- following
 
@@ -135,6 +144,43 @@ class Layers:
         self.diary.index.sync()
         self.episodes.sync()
         self.topics.index.sync()
+
+    @property
+    def unread_until(self) -> datetime | None:
+        """Up to when the diary may hold more than can be recalled yet; None where it does not."""
+        moment = self.diary.index.unread_until
+        if moment is None:
+            return None
+        return datetime.fromtimestamp(min(moment, self.now().timestamp()), self.now().tzinfo)
+
+    def read_on(self) -> bool:
+        """Read and index some of what waits, the newest first. False where nothing waits any more."""
+        if self.diary.index.waiting:
+            self.diary.index.read_on()
+        elif self.store.unread[0]:
+            self.store.read_on()
+            self.diary.index.sync()
+            self.diary.index.read_on()
+        if self.unread_until is not None:
+            return True
+        self.topics.index.anew()  # Its topics stand in the order in which they were first named.
+        self.sync()
+        return False
+
+    def read_all(self) -> None:
+        """Read and index everything, before this returns."""
+        self.store.read_all()
+        self.diary.index.sync()
+        while self.read_on():
+            pass
+
+    def progress(self) -> list[str]:
+        """How far reading is, in words for people; nothing where all is read."""
+        if (unread := self.unread_until) is None:
+            return []
+        files, exchanges = self.store.unread[0], self.diary.index.waiting
+        words = READING[self.character().language]
+        return [words.format(until=f"{unread:%Y-%m-%d}", files=files, exchanges=exchanges)]
 
     def associate(self, now: datetime) -> None:
         """Learn which words go together, and prepare whatever a first recall would wait for. Call it in the background."""

@@ -26,6 +26,7 @@ ZH: Mapping[str, tuple[str, ...]] = {
         "{phrase}……我翻了翻记忆，没有那段时间的记录。",
         "{phrase}的事我没有记录，不敢乱说。",
     ),
+    "unread": ("以前的事我还在一点点想起来，等一会儿再问我吧。",),
     "but_then": ("不过，{said}",),
     "not_told": (
         "这个你好像还没跟我说过。告诉我，我会记住。",
@@ -84,6 +85,7 @@ EN: Mapping[str, tuple[str, ...]] = {
         "I looked, but I have no record of that time ({phrase}).",
         "I have no record for “{phrase}”, so I would rather not guess.",
     ),
+    "unread": ("Older memories are still coming back to me. Ask me again in a little while.",),
     "but_then": ("But this I have: {said}",),
     "not_told": (
         "I don't think you have told me that yet. Tell me and I'll remember.",

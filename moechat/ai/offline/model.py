@@ -128,6 +128,8 @@ class _OfflineReply:
             return self._tell_tastes(question, ranked)
         if ranked:
             return self._tell(ranked[0])
+        if request.unread_until is not None:
+            return self._line("unread")
         if not ears.mine.search(question):
             return self._line("not_known")
         vague = next((m for m in memories if m.layer in ("core", "diary")), None)
@@ -144,7 +146,9 @@ class _OfflineReply:
         if of_that_time and not self._content(self.text):
             return self._enumerate(of_that_time)
         spans = self.request.empty_spans or self.request.spans
-        gap = self._line("no_record", phrase=spans[0].phrase)
+        unread = self.request.unread_until
+        is_read = unread is None or spans[0].start > unread
+        gap = self._line("no_record", phrase=spans[0].phrase) if is_read else self._line("unread")
         if of_that_time:
             return self._enumerate(of_that_time)
         return f"{gap}{self.ears.glue}{self._line('but_then', said=self._tell(ranked[0]))}" if ranked else gap
@@ -152,7 +156,7 @@ class _OfflineReply:
     def _about_user(self, memories: Sequence[AnswerClause]) -> str:
         facts = [m for m in memories if m.layer == "core"] or [m for m in memories if m.layer == "context"]
         if not facts:
-            return self._line("not_told")
+            return self._line("not_told" if self.request.unread_until is None else "unread")
         return self._line("about_you", said=self._joined(facts))
 
     def _tell(self, memory: AnswerClause) -> str:
