@@ -60,7 +60,7 @@ class Jobs:
         if not self._looks:
             with contextlib.suppress(DiskError):  # as below
                 self._store.upgrade()
-        if self._is_reading:
+        if self._layers.is_reading:
             self.worker.submit(self._read_on)
         else:
             self._take_up()
@@ -88,11 +88,6 @@ class Jobs:
                 log.warning("%s", problem)
             self.worker.submit(self._catch_up)
 
-    @property
-    def _is_reading(self) -> bool:
-        """Then nothing is understood or tidied up: what there is already is not known."""
-        return self._layers.unread_until is not None
-
     def _erase(self) -> None:
         """Go on with what is being forgotten. What cannot be written now is reported with all others, and waits."""
         with contextlib.suppress(DataError, DiskError):
@@ -118,7 +113,7 @@ class Jobs:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
         self._store.follow(all_files=True)
         self._layers.sync()
-        if self._is_reading:
+        if self._layers.is_reading:
             self.worker.submit(self._read_on)
             return
         if self._layers.dense.admit():
@@ -160,7 +155,7 @@ class Jobs:
         if done and left:
             self.worker.stopping.wait(taken_s)
             self.worker.submit(self.embed_some)
-        elif not left and dense.changing() and not self._is_reading:
+        elif not left and dense.changing() and not self._layers.is_reading:
             dense.switch()
 
     def embed_events(self, most: int) -> None:
@@ -171,7 +166,7 @@ class Jobs:
 
     def _read_imports(self) -> None:
         """Read some of what was imported, by another process perhaps, and queue the rest behind other jobs."""
-        before = 0 if self._is_reading else len(self._store.tree.unread())
+        before = 0 if self._layers.is_reading else len(self._store.tree.unread())
         if before and self._roller.read_imports() < before:
             self._layers.sync()
             self.worker.submit(self._read_imports)
@@ -201,7 +196,7 @@ class Jobs:
         ``closing``: until nothing waits.
         """
         with self._rolling:
-            for context in self._contexts.all() if not self._is_reading else ():
+            for context in self._contexts.all() if not self._layers.is_reading else ():
                 self._roll(context, closing=closing)
 
     def _roll(self, context: Context, *, closing: bool) -> None:
@@ -215,7 +210,7 @@ class Jobs:
 
     def _tend(self) -> None:
         """Associate, reflect and forget. If one of them fails, the others still run."""
-        if self._is_reading:
+        if self._layers.is_reading:
             return
         for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
             self.worker.guarded(step)

@@ -104,7 +104,7 @@ class DiaryIndex:
     """Follows the exchanges of one owner. ``sync`` takes in what has changed; searches see what the last ``sync`` saw.
 
     Of very much (a folder without indexes) it takes in the newest; ``unread_until`` says what is left, and ``read_on``
-    indexes that.
+    indexes that. It has more than twenty methods because to follow the store, to read on and to search are several steps each.
     """
 
     def __init__(self, store: Store, dense: Dense, speakers: tuple[str, str]) -> None:

@@ -153,6 +153,11 @@ class Layers:
             return None
         return datetime.fromtimestamp(min(moment, self.now().timestamp()), self.now().tzinfo)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether some files are still to be read: then nothing is understood or tidied up."""
+        return self.unread_until is not None
+
     def read_on(self) -> bool:
         """Read and index some of what waits, the newest first. False where nothing waits any more."""
         if self.diary.index.waiting:
@@ -161,7 +166,7 @@ class Layers:
             self.store.read_on()
             self.diary.index.sync()
             self.diary.index.read_on()
-        if self.unread_until is not None:
+        if self.is_reading:
             return True
         self.topics.index.anew()  # Its topics stand in the order in which they were first named.
         self.sync()

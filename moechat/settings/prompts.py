@@ -30,6 +30,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "remembered": ("char", "user", "entries"),
     "time": ("now", "weekday"),
     "empty": ("phrase", "from", "to"),
+    "unread": ("until",),
     "extraction": ("char", "user", "now", "known", "before", "topics", "exchanges", "problem"),
     "consolidate": ("char", "user", "facts"),
     "topic_cues": ("now", "topics", "message"),

@@ -41,7 +41,10 @@ READ_BEHIND = 1 << 13  # So many are read at a time in the background.
 
 
 class FileStore(Journal):
-    """The store of one owner over a folder: its log, its exchanges, and what was found in them (``protocols.Store``)."""
+    """The store of one owner over a folder: its log, its exchanges, and what was found in them (``protocols.Store``).
+
+    It has more than twenty methods because the protocol has.
+    """
 
     def __init__(
         self, folder: Path, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None

@@ -37,7 +37,10 @@ MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 
 
 class Journal:
-    """One owner's, opened. ``folder`` is made when something is first written."""
+    """One owner's, opened. ``folder`` is made when something is first written.
+
+    It has more than twenty methods because lock, log and cache are followed together.
+    """
 
     def __init__(
         self, folder: Path, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
