@@ -1,0 +1,266 @@
+"""The small files of an owner: what was reflected on, what was refused, notes in old replies, names."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from moechat.errors import DataError
+from moechat.model import Episode, Event, RefusedItem
+from moechat.store import notice, paths, records, refused_file, yaml_file
+from moechat.store.files import FileStore
+from moechat.store.json_lines import JsonLines
+from moechat.store.reflections import Made, Reflected, ReflectionFile, check, digest
+from tests.houses import ZONE, Home, moment
+
+AT = moment("2025-05-20T15:00:00")
+THOUGHT = Episode("r1", AT, Event("用户爱户外", ("a", "b")), "reflection", evidence=("e1", "e2"), depth=1)
+
+# ---- what was reflected on
+
+
+def reflected(folder: Path) -> ReflectionFile:
+    file = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, check))
+    file.follow()
+    return file
+
+
+WHOLE = Reflected(
+    AT.timestamp(),
+    ("x",),
+    (Made("r1", {"e1": "h1"}, ("a", "b"), 99.0), Made("r2", {"e3": "h3"}, ("c",))),
+    ("y",),
+    (THOUGHT,),
+)
+
+
+def test_what_was_reflected_on_comes_back_with_all_its_parts(tmp_path: Path) -> None:
+    file = reflected(tmp_path)
+    assert file.value == Reflected() and file.problems == []
+    file.write(WHOLE)
+    assert reflected(tmp_path).value == file.value == WHOLE
+    file.write(Reflected())
+    assert reflected(tmp_path).value == Reflected(-math.inf)
+
+
+def test_what_another_process_wrote_is_followed_and_a_deleted_file_begins_anew(tmp_path: Path) -> None:
+    one, other = reflected(tmp_path), reflected(tmp_path)
+    one.write(WHOLE)
+    other.follow()
+    assert other.value == WHOLE
+    (tmp_path / paths.REFLECTIONS).unlink()
+    other.follow()
+    assert other.value == Reflected()
+
+
+def test_a_file_that_makes_no_sense_begins_anew(tmp_path: Path) -> None:
+    reflected(tmp_path).write(WHOLE)
+    (tmp_path / paths.REFLECTIONS).write_bytes(b'{"until": "yesterday"}\n')
+    assert reflected(tmp_path).value == Reflected()
+
+
+@pytest.mark.parametrize(
+    ("lost", "made", "unstored"),
+    [
+        ("r1", ["r2"], 0),
+        ("e1", ["r2"], 0),
+        ("a", ["r2"], 0),
+        ("e3", ["r1"], 1),
+        ("c", ["r1"], 1),
+        ("zzz", ["r1", "r2"], 1),
+    ],
+)
+def test_a_reflection_goes_with_whatever_it_rests_on(tmp_path: Path, lost: str, made: list[str], unstored: int) -> None:
+    file = reflected(tmp_path)
+    file.write(WHOLE)
+    file.without([lost])
+    after = reflected(tmp_path).value
+    assert ([one.id for one in after.made], len(after.unstored)) == (made, unstored)
+    assert (after.until, after.open, after.again) == (WHOLE.until, WHOLE.open, WHOLE.again)
+
+
+def test_where_nothing_goes_nothing_is_written(tmp_path: Path) -> None:
+    file = reflected(tmp_path)
+    file.without(["a"])
+    assert not (tmp_path / paths.REFLECTIONS).exists()
+
+
+def test_what_was_made_is_told_by_its_end_and_its_words() -> None:
+    made = Made.of(replace(THOUGHT, expires=AT + timedelta(days=1)), {"e1": "h"})
+    assert made == Made("r1", {"e1": "h"}, ("a", "b"), (AT + timedelta(days=1)).timestamp())
+    assert Made.of(THOUGHT, {}).expires == math.inf
+    other_words = replace(THOUGHT, event=replace(THOUGHT.event, text="用户爱读书"))
+    assert digest(THOUGHT) == digest(replace(THOUGHT, id="x")) != digest(other_words)
+
+
+# ---- what was refused
+
+
+def refused(text: str, at: datetime | None = AT) -> RefusedItem:
+    return RefusedItem("fact", text, "evidence", ("a", "b"), at)
+
+
+def test_what_was_refused_comes_back_and_an_empty_file_goes(tmp_path: Path) -> None:
+    path = tmp_path / paths.REFUSED
+    rows = [refused("用户怕高"), RefusedItem("event", "搬家", "sources", (), AT)]
+    refused_file.write(path, rows)
+    assert refused_file.read(path) == rows
+    refused_file.write(path, [])
+    assert not path.exists() and refused_file.read(path) == []
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"at": "x"}', "7"])
+def test_a_line_of_what_was_refused_that_makes_no_sense_costs_itself_alone(tmp_path: Path, line: str) -> None:
+    path = tmp_path / paths.REFUSED
+    refused_file.write(path, [refused("一"), refused("二")])
+    first, second = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([first, line, second, ""]), encoding="utf-8")
+    assert [one.text for one in refused_file.read(path)] == ["一", "二"]
+
+
+def test_of_what_was_refused_the_newest_two_hundred_stay_each_with_its_time(home: Home, store: FileStore) -> None:
+    store.findings.refuse([refused(f"第{n}", AT) for n in range(199)])
+    store.findings.refuse([refused("又一", None), refused("再一", AT)])
+    rows = store.findings.refused()
+    assert (len(rows), rows[0].text, rows[-1].text) == (200, "第1", "再一")
+    assert rows[-2].at == home.clock.now()
+
+
+# ---- old replies
+
+
+@pytest.mark.parametrize("note", notice.STORED)
+def test_the_note_that_no_model_is_connected_is_taken_off_an_old_reply(note: str) -> None:
+    assert notice.split(f"我记得。\n\n{note}") == ("我记得。", note)
+    assert notice.split("我记得 MOECHAT_API_KEY。") == ("我记得 MOECHAT_API_KEY。", "")
+    assert notice.split("我记得。 ") == ("我记得。 ", "")
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [("2025-05-20.yaml", date(2025, 5, 20)), ("memorys/2025-5-2.2.yaml", date(2025, 5, 2)), ("2025-13-40.yaml", None),
+     ("notes.yaml", None)],
+)  # fmt: skip
+def test_a_day_file_is_named_for_its_day(name: str, day: date | None) -> None:
+    assert paths.day_of(name) == day
+
+
+def test_the_files_of_a_memory_are_told_by_their_names(tmp_path: Path) -> None:
+    late = datetime.fromisoformat("2025-05-20T23:30:00+00:00")
+    assert paths.day_file(late, ZONE) == "memorys/2025-05-21.yaml"
+    assert paths.notes_file("memorys/2025-05-21.yaml") == "memorys/2025-05-21.notes.yaml"
+    kinds = {name: (paths.is_day_file(name), paths.is_notes(name)) for name in ("a.yaml", "a.notes.yaml", paths.CORE)}
+    assert kinds == {"a.yaml": (True, False), "a.notes.yaml": (False, True), paths.CORE: (False, False)}
+    (tmp_path / paths.DAYS).mkdir()
+    for name in ("2025-05-21.yaml", "2025-05-20.yml", "2025-05-20.notes.yaml", ".2025.yaml", "x.txt", "x.yxml"):
+        (tmp_path / paths.DAYS / name).touch()
+    expected = ["memorys/2025-05-20.notes.yaml", "memorys/2025-05-20.yml", "memorys/2025-05-21.yaml"]
+    assert list(paths.record_files(tmp_path)) == expected
+
+
+def test_copies_that_a_kill_left_are_found_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / paths.DAYS).mkdir()
+    left = [
+        records.unfinished(tmp_path / paths.CORE, b"x"),
+        records.unfinished(tmp_path / paths.DAYS / "2025-05-20.yaml", b"x"),
+    ]
+    for name in (".git", ".remarks.yaml", "core_mem.yml"):
+        (tmp_path / name).touch()
+    (tmp_path / ".core_mem.yml.abcdefgh").mkdir()
+    assert sorted(paths.unfinished_copies(tmp_path)) == sorted(left)
+
+
+# ---- YAML that people write
+
+
+def test_text_stays_text_where_it_is_to_and_settings_are_read_as_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: no\r\nb: 12\r\n")
+    assert yaml_file.read(path, as_text=True) == {"a": "no", "b": "12"}
+    assert yaml_file.read(path) == {"a": False, "b": 12}
+    assert yaml_file.text(path) == "a: no\nb: 12\n"
+    path.write_bytes(b"")
+    assert yaml_file.read(path) is None
+
+
+def test_what_cannot_be_read_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    with pytest.raises(DataError, match="cannot be read"):
+        yaml_file.text(path)
+    path.write_bytes(b"a: 1\nb: \xff\n")
+    with pytest.raises(DataError, match="not UTF-8 text; save the file as UTF-8") as refusal:
+        yaml_file.text(path)
+    assert refusal.value.line == 2
+    path.write_text("a: 1\nb: [\n", encoding="utf-8")
+    with pytest.raises(DataError) as refusal:
+        yaml_file.read(path)
+    assert refusal.value.line is not None and "a.yaml" in str(refusal.value)
+
+
+def test_an_edited_file_has_another_stamp_and_a_missing_one_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    assert yaml_file.stamp(path) is None
+    path.write_text("a: 1\n", encoding="utf-8")
+    before = yaml_file.stamp(path)
+    assert before is not None and before == yaml_file.stamp(path)
+    path.write_text("a: 12\n", encoding="utf-8")
+    assert yaml_file.stamp(path) != before
+
+
+# ---- rewriting what people edit too
+
+
+def test_what_a_hand_saves_meanwhile_is_read_first(tmp_path: Path) -> None:
+    path, lock = tmp_path / "a.yaml", tmp_path / "a.lock"
+    path.write_bytes(b"a: 1\n")
+    seen: list[bytes] = []
+
+    def change(data: bytes) -> bytes:
+        if not seen:
+            path.write_bytes(b"a: 1\nb: by hand\n")
+        seen.append(data)
+        return data + b"c: 3\n"
+
+    records.rewrite(path, lock, change)
+    assert seen == [b"a: 1\n", b"a: 1\nb: by hand\n"]
+    assert path.read_bytes() == b"a: 1\nb: by hand\nc: 3\n"
+
+
+def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
+    path, lock = tmp_path / "a.yaml", tmp_path / "a.lock"
+    tries: list[bytes] = []
+
+    def change(data: bytes) -> bytes:
+        tries.append(data)
+        path.write_bytes(b"a: 1\n" * (len(tries) + 1))
+        return b"ours"
+
+    with pytest.raises(DataError, match="changes all the time"):
+        records.rewrite(path, lock, change)
+    assert len(tries) == records.TRIES and b"ours" not in path.read_bytes()
+
+
+def test_where_the_words_of_a_record_stand_is_found_without_reading_the_others() -> None:
+    data = "# 头\na: 早\nb:\n  user: 茶\n  char: 茶\nc: 晚\n'd x': 茶\n".encode()
+    pieces = [data[start:end].decode() for start, end in records.around(data, "茶".encode())]
+    assert pieces == ["b:\n  user: 茶\n  char: 茶\n", "'d x': 茶\n"]
+    assert records.around(data, "头".encode()) == [(0, data.index(b"a:"))]
+    start, end = records.under(data, "d x")  # type: ignore[misc]
+    assert data[start:end].decode() == "'d x': 茶\n"
+    assert records.under(b"ab: 1\na: 2", "a") == (6, 10)
+    assert records.under(b"a:\r\n  x: 1\r\nb: 2\r\n", "a") == (0, 12)
+    assert records.under(b"a:b\n", "a") is None and records.under(b"", "a") is None
+
+
+def test_a_list_of_anything_but_text_and_mappings_cannot_be_written() -> None:
+    with pytest.raises(TypeError, match="a list holds text or mappings, not int"):
+        records.entry("a", {"b": [1]})
+    value = {"b": {}, "c": 7, "d": "x: y", "e": "end:"}
+    assert records.entry("a", value).decode() == 'a:\n  b: {}\n  c: 7\n  d: "x: y"\n  e: "end:"\n'
