@@ -24,6 +24,7 @@ from moechat.containment import Containment, NamedText
 from moechat.errors import EmbeddingError, StillLoading, TextRefused
 from moechat.index.vector import Lives, VectorTable, embed_cached, tables_under
 from moechat.model import Embedder, Thresholds
+from moechat.store.plain import json_value
 from moechat.store.records import replace
 
 log = logging.getLogger(__name__)
@@ -184,7 +185,7 @@ class Dense:
         if self._folder is None:
             return {}
         try:
-            manifest = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))
+            manifest = json_value((self._folder / "manifest.json").read_text(encoding="utf-8"))
             return manifest if isinstance(manifest, dict) else {}
         except (FileNotFoundError, ValueError):
             return {}

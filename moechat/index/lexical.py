@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index.segment import Segment, Tail, frozen_from
+from moechat.store.plain import json_value
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -198,14 +199,14 @@ class LexicalIndex:
         self._tail = Tail()
         if self.folder is not None:  # another process may have files of a later generation open
             with suppress(OSError, ValueError, KeyError, TypeError):
-                manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+                manifest = json_value((self.folder / "manifest.json").read_text(encoding="utf-8"))
                 self._generation = max(self._generation, int(manifest["generation"]))
 
     def refresh(self) -> None:
         """Read what another process has written since; what was added here and not flushed is given up."""
         assert self.folder is not None
         try:
-            manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+            manifest = json_value((self.folder / "manifest.json").read_text(encoding="utf-8"))
             if manifest["format"] != FORMAT:
                 raise ValueError("another format")
             if manifest["generation"] == self._generation:

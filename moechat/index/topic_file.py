@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.index.topic_rows import ROW
+from moechat.store.plain import json_value
 from moechat.store.records import replace
 
 FORMAT = 2
@@ -36,7 +37,7 @@ def load(file: Path) -> tuple[TopicIndex, DateIndex, dict[str, str]] | None:
     try:
         with open(file, "rb") as opened, np.load(opened, allow_pickle=False) as kept:
             columns = dict(kept)
-        about = json.loads(columns.pop("about").tobytes())
+        about = json_value(columns.pop("about").tobytes())
         if about.pop("format") != FORMAT:
             return None
         return index_of(columns), DateIndex.of_columns(columns), about
@@ -63,7 +64,7 @@ def columns_of(index: TopicIndex) -> Columns:
 def index_of(columns: Columns) -> TopicIndex:
     """The index that ``columns`` were taken from. Raises ValueError or KeyError where they do not fit together."""
     index = TopicIndex()
-    paths = json.loads(columns["paths"].tobytes())
+    paths = json_value(columns["paths"].tobytes())
     nodes = [index.topics.make(path) for path in paths]
     rows, homes = columns["rows"], columns["homes"]
     known_homes = not homes.size or 0 <= homes.min() <= homes.max() < len(nodes)

@@ -103,7 +103,7 @@ def test_a_switch_back_finds_the_old_vectors(tmp_path: Path) -> None:
     back.close()
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{", "null"])
+@pytest.mark.parametrize("damage", ["", "[]", "{", "null", "[" * 50_000], ids=["empty", "list", "torn", "null", "deep"])
 def test_a_damaged_manifest_is_as_none(tmp_path: Path, damage: str) -> None:
     (tmp_path / "manifest.json").write_text(damage, encoding="utf-8")
     assert Dense(tmp_path, OLD).serving is OLD
