@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from moechat.ai import failure
 from moechat.ai.failure import Failure, Language
 from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
-from moechat.ai.wire import CallSockets, Unfit, events, text_of, words_of
+from moechat.ai.wire import MOST_WORDS, CallSockets, Unfit, events, text_of, words_of
 from moechat.model import Exchange, Hit, Message
 from moechat.settings.character import Character
 from moechat.store.plain import json_value
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # half a second: it is imported at the first call
     from openai import OpenAI
 
 CONNECT_S = 10.0
+MOST_NAMES, NAME_CHARS = 1000, 200  # So many models of an endpoint are listed, and so much of a name.
 FORMS = ("json_schema", "json_object", "plain")  # complete() asks for these forms, best first.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KEYLESS = "none"  # Without a key, the client library would take one from its own environment variable.
@@ -161,7 +162,8 @@ class OpenAIChatModel:
         listed = body.get("data") if isinstance(body, dict) else None
         if not isinstance(listed, list):
             raise self._error("nonsense")
-        return [str(m["id"]) for m in listed if isinstance(m, dict) and m.get("id")]
+        names = (m["id"] for m in listed if isinstance(m, dict) and isinstance(m.get("id"), str))
+        return [name[:NAME_CHARS] for name in names if name][:MOST_NAMES]
 
     def first_token_ms(self, timeout_s: float) -> int:
         """How long a reply to a greeting takes to begin, thoughts included. Raises ModelError."""
@@ -216,7 +218,7 @@ class OpenAIChatModel:
         yield text_of(client.post("/chat/completions", cast_to=object, body=_wire(body)))
 
     def _whole(self, body: dict[str, Any], timeout_s: float) -> str:
-        with self._client(CallSockets(), timeout_s) as client:
+        with self._client(CallSockets(), timeout_s, until=time.monotonic() + timeout_s) as client:
             text = without_thoughts(text_of(client.post("/chat/completions", cast_to=object, body=_wire(body))))
         if not text:
             raise Unfit("empty")
@@ -228,9 +230,13 @@ class OpenAIChatModel:
         return {"model": self.name, "extra_body": self._extra, **body}
 
     @contextmanager
-    def _client(self, sockets: CallSockets, timeout_s: float, max_retries: int = 0) -> Iterator[OpenAI]:
+    def _client(
+        self, sockets: CallSockets, timeout_s: float, max_retries: int = 0, *, until: float | None = None
+    ) -> Iterator[OpenAI]:
         """A client for one call: it costs 20 ms, and hanging up one reply cannot touch another."""
         import openai
+
+        from moechat.ai import bounds
 
         if not self._key.isascii() or len(self._key.split()) > 1:
             raise Unfit("bad_key")
@@ -239,7 +245,10 @@ class OpenAIChatModel:
             raise Unfit("no_route")
         http = openai.DefaultHttpxClient(
             trust_env=address.hostname not in LOOPBACK,  # a proxy from the environment cannot reach this machine
-            event_hooks={"request": [sockets.watch]},
+            event_hooks={
+                "request": [bounds.stays_at(self._base_url), sockets.watch],
+                "response": [bounds.bounded(until=until)],
+            },
         )
         with openai.OpenAI(
             base_url=self._base_url,
@@ -247,6 +256,7 @@ class OpenAIChatModel:
             timeout=openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S)),
             max_retries=max_retries,
             http_client=http,
+            default_headers={"Accept-Encoding": "identity"},
         ) as client:
             client.organization = client.project = None  # never tell one endpoint the environment's account at another
             yield client
@@ -270,7 +280,7 @@ class OpenAIChatModel:
             else:
                 kind = "timeout" if isinstance(cause, httpx2.TimeoutException) else "broken_off"
         except openai.APIStatusError as refused:
-            detail = words_of(refused.body) or refused.message
+            detail = words_of(refused.body) or refused.message[:MOST_WORDS]
             kind = failure.kind_of(refused.status_code, detail)
         except (httpx2.InvalidURL, UnicodeError):
             kind = "no_route"

@@ -63,6 +63,18 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "zh": "{model} 结束了，却没有写出任何回复：请再试一次，或换一个模型。",
         "en": "{model} finished without writing a reply: try again or choose another model.",
     },
+    "too_long": {
+        "zh": "回复超过了 {chars} 字，在这里停下（config.yaml 的 chat.reply_chars）。",
+        "en": "The reply ran past {chars} characters and was cut here (chat.reply_chars in config.yaml).",
+    },
+    "too_much": {
+        "zh": "{model} 发来的内容大得不像一条回复，已经中断：请再试一次，或换一个模型。",
+        "en": "{model} sent more than any reply holds, and was cut off: try again or choose another model.",
+    },
+    "redirected": {
+        "zh": "{base_url} 要把请求转到另一个地址（{detail}），没有照做：如果那才是对的，请填写那个地址。",
+        "en": "{base_url} leads to another address ({detail}), which was not followed: if it is the right one, enter it.",
+    },
     "no_package": {
         "zh": "在本机运行 GGUF 文件需要另外安装一个包：pip install xllamacpp",
         "en": "Running a GGUF file needs one more package: pip install xllamacpp",
@@ -109,6 +121,9 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
 }
 KINDS: Mapping[str, str] = {
     "empty": "nonsense",
+    "too_long": "other",
+    "too_much": "nonsense",
+    "redirected": "no_route",
     "no_package": "other",
     "no_file": "unknown_model",
     "system_order": "other",
@@ -140,9 +155,9 @@ def kind_of(status: int, detail: str) -> str:
 
 def sentence(kind: str, language: Language, *, names: Sequence[str] = (), base_url: str = "", **values: Any) -> str:
     """One plain sentence: what is wrong and what to do. ``names`` are models that exist; ``values`` are the other fields
-    of the row of SAYINGS (``model``, ``detail``, ``timeout_s``, ``latency_ms``)."""
+    of the row of SAYINGS (``model``, ``detail``, ``timeout_s``, ``latency_ms``, ``chars``)."""
     models = KNOWN[language].format(names=", ".join(names[:NAMES_SHOWN])) if names else ""
-    fields = {"timeout_s": 0.0, "latency_ms": 0} | values
+    fields = {"timeout_s": 0.0, "latency_ms": 0, "chars": 0} | values
     for name in ("model", "detail"):
         fields[name] = fields.get(name) or "?"
     return SAYINGS[kind][language].format(base_url=shown_url(base_url), known=models, **fields)

@@ -10,6 +10,11 @@ from typing import Any
 from moechat.ai import failure
 from moechat.store.plain import json_value
 
+MOST_STREAMED = 32 * 1024 * 1024  # Bytes of a reply that streams, thoughts and framing included: some 100,000 tokens.
+MOST_JSON = 4 * 1024 * 1024  # Bytes of any other answer.
+MOST_EVENT = 256 * 1024  # Characters of one event.
+MOST_WORDS = 2000  # Characters of an endpoint's own words that are looked at.
+
 
 def words_of(body: object) -> str:
     """The endpoint's own words in the body of an error, whatever its form."""
@@ -17,9 +22,10 @@ def words_of(body: object) -> str:
         inner = body.get("error") or body.get("message") or body.get("detail") or ""
         if isinstance(inner, dict):
             code = inner.get("code") or inner.get("type") or ""
-            return f"{inner.get('message', '')} ({code})" if code else str(inner.get("message", ""))
+            words = str(inner.get("message", ""))[:MOST_WORDS]
+            return f"{words} ({str(code)[:MOST_WORDS]})" if code else words
         body = inner
-    return str(body or "")
+    return str(body or "")[:MOST_WORDS]
 
 
 class Unfit(Exception):
@@ -73,6 +79,8 @@ def events(lines: Iterable[str]) -> Iterator[str]:
         begun, data = True, line[5:].strip()
         if data == "[DONE]":
             return
+        if len(data) > MOST_EVENT:
+            raise Unfit("too_much")
         chunk = json_value(data)
         if not isinstance(chunk, dict) or chunk.get("error"):
             raise _reported(chunk)
@@ -112,7 +120,7 @@ def _reported(chunk: object) -> Unfit:
 
 
 def _plain(content: object) -> str:
-    """Content as text: some endpoints send it in typed parts."""
+    """Content as text: some endpoints send it in typed parts. "" for what is no text."""
     if isinstance(content, list):
-        return "".join(str(p.get("text") or "") for p in content if isinstance(p, dict) and p.get("type") == "text")
-    return str(content or "")
+        return "".join(_plain(part.get("text")) for part in _objects(content) if part.get("type") == "text")
+    return content if isinstance(content, str) else ""

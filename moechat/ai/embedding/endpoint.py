@@ -10,8 +10,11 @@ import numpy as np
 
 from moechat.ai.embedding.base import LazyModel, Vectors, digest, embed_filled, slug
 from moechat.ai.embedding.known import Prefixes, prefixes_for, thresholds_for
+from moechat.ai.wire import Unfit
 from moechat.errors import EmbeddingError
 from moechat.model import Kind
+
+MOST_BYTES = 32 * 1024 * 1024  # of an answer: 64 vectors of 4096 numbers are some 6 MiB
 
 
 class EndpointEmbedder:
@@ -43,10 +46,12 @@ class EndpointEmbedder:
 
     def _connect(self) -> Any:
         # Without an explicit key the client would take another service's key from the environment.
-        library = importlib.import_module("openai")
+        library, bounds = importlib.import_module("openai"), importlib.import_module("moechat.ai.bounds")
+        hooks = {"request": [bounds.stays_at(self.base_url)], "response": [bounds.bounded(most=MOST_BYTES)]}
         return library.OpenAI(
-            base_url=self.base_url, api_key=self._key or "none", timeout=self._timeout_s, max_retries=1
-        )
+            base_url=self.base_url, api_key=self._key or "none", timeout=self._timeout_s, max_retries=1,
+            http_client=library.DefaultHttpxClient(event_hooks=hooks), default_headers={"Accept-Encoding": "identity"},
+        )  # fmt: skip
 
     @property
     def dim(self) -> int:
@@ -72,7 +77,7 @@ class EndpointEmbedder:
             answer = self._client().embeddings.create(model=self.model, input=texts, encoding_format="float")
             rows = [item.embedding for item in sorted(answer.data or [], key=lambda item: item.index or 0)]
             vectors = np.array(rows, dtype=np.float32)
-        except errors.OpenAIError as error:
+        except (errors.OpenAIError, Unfit) as error:
             raise EmbeddingError(self._in_words(error, errors)) from error
         except (AttributeError, TypeError, ValueError) as error:
             raise EmbeddingError(f"{self.base_url}: an answer without embeddings; is base_url right?") from error
@@ -82,6 +87,8 @@ class EndpointEmbedder:
 
     def _in_words(self, error: Exception, errors: Any) -> str:
         place = f"{self.base_url}: "
+        if isinstance(error, Unfit):
+            return place + f"the embedding endpoint leads elsewhere, or sends what it should not ({error})"
         if isinstance(error, errors.APIConnectionError):
             return place + "no answer from the embedding endpoint; is the server running and base_url right?"
         if isinstance(error, (errors.AuthenticationError, errors.PermissionDeniedError)):
