@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
-from moechat.ai.failure import in_words
+from moechat.ai.failure import Failure, in_words
 from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.errors import MoeChatError, NotFound, Withheld
@@ -28,6 +28,7 @@ from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hi
 
 MOST_HELD = 8  # So many talks off the record go on at once.
 MOST_EXCHANGES = 1000  # One of them holds so many exchanges.
+TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
 TRACES = 50  # So many turns can be looked at as they went.
 
 
@@ -124,7 +125,8 @@ class Conversation:
             status = "stopped" if self._stopping.is_set() else "done"
             notice = self._notice(request.context)
         except MoeChatError as failure:
-            status, error = "failed", in_words(failure, self._file.character.language)
+            status = "stopped" if isinstance(failure, Failure) and failure.saying == TOO_LONG else "failed"
+            error = in_words(failure, self._file.character.language)
             if isinstance(failure, Withheld):
                 pieces.clear()
                 recollection, messages = Recollection(), ()
@@ -174,14 +176,19 @@ class Conversation:
         return replace(recollection, dropped=[one for one in recollection.dropped if one.hit.id != own])
 
     def _pieces(self, request: ChatRequest) -> Iterator[str]:
+        """Raises ModelError, and Failure where the reply is cut because it does not end."""
         stream = self._stream = self._model().stream(request)
+        most = left = self._file.config.chat.reply_chars
         try:
             if self._stopping.is_set():
                 return
             for piece in stream:
                 if self._stopping.is_set():
                     return
-                yield piece
+                yield piece[:left]
+                left -= len(piece)
+                if left < 0:
+                    raise Failure(TOO_LONG, self._file.character.language, chars=most)
         finally:
             _close(stream)
 

@@ -76,6 +76,7 @@ class ChatSettings(Section):
     local_gguf: str = ""
     recalled_position: Literal["after_history", "before_history"] = "after_history"
     context_tokens: Whole = Field(16_000, ge=0, le=10_000_000)
+    reply_chars: Whole = Field(40_000, ge=1, le=1_000_000)
 
 
 class UnderstandingSettings(Section):

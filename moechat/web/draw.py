@@ -183,7 +183,8 @@ def _status(shown: Shown, words: Words) -> str:
         text = words("failed") + (f" · {shown.error}" if shown.error else "")
         return f'<span class="note failed" role="alert">⚠ {escape(text)}</span>'
     if status == "stopped":
-        return f'<span class="note stopped">■ {escape(words("stopped"))}</span>'
+        text = words("stopped") + (f" · {shown.error}" if shown.error else "")
+        return f'<span class="note stopped">■ {escape(text)}</span>'
     if status == "streaming":
         return f'<span class="note">{escape(words("unfinished"))}</span>'
     return ""
