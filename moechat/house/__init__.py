@@ -24,7 +24,7 @@ from moechat.clock import Clock, SystemClock, clock_at
 from moechat.compat import persona
 from moechat.containment import Containment
 from moechat.curation import upkeep
-from moechat.errors import EmbeddingError, NotFound
+from moechat.errors import ConfigError, EmbeddingError, NotFound
 from moechat.house.owners import OpenOwners, Owner
 from moechat.language import words
 from moechat.language.association import shipped
@@ -241,19 +241,26 @@ class House:
         return self.model is not None or bool(self.config.chat.base_url or self.config.chat.local_gguf)
 
     def try_connection(self, base_url: str, model: str, key: str = "") -> Diagnosis:
-        """Try a model out, and say what is wrong with it. Without ``key`` the one that is kept is used."""
-        return diagnose(base_url, model, key or self._kept_key(), extra=self.config.chat.extra)
+        """Try a model out, and say what is wrong with it. Without ``key`` the one that is kept is used, at the configured
+        address alone."""
+        kept = None if self.keeps_key_from(base_url) else self._kept_key()
+        return diagnose(base_url, model, key or kept, extra=self.config.chat.extra)
 
-    def would_tell_key_to(self, base_url: str) -> bool:
-        """Whether a service other than the configured one would see the key that is kept."""
-        configured = self.config.chat.base_url
-        return bool(self._kept_key() and configured and _origin(configured) != _origin(base_url))
+    def keeps_key_from(self, base_url: str) -> bool:
+        """Whether a key is kept that is not for this address: it is for the configured service alone."""
+        return bool(self._kept_key()) and _origin(self.config.chat.base_url) != _origin(base_url)
 
     def _kept_key(self) -> str | None:
         return self.key or os.environ.get(self.config.chat.key_env) or None
 
     def connect(self, base_url: str, model: str, key: str | None = None) -> None:
-        """Save the connection; a key is kept for this run alone, never in a file."""
+        """Save the connection; a key is kept for this run alone, never in a file.
+
+        Raises ConfigError for a new address without a key where one is kept: it is not sent elsewhere.
+        """
+        if base_url and not key and self.keeps_key_from(base_url):
+            remedy = "is a new address: give its key again, the known one is not sent elsewhere"
+            raise ConfigError(self.config_path, "chat.base_url", None, remedy)
         settings.save_setting(self.config_path, "chat", "base_url", base_url)
         self.config = settings.save_setting(self.config_path, "chat", "model", model)
         if key:
@@ -275,5 +282,7 @@ class House:
 
 
 def _origin(url: str) -> tuple[str, str]:
-    address = urlsplit(url)
-    return address.scheme, address.netloc
+    """Scheme, and host with port; what readers of addresses might read differently is nobody's."""
+    is_plain = not set(url) & set("\\@[]") and url.isprintable() and " " not in url
+    address = urlsplit(url) if is_plain else None
+    return (address.scheme, address.netloc.casefold()) if address else ("", url)

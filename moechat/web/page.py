@@ -198,7 +198,7 @@ class ChatPage:
 
     def _keeps_key(self, base_url: str, key: str) -> bool:
         """Whether the key has to be entered again, because the known one would go to a new address."""
-        return bool(base_url.strip()) and not key.strip() and self.house.would_tell_key_to(base_url.strip())
+        return bool(base_url.strip()) and not key.strip() and self.house.keeps_key_from(base_url.strip())
 
     def _outcome(self, text: str, *, good: bool | None) -> Updates:
         return {self.parts.outcome: draw.outcome(text, good=good)}
