@@ -34,8 +34,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def tab(browser: Browser, url: str, *, locale: str = "zh-CN", **context: Any) -> Iterator[Page]:
-    """A page in a context of its own, opened and drawn. On leaving: no error in it, no request to anyone else."""
+def tab(browser: Browser, url: str, *, at: str = "", locale: str = "zh-CN", **context: Any) -> Iterator[Page]:
+    """A page in a context of its own, opened (``at``: on which path) and drawn. On leaving: no error in it, no request to
+    anyone else."""
     errors: list[str] = []
     elsewhere: list[str] = []
     opened = browser.new_context(locale=locale, **context)
@@ -47,7 +48,7 @@ def tab(browser: Browser, url: str, *, locale: str = "zh-CN", **context: Any) ->
 
     opened.on("request", lambda request: asked(request.url))
     try:
-        yield open_tab(opened.new_page(), url, errors)
+        yield open_tab(opened.new_page(), url + at, errors)
         assert errors == []
         assert elsewhere == []
     finally:

@@ -1,8 +1,8 @@
-"""The guard of the memory over HTTP. It looks at every request before anything else does.
+"""The guard: it looks at every request to the page and to the memory over HTTP before anything else does.
 
-On a loopback address no key is asked for, but ``Host`` and ``Origin`` must name this machine, so that no web page reaches
-the memory through a name of its own (DNS rebinding) or with a form. Anywhere else every request brings the key. A body must
-be JSON, small, and here in time.
+``Host`` must name this machine and ``Origin`` this server, so that no web page reaches a memory through a name of its own
+(DNS rebinding), with a form, or from another port of this machine. What does not come from this machine alone brings a key or
+a session. A body is small, of the right kind, and here in time. What is not refused knows whose it is: ``PRINCIPAL``.
 """
 
 from __future__ import annotations
@@ -11,18 +11,33 @@ import asyncio
 import hmac
 import ipaddress
 import json
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from moechat.access import login
+from moechat.access.attempts import Attempts
+from moechat.access.register import OWNER, Register
+from moechat.access.words import language_of, word
+from moechat.errors import DataError
+
 MAX_BODY = 256 * 1024
+MAX_LOGIN = 4096
 BODY_S = 20.0
-HEADERS = [
-    (b"content-type", b"application/json; charset=utf-8"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-]
+PRINCIPAL = "moechat.principal"  # The key of the scope that says whose memory a request may reach; OWNER: all users'.
+NOSNIFF = (b"x-content-type-options", b"nosniff")
+NO_STORE = (b"cache-control", b"no-store")
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+
+log = logging.getLogger(__name__)
 
 
 def is_loopback(host: str) -> bool:
@@ -35,18 +50,32 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def names_this_machine(scope: Scope) -> bool:
-    """Whether a request calls this machine by one of its own names: no other page's name leads here (DNS rebinding)."""
-    hosts = [value for name, value in scope["headers"] if name == b"host"]
-    return len(hosts) == 1 and is_loopback(name_of(hosts[0].decode("latin-1").strip()))
+@dataclass(frozen=True)
+class Door:
+    """How one may come in, and with what.
+
+    ``open_here``: what arrives at a loopback address needs neither key nor session, and calls it by one of its own names. Else
+    a key of ``keys`` (key → principal) or a session of ``register`` opens. ``names`` are those by which others may
+    call; None: any, since a name alone opens nothing. Paths that begin with one of ``closed`` are not there; ``headers``
+    go with every answer. A body has ``max_body`` bytes at most, and ``body_s`` seconds to arrive.
+    """
+
+    open_here: bool = True
+    names: frozenset[str] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    register: Register | None = None
+    closed: tuple[str, ...] = ()
+    headers: tuple[tuple[bytes, bytes], ...] = (NOSNIFF, NO_STORE)
+    max_body: int = MAX_BODY
+    body_s: float = BODY_S
 
 
 class Refusal(Exception):
     """A request that goes no further."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, *, wait_s: int = 0) -> None:
         super().__init__(message)
-        self.status, self.message = status, message
+        self.status, self.message, self.wait_s = status, message, wait_s
 
 
 def error_body(message: str, **more: Any) -> bytes:
@@ -55,70 +84,181 @@ def error_body(message: str, **more: Any) -> bytes:
 
 
 class Guard:
-    """Looks at every request before anything else does: host, origin, key, form and size. ``key`` None: loopback.
+    """The guard at a door, before an application."""
 
-    A body must have arrived within ``body_s`` seconds.
-    """
-
-    def __init__(self, app: ASGIApp, key: str | None, body_s: float = BODY_S) -> None:
-        self.app, self._key, self._body_s = app, key, body_s
+    def __init__(self, app: ASGIApp, door: Door, attempts: Attempts | None = None) -> None:
+        self.app, self.door, self._attempts = app, door, attempts or Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
-            try:
-                self._look_at(scope)
-                body = await self._body(scope, receive)
-            except Refusal as refusal:
-                await _answer(send, refusal.status, error_body(refusal.message))
-                return
-            await self.app(scope, _again(body, receive), send)
+            answer = await self._let_in(scope, receive, send)
+            if answer is not None:
+                await answer(scope, receive, self._with_headers(send))
+        else:
+            await send({"type": "websocket.close", "code": 1008})
 
-    def _look_at(self, scope: Scope) -> None:
-        headers: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name, []).append(value)
-        host = _one(headers, b"host")
-        if self._key is None and not is_loopback(name_of(host)):
-            raise Refusal(403, "Host: this server answers to localhost and 127.0.0.1 alone; call it by that name")
-        origin = _one(headers, b"origin")
-        if origin and urlsplit(origin).netloc.casefold() != host.casefold():
-            raise Refusal(403, "Origin: pages of other sites may not call this server; call it from a program")
-        if self._key is not None and not _opens(headers, self._key):
-            raise Refusal(401, "a key is needed: send it as `Authorization: Bearer …` or `X-API-Key: …`")
-        if scope["method"] in ("POST", "PATCH", "PUT"):
-            kind = _one(headers, b"content-type").partition(";")[0].strip().casefold()
-            if kind != "application/json":
-                raise Refusal(415, "Content-Type: send the body as application/json")
-        length = _one(headers, b"content-length")
-        if length and not (length.isdecimal() and int(length) <= MAX_BODY):
-            raise Refusal(413, f"the body is larger than {MAX_BODY} bytes; send less at once")
-
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """The whole body, read within bounds of size and time."""
-        parts: list[bytes] = []
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """Pass a request on, or answer it here."""
+        headers = Headers(scope=scope)
         try:
-            async with asyncio.timeout(self._body_s):
+            at_login = self.door.register is not None and scope["path"] in (login.LOGIN, login.LOGOUT)
+            self._look_at(scope, headers)
+            if not at_login:
+                scope[PRINCIPAL] = await self._principal(scope, headers)
+                if scope[PRINCIPAL] is None:
+                    return self._turned_away(scope, headers)
+                if scope["path"].startswith(self.door.closed):
+                    raise Refusal(404, "not here")
+            _check_kind(scope, headers, FORM if at_login else JSON)
+            body = await self._body(headers, receive, MAX_LOGIN if at_login else self.door.max_body)
+            if at_login:
+                return await self._at_login(scope, headers, body)
+        except Refusal as refusal:
+            return _refused(refusal, headers)
+        except (DataError, OSError) as damage:
+            log.error("%s", damage)
+            return _refused(Refusal(503, "the record of who may come in cannot be read; the log tells why"), headers)
+        await self.app(scope, _again(body, receive), self._with_headers(send))
+        return None
+
+    def _with_headers(self, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                there = {name for name, _ in message["headers"]}
+                more = [(name, value) for name, value in self.door.headers if name not in there]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        return send_with_headers
+
+    # ---- whence it comes
+
+    def _look_at(self, scope: Scope, headers: Headers) -> None:
+        """Raises Refusal for a call by a name that is not ours, or from a page that is not ours."""
+        host = _one(headers, "host")
+        here = self.door.open_here and _arrives_here(scope)
+        names = self.door.names
+        if here and not is_loopback(name_of(host)):
+            raise Refusal(403, "Host: this server answers to localhost and 127.0.0.1 alone; call it by that name")
+        if not here and names is not None and name_of(host) not in names:
+            raise Refusal(403, "Host: this server answers to its own address alone; call it by that")
+        origin = _one(headers, "origin")
+        if origin and origin.partition("://")[2].casefold() != host.casefold():
+            raise Refusal(403, "Origin: pages of other sites may not call this server; call it from a program")
+        if _one(headers, "sec-fetch-site") not in ("", "same-origin", "none") and not _opens_a_page(scope, headers):
+            raise Refusal(403, "Sec-Fetch-Site: pages of other sites may not call this server; call it from a program")
+
+    # ---- who it is
+
+    async def _principal(self, scope: Scope, headers: Headers) -> str | None:
+        """Whose memory a request may reach, None for nobody's. Raises Refusal for a wrong key."""
+        if self.door.open_here and _arrives_here(scope):
+            return OWNER
+        by_key = self._by_key(scope, headers)
+        return await self._by_session(scope, headers) if by_key is None else by_key
+
+    def _turned_away(self, scope: Scope, headers: Headers) -> Response:
+        """The answer to one who brings nothing: a person is led to where a session begins."""
+        if self.door.register is None:
+            return _refused(
+                Refusal(401, "a key is needed: send it as `Authorization: Bearer …` or `X-API-Key: …`"), headers
+            )
+        if scope["method"] == "GET" and _wants_html(headers):
+            return RedirectResponse(login.LOGIN, 303)
+        return _refused(Refusal(401, "a session is needed: it begins at /login"), headers)
+
+    def _by_key(self, scope: Scope, headers: Headers) -> str | None:
+        scheme, _, token = _one(headers, "authorization").partition(" ")
+        key = token.strip() if scheme.casefold() == "bearer" else _one(headers, "x-api-key")
+        if not key or not self.door.keys:
+            return None
+        address = self._begin_try(scope)
+        right = [
+            name for one, name in self.door.keys.items() if hmac.compare_digest(key.encode("latin-1"), one.encode())
+        ]
+        if not right:
+            raise Refusal(401, "this key opens nothing here")
+        self._attempts.forgive(address)
+        return right[0]
+
+    async def _by_session(self, scope: Scope, headers: Headers) -> str | None:
+        register = self.door.register
+        cookie = cookie_parser(headers.get("cookie", "")).get(_cookie_name(scope))
+        session = register.session(cookie) if register is not None and cookie else None
+        if session is None or register is None:
+            return None
+        if register.is_due(session):
+            await asyncio.to_thread(register.note, session)
+        return session.principal
+
+    async def _at_login(self, scope: Scope, headers: Headers, body: bytes) -> Response:
+        register = self.door.register
+        assert register is not None
+        cookie_name = _cookie_name(scope)
+        if scope["path"] == login.LOGOUT:
+            session = register.session(cookie_parser(headers.get("cookie", "")).get(cookie_name, ""))
+            if scope["method"] == "POST" and session is not None:
+                await asyncio.to_thread(register.revoke, [session.id])
+            return login.left(cookie_name)
+        language, has_password = language_of(headers.get("accept-language")), register.has_password
+        if scope["method"] != "POST":
+            return login.page(language, has_password=has_password)
+        try:
+            address = self._begin_try(scope)
+        except Refusal as refusal:
+            fault = word("wait", language, minutes=math.ceil(refusal.wait_s / 60))
+            answer = login.page(language, has_password=has_password, fault=fault, status=429)
+            answer.headers["retry-after"] = str(refusal.wait_s)
+            return answer
+        text = _word_in(body)
+        browser = login.browser_name(headers.get("user-agent", ""))
+        cookie = await asyncio.to_thread(register.enter, text, address, browser)
+        if cookie is None:
+            return login.page(language, has_password=has_password, fault=word("wrong", language), status=403)
+        self._attempts.forgive(address)
+        return login.entered(cookie_name, cookie, secure=_one(headers, "origin").startswith("https:"))
+
+    def _begin_try(self, scope: Scope) -> str:
+        """The address of one who tries a word, which counts as wrong for now. Raises Refusal after too many."""
+        address = (scope.get("client") or ("",))[0]
+        if wait_s := self._attempts.wait_s(address):
+            raise Refusal(429, f"too many wrong tries: try again in {wait_s} s", wait_s=wait_s)
+        self._attempts.count(address)
+        return str(address)
+
+    # ---- what it brings
+
+    async def _body(self, headers: Headers, receive: Receive, most: int) -> bytes:
+        """The whole body, read within bounds of size and time."""
+        too_large = Refusal(413, f"the body is larger than {most} bytes; send less at once")
+        length = _one(headers, "content-length")
+        if length and not (length.isdecimal() and len(length) < 20 and int(length) <= most):
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.door.body_s):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
                         raise Refusal(400, "the request ended before its body did")
                     parts.append(message.get("body", b""))
-                    if sum(map(len, parts)) > MAX_BODY:
-                        raise Refusal(413, f"the body is larger than {MAX_BODY} bytes; send less at once")
+                    size += len(parts[-1])
+                    if size > most:
+                        raise too_large
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            raise Refusal(408, f"the body did not arrive within {self._body_s:g} s; send it again") from None
+            raise Refusal(408, f"the body did not arrive within {self.door.body_s:g} s; send it again") from None
 
 
-def _one(headers: dict[bytes, list[bytes]], name: bytes) -> str:
-    """The value of a header that may be there once."""
-    values = headers.get(name, [b""])
-    if len(values) > 1:
-        raise Refusal(400, f"{name.decode()}: is there more than once; send it once")
-    return values[0].decode("latin-1").strip()
+def _word_in(form: bytes) -> str:
+    """What was typed into the login form; "" where it is no such form."""
+    try:
+        return parse_qs(form.decode("utf-8", "replace"), max_num_fields=8).get("word", [""])[0]
+    except ValueError:
+        return ""
 
 
 def name_of(host: str) -> str:
@@ -129,18 +269,50 @@ def name_of(host: str) -> str:
         return ""
 
 
-def _opens(headers: dict[bytes, list[bytes]], key: str) -> bool:
-    scheme, _, token = _one(headers, b"authorization").partition(" ")
-    key_sent = token.strip() if scheme.casefold() == "bearer" else _one(headers, b"x-api-key")
-    return hmac.compare_digest(key_sent.encode("latin-1"), key.encode())
+def _one(headers: Headers, name: str) -> str:
+    """The value of a header that may be there once."""
+    values = headers.getlist(name)
+    if len(values) > 1:
+        raise Refusal(400, f"{name}: is there more than once; send it once")
+    return values[0].strip() if values else ""
 
 
-async def _answer(send: Send, status: int, body: bytes) -> None:
-    headers = [*HEADERS, (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _arrives_here(scope: Scope) -> bool:
+    """Whether a request came in by a loopback address, which only this machine reaches."""
+    server = scope.get("server")
+    return server is not None and is_loopback(server[0])
+
+
+def _opens_a_page(scope: Scope, headers: Headers) -> bool:
+    """Whether somebody follows a link: the other page sees nothing of what comes, and it changes nothing."""
+    kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return scope["method"] == "GET" and kind == ("navigate", "document")
+
+
+def _check_kind(scope: Scope, headers: Headers, kind: str) -> None:
+    if scope["method"] in ("POST", "PATCH", "PUT"):
+        if _one(headers, "content-type").partition(";")[0].strip().casefold() != kind:
+            raise Refusal(415, f"Content-Type: send the body as {kind}")
+
+
+def _cookie_name(scope: Scope) -> str:
+    """A browser does not tell the ports of a machine apart: the name does."""
+    return f"moechat-{(scope.get('server') or ('', 0))[1]}"
+
+
+def _wants_html(headers: Headers) -> bool:
+    return "text/html" in headers.get("accept", "")
+
+
+def _refused(refusal: Refusal, headers: Headers) -> Response:
+    more = {"connection": "close", "cache-control": "no-store"}  # Its body was not read.
+    if refusal.status == 401:
+        more["www-authenticate"] = "Bearer"
+    if refusal.wait_s:
+        more["retry-after"] = str(refusal.wait_s)
+    if _wants_html(headers):
+        return PlainTextResponse(refusal.message, refusal.status, more)
+    return Response(error_body(refusal.message), refusal.status, more, "application/json; charset=utf-8")
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import uvicorn
 
 from moechat.errors import MoeChatError
 
+ELSEWHERE = "192.0.2.1"  # An address that nobody has (RFC 5737).
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # To listen on every address, and this machine's own of them.
 STOP_S = 5  # Requests that are under way get this long to end.
 
 
@@ -37,22 +40,35 @@ def listen(host: str, port: int) -> socket.socket:
 
 def address(host: str, listening: socket.socket) -> str:
     """The address to open: this machine's own where every one is listened on."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    shown = EVERYWHERE.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{shown}:{listening.getsockname()[1]}"
 
 
-def announce(url: str) -> None:
+def announce(url: str, *_: str) -> None:
     """Where the server is, on the standard output."""
     sys.stdout.write(f"MoeChat: {url}  (Ctrl+C ends it)\n")
     sys.stdout.flush()
 
 
-def until_told(server: uvicorn.Server, listening: socket.socket) -> None:
+def local_address() -> str:
+    """This machine's address in the local network. Raises MoeChatError where there is none, or where it is the internet's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect((ELSEWHERE, 9))  # It sends nothing: it only asks which way it would go.
+            own = str(asking.getsockname()[0])
+        except OSError:
+            raise MoeChatError("this machine is in no network; connect it, or name an address with --host") from None
+    if ipaddress.ip_address(own).is_global:
+        raise MoeChatError(f"{own} is no local network but the internet; if it is to be, name it with --host")
+    return own
+
+
+def until_told(server: uvicorn.Server, listening: Sequence[socket.socket]) -> None:
     """Serve until the program is told to end (Ctrl+C, SIGTERM). For the main thread."""
     before = signal.signal(signal.SIGTERM, _interrupt)  # When it has ended, uvicorn raises the signal once more.
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
+            server.run(sockets=list(listening))
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -62,9 +78,9 @@ def _interrupt(*_: object) -> None:
 
 
 @contextlib.contextmanager
-def in_thread(server: uvicorn.Server, listening: socket.socket, name: str) -> Iterator[None]:
+def in_thread(server: uvicorn.Server, listening: Sequence[socket.socket], name: str) -> Iterator[None]:
     """Serve in a thread while the block runs."""
-    thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name=name, daemon=True)
+    thread = threading.Thread(target=lambda: server.run(sockets=list(listening)), name=name, daemon=True)
     thread.start()
     try:
         yield

@@ -83,11 +83,26 @@ def _serving(commands: Any) -> None:
     web = _command(commands, "web", "run.web", "the chat in the browser", json_output=False)
     web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
     web.add_argument("--port", type=_port, help="port (default: web.port of the configuration)")
+    web.add_argument(
+        "--phone", action="store_true", help="for a phone in the local network, too: by a code, shown as a QR code"
+    )
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
     serve = _command(commands, "serve", "run.serve", "memory over HTTP: queries and management", json_output=False)
     serve.add_argument("--host", help="address to listen on (default: serve.host of the configuration)")
     serve.add_argument("--port", type=_port, help="port (default: serve.port of the configuration)")
+
+    actions = _group(commands, "access", "who may come in to the page from elsewhere", "action")
+    _command(actions, "list", "access.listing", "the sessions that are open")
+    revoke = _command(
+        actions, "revoke", "access.revoke", "end sessions, at once, and codes that nobody used", json_output=False
+    )
+    revoke.add_argument("ids", nargs="*", metavar="ID", help="ids, as `access list` shows them")
+    revoke.add_argument("--all", action="store_true", help="every session")
+    _command(actions, "code", "access.code", "a code that opens one session of the page, within ten minutes")
+    purpose = "set the password that the page asks for, on every address; all sessions end"
+    password = _command(actions, "password", "access.password", purpose, json_output=False)
+    password.add_argument("--remove", action="store_true", help="no password any more")
 
 
 def _talking(commands: Any) -> None:

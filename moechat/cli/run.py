@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+
+import segno
 
 from moechat.access.guard import is_loopback
+from moechat.access.listening import EVERYWHERE, local_address
+from moechat.access.register import CODE_LASTS, Register
 from moechat.cli.session import agent_of, open_house, print_json, progress, warn
+from moechat.house import House
 
 
 def web(args: argparse.Namespace) -> int:
@@ -15,21 +21,27 @@ def web(args: argparse.Namespace) -> int:
     with demo.house(args.config) if args.demo else open_house(args) as house:
         settings = house.config.web
         host = args.host or settings.host
+        phone = "" if not args.phone else local_address() if is_loopback(host) or host in EVERYWHERE else host
         web.serve(
             house,
-            host=host,
+            host="127.0.0.1" if phone else host,
             port=settings.port if args.port is None else args.port,
-            ready=lambda url: announce_page(host, url),
+            phone=phone,
+            password=os.environ.get(settings.password_env),
+            password_env=settings.password_env,
+            ready=lambda *urls: announce_page(house, *urls),
         )
     return 0
 
 
-def announce_page(host: str, url: str) -> None:
-    """Where the page is, with a warning where others reach it."""
+def announce_page(house: House, url: str, phone_url: str = "") -> None:
+    """Where the page is; for a phone, with a code to come in by."""
     print(f"MoeChat: {url} (Ctrl+C ends it)", flush=True)
-    if not is_loopback(host):
-        danger = "the page asks for no password; whoever reaches this address reads and changes the memory"
-        warn([f"host = {host!r}: {danger}"])
+    if phone_url:
+        code = Register(house.data, house.clock).new_code()
+        minutes = int(CODE_LASTS.total_seconds() / 60)
+        segno.make(f"{phone_url}/login#{code}", micro=False).terminal(out=sys.stdout, compact=True)
+        print(f"MoeChat: {phone_url}  code {code}  ({minutes} min, once; another: moechat access code)", flush=True)
 
 
 def serve(args: argparse.Namespace) -> int:

@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from moechat import __version__
-from moechat.access.guard import Guard, error_body, is_loopback
+from moechat.access.guard import Door, Guard, error_body, is_loopback
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
+from moechat.access.register import OWNER
 from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
 from moechat.house import House
 from moechat.house.owners import Busy
@@ -43,7 +44,7 @@ def make_app(house: House, *, key: str | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(MoeChatError, _failed)
     app.add_exception_handler(Exception, _broken)
-    app.add_middleware(Guard, key=key)
+    app.add_middleware(Guard, door=Door(open_here=key is None, keys={} if key is None else {key: OWNER}))
     return app
 
 
@@ -135,11 +136,11 @@ def serve(
     """
     with _server(house, host, port, key, key_env) as (server, listening, url):
         ready(url)
-        until_told(server, listening)
+        until_told(server, [listening])
 
 
 @contextlib.contextmanager
 def running(house: House, *, host: str = "127.0.0.1", port: int = 0, key: str | None = None) -> Iterator[str]:
     """The server in a thread while the block runs; gives its address."""
-    with _server(house, host, port, key) as (server, listening, url), in_thread(server, listening, "serve"):
+    with _server(house, host, port, key) as (server, listening, url), in_thread(server, [listening], "serve"):
         yield url

@@ -263,6 +263,7 @@ class OwnersSettings(Section):
 class WebSettings(Section):
     host: str = Field("127.0.0.1", min_length=1)
     port: Whole = Field(7860, ge=0, le=65_535)
+    password_env: str = Field("MOECHAT_WEB_PASSWORD", min_length=1)
     language: Literal["auto", "zh", "en"] = "auto"
     shown_messages: Whole = Field(60, ge=2, le=200)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import gradio as gr
 
+from moechat.access.words import LANGUAGES
 from moechat.web import draw, rooms
-from moechat.web.words import LANGUAGES, Words
+from moechat.web.words import Words
 
 # A click on a character at the side reaches Python with its name.
 PICK_JS = """

@@ -12,6 +12,7 @@ from typing import Any
 
 import gradio as gr
 
+from moechat.access.words import LANGUAGES, Language, language_of
 from moechat.agent import Agent
 from moechat.errors import MoeChatError
 from moechat.house import House
@@ -20,7 +21,6 @@ from moechat.web.layout import Parts, lay_out
 from moechat.web.rooms import Look
 from moechat.web.screen import ChatView, Screen, Updates, live
 from moechat.web.turns import Turn, Turns
-from moechat.web.words import LANGUAGES, Language, language_of
 
 FRAME_S = 0.08  # While a reply streams, the page is drawn at most this often.
 PAGES_DRAWN = 3  # "Earlier" lets the page grow to this many pages, then moves the window back.

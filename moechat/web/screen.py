@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
+from moechat.access.words import Language
 from moechat.agent import Agent
 from moechat.cue import Cue
 from moechat.errors import MoeChatError
@@ -19,7 +20,7 @@ from moechat.web import draw, rooms
 from moechat.web.draw import Face
 from moechat.web.layout import Parts
 from moechat.web.turns import Turn, Turns
-from moechat.web.words import Language, Words
+from moechat.web.words import Words
 from moechat.when import Span
 
 Updates = dict[Any, Any]

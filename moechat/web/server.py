@@ -13,10 +13,13 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moechat.access.guard import is_loopback, names_this_machine
+from moechat.access.guard import NOSNIFF, Door, Guard, is_loopback
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
+from moechat.access.register import Register
+from moechat.errors import ConfigError
 from moechat.house import House
 
+PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
 STATIC = Path(__file__).parent / "static"
 SCRIPTS, STYLES = ("page.js", "rooms.js"), ("page.css", "rooms.css")
 
@@ -34,36 +37,23 @@ POLICY = (
 )
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),  # Without any, a form would not say whose it is.
+    NOSNIFF,
 )
+MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
 FONTS = (
     "system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei UI", "Microsoft YaHei",
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "sans-serif",
 )  # fmt: skip
 
 
-class PageGuard:
-    """Closes the endpoints that the page does not use and forbids the browser every request elsewhere. ``local``: it answers
-    to this machine's own names alone.
+class HangUp:
+    """Once ``ending`` is set, it hangs up on every tab that listens for news, so that the server need not wait for them."""
 
-    ``ending`` set hangs up on every tab that listens for news, so that the server need not wait for them.
-    """
-
-    def __init__(self, app: ASGIApp, ending: asyncio.Event, local: bool) -> None:
-        self.app, self.ending, self.local = app, ending, local
+    def __init__(self, app: ASGIApp, ending: asyncio.Event) -> None:
+        self.app, self.ending = app, ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-        elif self.local and not names_this_machine(scope):
-            await _refuse(send, 403, b"this page answers to localhost and 127.0.0.1 alone; open it by that name")
-        elif scope["path"].startswith(CLOSED):
-            await _refuse(send, 404, b"not here")
-        else:
-            await self._pass(scope, receive, send)
-
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         unfinished = False
 
         async def receive_or_end() -> Message:
@@ -78,25 +68,41 @@ class PageGuard:
                 for one in waits:
                     one.cancel()
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_and_see(message: Message) -> None:
             nonlocal unfinished
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *HEADERS]}
             unfinished = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
 
-        await self.app(scope, receive_or_end, send_with_headers)
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        await self.app(scope, receive_or_end, send_and_see)
         if unfinished and self.ending.is_set():
             await send({"type": "http.response.body", "body": b""})
 
 
-async def _refuse(send: Send, status: int, why: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": list(HEADERS)})
-    await send({"type": "http.response.body", "body": why})
+def door_of(house: House, host: str, phone: str, password: str | None, password_env: str) -> Door:
+    """The door of the page: open on this machine alone, unless a password is set; it is asked for everywhere then.
+
+    ``phone`` is the address for others in the local network, "" for none; they come in by a code.
+    Raises ConfigError for a host that others reach without a password.
+    """
+    register = Register(house.data, house.clock, password)
+    has_password = register.has_password
+    if not (has_password or phone or is_loopback(host)):
+        remedy = (
+            f"others can reach this address: set a password (`moechat access password`, or the variable {password_env}), "
+            "use 127.0.0.1, or let a phone in with --phone"
+        )
+        raise ConfigError("web", "host", host, remedy)
+    return Door(
+        open_here=not has_password, names=frozenset({phone}) if phone and not has_password else None,
+        register=register if has_password or phone else None, closed=CLOSED, headers=HEADERS, max_body=MAX_BODY,
+    )  # fmt: skip
 
 
-def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastAPI, Callable[[], None]]:
-    """The application, which hangs up at ``ending``, and what stops the turns that are under way."""
+def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, Callable[[], None]]:
+    """The application behind its door, which hangs up at ``ending``, and what stops the turns that are under way."""
     house.warm()
     import gradio as gr
 
@@ -124,13 +130,16 @@ def make_app(house: House, ending: asyncio.Event, *, local: bool) -> tuple[FastA
         mcp_server=False,
         pwa=False,
     )
-    app.add_middleware(PageGuard, ending=ending, local=local)
+    app.add_middleware(HangUp, ending=ending)
+    app.add_middleware(Guard, door=door)
     return app, blocks.page.close
 
 
 @contextlib.contextmanager
-def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
-    """(server, its socket, the address to open)."""
+def _server(
+    house: House, host: str, port: int, phone: str, password: str | None, password_env: str = PASSWORD_ENV
+) -> Iterator[tuple[uvicorn.Server, list[socket.socket], list[str]]]:
+    """(server, its sockets, the addresses to open: this machine's own first, then the phone's)."""
     ending = asyncio.Event()
 
     class Server(uvicorn.Server):
@@ -138,11 +147,22 @@ def _server(house: House, host: str, port: int) -> Iterator[tuple[uvicorn.Server
             ending.set()
             await super().shutdown(sockets)
 
-    with listen(host, port) as listening:
-        app, stop = make_app(house, ending, local=is_loopback(host))
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=STOP_S, ws="none")
+    door = door_of(house, host, phone, password, password_env)
+    with contextlib.ExitStack() as open_sockets:
+        sockets = [open_sockets.enter_context(listen(host, port))]
+        if phone:
+            sockets.append(open_sockets.enter_context(listen(phone, sockets[0].getsockname()[1])))
+        app, stop = make_app(house, ending, door)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            timeout_graceful_shutdown=STOP_S,
+            ws="none",
+            proxy_headers=False,
+            server_header=False,
+        )
         try:
-            yield Server(config), listening, address(host, listening)
+            yield Server(config), sockets, [address(*one) for one in zip((host, phone), sockets, strict=False)]
         finally:
             stop()
 
@@ -152,19 +172,30 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 7860,
-    ready: Callable[[str], None] = announce,
+    phone: str = "",
+    password: str | None = None,
+    password_env: str = PASSWORD_ENV,
+    ready: Callable[..., None] = announce,
 ) -> None:
-    """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the address; port 0 is any free one.
+    """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the addresses: this machine's own first, then
+    the phone's; port 0 is any free one. ``phone`` is an address for others in the local network to come in by a code,
+    ``password`` one that stands in for the one that is kept.
 
-    For the main thread. Raises MoeChatError where the port cannot be had. The house stays open: it is its maker who closes it.
+    For the main thread. Raises ConfigError for a host that others reach without a password, MoeChatError where the port
+    cannot be had. The house stays open: it is its maker who closes it.
     """
-    with _server(house, host, port) as (server, listening, url):
-        ready(url)
-        until_told(server, listening)
+    with _server(house, host, port, phone, password, password_env) as (server, sockets, urls):
+        ready(*urls)
+        until_told(server, sockets)
 
 
 @contextlib.contextmanager
-def running(house: House, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+def running(
+    house: House, *, host: str = "127.0.0.1", port: int = 0, phone: str = "", password: str | None = None
+) -> Iterator[str]:
     """The page served in a thread while the block runs; gives its address."""
-    with _server(house, host, port) as (server, listening, url), in_thread(server, listening, "web"):
-        yield url
+    with (
+        _server(house, host, port, phone, password) as (server, sockets, urls),
+        in_thread(server, sockets, "web"),
+    ):
+        yield urls[0]

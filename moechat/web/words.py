@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal
 
+from moechat.access.words import LANGUAGES, Language
 from moechat.web.room_words import ROOM_TEXTS
 from moechat.when import names
-
-Language = Literal["zh", "en"]
-LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 TEXTS: Mapping[str, tuple[str, str]] = {
     # the frame
@@ -141,14 +138,3 @@ class Words:
             return day if whole_days else f"{day} {start:%H:%M}–{end:%H:%M}"
         shape = "%Y-%m-%d" if whole_days else "%Y-%m-%d %H:%M"
         return f"{start.strftime(shape)}{DASH[self.language]}{end.strftime(shape)}"
-
-
-def language_of(accepted: str | None) -> Language:
-    """The page's language from a browser's Accept-Language header; Chinese comes first here."""
-    for part in (accepted or "").lower().split(","):
-        tag = part.split(";")[0].strip()
-        if tag.startswith("zh"):
-            return "zh"
-        if tag.startswith("en"):
-            return "en"
-    return "en" if accepted else "zh"

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import segno
 
+from moechat.access.register import Register
 from moechat.cli.main import main
 from moechat.cli.reference import commands
 from moechat.cli.run import announce_page
@@ -270,12 +272,58 @@ def test_a_character_is_chosen_by_name(moechat: Shell) -> None:
     assert moechat.json("say", "你好", "-c", CHARACTER)["exchange_id"]
 
 
-@pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
-def test_a_page_that_others_reach_is_warned_of(capsys: pytest.CaptureFixture[str], host: str, warned: bool) -> None:
-    announce_page(host, "http://127.0.0.1:7860")
-    out, err = capsys.readouterr()
-    assert out == "MoeChat: http://127.0.0.1:7860 (Ctrl+C ends it)\n"
-    assert ("no password" in err) == warned
+def test_a_page_that_others_reach_does_not_start_without_a_password(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOECHAT_WEB_PASSWORD", raising=False)
+    args = ["web", "--data", str(home.data), "--config", str(home.config), "--host", "0.0.0.0", "--port", "0"]
+    assert main(args) == 1
+    errors = capsys.readouterr().err
+    assert "moechat access password" in errors and "--phone" in errors and "MOECHAT_WEB_PASSWORD" in errors
+
+
+def test_a_phone_is_shown_a_code_that_opens_one_session(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    with home.open() as house:
+        announce_page(house, "http://127.0.0.1:7860", "http://192.168.1.5:7860")
+        out = capsys.readouterr().out
+        code = out.partition(" code ")[2].split()[0]
+        assert "http://127.0.0.1:7860" in out and "http://192.168.1.5:7860" in out
+        drawn = io.StringIO()
+        segno.make(f"http://192.168.1.5:7860/login#{code}", micro=False).terminal(out=drawn, compact=True)
+        assert drawn.getvalue() in out
+        assert Register(house.data, house.clock).enter(code, "192.168.1.7", "") is not None
+
+
+def test_sessions_are_listed_and_ended_by_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    def moechat(*args: str) -> tuple[int, str]:
+        status = main(["access", *args, "--data", str(home.data), "--config", str(home.config)])
+        captured = capsys.readouterr()
+        return status, captured.out + captured.err
+
+    register = Register(home.data)
+    _, code = moechat("code")
+    cookie = register.enter(code.split()[0], "192.168.1.7", "Safari on iPhone")
+    assert cookie is not None
+    _, listing = moechat("list")
+    assert "192.168.1.7" in listing and "Safari on iPhone" in listing and cookie not in listing
+    (row,) = [json.loads(line) for line in moechat("list", "--json")[1].splitlines()]
+    assert moechat("revoke", "nobody")[0] == 1 and moechat("revoke")[0] == 1
+    assert register.session(cookie) is not None
+    assert moechat("revoke", row["id"]) == (0, "1 ended\n")
+    assert register.session(cookie) is None and moechat("list")[1] == ""
+
+
+def test_a_password_comes_from_a_pipe_and_goes_again(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["access", "password", "--data", str(home.data), "--config", str(home.config)]
+    for text, status in (("short\n", 1), ("\n", 1), ("correct horse\n", 0)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        assert main(command) == status
+        assert "horse" not in "".join(capsys.readouterr())
+    assert Register(home.data).enter("correct horse", "", "") is not None
+    assert main([*command, "--remove"]) == 0
+    assert not Register(home.data).has_password
 
 
 @pytest.mark.parametrize("name", commands())

@@ -18,7 +18,7 @@ import pytest
 from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
-from moechat.access.guard import MAX_BODY, Guard, is_loopback
+from moechat.access.guard import MAX_BODY, Door, Guard, is_loopback
 from moechat.cli import main as cli
 from moechat.errors import ConfigError, MoeChatError
 from moechat.house.owners import Busy
@@ -405,8 +405,8 @@ def test_a_body_that_never_ends_is_given_up() -> None:
     sent: list[Any] = []
     answers: list[Any] = []
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/query", "headers": headers}
-    asyncio.run(Guard(app, None, body_s=0.01)(scope, receive, send))
+    scope = {"type": "http", "method": "POST", "path": "/query", "headers": headers, "server": ("127.0.0.1", 8012)}
+    asyncio.run(Guard(app, Door(body_s=0.01))(scope, receive, send))
     assert answers[0]["status"] == 408 and "0.01 s" in answers[1]["body"].decode()
 
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moechat.access.words import language_of
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
 from moechat.model import Exchange
@@ -25,7 +26,7 @@ from moechat.web import draw, running, serve
 from moechat.web.draw import Face
 from moechat.web.server import POLICY
 from moechat.web.turns import Turns
-from moechat.web.words import TEXTS, Words, language_of
+from moechat.web.words import TEXTS, Words
 from moechat.when import Span
 from tests.houses import Home, silent
 

@@ -1,0 +1,40 @@
+"""The words of the login page, in Chinese and English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
+
+LOGIN: Mapping[str, tuple[str, str]] = {
+    "title": ("萌聊 MoeChat", "MoeChat"),
+    "tagline": ("会记得你的聊天伙伴", "a companion that remembers"),
+    "password": ("密码", "Password"),
+    "code": ("一次性代码", "One-time code"),
+    "either": ("密码或一次性代码", "Password or one-time code"),
+    "enter": ("进入", "Enter"),
+    "hint": (
+        "代码显示在运行 MoeChat 的电脑上；要一个新的：moechat access code",
+        "The code is shown on the computer where MoeChat runs; for a new one: moechat access code",
+    ),
+    "wrong": ("不对：请再看一遍。代码十分钟内有效，只能用一次。", "Not right. A code holds for ten minutes, and once."),
+    "wait": ("试错太多次了：请在 {minutes} 分钟后再试。", "Too many wrong tries: try again in {minutes} min."),
+}
+
+
+def word(name: str, language: Language, **values: object) -> str:
+    """A word of the login page."""
+    return LOGIN[name][LANGUAGES.index(language)].format(**values)
+
+
+def language_of(accepted: str | None) -> Language:
+    """A page's language from a browser's Accept-Language header; Chinese comes first here."""
+    for part in (accepted or "").lower().split(","):
+        tag = part.split(";")[0].strip()
+        if tag.startswith("zh"):
+            return "zh"
+        if tag.startswith("en"):
+            return "en"
+    return "en" if accepted else "zh"
