@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from moechat.containment import Containment, NamedText
 from moechat.language import words
 from moechat.language.association import LEVELS, Association
@@ -37,6 +39,10 @@ def episode_words(episode: Episode) -> tuple[str, ...]:
 def fact_words(draft: FactDraft) -> tuple[str, ...]:
     """The words under which a fact is filed."""
     return (draft.keyword, draft.target, draft.entity)
+
+
+Difference = tuple[Sequence[Hashable], Sequence[Hashable]]
+"""Keys that went, keys that came."""
 
 
 class Cooccurrence:
@@ -63,23 +69,31 @@ class Cooccurrence:
         state: object,
         keys: Callable[[], Iterable[Hashable]],
         words_of: Callable[[Sequence[Hashable]], Iterable[Sequence[str]]],
+        since: Callable[[Any], Difference] | None = None,
     ) -> None:
         """Take over all records, oldest first, unless ``state`` equals that of the last time. Only the words of keys that are
-        not known yet are asked for; a record that was edited needs another key."""
+        not known yet are asked for; a record that was edited needs another key. ``since`` says what has changed since a state,
+        so that not all keys are gone through."""
         with self._following:
             if self._seen is not None and state == self._seen[0]:
                 return
-            current = dict.fromkeys(list(keys())[-self._limit :])
-            new = [key for key in current if key not in self._records]
+            dropped, new = since(self._seen[0]) if since and self._seen else self._difference(keys())
+            if len(self._records) == self._limit or len(self._records) - len(dropped) + len(new) > self._limit:
+                dropped, new = self._difference(keys())  # some are beyond the limit, or come back from there
             # Slow, and nobody else need wait for it.
             records = [self._filed(*one) for one in zip(new, words_of(new), strict=True)]
             with self._lock:
-                dropped = [key for key in self._records if key not in current]
                 self._drop(dropped)
                 for key, record in zip(new, records, strict=True):
                     self._put(key, record)
                 self.generation += bool(dropped or new)
             self._seen = (state,)
+
+    def _difference(self, keys: Iterable[Hashable]) -> Difference:
+        current = dict.fromkeys(list(keys)[-self._limit :])
+        return [key for key in self._records if key not in current], [
+            key for key in current if key not in self._records
+        ]
 
     def associations(self, word: str) -> Sequence[Association]:
         """Words that share records with ``word``, best first.
@@ -146,7 +160,17 @@ def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: S
             else:
                 yield episode_words(by_id[key[0]]) if key[0] in by_id else ()
 
-    source.follow((view.positions.tobytes(), list(facts)), keys, words_of)
+    def since(before: tuple[bytes, list[Fact]]) -> Difference:
+        positions = np.frombuffer(before[0], dtype=view.positions.dtype)
+        gone = [(episodes.ids[p], p) for p in positions[~np.isin(positions, view.positions)].tolist()]
+        new = [(episodes.ids[p], p) for p in view.positions[~np.isin(view.positions, positions)].tolist()]
+        if before[1] == facts:
+            return gone, new
+        earlier, later = ({fact.id: fact for fact in each} for each in (before[1], facts))
+        gone_facts = [fact for fact in before[1] if later.get(fact.id) is not fact]
+        return [*gone_facts, *gone], [*(fact for fact in facts if earlier.get(fact.id) is not fact), *new]
+
+    source.follow((view.positions.tobytes(), list(facts)), keys, words_of, since)
 
 
 def _levels(

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,14 @@ def test_the_source_follows_what_may_be_recalled_now(tmp_path: Path) -> None:
         follow(source, episodes, episodes.view(now + timedelta(days=2)), [])
         assert {word for word, _ in source.associations("失恋")} == {"火锅"}
         assert source.associations("小林") == []
+        renamed = replace(liked, draft=replace(liked.draft, target="芫荽"))
+        other, later = replace(liked, id="other"), now + timedelta(days=2)
+        for moment, facts in ((now, [liked]), (now, [liked, other]), (later, [renamed, other]), (now, [])):
+            follow(source, episodes, episodes.view(moment), facts)
+            afresh = Cooccurrence()
+            follow(afresh, episodes, episodes.view(moment), facts)
+            for word in ("失恋", "火锅", "啤酒", "小林", "香菜", "芫荽"):
+                assert source.associations(word) == afresh.associations(word)
 
 
 def test_beyond_the_limit_the_newest_stay_however_often_it_follows() -> None:
