@@ -75,8 +75,8 @@ class Cache(ExchangeRows, EpisodeRows):
 
     def problems(self, folder: Path, only: str = "") -> list[DataError]:
         """What could not be read in the files of a folder, or in one of them."""
-        sql = "SELECT name, problems FROM files WHERE problems != '' AND ? IN ('', name) ORDER BY name"
-        rows = self.all(sql, (only,))
+        condition, values = ("name = ?", (only,)) if only else ("1", ())
+        rows = self.all(f"SELECT name, problems FROM files WHERE problems != '' AND {condition} ORDER BY name", values)
         return [DataError(folder / name, reason, line=line) for name, each in rows for reason, line in json.loads(each)]
 
     def reserve_rows(self, exchanges: Sequence[tuple[str, int]], episodes: Sequence[tuple[str, int]]) -> None:
