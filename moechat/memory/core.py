@@ -80,8 +80,9 @@ class CoreMemory:
     def get(self, ids: Collection[str]) -> dict[str, Fact]:
         """Facts by id, superseded ones and the author's too, without what is hidden."""
         hidden = self._store.hidden()
-        facts = [fact for fact in (*self._official(), *self._store.findings.facts()) if fact.id in ids]
-        return {fact.id: fact for fact in facts if visible([fact], hidden)}
+        official = {fact.id: fact for fact in self._official() if fact.id in ids}
+        facts = official | self._store.findings.fact_book().of(ids)
+        return {id_: fact for id_, fact in facts.items() if visible([fact], hidden)}
 
     def keys(self) -> Keys:
         """Those of the vectors of all facts, superseded ones too."""

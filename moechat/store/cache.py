@@ -16,6 +16,7 @@ from moechat.model import Episode, Fact
 from moechat.store import row_numbers
 from moechat.store.episode_rows import EpisodeRows
 from moechat.store.exchange_rows import ExchangeRows
+from moechat.store.fact_book import FactBook
 from moechat.store.json_forms import episode_from, fact_data, fact_from
 from moechat.store.records import Signature
 
@@ -36,7 +37,7 @@ class Cache(ExchangeRows, EpisodeRows):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._facts: tuple[int, list[Fact]] | None = None
+        self._facts: tuple[int, FactBook] | None = None
         self._signatures: tuple[int, dict[str, Signature]] | None = None
 
     def follow(self) -> bool:
@@ -94,29 +95,28 @@ class Cache(ExchangeRows, EpisodeRows):
             db.execute("DELETE FROM facts WHERE file = ?", (file,))
             self._facts = None
             self.change_facts(file, dead=(), new=facts)
-            self._facts = None
 
     def change_facts(self, file: str, *, dead: Collection[str], new: Iterable[Fact]) -> None:
         """``dead`` are ids of facts that the file no longer holds so."""
         new = list(new)
         with self.transaction() as db:
-            before = self._facts[1] if self._facts and self._facts[0] == self.facts_generation() else None
+            book = self._facts[1] if self._facts and self._facts[0] == self.facts_generation() else None
             generation = self._change(db, "facts")
-            gone = {*dead, *(fact.id for fact in new)}
-            left = None if before is None else [fact for fact in before if fact.id not in gone]
-            self._facts = None if left is None else (generation, _in_order([*left, *new]))
+            if book is not None:
+                book.change(dead, new)
+                self._facts = (generation, book)
             db.executemany("DELETE FROM facts WHERE id = ? AND file = ?", [(id_, file) for id_ in dead])
             rows = [(f.id, file, json.dumps(fact_data(f), ensure_ascii=False)) for f in new]
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
-    def facts(self) -> list[Fact]:
-        """All facts, oldest first; read again only when some have changed."""
+    def facts(self) -> FactBook:
+        """Read again only when another process has changed some."""
         with self._lock:
             generation = self.facts_generation()
             if self._facts is None or self._facts[0] != generation:
                 rows = self.all("SELECT id, data FROM facts")
-                self._facts = (generation, _in_order(fact_from(id_, json.loads(data)) for id_, data in rows))
-            return list(self._facts[1])
+                self._facts = (generation, FactBook(fact_from(id_, json.loads(data)) for id_, data in rows))
+            return self._facts[1]
 
     def facts_generation(self) -> int:
         """The generation in which facts last changed."""
@@ -154,7 +154,3 @@ class Cache(ExchangeRows, EpisodeRows):
             db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '', extra = '' WHERE alive = 0")
             db.execute("UPDATE episodes SET data = '{}' WHERE alive = 0")
         return self.empty_log()
-
-
-def _in_order(facts: Iterable[Fact]) -> list[Fact]:
-    return sorted(facts, key=lambda fact: (fact.since, fact.id))

@@ -87,7 +87,7 @@ def _cache_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> l
 
 def _understood_against_files(store: Journal) -> list[str]:
     """Facts and episodes of the cache, and those of the files; what cannot be read is told already."""
-    cached = {(paths.CORE, fact.id): fact.text for fact in store.cache.facts()}
+    cached = {(paths.CORE, fact.id): fact.text for fact in store.cache.facts().all()}
     cached |= {(file, episode.id): episode.event.text for file, episode in store.cache.all_episodes()}
     texts: dict[tuple[str, str], str] = {}
     for name in [paths.CORE, *filter(paths.is_notes, paths.record_files(store.folder))]:

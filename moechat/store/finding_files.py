@@ -8,6 +8,7 @@ from datetime import datetime
 from moechat.errors import DataError
 from moechat.model import Episode, Fact, RefusedItem
 from moechat.store import formats, paths, records, refused_file
+from moechat.store.fact_book import FactBook
 from moechat.store.finding_records import ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
@@ -30,7 +31,7 @@ class FileFindings(Findings):
 
     # ---- reading, from the cache
 
-    def facts(self) -> list[Fact]:
+    def fact_book(self) -> FactBook:
         return self._journal.cache.facts()
 
     def facts_generation(self) -> int:
@@ -155,11 +156,10 @@ class FileFindings(Findings):
         refused_file.write(self._journal.folder / paths.REFUSED, refused)
 
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
-        known_ids = {fact.id for fact in self.facts()}
+        there = self.fact_book().of(changes)
         blocks: Changes = {
-            id_: formats.fact_entry(fact) if fact else None
-            for id_, fact in changes.items() if fact or id_ in known_ids
-        }  # fmt: skip
+            id_: formats.fact_entry(fact) if fact else None for id_, fact in changes.items() if fact or id_ in there
+        }
         self._write(paths.CORE, blocks)
 
     def _write(self, name: str, changes: Changes) -> None:
@@ -170,7 +170,7 @@ class FileFindings(Findings):
         self._follow(name)
         data = records.bytes_of(path)
         if name == paths.CORE:
-            there = {fact.id for fact in self.facts()}.intersection(changes)
+            there = set(self.fact_book().of(changes))
         else:
             there = set(self._journal.cache.notes_files(list(changes)))
         bounds = records.bounds_of(data, changes, there, path)

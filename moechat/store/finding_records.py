@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from moechat.clock import Clock
 from moechat.model import Episode, Fact, RefusedItem
+from moechat.store.fact_book import FactBook
 from moechat.store.standing import superseded
 from moechat.store.state import State
 from moechat.store.tree import Tree
@@ -68,8 +69,12 @@ class FindingRecords(ABC):
     # ---- reading
 
     @abstractmethod
+    def fact_book(self) -> FactBook:
+        """The facts as they are, to be looked up."""
+
     def facts(self) -> list[Fact]:
         """All facts, oldest first, then by id."""
+        return self.fact_book().all()
 
     @abstractmethod
     def facts_generation(self) -> int:
@@ -114,6 +119,11 @@ class FindingRecords(ABC):
     def superseded(self, hidden: Collection[str]) -> frozenset[str]:
         """Ids of the episodes that are replaced by one that may be seen."""
         return superseded(self.superseding(), hidden)
+
+    def links_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Id → what it replaced, of these facts and episodes."""
+        facts, episodes = self.fact_book().of(ids).values(), self.by_ids(ids).values()
+        return {fact.id: fact.supersedes for fact in facts} | {one.id: one.supersedes for one in episodes}
 
     def links(self) -> dict[str, tuple[str, ...]]:
         """Id → what it replaced: of all facts, and of the episodes that replace others or are replaced."""

@@ -53,7 +53,7 @@ class Findings(FindingRecords):
             self._merge_notes(ids, understanding, unread)
             after = self._by_text(ids)
             carried = [(before[text], new) for text, new in after.items() if text in before]
-            newer = {old: new for new, links in self.links().items() for old in links if new in after.values()}
+            newer = {old: new for new, links in self.links_of(list(after.values())).items() for old in links}
             carried += [(old, newer[old]) for old in understanding.refines.values() if old in newer]
             for old, new in carried:
                 owner.state.write(owner.state.carried(old, new))
@@ -63,8 +63,7 @@ class Findings(FindingRecords):
 
     def _by_text(self, ids: Sequence[str]) -> dict[tuple[str, str], str]:
         """(what it is, its text) → id of the facts and events that rest on these exchanges."""
-        cited = set(ids)
-        facts = {("fact", f.text): f.id for f in self.facts() if cited.intersection(f.draft.sources)}
+        facts = {("fact", f.text): f.id for f in self.fact_book().citing(ids)}
         return facts | {(e.kind, e.event.text): e.id for e in self.citing(ids)}
 
     def _merge_facts(
@@ -80,7 +79,7 @@ class Findings(FindingRecords):
         changes: dict[str, Fact | None] = {
             fact.id: None if unread.intersection(fact.draft.sources) else _judged(fact, understanding) for fact in alone
         }
-        known_facts = {fact.id: fact for fact in self.facts()}
+        known_facts = self.fact_book().of([*restated, *(fact.id for fact in facts)])
         owned = {id_ for id_, fact in known_facts.items() if fact.by == "owner"}
         for fact in facts:
             if fact.id not in owned | self._owner.state.forgotten:  # an edited one has the id of the words before
@@ -208,7 +207,7 @@ class Findings(FindingRecords):
         ``anew`` gives another id to what has no source left; what is known of its use goes with it.
         """
         with self._owner.writing("uncite"):
-            facts = [f for f in self.facts() if f.by == "owner" and not set(ids).isdisjoint(f.draft.sources)]
+            facts = [f for f in self.fact_book().citing(ids) if f.by == "owner"]
             episodes = [e for e in self.citing(list(ids)) if e.by == "owner"]
             new_facts = [_fact_without(fact, ids, anew) for fact in facts]
             new_episodes = [_episode_without(episode, ids, anew) for episode in episodes]
@@ -253,8 +252,7 @@ class Findings(FindingRecords):
 
     def _facts_citing(self, ids: Iterable[str]) -> list[Fact]:
         """Facts that rest on one of ``ids``, without the owner's own."""
-        cited = set(ids)
-        return [f for f in self.facts() if f.by != "owner" and cited.intersection(f.draft.sources)]
+        return [f for f in self.fact_book().citing(ids) if f.by != "owner"]
 
     def _drop_facts(self, ids: Sequence[str]) -> None:
         self.drop_facts([fact.id for fact in self._facts_citing(ids)])

@@ -11,6 +11,7 @@ from moechat.clock import local
 from moechat.errors import NotFound
 from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.exchange_rows import ExchangeRow, Side
+from moechat.store.fact_book import FactBook
 from moechat.store.finding_records import NO_NOTE, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.formats import text_hash
@@ -149,8 +150,8 @@ class MemoryFindings(Findings):
         self._table: NumberedRows[Episode] = NumberedRows(revision)
         self._refused: list[RefusedItem] = []
 
-    def facts(self) -> list[Fact]:
-        return sorted(self._facts.values(), key=lambda fact: (fact.since, fact.id))
+    def fact_book(self) -> FactBook:
+        return FactBook(self._facts.values())
 
     def facts_generation(self) -> int:
         return self._facts_generation

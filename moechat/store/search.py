@@ -56,7 +56,7 @@ class FileSearch:
 
     def facts(self) -> list[Fact]:
         """The facts that hold, archived ones too, oldest first."""
-        return visible(self._journal.cache.facts(), self._unseen())
+        return visible(self._journal.cache.facts().all(), self._unseen())
 
     def replaced(self) -> frozenset[str]:
         """Ids of the episodes that do not hold, because one that may be listed replaced them."""
