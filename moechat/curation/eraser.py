@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from moechat.recall.layers import Layers
-from moechat.store import erasure
+from moechat.store import disk, erasure
 
 
 class Eraser:
@@ -24,8 +24,9 @@ class Eraser:
 
         Raises DataError where a file or the cache cannot be written now, DiskError; the rest waits for the next call.
         """
-        with self._lock:
-            return erasure.erase(self._layers.store, self._sweep)
+        store = self._layers.store
+        with self._lock, disk.in_words(store.index_folder):
+            return erasure.erase(store, self._sweep)
 
     def _sweep(self) -> None:
         self._layers.sync()

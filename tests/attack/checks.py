@@ -71,6 +71,15 @@ def records(owner: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         yield from ((path.name, id_, record["msg"]) for id_, record in entries.items())
 
 
+def settled(agent: Agent, owner: Path) -> State:
+    """The state once everything is understood, what is being forgotten is gone and the background is done."""
+    agent.settle_indexes()
+    agent.jobs.tick()
+    agent.finish()
+    agent.settle_indexes()
+    return state_of(agent, owner)
+
+
 def look(place: Place, verb: Verb, goal: Goal | None, lines: Sequence[Mapping[str, Any]]) -> Finding:
     """Open the folder after a kill. ``goal`` None: nothing was killed, its state is only taken down."""
     finding = Finding()
@@ -83,9 +92,7 @@ def look(place: Place, verb: Verb, goal: Goal | None, lines: Sequence[Mapping[st
         left = remains(place.owner, verb.forgets)
         finding.problems += lost(agent, lines)
         finding.problems += [(DOUBLED, words) for words in doubled(agent, place.owner)]
-    agent.finish()
-    agent.settle_indexes()
-    finding.state = state_of(agent, place.owner)
+    finding.state = settled(agent, place.owner)
     if goal:
         finding.problems += judged(verb, goal, finding.state, lines)
         if left and (_returned(lines) or finding.state != goal.before):
@@ -99,7 +106,8 @@ def look(place: Place, verb: Verb, goal: Goal | None, lines: Sequence[Mapping[st
 
 
 def _returned(lines: Sequence[Mapping[str, Any]]) -> bool:
-    return any("returned" in line for line in lines)
+    """Whether the verb did what it was to do: not where it said that it failed."""
+    return any("returned" in line for line in lines) and not any(line.get("error") for line in lines)
 
 
 def judged(verb: Verb, goal: Goal, state: State, lines: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

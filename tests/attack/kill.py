@@ -1,11 +1,12 @@
 """Every file operation of every verb killed once before and once after; what is found then is held against what was shown.
 
-    python -m tests.attack.kill [--verb NAME ...] [--every N] [--list] [--json]
+    python -m tests.attack.kill [--verb NAME ...] [--each N --seed S] [--every N] [--list] [--json]
 
 Prints the operations of each verb, as a run without a kill does them, and beside them what a kill there does wrong. This
 process loads everything once and has no threads; for each attack it forks a child that runs the verb on a copy of a prepared
-owner and ends at the operation, and another that opens what is left (``checks``). ``--every`` N kills at each N-th operation of a
-verb, before one and after the next, and leaves out the verbs that take long to arrange. Exits with 3 where a problem was found.
+owner and ends at the operation, and another that opens what is left (``checks``). ``--each`` N draws N operations of each verb
+by the seed. ``--every`` N takes each N-th operation of a verb, before one and after the next, and leaves out the verbs that take
+long to arrange. Exits with 3 where a problem was found.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import socket
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +31,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from moechat import when
 from moechat.clock import SystemClock
+from moechat.errors import MoeChatError
+from moechat.house import House
 from moechat.language import words
 from tests.attack import owner
-from tests.attack.checks import Finding, Goal, look
-from tests.attack.operations import KILLED, Never, Operation, Target, Watch, When
+from tests.attack.checks import Finding, Goal, difference, look, settled
+from tests.attack.faults import FAULT_KINDS, Fault, FaultKind
+from tests.attack.operations import KILLED, Kill, LastWords, Never, Operation, Target, Watch, When
 from tests.attack.owner import Place
 from tests.attack.verbs import BASE, VERBS, Report, Scene, Verb, nothing
 
 Lines = list[dict[str, Any]]
-BOTH: tuple[When, When] = ("before", "after")
-FAILED = "failed by itself"
+Strike = When | FaultKind
+KILLS: tuple[When, ...] = ("before", "after")
+FAILED, NO_WORDS, APART = "failed by itself", "not told in words", "sees something else"
 FAULTS = 3  # The exit status where a kill does something wrong; 1 is that of a failure here.
 TRIES = 3  # A verb whose own threads get into each other's way now and then has its operations listed all the same.
 ROLES = ("main", "worker", "pool", "other")  # A spread sample leaves out the last two, which do little but compute.
@@ -46,11 +53,11 @@ MEMORY = Path("/dev/shm")  # Files that are copied for each kill need no disk.
 
 @dataclass
 class Outcome:
-    """What one kill came to. ``reached`` is the operation at which the process really ended; None: it was not reached."""
+    """What one strike came to. ``reached`` is the operation that it really fell on; None: it was not reached."""
 
     verb: str
     operation: Operation
-    when: When
+    when: Strike
     reached: Operation | None = None
     problems: list[tuple[str, str]] = field(default_factory=list)
 
@@ -103,7 +110,7 @@ class Attack:
         """What is seen where the verb has not begun; what a hand did before it stands."""
         if self.verb.by_hand is not nothing:
             first = self.operations[0]
-            place, _, lines = self._struck(Target(first.role, first.number, "before"))
+            place, _, lines = self._struck(partial(Kill, first.role, first.number, "before"))
             return self._looked(place, None, lines)
         if self.verb.begins_with not in before:
             before[self.verb.begins_with] = self._looked(self._copy(self._frozen), None, [])
@@ -124,7 +131,7 @@ class Attack:
 
         def task(report: Report) -> None:
             cut = self.verb.cut
-            watch = Watch(place.owner, cut.at if cut else Never(()), lambda operation: None)
+            watch = Watch(place.owner, cut.at if cut else Never(()))
             watch.begin()
             house = place.open("a")
             house.agent().settle_indexes()
@@ -142,32 +149,52 @@ class Attack:
             raise RuntimeError(f"{self.verb.name} was not arranged: {status}, {lines[-1:]}")
         return Place(folder, lines[-1]["now"])
 
-    def _struck(self, target: Target | Never) -> tuple[Place, int, Lines]:
+    def _struck(self, aim: Callable[[LastWords], Target]) -> tuple[Place, int, Lines]:
         """(the folder, exit status, reports) of one run of the verb."""
         place = self._copy(self._frozen)
 
         def task(report: Report) -> None:
-            watch = Watch(place.owner, target, lambda operation: report(reached=asdict(operation)))
+            watch = Watch(place.owner, aim(lambda operation: report(reached=asdict(operation))))
             watch.begin()
             if self.verb.opens:
                 watch.start()
-            house = place.open("k")
-            house.agent().settle_indexes()
-            scene = Scene(place, house, report)
-            self.verb.by_hand(scene)
-            watch.start()
-            self.verb.act(scene)
-            report(returned=True)
-            if not self.verb.closes:
-                house.agent().settle_indexes()
+            if isinstance(watch.target, Fault):
+                self._suffer(watch, watch.target, place, report)
+            else:
+                self._run(watch, place.open("k"), place, report)
             watch.active = False
             report(operations=[asdict(operation) for operation in watch.operations])
 
         return place, *forked(task)
 
+    def _run(self, watch: Watch, house: House, place: Place, report: Report) -> None:
+        house.agent().settle_indexes()
+        scene = Scene(place, house, report)
+        self.verb.by_hand(scene)
+        watch.start()
+        self.verb.act(scene)
+        report(returned=True)
+        if not self.verb.closes:
+            house.agent().settle_indexes()
+
+    def _suffer(self, watch: Watch, fault: Fault, place: Place, report: Report) -> None:
+        """Run the verb into a fault; when that is gone, the same process goes on."""
+        house = place.open("k")
+        try:
+            self._run(watch, house, place, report)
+        except MoeChatError as error:
+            report(refused=str(error))
+        except Exception:  # noqa: BLE001 - this is what is looked for
+            report(raised=traceback.format_exc())
+        fault.lift()
+        watch.active = False
+        sys.setprofile(None)
+        if not self.verb.closes:
+            report(state=settled(house.agent(), place.owner))
+
     def _dry(self) -> tuple[list[Operation], Place]:
         for _ in range(TRIES):
-            place, status, lines = self._struck(Never(self._roles))
+            place, status, lines = self._struck(lambda _: Never(self._roles))
             if not status:
                 return [Operation(**row) for row in lines[-1]["operations"]], place
         raise RuntimeError(f"{self.verb.name} failed without a kill: {lines[-1]}")
@@ -179,34 +206,52 @@ class Attack:
         row = done(task)
         return Finding(row["state"], row["verified"], [tuple(problem) for problem in row["problems"]])
 
-    def strike(self, operation: Operation, moment: When) -> Outcome:
-        """Kill at an operation, then look."""
-        outcome = Outcome(self.verb.name, operation, moment)
-        place, status, lines = self._struck(Target(operation.role, operation.number, moment))
-        if status == KILLED:
-            (row,) = (line["reached"] for line in lines if "reached" in line)
-            outcome.reached = Operation(**row)
-        elif status:
-            outcome.problems.append((FAILED, lines[-1]["failed"].splitlines()[-1]))
-        outcome.problems += self._looked(place, self.goal, lines).problems
+    def strike(self, operation: Operation, strike: Strike) -> Outcome:
+        """Strike at an operation, then look."""
+        outcome = Outcome(self.verb.name, operation, strike)
+        kind = partial(Fault, operation.role, operation.number, strike) if strike in FAULT_KINDS else partial(
+            Kill, operation.role, operation.number, strike
+        )  # fmt: skip
+        place, status, lines = self._struck(kind)
+        for line in lines:
+            if "reached" in line:
+                outcome.reached = Operation(**line["reached"])
+            if "raised" in line:
+                outcome.problems.append((NO_WORDS, line["raised"]))
+        if status not in (0, KILLED):
+            outcome.problems.append((FAILED, lines[-1]["failed"]))
+        looked = self._looked(place, self.goal, lines)
+        outcome.problems += looked.problems
+        for line in lines:
+            if "state" in line and line["state"] != looked.state:
+                outcome.problems.append((APART, difference(line["state"], looked.state)))
         return outcome
 
 
 # ---- many kills
 
 
-def chosen(operations: Sequence[Operation], every: int) -> Iterator[tuple[Operation, When]]:
-    """Where to kill: before and after each operation, or, of a spread sample, before one and after the next.
+@dataclass(frozen=True)
+class Sample:
+    """Which strikes of a verb are made: those of ``kinds`` at each operation. ``every`` > 1 takes the kinds in turn, one at each
+    so many operations; ``each`` draws so many by the seed."""
 
-    Of a run of equal operations on one file of the indexes (an archive of arrays is written in fifty pieces) the first and
-    the last are taken.
-    """
-    worth = [one for place, one in enumerate(operations) if not _is_inside(operations, place)]
-    if every == 1:
-        yield from ((one, moment) for one in worth for moment in BOTH)
-    else:
-        picked = worth[min(every, len(worth)) // 2 :: every]
-        yield from ((one, BOTH[turn % 2]) for turn, one in enumerate(picked))
+    kinds: Sequence[Strike] = KILLS
+    every: int = 1
+    each: int = 0
+    seed: int = 0
+
+    def of(self, verb: str, operations: Sequence[Operation]) -> list[tuple[Operation, Strike]]:
+        """Of a run of equal operations on one file of the indexes (an archive of arrays is written in fifty pieces) the first
+        and the last are taken."""
+        worth = [one for place, one in enumerate(operations) if not _is_inside(operations, place)]
+        if self.every > 1:
+            picked = worth[min(self.every, len(worth)) // 2 :: self.every]
+            return [(one, self.kinds[turn % len(self.kinds)]) for turn, one in enumerate(picked)]
+        strikes = [(one, kind) for one in worth for kind in self.kinds]
+        if not self.each:
+            return strikes
+        return random.Random(f"{self.seed} {verb}").sample(strikes, min(self.each, len(strikes)))
 
 
 def _is_inside(operations: Sequence[Operation], place: int) -> bool:
@@ -215,20 +260,25 @@ def _is_inside(operations: Sequence[Operation], place: int) -> bool:
 
 
 def attack(
-    verbs: Sequence[Verb], every: int, *, tell: Callable[[Attack], object], outcome: Callable[[Outcome], object]
+    verbs: Sequence[Verb],
+    sample: Sample | None,
+    *,
+    tell: Callable[[Attack], object],
+    outcome: Callable[[Outcome], object],
 ) -> None:
-    """Attack each verb; ``tell`` is called with its operations, ``outcome`` with what each kill came to.
+    """Attack each verb; ``tell`` is called with its operations, ``outcome`` with what each strike came to.
 
-    ``every`` 0 kills nothing.
+    Without a sample nothing is struck.
     """
     before: dict[Any, Finding] = {}
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
         base = prepared(Path(scratch) / "base")
         for verb in verbs:
-            one = Attack(verb, base, Path(scratch), before, ROLES if every < 2 else ROLES[:2])
+            is_spread = sample is not None and (sample.every > 1 or FAULT_KINDS[0] in sample.kinds)
+            one = Attack(verb, base, Path(scratch), before, ROLES[:2] if is_spread else ROLES)
             tell(one)
-            for operation, moment in chosen(one.operations, every) if every else ():
-                outcome(one.strike(operation, moment))
+            for operation, strike in sample.of(verb.name, one.operations) if sample else ():
+                outcome(one.strike(operation, strike))
 
 
 def prepared(folder: Path) -> Place:
@@ -242,16 +292,19 @@ def warm() -> None:
     when.resolve("昨天", SystemClock(None).now())
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+def main(purpose: str | None, kinds: Sequence[Strike]) -> int:
+    """The command. ``purpose`` is its description."""
+    parser = argparse.ArgumentParser(description=(purpose or "").split("\n", 1)[0])
     parser.add_argument("--verb", action="append", choices=sorted(VERBS), help="this one alone (may be given again)")
     parser.add_argument("--part", help="1/3: the first of three parts of the verbs, for processes side by side")
     parser.add_argument("--every", type=int, default=1, help="a spread sample")
-    parser.add_argument("--list", action="store_true", help="print the operations and kill nothing")
-    parser.add_argument("--json", action="store_true", help="one object for each kill")
+    parser.add_argument("--each", type=int, default=0, help="so many of each verb, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="what is drawn depends on it")
+    parser.add_argument("--list", action="store_true", help="print the operations and strike nothing")
+    parser.add_argument("--json", action="store_true", help="one object for each strike")
     options = parser.parse_args()
     warm()
-    begun, kills, faults = time.perf_counter(), 0, 0
+    begun, strikes, faults = time.perf_counter(), 0, 0
 
     def tell(one: Attack) -> None:
         if not options.json:
@@ -261,8 +314,8 @@ def main() -> int:
                 print(f"{operation.role:7}{operation.number:5}  {operation.name:28} {operation.path}")
 
     def outcome(one: Outcome) -> None:
-        nonlocal kills, faults
-        kills, faults = kills + 1, faults + bool(one.problems)
+        nonlocal strikes, faults
+        strikes, faults = strikes + 1, faults + bool(one.problems)
         if options.json:
             print(json.dumps(asdict(one), ensure_ascii=False), flush=True)
         elif one.problems:
@@ -277,12 +330,13 @@ def main() -> int:
         verbs = verbs[number - 1 :: of]
     if options.every > 1:
         verbs = [verb for verb in verbs if not verb.large]
-    attack(verbs, 0 if options.list else options.every, tell=tell, outcome=outcome)
+    sample = None if options.list else Sample(kinds, options.every, options.each, options.seed)
+    attack(verbs, sample, tell=tell, outcome=outcome)
     if not options.json:
         took = time.perf_counter() - begun
-        print(f"{kills} kills of {len(verbs)} verbs in {took:.0f} s, {faults} with a problem")
+        print(f"{strikes} strikes at {len(verbs)} verbs in {took:.0f} s, {faults} with a problem")
     return FAULTS if faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, KILLS))

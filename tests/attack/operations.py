@@ -1,4 +1,4 @@
-"""File operations of this process, counted one by one, and its end at one of them.
+"""File operations of this process, counted one by one, and its end, or a fault, at one of them.
 
 ``Watch`` follows every thread by ``sys.setprofile`` (which sees calls of C functions and their returns), by an audit hook
 (which sees the paths that are opened, renamed and removed) and by SQLite's trace (which sees its statements). An operation is
@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -64,21 +64,38 @@ class Operation:
         return asdict(self)
 
 
+class Target(Protocol):
+    """What is waited for. ``roles``: the threads whose calls are followed (to follow those of recall, which compute a lot, takes
+    long)."""
+
+    @property
+    def roles(self) -> Collection[str]: ...
+
+    def reached(self, operation: Operation, when: When, root: str) -> None:
+        """Just before, or just after, an operation on a file under ``root``. What it raises before one takes its place, but for
+        a statement of SQL."""
+
+
+LastWords = Callable[[Operation], None]
+
+
 @dataclass(frozen=True)
-class Target:
-    """The operation at which the process ends, by its number."""
+class Kill:
+    """The process ends at the operation of this number. ``last_words`` is called with the operation just before."""
 
     role: str
     number: int
     when: When
+    last_words: LastWords
 
     @property
     def roles(self) -> Collection[str]:
-        """The threads whose calls are followed: to follow those of recall, which compute a lot, takes long."""
         return (self.role,)
 
-    def hits(self, operation: Operation, when: When) -> bool:
-        return (operation.role, operation.number, when) == (self.role, self.number, self.when)
+    def reached(self, operation: Operation, when: When, root: str) -> None:
+        if (operation.role, operation.number, when) == (self.role, self.number, self.when):
+            self.last_words(operation)
+            os._exit(KILLED)
 
 
 @dataclass(frozen=True)
@@ -87,29 +104,29 @@ class Never:
 
     roles: Collection[str]
 
-    def hits(self, operation: Operation, when: When) -> bool:
-        return False
+    def reached(self, operation: Operation, when: When, root: str) -> None:
+        pass
 
 
 @dataclass(frozen=True)
 class First:
-    """After the first operation of this name on such a path (``*`` stands for any part of a name)."""
+    """The process ends after the first operation of this name on such a path (``*`` stands for any part of a name)."""
 
     name: str
     path: str
 
     roles: Collection[str] = ("main", "worker")
 
-    def hits(self, operation: Operation, when: When) -> bool:
-        return when == "after" and operation.name == self.name and fnmatchcase(operation.path, self.path)
+    def reached(self, operation: Operation, when: When, root: str) -> None:
+        if when == "after" and operation.name == self.name and fnmatchcase(operation.path, self.path):
+            os._exit(KILLED)
 
 
 class Watch:
-    """Of one process, from ``begin`` on; what a process watches it watches to its end. ``last_words`` is called with the
-    operation just before the process is ended."""
+    """Of one process, from ``begin`` on; what a process watches it watches to its end."""
 
-    def __init__(self, root: Path, target: Target | First | Never, last_words: Callable[[Operation], None]) -> None:
-        self.root, self.target, self.last_words = f"{root}{os.sep}", target, last_words
+    def __init__(self, root: Path, target: Target) -> None:
+        self.root, self.target = f"{root}{os.sep}", target
         self.active = False
         self.operations: list[Operation] = []
         self._counts: Counter[str] = Counter()
@@ -144,7 +161,7 @@ class Watch:
         self._counts[role] += 1
         operation = Operation(role, number, name, path[len(self.root) :])
         self.operations.append(operation)
-        self._end(operation, "before")
+        self.target.reached(operation, "before", self.root)
         return operation
 
     def database(self, connection: sqlite3.Connection) -> str:
@@ -156,12 +173,7 @@ class Watch:
         return self._databases[id(connection)][1]
 
     def leave(self, operation: Operation) -> None:
-        self._end(operation, "after")
-
-    def _end(self, operation: Operation, when: When) -> None:
-        if self.target.hits(operation, when):
-            self.last_words(operation)
-            os._exit(KILLED)
+        self.target.reached(operation, "after", self.root)
 
     def _audited(self, event: str, values: tuple[Any, ...]) -> None:
         if event == "open":

@@ -16,10 +16,11 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from moechat.store import records
-from tests.attack.operations import Never, Target, Watch
+from tests.attack.operations import Kill, Never, Watch
 
 folder, target = Path(sys.argv[1]), json.loads(sys.argv[2])
-watch = Watch(folder, Target(*target) if target else Never(("main",)), lambda operation: print(json.dumps(operation.row())))
+last_words = lambda operation: print(json.dumps(operation.row()), flush=True)
+watch = Watch(folder, Kill(*target, last_words) if target else Never(("main",)))
 watch.begin()
 watch.start()
 records.append(folder / "lines", b"one")

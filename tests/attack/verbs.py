@@ -80,8 +80,8 @@ def _follow_turn(scene: Scene, turn: Any) -> None:
                 scene.shows(id=id_, begun=True)
             case Delta(text):
                 scene.shows(piece=text)
-            case Ended(exchange, _):
-                scene.shows(id=exchange.id, reply=exchange.char)
+            case Ended(exchange, error):
+                scene.shows(id=exchange.id, reply=exchange.char, error=error)
 
 
 def one_open(scene: Scene) -> None:
