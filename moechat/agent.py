@@ -31,6 +31,7 @@ from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
+from moechat.store import disk
 from moechat.store.files import FileStore
 from moechat.turn import Shown, TurnEvent
 from moechat.understanding.reflection import ReflectionRun, Reflector
@@ -227,6 +228,9 @@ class Agent:
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
         self._talks.close()
-        with contextlib.ExitStack() as last:  # a file that cannot be written keeps no thread and no file open
+        with (
+            disk.in_words(),
+            contextlib.ExitStack() as last,
+        ):  # a file that cannot be written keeps no thread and no file open
             for close in (self.store.close, self.layers.close, self.jobs.close):
                 last.callback(close)

@@ -23,6 +23,7 @@ from moechat.recall import assembly
 from moechat.recall.grounds import shown
 from moechat.recall.layers import Layers
 from moechat.settings.character import CharacterFile
+from moechat.store import disk
 from moechat.store.in_memory import MemoryStore
 from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hit_rows, span_row
 
@@ -83,7 +84,7 @@ class Conversation:
         text = clean(text)
         if not text.strip():
             raise MoeChatError("the message is empty; write something first")
-        with self._lock:
+        with self._lock, disk.in_words():
             self.follow(reads=True)
             now = self._now()
             self._context.cut_if_idle(now)
@@ -94,7 +95,7 @@ class Conversation:
             yield from self._reply(id_, text, now)
 
     def _regenerate(self, id_: str) -> Generator[TurnEvent, None, None]:
-        with self._lock:
+        with self._lock, disk.in_words():
             self.follow(reads=True)
             leaf = id_ or self._store.tree.leaf(self.name)
             if leaf is None or leaf in self._store.tree.retracted:
@@ -114,7 +115,8 @@ class Conversation:
         messages: Sequence[Message] = ()
         self._stopping.clear()
         try:
-            self._layers.sync()
+            with disk.in_words():
+                self._layers.sync()
             recollection, request = self._prepared(id_, text, now)  # 2. to 4. recall, and the prompt
             yield Recalled(id_, recollection)
             messages = request.messages
@@ -216,12 +218,14 @@ class Conversation:
 
     # ---- recall
 
+    @disk.in_words()
     def recall(self, text: str) -> Recollection:
         """The recall for this message, with its reasons. Writes and touches nothing."""
         self.follow(reads=True)
         now = self._now()
         return self._recall(clean(text), now, self._context.exchanges(now))
 
+    @disk.in_words()
     def follow(self, *, reads: bool = False) -> None:
         """Take in the changes of people and other processes, in the author's files as well.
 
@@ -255,6 +259,7 @@ class Conversation:
     def restore(self, id_: str) -> None:
         self.change(lambda: self._store.log.restore(id_))
 
+    @disk.in_words()
     def change(self, change: Callable[[], None]) -> None:
         """Run a change of the files that this memory rests on, and follow it."""
         with self._lock:

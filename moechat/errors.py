@@ -3,8 +3,8 @@
 MoeChatError
 ├── ConfigError      a setting, by file, key, value and remedy
 ├── DataError        a memory, character or prompt file, by file and line
+│   ├── DiskError      the disk is full, closed to writing, or fails
 │   └── Locked         another process writes to it and did not end in time
-├── DiskError        a disk that is full, closed to writing, or failing
 ├── PathError        a name or path that would leave the data folder
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
@@ -77,38 +77,41 @@ class DataError(MoeChatError):
         super().__init__(f"{place}: {reason}")
 
 
-class Locked(DataError):
-    """Another process writes to the same memory and did not end in time."""
-
-
-class DiskError(MoeChatError):
+class DiskError(DataError):
     """The disk is full, a file may not be written, or the disk fails. Nothing that was stored before is lost by it.
 
     Its text is English; ``words`` has it in each language.
     """
 
-    WORDS: Mapping[DiskFault, Mapping[str, str]] = {
+    REASONS: Mapping[DiskFault, Mapping[str, str]] = {
         "full": {
-            "en": "{place}: the disk is full: free some space, then try again; what was stored before is safe",
-            "zh": "{place}：磁盘已满：请先腾出一些空间，然后再试；之前存下的内容都还在",
+            "en": "the disk is full: free some space, then try again; what was stored before is safe",
+            "zh": "磁盘已满：请先腾出一些空间，然后再试；之前存下的内容都还在",
         },
         "closed": {
-            "en": "{place}: it may not be written ({detail}): allow writing there, then try again",
-            "zh": "{place}：这里不能写入（{detail}）：请允许写入，然后再试",
+            "en": "it may not be written ({detail}): allow writing there, then try again",
+            "zh": "这里不能写入（{detail}）：请允许写入，然后再试",
         },
         "failing": {
-            "en": "{place}: the disk does not answer as it should ({detail}): check it, then try again",
-            "zh": "{place}：磁盘读写出错（{detail}）：请检查磁盘，然后再试",
+            "en": "the disk does not answer as it should ({detail}): check it, then try again",
+            "zh": "磁盘读写出错（{detail}）：请检查磁盘，然后再试",
         },
     }
 
-    def __init__(self, fault: DiskFault, place: Path | str, detail: str) -> None:
-        self.fault, self.place, self.detail = fault, str(place), detail
-        super().__init__(self.words("en"))
+    def __init__(self, fault: DiskFault, file: Path | str, detail: str) -> None:
+        self.fault, self.detail = fault, detail
+        super().__init__(file, self._reason("en"))
+
+    def _reason(self, language: str) -> str:
+        return self.REASONS[self.fault][language].format(detail=self.detail)
 
     def words(self, language: str) -> str:
         """What is wrong and what to do, in ``zh`` or ``en``."""
-        return self.WORDS[self.fault][language].format(place=self.place, detail=self.detail)
+        return f"{self.file}: {self._reason(language)}"
+
+
+class Locked(DataError):
+    """Another process writes to the same memory and did not end in time."""
 
 
 class PathError(MoeChatError):

@@ -18,6 +18,7 @@ from moechat.errors import DataError, DiskError, EmbeddingError
 from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers
 from moechat.settings.config import Config
+from moechat.store import disk
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionRun, Reflector
 from moechat.understanding.roll import Due, Roller, due
 from moechat.worker import Crew, Worker
@@ -90,7 +91,7 @@ class Jobs:
 
     def _erase(self) -> None:
         """Go on with what is being forgotten. What cannot be written now is reported with all others, and waits."""
-        with contextlib.suppress(DataError, DiskError):
+        with contextlib.suppress(DataError):
             self._eraser.run()
 
     def _catch_up(self) -> None:
@@ -239,6 +240,7 @@ class Jobs:
 
     # ---- the end of a talk
 
+    @disk.in_words()
     def settle(self, talk: str | None = None) -> None:
         """Settle the answered exchanges, of one talk or of all; the rules read them at once."""
         self._store.log.settle(talk)
@@ -246,6 +248,7 @@ class Jobs:
         self._roller.by_rules()
         self._layers.sync()
 
+    @disk.in_words()
     def finish(self) -> None:
         """End a command: settle, understand and embed the new exchanges before this returns."""
         self.settle()

@@ -226,7 +226,10 @@ def _import(commands: Any) -> None:
 
 
 def _upkeep(commands: Any) -> None:
-    _command(commands, "verify", "run.verify", "check the files against the indexes", owner=True)
+    verify = _command(commands, "verify", "run.verify", "check the files against the indexes", owner=True)
+    verify.add_argument(
+        "--repair", action="store_true", help="first put back what day files have lost and the log still has"
+    )
     rebuild = _command(commands, "rebuild", "run.rebuild", "make the indexes anew", owner=True)
     rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
 

@@ -60,13 +60,15 @@ def serve(args: argparse.Namespace) -> int:
 
 
 def verify(args: argparse.Namespace) -> int:
-    with open_house(args, looks=True) as house:
-        report = agent_of(house, args).verify()
+    with open_house(args, looks=not args.repair) as house:
+        agent = agent_of(house, args)
+        repaired = {"repaired": agent.store.repair()} if args.repair else {}
+        report = agent.verify() | repaired
     if args.json:
         print_json(report)
     else:
-        warn(report["problems"])
-        print(", ".join(f"{name}: {value}" for name, value in report.items() if name != "problems"))
+        warn([*repaired.get("repaired", []), *report["problems"]])
+        print(", ".join(f"{name}: {value}" for name, value in report.items() if name not in ("problems", "repaired")))
     return 1 if report["problems"] else 0
 
 

@@ -22,7 +22,7 @@ class Eraser:
     def run(self) -> bool:
         """Remove the bytes of whatever is being forgotten. False where nothing is.
 
-        Raises DataError where a file or the cache cannot be written now, DiskError; the rest waits for the next call.
+        Raises DataError where a file or the cache cannot be written now; the rest waits for the next call.
         """
         store = self._layers.store
         with self._lock, disk.in_words(store.index_folder):

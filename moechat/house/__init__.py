@@ -33,6 +33,7 @@ from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, default_character, list_characters, owner_folder, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
+from moechat.store import disk
 from moechat.worker import Crew
 
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
@@ -133,6 +134,7 @@ class House:
         """The agent while it is used, for servers: of those that nobody uses, only ``owners.open`` stay open. Raises Busy."""
         return self._owners.lent(Owner(character, user, ""))
 
+    @disk.in_words()
     def _open(self, owner: Owner) -> Agent:
         folder = safe_folder(self.data, owner.character)
         if not folder.is_dir():
@@ -153,6 +155,7 @@ class House:
         """Whether this user has ever talked to the character."""
         return owner_folder(safe_folder(self.data, character), user).is_dir()
 
+    @disk.in_words()
     def rebuild(
         self,
         character: str | None,

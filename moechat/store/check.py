@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from moechat.model import Exchange
 from moechat.store import formats, paths, records
 from moechat.store.journal import Journal
 
@@ -24,43 +23,44 @@ def differences(store: Journal) -> tuple[int, list[str]]:
 
 
 def _compared(store: Journal) -> tuple[int, list[str]]:
-    exchanges, problems = _read_days(store)
-    problems += _log_against_files(store, exchanges)
-    problems += _cache_against_files(store, exchanges)
-    problems += _understood_against_files(store)
+    """One file after another, so that no more than that is held at a time."""
+    ids, problems = _days(store)
+    problems += _deleted(store, ids)
+    problems += _findings(store)
     problems += _left_over(store)
-    return len(exchanges), problems
+    return len(ids), problems
 
 
-def _read_days(store: Journal) -> tuple[dict[str, Exchange], list[str]]:
-    """Every exchange of every day file by id, and what cannot be read."""
-    exchanges: dict[str, Exchange] = {}
+def _days(store: Journal) -> tuple[set[str], list[str]]:
+    """The ids of every exchange in the day files, and what is wrong with those files."""
+    ids: set[str] = set()
     problems: list[str] = []
-    for name in filter(paths.is_day_file, paths.record_files(store.folder)):
+    names = {name for name in (*paths.record_files(store.folder), *list(store.signatures)) if paths.is_day_file(name)}
+    for name in sorted(names):
         path = store.folder / name
         tagged, unreadable = formats.each(records.read(path)[1], path, store.zone, formats.exchange_from)
         problems += map(str, unreadable)
-        for exchange, _ in tagged:
-            if exchange.id in exchanges:
-                problems.append(f"{path}: the id {exchange.id!r} stands in another day file as well")
-            exchanges[exchange.id] = exchange
-    return exchanges, problems
+        hashes = {exchange.id: formats.text_hash(exchange) for exchange, _ in tagged}
+        problems += [f"{path}: the id {id_!r} stands in another day file as well" for id_ in hashes if id_ in ids]
+        ids |= hashes.keys()
+        problems += _log_against(store, hashes)
+        problems += _cache_against(store, name, hashes)
+    return ids, problems
 
 
-def _log_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> list[str]:
-    """What was filed must be there, or be known to be missing; what was settled must be there or wait in the log."""
-    problems = []
-    for id_ in list(store.tree.parents):  # the background may add some
+def _log_against(store: Journal, hashes: Mapping[str, str]) -> Iterator[str]:
+    """What was filed must be there as it was filed. ``hashes`` are those of a file's exchanges, by id."""
+    for id_, sha in hashes.items():
         filed = store.tree.filed_hash(id_)
-        if not filed or id_ in store.tree.retracted:
-            continue
-        if id_ not in exchanges:
-            problems.append(
-                f"exchange {id_} was deleted from its day file; `moechat log retract {id_}` forgets what cites it"
-            )
-        elif formats.text_hash(exchanges[id_]) != filed:
-            problems.append(f"exchange {id_} has other words in its day file than the log says were filed")
-    return problems
+        if filed not in ("", sha) and id_ not in store.tree.retracted:
+            yield f"exchange {id_} has other words in its day file than the log says were filed"
+
+
+def _deleted(store: Journal, ids: Collection[str]) -> Iterator[str]:
+    for id_ in list(store.tree.parents):  # the background may add some
+        if store.tree.filed_hash(id_) and id_ not in store.tree.retracted and id_ not in ids:
+            remedy = f"`moechat verify --repair` may put it back, `moechat log retract {id_}` forgets what cites it"
+            yield f"exchange {id_} was deleted from its day file; {remedy}"
 
 
 def _left_over(store: Journal) -> list[str]:
@@ -72,34 +72,37 @@ def _left_over(store: Journal) -> list[str]:
     ]
 
 
-def _cache_against_files(store: Journal, exchanges: Mapping[str, Exchange]) -> list[str]:
-    names = filter(paths.is_day_file, list(store.signatures))
-    cached = {row.exchange.id: row.sha for name in names for row in store.cache.of_file(name).values()}
-    problems = [f"exchange {id_} is not in the cache; {_MENDED}" for id_ in exchanges.keys() - cached.keys()]
-    problems += [f"exchange {id_} is in the cache alone; {_MENDED}" for id_ in cached.keys() - exchanges.keys()]
-    problems += [
-        f"exchange {id_} differs from the cache; {_MENDED}"
-        for id_ in cached.keys() & exchanges.keys()
-        if cached[id_] != formats.text_hash(exchanges[id_])
-    ]
-    return problems
+def _cache_against(store: Journal, name: str, hashes: Mapping[str, str]) -> Iterator[str]:
+    cached = {id_: row.sha for id_, row in store.cache.of_file(name).items()}
+    yield from (f"exchange {id_} is not in the cache; {_MENDED}" for id_ in hashes.keys() - cached.keys())
+    yield from (f"exchange {id_} is in the cache alone; {_MENDED}" for id_ in cached.keys() - hashes.keys())
+    both = cached.keys() & hashes.keys()
+    yield from (f"exchange {id_} differs from the cache; {_MENDED}" for id_ in both if cached[id_] != hashes[id_])
 
 
-def _understood_against_files(store: Journal) -> list[str]:
-    """Facts and episodes of the cache, and those of the files; what cannot be read is told already."""
-    cached = {(paths.CORE, fact.id): fact.text for fact in store.cache.facts().all()}
-    cached |= {(file, episode.id): episode.event.text for file, episode in store.cache.all_episodes()}
-    texts: dict[tuple[str, str], str] = {}
-    for name in [paths.CORE, *filter(paths.is_notes, paths.record_files(store.folder))]:
-        path = store.folder / name
-        _, parsed = records.read(path)
-        if name == paths.CORE:
-            facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
-            texts |= {(name, fact.id): fact.text for fact in facts}
-            continue
-        for _, episodes in formats.each(parsed, path, store.zone, formats.notes_from)[0]:
-            for episode in episodes:
-                texts.setdefault((name, episode.id), episode.event.text)
-    both = cached.keys() | texts.keys()
-    wrong = sorted({name for name, id_ in both if cached.get((name, id_)) != texts.get((name, id_))})
-    return [f"{name}: the cache holds something else; {_MENDED}" for name in wrong]
+def _findings(store: Journal) -> Iterator[str]:
+    """Facts and episodes of the cache, against those of the files; what cannot be read is told already."""
+    names = {name for name in (*paths.record_files(store.folder), *list(store.signatures)) if paths.is_notes(name)}
+    for name in [paths.CORE, *sorted(names)]:
+        if _texts_of(store, name) != _cached_texts(store, name):
+            yield f"{name}: the cache holds something else; {_MENDED}"
+
+
+def _texts_of(store: Journal, name: str) -> dict[str, str]:
+    """The facts or the episodes of a file, by id."""
+    path = store.folder / name
+    _, parsed = records.read(path)
+    if name == paths.CORE:
+        facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
+        return {fact.id: fact.text for fact in facts}
+    texts: dict[str, str] = {}
+    for _, episodes in formats.each(parsed, path, store.zone, formats.notes_from)[0]:
+        for episode in episodes:
+            texts.setdefault(episode.id, episode.event.text)
+    return texts
+
+
+def _cached_texts(store: Journal, name: str) -> dict[str, str]:
+    if name == paths.CORE:
+        return {fact.id: fact.text for fact in store.cache.facts().all()}
+    return {episode.id: episode.event.text for episode in store.cache.episodes_of_file(name)}

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Exchange
-from moechat.store import formats, paths, records
+from moechat.store import damage, formats, paths, records
 from moechat.store.exchange_rows import ExchangeRow
 from moechat.store.finding_files import by_file
 from moechat.store.findings import Findings
@@ -20,6 +19,7 @@ from moechat.store.journal import Journal
 from moechat.store.log import edit_entry
 from moechat.store.records import Signature
 
+PARTS = (b"\n    user:", b"\n    char:")  # Every record that we write has these.
 BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
@@ -33,7 +33,8 @@ class DayFiles:
     def reread(self, name: str) -> None:
         """Read a changed file again. A difference from the known records was made by hand or by a crash of ours."""
         path = self._journal.folder / name
-        self._mend_torn_tail(path)
+        if not self._mend_end(name):
+            return
         signature = Signature.of(path)
         fresh, problems = formats.each(records.read(path)[1], path, self._journal.zone, formats.exchange_from)
         self._compare(name, fresh, broken=bool(problems))
@@ -115,33 +116,43 @@ class DayFiles:
             self._journal.sign(row.file, Signature.of(path))
 
     def check_writable(self, ids: Collection[str]) -> None:
-        """Raises DataError where the file of one of these is broken or was written by MoeChat."""
-        rows = self._journal.cache.by_ids(list(ids))
-        broken = {problem.file: problem for problem in self._journal.problems}
-        for name, of_file in by_file((id_, row.file) for id_, row in rows.items()).items():
-            if problem := broken.get(str(self._journal.folder / name)):
-                raise problem
-            if any(id_ not in self._journal.tree for id_ in of_file):
-                path = self._journal.folder / name
-                _, parsed = records.read(path)
-                if any(record.key in of_file and formats.is_moechat(record) for record in parsed.records):
-                    remedy = "it was written by MoeChat and is never written by us; take the record out by hand, then forget it"
-                    raise DataError(path, remedy)
+        """Raises DataError where the file of one of these is broken or was written by MoeChat. A record that stands there twice
+        is no hindrance: both go."""
+        broken = {problem.file for problem in self._journal.problems}
+        for name, of_file in by_file(self._journal.cache.places_of(list(ids))).items():
+            path = self._journal.folder / name
+            is_by_hand = any(id_ not in self._journal.tree for id_ in of_file)
+            if str(path) not in broken and not is_by_hand:
+                continue
+            _, parsed = records.read(path)
+            _, problems = formats.each(parsed, path, self._journal.zone, formats.exchange_from)
+            for problem in problems:
+                if not isinstance(problem, records.Doubled):
+                    raise problem
+            if is_by_hand and any(record.key in of_file and formats.is_moechat(record) for record in parsed.records):
+                remedy = (
+                    "it was written by MoeChat and is never written by us; take the record out by hand, then forget it"
+                )
+                raise DataError(path, remedy)
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Take exchanges out of their day files."""
-        rows = self._journal.cache.by_ids(ids)
-        for name, gone in by_file((id_, row.file) for id_, row in rows.items()).items():
+        """Take exchanges out of their day files, wherever they stand."""
+        for name, gone in by_file(self._journal.cache.places_of(ids)).items():
             path = self._journal.folder / name
             data = records.bytes_of(path)
-            left = records.spliced(data, records.bounds_of(data, gone, gone, path), dict.fromkeys(gone))
+            is_broken = bool(self._journal.problems_of(name))
+            if is_broken:
+                left = records.without(data, gone, path)
+            else:
+                left = records.spliced(data, records.bounds_of(data, gone, gone, path), dict.fromkeys(gone))
             if left.strip():
                 records.replace(path, left)
             else:
-                path.unlink()
+                path.unlink(missing_ok=True)
             with self._journal.cache.transaction():
                 self._journal.cache.change_exchanges(name, dead=gone, new=())
-                self._journal.sign(name, Signature.of(path))
+                if not is_broken:  # else it is read anew
+                    self._journal.sign(name, Signature.of(path))
 
     def _name(self, at: datetime) -> str:
         """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
@@ -159,25 +170,56 @@ class DayFiles:
 
     def current(self, name: str) -> bool:
         """Read the file again before it is written, if it has changed. False if it is broken and must be left alone."""
-        if Signature.of(self._journal.folder / name) != self._journal.signature(name):
+        path = self._journal.folder / name
+        if Signature.of(path) != self._journal.signature(name):
             self.reread(name)
-        return not self._journal.problems_of(name)
+        return Signature.of(path) == self._journal.signature(name) and not self._journal.problems_of(name)
 
-    def _mend_torn_tail(self, path: Path) -> None:
-        """Remove a record that a crash left incomplete. The log has all of it and appends it again."""
-        name = path.name.replace(BESIDE, ".yaml")
-        unfiled = [node.exchange() for node in self._journal.tree.unfiled()]
-        unfiled = [e for e in unfiled if Path(paths.day_file(e.at, self._journal.zone)).name == name]
-        if not unfiled or not path.exists():
-            return
+    def _mend_end(self, name: str) -> bool:
+        """Put back what a file that was cut has lost. False where somebody may be writing it at this moment."""
+        path, tree = self._journal.folder / name, self._journal.tree
         data = records.bytes_of(path)
-        starts = [match.start() for match in records.KEY_LINE.finditer(data)]
-        tail = data[starts[-1] :] if starts else b""
-        for exchange in unfiled:
-            block = formats.exchange_entry(exchange)
-            if tail and tail != block and block.startswith(tail):
-                records.replace(path, data[: starts[-1]])
-                return
+        cut = damage.cut_of(data, lambda: self._blocks(name, missing=False), PARTS)
+        if cut is None:
+            return True
+        unfiled = {node.id for node in tree.unfiled()}
+        lost = {id_: block for id_, block in cut.lost.items() if id_ not in unfiled}
+        if lost and not damage.is_still(path):
+            return False
+        records.replace(path, cut.mended)
+        if lost:
+            self._journal.tell_mended(path, sorted(lost))
+        return True
+
+    def _blocks(self, name: str, *, missing: bool) -> dict[str, bytes]:
+        """The records of a day file as they were written, of those exchanges whose words the log or the cache still has;
+        ``missing``: also those that a hand took out."""
+        tree, rows = self._journal.tree, self._journal.cache.of_file(name)
+        out = tree.retracted | tree.taken_out() | (set() if missing else self._journal.state.missing.keys())
+        held = {id_: row.exchange for id_, row in rows.items() if tree.filed_hash(id_) in ("", row.sha)}
+        logged = {id_: node.exchange() for id_, node in tree.nodes.items() if node.settled and not node.folded}
+        elsewhere = self._journal.cache.by_ids([id_ for id_ in logged if id_ not in rows])
+        day = name.replace(BESIDE, ".yaml")
+        held |= {
+            id_: exchange
+            for id_, exchange in logged.items()
+            if id_ in rows or (id_ not in elsewhere and paths.day_file(exchange.at, self._journal.zone) == day)
+        }
+        ordered = sorted((one for id_, one in held.items() if id_ not in out), key=lambda one: (one.at, one.id))
+        return {one.id: formats.exchange_entry(one) for one in ordered}
+
+    def repair(self, name: str) -> list[str]:
+        """Put back the records of a day file that are gone or cannot be read, where the log or the cache still has them. The
+        file as it was is kept among the backups. Returns their ids."""
+        path = self._journal.folder / name
+        data = records.bytes_of(path)
+        mended, back = damage.repaired(data, path, self._blocks(name, missing=True))
+        if mended != data:
+            if data.strip(b"\0"):
+                records.replace(self._journal.folder / paths.BACKUPS / "damaged" / path.name, data)
+            records.replace(path, mended)
+            self.reread(name)
+        return back
 
     def names(self) -> list[str]:
         """The day files that are known, by name relative to the folder."""

@@ -24,18 +24,18 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 @contextlib.contextmanager
-def in_words(place: Path) -> Iterator[None]:
+def in_words(place: Path | None = None) -> Iterator[None]:
     """An error of the system, or of SQLite over it, becomes one that a user can act on. ``place`` is what it is about, where
-    the error names no file. Raises DiskError, Locked."""
+    the error names no file. It may be used as a decorator. Raises DiskError, or Locked."""
     try:
         yield
     except OSError as error:
         fault = _FAULTS.get(error.errno or 0, "failing")
-        raise DiskError(fault, error.filename or place, error.strerror or str(error)) from error
+        raise DiskError(fault, error.filename or place or "", error.strerror or str(error)) from error
     except sqlite3.Error as error:
         if (code := primary_code(error)) in _BUSY:
-            raise Locked(place, "another process holds it; close that one or try again") from error
-        raise DiskError(_SQLITE_FAULTS.get(code, "failing"), place, str(error)) from error
+            raise Locked(place or "", "another process holds it; close that one or try again") from error
+        raise DiskError(_SQLITE_FAULTS.get(code, "failing"), place or "", str(error)) from error
 
 
 def primary_code(error: sqlite3.Error) -> int:

@@ -119,10 +119,10 @@ class EpisodeRows(Database):
         selected = self.among("SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN", rows)
         return {row: episode_from(id_, json.loads(data)) for row, id_, data in selected}
 
-    def all_episodes(self) -> list[tuple[str, Episode]]:
-        """(notes file, episode) of every live episode."""
-        rows = self.all("SELECT file, id, data FROM episodes WHERE alive = 1 ORDER BY row")
-        return [(file, episode_from(id_, json.loads(data))) for file, id_, data in rows]
+    def episodes_of_file(self, file: str) -> list[Episode]:
+        """The live episodes of a notes file."""
+        rows = self.all("SELECT id, data FROM episodes WHERE file = ? AND alive = 1 ORDER BY row", (file,))
+        return [episode_from(id_, json.loads(data)) for id_, data in rows]
 
     # ---- which they are
 

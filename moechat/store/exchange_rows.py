@@ -88,6 +88,10 @@ class ExchangeRows(Database):
     def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
         return {row.exchange.id: row for row in self._selected("e.id", ids)}
 
+    def places_of(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """(id, a day file that it stands in); a hand may have copied it."""
+        return self.among("SELECT id, file FROM exchanges WHERE alive = 1 AND id IN", ids)
+
     def of_file(self, file: str) -> dict[str, ExchangeRow]:
         return {row.exchange.id: row for row in self._selected("e.file", [file])}
 

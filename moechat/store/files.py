@@ -18,13 +18,12 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import backlog, check, formats, paths, records, upgrade
+from moechat.store import backlog, check, disk, formats, paths, records, upgrade
 from moechat.store.backlog import Backlog
 from moechat.store.cache import Changes
 from moechat.store.days import DayFiles
 from moechat.store.exchanges import FileExchanges
 from moechat.store.finding_files import FileFindings
-from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
 from moechat.store.json_lines import Entry
@@ -162,6 +161,19 @@ class FileStore(Journal):
         self.read_all()
         return check.differences(self)
 
+    def repair(self) -> list[str]:
+        """Put back what day files have lost, also by a hand, where the log or the cache still has it. Returns what was done."""
+        self.read_all()
+        self.follow(all_files=True)
+        logged = [node.exchange().at for node in self.tree.nodes.values() if node.filed and not node.folded]
+        expected = {paths.day_file(at, self.zone) for at in logged}
+        done = []
+        for name in sorted(expected.union(self.days.names())):
+            with self.writing("repair"):
+                if back := self.days.repair(name):
+                    done.append(f"{self.folder / name}: put back {', '.join(back)}")
+        return done
+
     # ---- after a crash
 
     def upgrade(self) -> None:
@@ -174,11 +186,7 @@ class FileStore(Journal):
         A forgetting is finished by ``erasure``, which also needs the indexes.
         """
         with self.writing("resume"):
-            waiting = {node.id: node.exchange() for node in self.tree.unfiled()}
-            rows = self.exchanges.by_ids(list(waiting))
-            corrected = [id_ for id_, row in rows.items() if row.sha != text_hash(waiting[id_])]
-            self.findings.drop(corrected)
-            self.log.drop_retracted()
+            self.log.drop_outdated()
         self._sweep_stages()
         try:
             self.imports.finish()
@@ -187,6 +195,7 @@ class FileStore(Journal):
 
     # ---- imports
 
+    @disk.in_words()
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         """Keep what is to be imported until it is filed. Raises Locked where another process imports the same."""
         path = self._stage(batch)
@@ -197,7 +206,11 @@ class FileStore(Journal):
         except Timeout:
             raise Locked(path, "another process is importing the same") from None
         self._staging[batch] = lock
-        records.replace(path, b"".join(map(formats.exchange_entry, exchanges)))
+        try:
+            records.replace(path, b"".join(map(formats.exchange_entry, exchanges)))
+        except OSError:
+            self.unstage(batch)
+            raise
 
     def staged(self, batch: str) -> list[Exchange]:
         """Raises DataError where it is gone, or cannot be read."""
@@ -211,12 +224,14 @@ class FileStore(Journal):
             raise problem
         return [exchange for exchange, _ in tagged]
 
+    @disk.in_words()
     def unstage(self, batch: str) -> None:
         self._stage(batch).unlink(missing_ok=True)
         if lock := self._staging.pop(batch, None):
             lock.release()
             Path(lock.lock_file).unlink(missing_ok=True)
 
+    @disk.in_words()
     def _sweep_stages(self) -> None:
         """Remove what nobody waits for: a process died before the log knew of it, all of it is filed, or it is taken back."""
         for path in (self.folder / paths.IMPORTS).glob("*.yaml"):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from moechat.errors import DataError
+from moechat.errors import DataError, DiskError
 from moechat.model import Episode, Event, Fact, RefusedItem, Understanding
 from moechat.store import formats
 from moechat.store.finding_records import NO_NOTE, ExchangeNote, FindingRecords, Noted
@@ -232,12 +232,14 @@ class Findings(FindingRecords):
             steps: tuple[Callable[[Sequence[str]], None], ...] = (
                 self.uncite,
                 self._drop_facts,
-                self._drop_notes,
                 self._drop_refused,
+                self._drop_notes,  # last: they show that something is left to be dropped
             )
             for step in steps:
                 try:
                     step(ids)
+                except DiskError:  # it can be tried again
+                    raise
                 except DataError as problem:  # what is hidden or queued anew stays so; the file is mended by its owner
                     log.warning("nothing was dropped from a broken file: %s", problem)
 

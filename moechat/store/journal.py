@@ -52,6 +52,7 @@ class Journal:
         self._threads = threading.RLock()
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
+        self._mended: list[DataError] = []
         self._log = JsonLines(folder / paths.LOG, entries.LOG.check)
         self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, reflections.check))
         self.tree = Tree()
@@ -69,7 +70,14 @@ class Journal:
     @property
     def problems(self) -> list[DataError]:
         """Everything that could not be read, by file and line."""
-        return [*self.cache.problems(self.folder), *self._log.problems, *self.state.problems, *self.reflected.problems]
+        of_lines = [*self._log.problems, *self.state.problems, *self.reflected.problems]
+        return [*self._mended, *self.cache.problems(self.folder), *of_lines]
+
+    def tell_mended(self, path: Path, ids: Sequence[str]) -> None:
+        """Tell, once, that records were put back into a file that had been cut."""
+        shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        self._mended.append(DataError(path, f"its end was cut off; put back as it was written: {shown}"))
+        log.warning("%s", self._mended[-1])
 
     def problems_of(self, name: str) -> list[DataError]:
         """What could not be read in one of the files that people edit."""

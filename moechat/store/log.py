@@ -27,6 +27,7 @@ An entry is an object with ``op``; ``growth`` says what each means.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -36,12 +37,14 @@ from typing import Any
 from moechat.clock import local
 from moechat.errors import DiskError, Locked, NotFound, Withheld
 from moechat.model import Attachment, Exchange, Status
+from moechat.store import disk
 from moechat.store.formats import text_hash
 from moechat.store.json_lines import Entry
 from moechat.store.nodes import Node, Variant
 from moechat.store.short_log import exchange_entry, variant_entry
 from moechat.store.unit import Unit
 
+log = logging.getLogger(__name__)
 FOLD_S = 1.0  # A reply that has ended waits so long for the owner's lock; then whoever holds it next stores it.
 BROKEN_OFF = "broken off: the program ended before the reply did"
 
@@ -69,9 +72,12 @@ class Log:
             leaf = unit.tree.leaf(talk)
             node = Node(id_, leaf, at.isoformat(), text, talk, speaker, tuple(attachments))
             unit.replies.start(id_)
-            unit.record([*settled, exchange_entry(node)])
-            self._touch(settled)
-            self.file_settled()
+            try:
+                unit.record([*settled, exchange_entry(node)])
+            except BaseException:
+                unit.replies.release(id_)
+                raise
+            self._follow_settling(settled)
         return id_
 
     def answer_again(self, id_: str) -> None:
@@ -168,8 +174,7 @@ class Log:
             entries = self._settle_entries(talk)
             if entries:
                 self._unit.record(entries)
-                self._touch(entries)
-            self.file_settled()
+            self._follow_settling(entries)
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
 
     def _settle_entries(self, talk: str | None) -> list[Entry]:
@@ -182,6 +187,15 @@ class Log:
                 entries.append(variant_entry(node.id, Variant("", "failed", BROKEN_OFF)))
             entries.append({"op": "settle", "id": node.id})
         return entries
+
+    def _follow_settling(self, settled: Sequence[Entry]) -> None:
+        """What stands in the log follows from it; what a full disk stops now is done when somebody settles next."""
+        try:
+            with disk.in_words():
+                self._touch(settled)
+                self.file_settled()
+        except DiskError as problem:
+            log.warning("settled exchanges wait in the log: %s", problem)
 
     def _touch(self, entries: Sequence[Entry]) -> None:
         """Count the use of the memories that settled replies rest on: every memory that entered a prompt, once per
@@ -248,6 +262,16 @@ class Log:
             unit.findings.drop(ids)
             unit.record([{"op": "dropped", "ids": ids}])
 
+    def drop_outdated(self) -> None:
+        """Drop what was derived from words that were taken back or corrected, where a kill or a full disk kept that from being
+        done."""
+        unit = self._unit
+        waiting = {node.id: node.exchange() for node in unit.tree.unfiled()}
+        rows = unit.exchanges.by_ids(list(waiting))
+        outdated = [id_ for id_, row in rows.items() if row.sha != text_hash(waiting[id_])]
+        unit.findings.drop(list(unit.findings.notes_of(outdated)))
+        self.drop_retracted()
+
     def restore(self, id_: str) -> None:
         with self._unit.writing("restore"):
             self._require(id_)
@@ -266,6 +290,7 @@ class Log:
         """Put every settled exchange that stands in the log alone into its day file."""
         unit = self._unit
         with unit.writing("file"):
+            self.drop_outdated()
             for node in unit.tree.unfiled():
                 exchange = node.exchange()
                 if unit.days.write(exchange):

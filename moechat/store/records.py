@@ -27,6 +27,7 @@ _BOM = b"\xef\xbb\xbf"
 LOCK_TIMEOUT_S = 10
 TRIES = 5  # A hand that saves the file in the same moment comes first.
 KEY_LINE = re.compile(rb"(?:^|(?<=\A\xef\xbb\xbf))(?![ \t\r\n#%]|\xef\xbb\xbf|---|\.\.\.)[^\n]+", re.MULTILINE)
+_KEY = re.compile(rb"""^([^\s"'#%:][^:\n]*|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*:(?=\s)""", re.MULTILINE)
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _PLAIN_VALUE = re.compile(r"[\w.+][\w.+:/()，。、！？；：（）「」 -]*\Z")
 Bounds = tuple[int, int]
@@ -43,6 +44,14 @@ class Record:
     start: int
     end: int
     line: int
+
+
+class Doubled(DataError):
+    """A record whose key stands in the file already."""
+
+    def __init__(self, file: Path | str, key: str, bounds: Bounds, line: int) -> None:
+        self.key, self.bounds = key, bounds
+        super().__init__(file, f"the id {shown(key)} is there twice; the first one is used", line=line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +88,12 @@ def parse(data: bytes, file: Path | str) -> Parsed:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        return Parsed(problems=[DataError(file, "not UTF-8 text; save the file with encoding UTF-8", line=line)])
+        parsed = _parse_each(data, segments(data), file)
+        if not parsed.records:  # in another encoding, not damaged here and there
+            return Parsed(problems=[DataError(file, "not UTF-8 text; save the file with encoding UTF-8", line=line)])
+        return parsed
     offset = len(_BOM) if data.startswith(_BOM) else 0
-    starts = [match.start() for match in KEY_LINE.finditer(data, offset)]
-    bounds = list(itertools.pairwise([*starts, len(data)]))
+    bounds = segments(data)
     try:
         whole = plain.yaml_value(data[offset:], file)
     except DataError:
@@ -93,6 +104,22 @@ def parse(data: bytes, file: Path | str) -> Parsed:
             [Record(k, v, s, e, line) for (k, v), (s, e), line in zip(whole.items(), bounds, lines, strict=True)]
         )
     return _parse_each(data, bounds, file)
+
+
+def segments(data: bytes) -> list[Bounds]:
+    """Where every record of a file stands, whether it can be read or not."""
+    starts = [match.start() for match in KEY_LINE.finditer(data)]
+    return list(itertools.pairwise([*starts, len(data)]))
+
+
+def keys(data: bytes) -> list[str]:
+    """The keys of all records of a file, whether the rest of them can be read or not."""
+    return [match[1].decode("utf-8", "replace").strip("\"'") for match in _KEY.finditer(data)]
+
+
+def ended(data: bytes) -> bytes:
+    """A file with its last line ended."""
+    return data if not data or data.endswith(b"\n") else data + b"\n"
 
 
 def _line(data: bytes, bounds: Sequence[tuple[int, int]]) -> int:
@@ -117,7 +144,7 @@ def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str
             continue
         ((key, content),) = value.items()
         if key in records:
-            problems.append(DataError(file, f"the id {shown(key)} is there twice; the first one is used", line=line))
+            problems.append(Doubled(file, key, (start, end), line))
             continue
         records[key] = Record(key, content, start, end, line)
     return Parsed(list(records.values()), problems)
@@ -238,6 +265,18 @@ class Block:
     """Text that is written as a literal block whenever a block keeps it exactly."""
 
     text: str
+
+
+def without(data: bytes, keys: Collection[str], file: Path) -> bytes:
+    """A file without the records of these keys, however often they stand there."""
+    parsed = parse(data, file)
+    bounds = {record.start: (record.start, record.end) for record in parsed.records if record.key in keys}
+    bounds |= {p.bounds[0]: p.bounds for p in parsed.problems if isinstance(p, Doubled) and p.key in keys}
+    pieces, position = [], 0
+    for start, end in (bounds[start] for start in sorted(bounds)):
+        pieces.append(data[position:start])
+        position = end
+    return b"".join([*pieces, data[position:]])
 
 
 def spliced(data: bytes, bounds: Mapping[str, Bounds], changes: Mapping[str, bytes | None]) -> bytes:

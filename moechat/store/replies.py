@@ -92,7 +92,8 @@ class ReplyFiles:
     def release(self, id_: str, *, keep: bool = False) -> None:
         """The reply stands in the log now, or (``keep``) waits in its part file for whoever holds the lock next."""
         if file := self._files.pop(id_, None):
-            file.close()
+            with contextlib.suppress(OSError):  # what it holds was written before
+                file.close()
         if not keep:
             self.drop(id_)
         if lock := self._locks.pop(id_, None):

@@ -5,7 +5,7 @@
 ``full``: from the operation on no file grows and none is made. ``short``: no file grows beyond the size that this one has then,
 and seven bytes. ``fails``: the operation does not happen, once. What a write meets is the system's own limit on the size of
 files, so that short writes and commits of SQLite that fail are real. The verb may refuse, in words for its user. Then the same
-process goes on without the fault, and another one opens the folder; both must see the same. Exits with 3 where a problem was found.
+process goes on without it, and another one opens the folder; both must see the same. Exits with 3 where a problem was found.
 """
 
 from __future__ import annotations

@@ -53,12 +53,14 @@ MEMORY = Path("/dev/shm")  # Files that are copied for each kill need no disk.
 
 @dataclass
 class Outcome:
-    """What one strike came to. ``reached`` is the operation that it really fell on; None: it was not reached."""
+    """What one strike came to. ``reached`` is the operation that it really fell on; None: it was not reached. ``refused`` is what
+    the verb said to its user."""
 
     verb: str
     operation: Operation
     when: Strike
     reached: Operation | None = None
+    refused: str = ""
     problems: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -216,6 +218,7 @@ class Attack:
         for line in lines:
             if "reached" in line:
                 outcome.reached = Operation(**line["reached"])
+            outcome.refused = line.get("refused", outcome.refused)
             if "raised" in line:
                 outcome.problems.append((NO_WORDS, line["raised"]))
         if status not in (0, KILLED):

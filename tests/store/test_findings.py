@@ -208,7 +208,10 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
 def everything(store: FileStore, ids: list[str]) -> tuple[object, ...]:
     rows = store.exchanges.by_ids(ids)
     episodes = sorted(
-        (file, e.id, e.event) for file, e in store.cache.all_episodes() if set(ids) & set(e.event.sources)
+        (file, e.id, e.event)
+        for file in store.signatures
+        for e in store.cache.episodes_of_file(file)
+        if set(ids) & set(e.event.sources)
     )
     return (
         {id_: (row.exchange, row.tag, row.file) for id_, row in rows.items()},
