@@ -36,7 +36,7 @@ from moechat.recall.recipes import ConfiguredRecipes
 from moechat.settings.character import Character
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
-from moechat.store.paths import index_folder
+from moechat.store.paths import index_folder, is_writable
 from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
@@ -106,7 +106,8 @@ class Layers:
     def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
         table = self._lore_tables.get(embedder.fingerprint)
         if table is None:
-            folder = index_folder(self.character().folder) / f"vectors-{embedder.fingerprint}" / LORE
+            own = self.character().folder
+            folder = index_folder(own) / f"vectors-{embedder.fingerprint}" / LORE if is_writable(own) else None
             table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
         return lambda texts, _kind: embed_cached(embedder, table, texts)
 

@@ -41,11 +41,15 @@ class DayFiles:
         self._journal.sign(name, signature, problems)
 
     def _compare(self, name: str, fresh: Sequence[tuple[Exchange, str]], *, broken: bool) -> None:
-        """Takes in what changed. The cache follows last: what a kill leaves undone is seen anew at the next look."""
+        """Takes in what changed, into the cache alone where nothing else may be written. The cache follows last: what a kill
+        leaves undone is seen anew at the next look."""
         rows = self._journal.cache.of_file(name)
         changed = [(e, tag) for e, tag in fresh if not _same(rows.get(e.id), e, tag)]
         corrected = [e for e, _ in changed if self._by_hand(e, rows.get(e.id))]
         lost = [] if broken else sorted(rows.keys() - {e.id for e, _ in fresh})
+        if self._journal.is_closed:
+            self._journal.cache.change_exchanges(name, dead=[e.id for e, _ in changed] + lost, new=changed)
+            return
         alive = self._journal.cache.by_ids(lost)
         missing = [
             id_ for id_ in lost if id_ not in alive or alive[id_].file == name
@@ -180,7 +184,7 @@ class DayFiles:
         path, tree = self._journal.folder / name, self._journal.tree
         data = records.bytes_of(path)
         cut = damage.cut_of(data, lambda: self._blocks(name, missing=False), PARTS)
-        if cut is None:
+        if cut is None or self._journal.is_closed:
             return True
         unfiled = {node.id for node in tree.unfiled()}
         lost = {id_: block for id_, block in cut.lost.items() if id_ not in unfiled}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import shutil
 import sys
@@ -18,7 +17,7 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import backlog, check, disk, formats, paths, records, upgrade
+from moechat.store import backlog, check, disk, formats, leftovers, paths, records, upgrade
 from moechat.store.backlog import Backlog
 from moechat.store.cache import Changes
 from moechat.store.days import DayFiles
@@ -46,10 +45,16 @@ class FileStore(Journal):
     """
 
     def __init__(
-        self, folder: Path, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
+        self,
+        folder: Path,
+        *,
+        clock: Clock,
+        zone: tzinfo | None = None,
+        contained: Containment | None = None,
+        is_closed: bool | None = None,
     ) -> None:
         upgrade.require_readable(folder)
-        super().__init__(folder, clock=clock, zone=zone, contained=contained)
+        super().__init__(folder, clock=clock, zone=zone, contained=contained, is_closed=is_closed)
         self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
         self._watch = FileWatch(folder)
         self._is_reading = False
@@ -116,7 +121,7 @@ class FileStore(Journal):
             with self._threads:
                 self._is_reading, read = True, list[str]()
                 try:
-                    with self.writing("reread"):
+                    with self.taking_in():
                         begun = time.monotonic()
                         while left and most > 0 and time.monotonic() - begun < SLICE_S:
                             read.append(left.popleft())
@@ -187,7 +192,7 @@ class FileStore(Journal):
         """
         with self.writing("resume"):
             self.log.drop_outdated()
-        self._sweep_stages()
+        leftovers.sweep(self, self.replies)
         try:
             self.imports.finish()
         except DataError as problem:  # it waits, hidden, until the file is mended
@@ -231,19 +236,8 @@ class FileStore(Journal):
             lock.release()
             Path(lock.lock_file).unlink(missing_ok=True)
 
-    @disk.in_words()
-    def _sweep_stages(self) -> None:
-        """Remove what nobody waits for: a process died before the log knew of it, all of it is filed, or it is taken back."""
-        for path in (self.folder / paths.IMPORTS).glob("*.yaml"):
-            batch = self.tree.batches.get(path.stem)
-            lock = FileLock(path.with_suffix(".lock"))
-            if batch is None or batch.done or self.tree.is_forgotten(path.stem):
-                with contextlib.suppress(Timeout), lock.acquire(timeout=0):
-                    path.unlink(missing_ok=True)
-                    Path(lock.lock_file).unlink(missing_ok=True)
-
     def _stage(self, batch: str) -> Path:
-        return self.folder / paths.IMPORTS / f"{batch}.yaml"
+        return paths.stage(self.folder, batch)
 
     # ---- forgetting
 
@@ -263,7 +257,7 @@ class FileStore(Journal):
         with self.writing("scrub"):
             if self.tree.parents:
                 (self.folder / paths.HISTORY).unlink(missing_ok=True)
-            self._sweep_stages()
+            leftovers.sweep_stages(self)
             for path in paths.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / paths.BACKUPS, ignore_errors=True)

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from filelock import FileLock, Timeout
 
 from moechat.clock import Clock
 from moechat.containment import Containment
-from moechat.errors import DataError, Locked
+from moechat.errors import DataError, DiskError, Locked
 from moechat.store import disk, entries, paths, reflections
 from moechat.store.cache import Cache
 from moechat.store.json_lines import Entry, JsonLines
@@ -39,11 +41,20 @@ MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 class Journal:
     """One owner's, opened. ``folder`` is made when something is first written.
 
+    ``is_closed``: it may not be written (by default, where the system says so). Then it is read as it is, over a copy of its
+    indexes that goes with the process.
+
     It has more than twenty methods because lock, log and cache are followed together.
     """
 
     def __init__(
-        self, folder: Path, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
+        self,
+        folder: Path,
+        *,
+        clock: Clock,
+        zone: tzinfo | None = None,
+        contained: Containment | None = None,
+        is_closed: bool | None = None,
     ) -> None:
         self.folder = folder
         self.contained = contained or Containment()
@@ -57,15 +68,21 @@ class Journal:
         self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, reflections.check))
         self.tree = Tree()
         self.state = State(JsonLines(folder / paths.STATE, entries.STATE.check))
+        self.is_closed = not paths.is_writable(folder) if is_closed is None else is_closed
+        self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
+        if self._lent and paths.index_folder(folder).is_dir():
+            shutil.copytree(paths.index_folder(folder), self.index_folder, dirs_exist_ok=True)
         self.cache = Cache(self.index_folder / "cache.db")
 
     def close(self) -> None:
         self.cache.close()
+        if self._lent:
+            self._lent.cleanup()
 
     @property
     def index_folder(self) -> Path:
         """What is made anew from the files and may be deleted."""
-        return paths.index_folder(self.folder)
+        return Path(self._lent.name) if self._lent else paths.index_folder(self.folder)
 
     @property
     def problems(self) -> list[DataError]:
@@ -91,7 +108,15 @@ class Journal:
 
         Raises Locked where somebody holds it for longer than ``patience_s``, DiskError where the disk is full or fails.
         """
+        if self.is_closed:
+            raise DiskError("closed", self.folder, "read-only")
         with disk.in_words(self.folder), self._locking(what, patience_s):
+            yield
+
+    @contextlib.contextmanager
+    def taking_in(self) -> Iterator[None]:
+        """To take in what hands and other processes wrote: under the owner's lock, where anything can be written."""
+        with self._threads if self.is_closed else self.writing("take in"):
             yield
 
     @contextlib.contextmanager

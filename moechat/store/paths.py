@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, tzinfo
@@ -26,7 +27,9 @@ OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS, REFUSED, REPLIES, IM
 """Everything that belongs to an owner's memory."""
 _NOTES = ".notes.yaml"
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_COPY = re.compile(r"\..*\.(?:jsonl|ya?ml)\.\w{8}")  # ``records.replace`` names its copies so.
+_COPY = r"\.(?:%s)\.\w{8}"  # ``records.replace`` names its copies so.
+_COPY_OF_OURS = re.compile(_COPY % "|".join(map(re.escape, (LOG, STATE, REFLECTIONS, REFUSED, HISTORY, CORE, FORMAT))))
+_COPY_OF_A_DAY = re.compile(_COPY % r".*\.ya?ml")
 
 
 def index_folder(folder: Path) -> Path:
@@ -36,6 +39,11 @@ def index_folder(folder: Path) -> Path:
 
 def day_file(at: datetime, zone: tzinfo | None) -> str:
     return f"{DAYS}/{local(at, zone).date().isoformat()}.yaml"
+
+
+def stage(folder: Path, batch: str) -> Path:
+    """Where an import is kept until it is filed."""
+    return folder / IMPORTS / f"{batch}.yaml"
 
 
 def day_of(name: str) -> date | None:
@@ -73,6 +81,13 @@ def record_files(folder: Path) -> Iterator[str]:
 
 
 def unfinished_copies(folder: Path) -> Iterator[Path]:
-    """Copies that were being written when a process was killed."""
-    for place in (folder, folder / DAYS):
-        yield from (path for path in place.glob(".*") if path.is_file() and _COPY.fullmatch(path.name))
+    """Copies of the memory's files that were being written when a process was killed. What others write beside it is not ours."""
+    for place, copy in ((folder, _COPY_OF_OURS), (folder / DAYS, _COPY_OF_A_DAY)):
+        yield from (path for path in place.glob(".*") if path.is_file() and copy.fullmatch(path.name))
+
+
+def is_writable(folder: Path) -> bool:
+    """Whether an owner's folder, and its indexes, may be written, or made."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    index = index_folder(folder)
+    return all(os.access(path, os.W_OK) for path in (there, *([index] if index.exists() else [])))

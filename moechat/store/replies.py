@@ -94,12 +94,14 @@ class ReplyFiles:
         if file := self._files.pop(id_, None):
             with contextlib.suppress(OSError):  # what it holds was written before
                 file.close()
-        if not keep:
-            self.drop(id_)
-        if lock := self._locks.pop(id_, None):
-            lock.release()
-            with contextlib.suppress(OSError):
-                os.unlink(lock.lock_file)
+        try:
+            if not keep:
+                self.drop(id_)
+        finally:
+            if lock := self._locks.pop(id_, None):
+                lock.release()
+                with contextlib.suppress(OSError):
+                    os.unlink(lock.lock_file)
 
     def release_all(self) -> None:
         for id_ in list(self._locks):
@@ -125,7 +127,7 @@ class ReplyFiles:
         return False
 
     def alive(self) -> set[str]:
-        """The exchanges whose reply some living process is writing."""
+        """The exchanges whose reply some living process is writing. Locks that dead ones have left go."""
         ids = {unquote(path.name.removesuffix(LOCK)) for path in self._folder.glob(f"*{LOCK}")}
         return {id_ for id_ in ids if self.is_alive(id_)}
 

@@ -74,8 +74,8 @@ def records(owner: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
 def settled(agent: Agent, owner: Path) -> State:
     """The state once everything is understood, what is being forgotten is gone and the background is done."""
     agent.settle_indexes()
-    agent.jobs.tick()
     agent.finish()
+    agent.jobs.tick()
     agent.settle_indexes()
     return state_of(agent, owner)
 

@@ -191,7 +191,7 @@ class Attack:
         fault.lift()
         watch.active = False
         sys.setprofile(None)
-        if not self.verb.closes:
+        if not (self.verb.closes or self.verb.opens):  # what an opening left undone, the next one does
             report(state=settled(house.agent(), place.owner))
 
     def _dry(self) -> tuple[list[Operation], Place]:

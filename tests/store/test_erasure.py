@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +14,7 @@ from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import erasure
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from tests.houses import Home, told
+from tests.houses import Home, day_files, told
 
 steps = st.lists(
     st.one_of(
@@ -189,3 +192,50 @@ def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_i
     forget(store, a)
     assert {e.id: e.event.sources for e in store.findings.citing([b])} == {events[b]: (b,), "m": (b,)}
     store.close()
+
+
+# ---- a record that stands twice
+
+
+def in_another_file(home: Home) -> None:
+    (path,) = day_files(home.folder)
+    shutil.copy(path, path.with_name("2025-05-21.yaml"))
+
+
+def in_one_file(home: Home) -> None:
+    (path,) = day_files(home.folder)
+    path.write_bytes(path.read_bytes() * 2)
+
+
+def in_one_file_with_other_words(home: Home) -> None:
+    (path,) = day_files(home.folder)
+    path.write_text(path.read_text("utf-8") + path.read_text("utf-8").replace(word(1), f"又一个{word(1)}"), "utf-8")
+
+
+def in_the_log(home: Home) -> None:
+    path = home.folder / "log.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+
+
+@pytest.mark.parametrize("twice", [in_another_file, in_one_file, in_one_file_with_other_words, in_the_log])
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_record_that_stands_twice_goes_from_both_places(
+    home: Home, twice: Callable[[Home], None], anew: bool
+) -> None:
+    store = home.store()
+    lost, kept = (told(store, home.clock, word(number), settle=True) for number in (1, 2))
+    understand(store, home, lost)
+    if anew:
+        store.close()
+    twice(home)
+    store = home.store() if anew else store
+    store.follow()
+    forget(store, lost)
+    assert holding(home, word(1)) == []
+    store.follow()
+    assert store.exchanges.get(kept).user == word(2)
+    store.close()
+    fresh = home.store()
+    assert lost not in fresh.tree and not fresh.exchanges.by_ids([lost])
+    assert fresh.exchanges.get(kept).user == word(2)
+    fresh.close()
