@@ -39,8 +39,8 @@ bench-parts: $(VENV)/.installed  ## topics, entities, HTTP queries, reflection a
 year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes; ARGS="--days 30 --cap 800"
 	$(PY) benchmarks/years.py $(ARGS)
 
-soak: $(VENV)/.installed-dev     ## the long tests
-	$(PY) -m pytest -m "soak or slow" $(ARGS)
+soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, faults and damage
+	SEED=$(or $(SEED),1) $(PY) -m pytest -m "soak or slow" $(ARGS)
 
 mutants: $(VENV)/.installed-dev  ## do the tests of recall, store and curation bite? ARGS="--count 20 --seed 2"
 	$(PY) -m tests.mutants $(ARGS)

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-DiskFault = Literal["full", "closed", "failing"]
+DiskFault = Literal["full", "closed", "folder", "failing"]
 MESSAGE_CHARS = 2000
 
 
@@ -91,6 +91,10 @@ class DiskError(DataError):
         "closed": {
             "en": "it may not be written ({detail}): allow writing there, then try again",
             "zh": "这里不能写入（{detail}）：请允许写入，然后再试",
+        },
+        "folder": {
+            "en": "a folder stands where a file should be: move it away, then try again",
+            "zh": "这里应当是文件，却是一个文件夹：请把它移走，然后再试",
         },
         "failing": {
             "en": "the disk does not answer as it should ({detail}): check it, then try again",

@@ -34,7 +34,12 @@ from moechat.settings.character import CharacterFile, default_character, list_ch
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 from moechat.store import disk
-from moechat.worker import Crew
+        file = CharacterFile(folder, self.config, owner.user)
+        memory = owner_folder(folder, owner.user, owner.world)
+        try:
+            return Agent(file, memory, self._around())
+        except CacheDamaged:  # it is made anew
+            return Agent(file, memory, self._around())
 
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 TICK_S = 5.0  # The crew looks for idle work this often.
@@ -141,11 +146,12 @@ class House:
             raise NotFound(
                 f"there is no character {owner.character!r} in {folder.parent}; there are: {', '.join(self.characters())}"
             )
-        return Agent(
-            CharacterFile(folder, self.config, owner.user),
-            owner_folder(folder, owner.user, owner.world),
-            self._around(),
-        )
+        file = CharacterFile(folder, self.config, owner.user)
+        memory = owner_folder(folder, owner.user, owner.world)
+        try:
+            return Agent(file, memory, self._around())
+        except CacheDamaged:  # it is made anew
+            return Agent(file, memory, self._around())
 
     def release(self, character: str, user: str | None = None, world: str | None = None) -> None:
         """Close one agent; it opens anew when it is asked for."""

@@ -13,7 +13,7 @@ from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.settings.config import Config
-from moechat.store import history
+from moechat.store import disk, history
 from moechat.store.protocols import Store
 
 
@@ -137,7 +137,8 @@ class Context:
 
     def _history(self, work: Callable[[], None]) -> None:
         try:
-            work()
+            with disk.in_words():
+                work()
             self.problem = ""
         except DataError as problem:
             self.problem = str(problem)

@@ -8,6 +8,7 @@ after the generation it knows.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 import threading
 import uuid
@@ -46,6 +47,10 @@ class _AnotherVersion(sqlite3.DatabaseError):
     """The tables are those of another version."""
 
 
+class CacheDamaged(DataError):
+    """The database turned out to be damaged; it is gone, and made anew when it is opened or followed."""
+
+
 class Database:
     """Every method is atomic. A damaged file, or another version's, is made anew."""
 
@@ -57,7 +62,8 @@ class Database:
             try:
                 self._db = self._open()
             except sqlite3.DatabaseError as error:
-                if not (disk.is_damaged(error) or isinstance(error, _AnotherVersion)):
+                is_folder = any(path.is_dir() for path in self._files())
+                if not (is_folder or disk.is_damaged(error) or isinstance(error, _AnotherVersion)):
                     raise
                 self.delete()
                 self._db = self._open()
@@ -109,9 +115,13 @@ class Database:
         db.execute("COMMIT")
 
     def delete(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                Path(f"{self.path}{suffix}").unlink()
+        for path in self._files():
+            if path.is_dir():
+                shutil.rmtree(path)
+            path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        return [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
 
     def close(self) -> None:
         with self._lock:
@@ -147,7 +157,7 @@ class Database:
 
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Raises DiskError, and DataError where the file turns out to be damaged: then ``follow`` makes it anew."""
+        """Raises DiskError, and CacheDamaged where the file turns out to be damaged: then ``follow`` makes it anew."""
         with disk.in_words(self.path):
             try:
                 yield
@@ -155,7 +165,7 @@ class Database:
                 if not disk.is_damaged(error):
                     raise
                 self.delete()
-                raise DataError(self.path, "was damaged and is made anew from the other files: try again") from error
+                raise CacheDamaged(self.path, "was damaged and is made anew from the other files: try again") from error
 
     def among(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """All rows of a query that ends in ``IN``, for any number of values; in order within ``MOST_VALUES`` of them."""

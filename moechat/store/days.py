@@ -182,7 +182,7 @@ class DayFiles:
     def _mend_end(self, name: str) -> bool:
         """Put back what a file that was cut has lost. False where somebody may be writing it at this moment."""
         path, tree = self._journal.folder / name, self._journal.tree
-        data = records.bytes_of(path)
+        data, _ = records.read(path)
         cut = damage.cut_of(data, lambda: self._blocks(name, missing=False), PARTS)
         if cut is None or self._journal.is_closed:
             return True

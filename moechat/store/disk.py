@@ -16,7 +16,7 @@ from moechat.errors import DiskError, DiskFault, Locked
 
 _FAULTS: dict[int, DiskFault] = {
     errno.ENOSPC: "full", errno.EDQUOT: "full", errno.EFBIG: "full",
-    errno.EROFS: "closed", errno.EACCES: "closed", errno.EPERM: "closed",
+    errno.EISDIR: "folder", errno.EROFS: "closed", errno.EACCES: "closed", errno.EPERM: "closed",
 }  # fmt: skip
 _SQLITE_FAULTS: dict[int, DiskFault] = {sqlite3.SQLITE_FULL: "full", sqlite3.SQLITE_READONLY: "closed"}
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -60,8 +60,18 @@ def state_of(agent: Agent, owner: Path) -> State:
         "variants": {row["id"]: row["variants"] for row in agent.log()},
         "days": {id_: [message["user"], message["char"]] for _, id_, message in records(owner)},
         "memories": sorted(memories, key=json.dumps),
-        "context": yaml.load((owner / "history.yaml").read_bytes(), yaml.BaseLoader),  # noqa: S506
+        "context": context(owner / "history.yaml"),
     }
+
+
+def context(path: Path) -> Any:
+    """What history.yaml holds, its bytes where it is broken."""
+    if not path.is_file():
+        return None
+    try:
+        return yaml.load(path.read_bytes(), yaml.BaseLoader)  # noqa: S506 - a base loader: text only
+    except yaml.YAMLError:
+        return path.read_bytes().hex()
 
 
 def records(owner: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
