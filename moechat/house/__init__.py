@@ -34,12 +34,8 @@ from moechat.settings.character import CharacterFile, default_character, list_ch
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 from moechat.store import disk
-        file = CharacterFile(folder, self.config, owner.user)
-        memory = owner_folder(folder, owner.user, owner.world)
-        try:
-            return Agent(file, memory, self._around())
-        except CacheDamaged:  # it is made anew
-            return Agent(file, memory, self._around())
+from moechat.store.database import CacheDamaged
+from moechat.worker import Crew
 
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 TICK_S = 5.0  # The crew looks for idle work this often.

@@ -16,7 +16,7 @@ from moechat.ai.chat_model import OpenAIChatModel
 from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.scripted import Line, ScriptedModel
-from moechat.errors import DiskError, ModelError, MoeChatError, NotFound
+from moechat.errors import DataError, ModelError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.memory import context
 from moechat.model import Message
@@ -318,7 +318,7 @@ def test_an_agent_that_cannot_settle_keeps_no_other_open(home: Home) -> None:
         log = one.store.folder / "log.jsonl"
         log.rename(log.with_name("taken"))
         log.mkdir()
-        with pytest.raises(DiskError, match="directory"):
+        with pytest.raises(DataError, match="folder"):
             house.close()
     threads = {thread.name for thread in threading.enumerate()}
     assert not [name for name in threads if "小满" in name]

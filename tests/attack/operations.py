@@ -203,7 +203,7 @@ class _Thread:
         name = threading.current_thread().name
         self.role = (
             "main" if threading.current_thread() is threading.main_thread()
-            else "worker" if name.startswith("memory of") else "pool" if name.startswith("recall") else "other"
+            else "worker" if name.startswith("memory_") else "pool" if name.startswith("recall") else "other"
         )  # fmt: skip
         self.path = self.database = ""
         self._watch, self._depth = watch, 0

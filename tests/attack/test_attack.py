@@ -44,6 +44,7 @@ def problems(strikes: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 def test_a_kill_at_some_operations_of_each_verb_loses_nothing(root: Path, part: str) -> None:
     kills = attacked(root, "kill", "--every", "80", "--part", part)
     assert len({one["verb"] for one in kills}) > 5
+    assert {one["operation"]["role"] for one in kills} == {"main", "worker"}
     assert problems(kills) == []
 
 
