@@ -134,7 +134,7 @@ def _is_count(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | str) and bool(re.fullmatch(r"\d{1,15}", str(value)))
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= 1e9
 
 
@@ -150,7 +150,7 @@ _EXPECTED: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
     (("type",), lambda value: value in TYPES, f"one of {', '.join(TYPES)}"),
     (("description", "embedding_key"), _is_text, "text"),
     (("subject", "predicate", "object"), lambda value: value is None or _is_text(value), "text or null"),
-    (("poignancy",), _is_number, "a number from 1 to 10"),
+    (("poignancy",), is_number, "a number from 1 to 10"),
     (
         ("keywords",),
         lambda value: value is None or (isinstance(value, list) and all(map(_is_text, value))),
@@ -187,7 +187,7 @@ def _counts(values: Mapping[str, Any], key: str, path: Path) -> dict[str, int]:
     if not isinstance(counts, dict):
         raise DataError(path, f"{key} = {shown(counts)}: expects an object of keyword: number")
     for word, count in counts.items():
-        if not _is_number(count):
+        if not is_number(count):
             raise DataError(path, f"{key}: {word} = {shown(count)}: expects a number")
     return counts
 
@@ -197,7 +197,7 @@ def read_vectors(path: Path) -> dict[str, Vector]:
     vectors = read_object(path)
     size = None
     for key, vector in vectors.items():
-        if not isinstance(vector, list) or not all(map(_is_number, vector)):
+        if not isinstance(vector, list) or not all(map(is_number, vector)):
             raise DataError(path, f"{shown(key)} = {shown(vector)}: expects a list of numbers")
         size = size or len(vector)
         if len(vector) != size:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from moechat.clock import SetClock, local
 from moechat.compat.associative import AssociativeMemory, Persona, Scratch
-from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, read_object
+from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, is_number, read_object
 from moechat.errors import DataError, shown
 from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Episode, Event, Exchange
@@ -94,7 +94,7 @@ def _scratch(path: Path) -> Scratch:
             scratch.curr_time = _present(value, path)
         elif is_text and isinstance(value, str):
             setattr(scratch, name, value.strip())
-        elif not is_text and isinstance(value, int | float) and not isinstance(value, bool):
+        elif not is_text and is_number(value):
             setattr(scratch, name, value)
         else:
             raise DataError(path, f"{name} = {shown(value)}: expects {'text' if is_text else 'a number'}")

@@ -105,6 +105,7 @@ def test_a_folder_without_a_persona_says_what_to_name(tmp_path):
     ("changed", "told"),
     [
         ({"recency_decay": "slow"}, "recency_decay = 'slow': expects a number"),
+        ({"recency_w": 10**400}, "recency_w = a number of"),
         ({"innate": ["kind"]}, "innate = ['kind']: expects text"),
         ({"curr_time": "noon"}, "curr_time = 'noon': expects a time"),
     ],
