@@ -1,15 +1,22 @@
-"""Who may call the page: on this machine alone, only those who call it by this machine's names."""
+"""Who may call the page: on this machine by its own names and from its own page; from elsewhere, who has a session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event
 
 import httpx
 import pytest
 
 from moechat import web
+from moechat.ai.embedding import HashEmbedder
+from moechat.ai.embedding.base import Vectors
 from moechat.ai.scripted import ScriptedModel
-from tests.houses import Home, polite
+from moechat.errors import ConfigError
+from moechat.model import Kind
+from moechat.web.server import door_of
+from tests.houses import DIM, Home, polite
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +40,64 @@ def test_this_machine_by_any_of_its_names_gets_the_page(url: str, name: str) -> 
 
 def test_what_the_page_does_not_use_is_closed(url: str) -> None:
     assert httpx.post(f"{url}/gradio_api/upload").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://127.0.0.1:8000"},
+        {"origin": "http://localhost"},
+        {"origin": "null"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/queue/join", "/gradio_api/queue/data"])
+def test_a_page_on_another_port_gets_nothing(url: str, path: str, headers: dict[str, str]) -> None:
+    for method in ("GET", "POST"):
+        assert httpx.request(method, url + path, headers=headers, timeout=30).status_code == 403
+
+
+def test_where_a_password_is_set_every_path_asks_for_it(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(ScriptedModel(polite)) as house, web.running(house, password="correct horse") as address:
+        with httpx.Client(base_url=address, timeout=30) as client:
+            for path in (
+                "/",
+                "/config",
+                "/theme.css",
+                "/gradio_api/queue/data?session_hash=x",
+                "/assets/x.js",
+                "/gradio_api/info",
+            ):
+                assert client.get(path).status_code == 401
+            assert client.post("/gradio_api/queue/join", json={}).status_code == 401
+            answer = client.post("/login", data={"word": "correct horse"}, headers={"origin": address})
+            assert answer.status_code == 303
+            assert "gradio" in client.get("/").text
+        assert "correct horse" not in "".join(path.read_text("utf-8") for path in home.data.glob("*.json"))
+
+
+def test_beyond_this_machine_it_does_not_start_without_a_lock(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open() as house:
+        for host in ("0.0.0.0", "::", "192.168.1.5"):
+            with pytest.raises(ConfigError, match="moechat access password"):
+                web.serve(house, host=host, port=0)
+            assert not door_of(house, host, "", "correct horse", "ENV").open_here
+
+
+def test_the_embedding_is_loaded_before_the_first_message(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    loaded = Event()
+
+    class Loading(HashEmbedder):
+        """It tells when it is first used."""
+
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
+            loaded.set()
+            return super().embed(texts, kind)
+
+    home.embedder = Loading(DIM)
+    with home.open() as house:
+        assert not loaded.is_set()
+        with web.running(house):
+            assert loaded.wait(30)
