@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -24,7 +25,7 @@ from moechat.clock import Clock, SystemClock, clock_at
 from moechat.compat import persona
 from moechat.containment import Containment
 from moechat.curation import upkeep
-from moechat.errors import ConfigError, EmbeddingError, NotFound
+from moechat.errors import ConfigError, EmbeddingError, MoeChatError, NotFound
 from moechat.house.owners import OpenOwners, Owner
 from moechat.language import words
 from moechat.language.association import shipped
@@ -37,6 +38,7 @@ from moechat.store import disk
 from moechat.store.database import CacheDamaged
 from moechat.worker import Crew
 
+log = logging.getLogger(__name__)
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 TICK_S = 5.0  # The crew looks for idle work this often.
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
@@ -147,6 +149,12 @@ class House:
         try:
             return Agent(file, memory, self._around())
         except CacheDamaged:  # it is made anew
+            return Agent(file, memory, self._around())
+        except (MoeChatError, OSError):
+            raise
+        except Exception:  # whatever an index that is damaged makes of itself
+            log.exception("%s: its indexes make no sense, they are made anew", memory)
+            upkeep.drop_indexes(memory, vectors=False)
             return Agent(file, memory, self._around())
 
     def release(self, character: str, user: str | None = None, world: str | None = None) -> None:

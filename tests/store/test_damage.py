@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from moechat.store.files import FileStore
-from tests.houses import Home, day_files, told
+from tests.houses import Home, day_files, say, told
 
 LINES = "我住在杭州\n昨天去了西湖"
 
@@ -178,3 +180,38 @@ def test_repair_writes_a_deleted_day_anew_but_nothing_that_was_taken_back(home: 
     assert held(store, ids) == ["第二轮", LINES]
     assert path.read_bytes() == whole[last_of(whole, ids[1]) :]
     store.close()
+
+
+# ---- indexes
+
+
+def without_times(home: Home) -> None:
+    with contextlib.closing(sqlite3.connect(home.folder / ".index" / "cache.db")) as db:
+        db.execute("UPDATE exchanges SET t = 'x'")
+        db.commit()
+
+
+def a_folder(home: Home) -> None:
+    path = home.folder / ".index" / "cache.db"
+    path.unlink()
+    path.mkdir()
+
+
+def zeros_inside(home: Home) -> None:
+    path = home.folder / ".index" / "cache.db"
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + bytes(len(data) - 4096))
+
+
+@pytest.mark.parametrize("damage", [without_times, a_folder, zeros_inside])
+def test_a_cache_that_makes_no_sense_is_made_anew(home: Home, damage: Callable[[Home], None]) -> None:
+    with home.open() as house:
+        say(house.agent(), "我养了一只叫雪球的猫")
+        house.agent().finish()
+    damage(home)
+    with home.open() as house:
+        agent = house.agent()
+        agent.settle_indexes()
+        assert [row["text"] for row in agent.log()] == ["我养了一只叫雪球的猫"]
+        assert agent.verify()["problems"] == []
+        say(agent, "它今天很乖")
