@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -239,3 +241,57 @@ def test_a_record_that_stands_twice_goes_from_both_places(
     assert lost not in fresh.tree and not fresh.exchanges.by_ids([lost])
     assert fresh.exchanges.get(kept).user == word(2)
     fresh.close()
+
+
+# ---- a reply that streams in another process
+
+TALKER = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+from moechat.clock import SetClock
+from moechat.errors import Withheld
+from moechat.store.files import FileStore
+zone = ZoneInfo("Asia/Shanghai")
+clock = SetClock(datetime(2025, 5, 20, 16, tzinfo=zone))
+store = FileStore(Path(sys.argv[1]), clock=clock, zone=zone)
+id_ = store.log.begin("还记得吗", clock.now())
+store.log.rest(id_, [sys.argv[2]])
+store.log.stream(id_, sys.argv[3])
+print(id_, flush=True)
+sys.stdin.readline()
+if sys.argv[4] == "killed":
+    import os
+    os._exit(9)
+try:
+    store.log.stream(id_, sys.argv[3])
+    print("shown")
+except Withheld:
+    print("withheld")
+    store.log.finish(id_, "", "failed", error="withheld")
+store.close()
+"""
+
+
+@pytest.mark.parametrize("end", ["goes on", "killed"])
+def test_a_reply_that_streams_elsewhere_keeps_nothing_of_what_is_forgotten_meanwhile(home: Home, end: str) -> None:
+    store = home.store()
+    lost, _ = (told(store, home.clock, word(number), settle=True) for number in (1, 2))
+    talker = subprocess.Popen(
+        [sys.executable, "-c", TALKER, str(home.folder), lost, word(1), end],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
+    )  # fmt: skip
+    assert talker.stdout is not None
+    id_ = talker.stdout.readline().strip()
+    assert holding(home, word(1)) != []
+    store.follow()
+    forget(store, lost)
+    assert holding(home, word(1)) == [], "also while the other process goes on"
+    left, _ = talker.communicate("go on\n", timeout=60)
+    assert left.split() == ([] if end == "killed" else ["withheld"])
+    store.follow()
+    store.log.settle()
+    assert (store.exchanges.get(id_).char, store.exchanges.get(id_).status) == ("", "failed")
+    assert holding(home, word(1)) == []
+    store.close()
