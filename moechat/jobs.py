@@ -112,7 +112,7 @@ class Jobs:
 
     def tick(self) -> None:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
-        self._store.follow(all_files=True)
+        self._store.follow()
         self._layers.sync()
         if self._layers.is_reading:
             self.worker.submit(self._read_on)

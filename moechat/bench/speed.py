@@ -50,7 +50,8 @@ def speed(entries: int) -> dict[str, object]:
         return figures | {"written_s": round(written_s, 1)}
 
 
-def _house(folder: Path, clock: SetClock, embedder: HashEmbedder) -> House:
+def house(folder: Path, clock: SetClock, embedder: HashEmbedder) -> House:
+    """The house over a folder, which gets its settings and its world book where it has none."""
     lore = folder / "data" / "agents" / CHARACTER / "data_base" / "city.yaml"
     lore.parent.mkdir(parents=True, exist_ok=True)
     config = folder / "config.yaml"
@@ -62,8 +63,8 @@ def _house(folder: Path, clock: SetClock, embedder: HashEmbedder) -> House:
 
 def write(folder: Path, entries: int) -> None:
     """A memory of so many exchanges, with what was understood of them."""
-    with _house(folder, SetClock(corpus.NOW), HashEmbedder(DIM)) as house:
-        agent, diary = house.agent(CHARACTER), corpus.exchanges(entries)
+    with house(folder, SetClock(corpus.NOW), HashEmbedder(DIM)) as opened:
+        agent, diary = opened.agent(CHARACTER), corpus.exchanges(entries)
         agent.store.imports.add(diary, talk="past", by="rules")
         agent.store.findings.put_episodes(corpus.episodes(diary, agent.config.forgetting.cap))
         agent.store.findings.put_facts(corpus.facts(diary))
@@ -77,11 +78,11 @@ def write(folder: Path, entries: int) -> None:
 def measure(folder: Path, entries: int, turns: int = TURNS) -> dict[str, object]:
     """What the memory in ``folder`` costs, in this process."""
     clock, embedder = SetClock(corpus.NOW), ApartEmbedder(DIM)
-    house = _house(folder, clock, embedder)
-    house.ready()
+    opened = house(folder, clock, embedder)
+    opened.ready()
     before_mb = rss_mb()
     begun = time.process_time()
-    agent = house.agent(CHARACTER)
+    agent = opened.agent(CHARACTER)
     start_s = time.process_time() - begun
     agent.settle_indexes()
     figures: dict[str, object] = {
@@ -103,7 +104,7 @@ def measure(folder: Path, entries: int, turns: int = TURNS) -> dict[str, object]
         "rss_mb": round(rss_mb() - before_mb, 1),
         "floors": _floors(agent, folder, entries),
     }
-    house.close()
+    opened.close()
     return figures
 
 

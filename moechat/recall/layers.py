@@ -40,6 +40,7 @@ from moechat.store.paths import index_folder, is_writable
 from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
+LOADING_S = 20.0  # The first recall also reads what the recipes need; for that it has so much longer.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 READING: Mapping[str, str] = {
     "zh": "正在读取较早的记忆：{until}及以前的暂时还想不起来（还有 {files} 个文件、{exchanges} 段对话）",
@@ -66,6 +67,7 @@ class Layers:
         self.character, self.config = character, config
         self.now = store.clock.now
         self._pool = pool
+        self._has_recalled = False
         self._lock = threading.RLock()
         self._lore_tables: dict[str, VectorTable] = {}
         self._book: tuple[str, WorldBook] | None = None
@@ -121,9 +123,11 @@ class Layers:
     def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
         """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""
         config, unread = self.config(), self.unread_until
+        loading_s = 0.0 if self._has_recalled else LOADING_S
+        self._has_recalled = True
         recollection = recall(
             cue, self.recipes.active(), pool=self._pool(),
-            deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s,
+            deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s + loading_s,
             budget=Budget(config.recall.token_budget, dict(config.recall.min_share.model_dump())),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),

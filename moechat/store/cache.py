@@ -6,7 +6,6 @@ It only saves time. Deleted or damaged, it is made anew from the files.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +53,7 @@ class Cache(ExchangeRows, EpisodeRows):
     def signatures(self) -> dict[str, Signature]:
         """The files as they are known, by name; read again only when another process has signed some."""
         with self._lock:
-            generation = self._generation_of("files")
+            generation = self.generation_of("files")
             if self._signatures is None or self._signatures[0] != generation:
                 rows = self.all("SELECT name, size, mtime_ns, inode FROM files")
                 self._signatures = (generation, {name: Signature(*rest) for name, *rest in rows})
@@ -72,7 +71,7 @@ class Cache(ExchangeRows, EpisodeRows):
             signatures.pop(name, None)
             if signature != Signature():
                 signatures[name] = signature
-            self._signatures = (self._change(db, "files"), signatures)
+            self._signatures = (self.change(db, "files"), signatures)
 
     def problems(self, folder: Path, only: str = "") -> list[DataError]:
         """What could not be read in the files of a folder, or in one of them."""
@@ -101,7 +100,7 @@ class Cache(ExchangeRows, EpisodeRows):
         new = list(new)
         with self.transaction() as db:
             book = self._facts[1] if self._facts and self._facts[0] == self.facts_generation() else None
-            generation = self._change(db, "facts")
+            generation = self.change(db, "facts")
             if book is not None:
                 book.change(dead, new)
                 self._facts = (generation, book)
@@ -120,20 +119,9 @@ class Cache(ExchangeRows, EpisodeRows):
 
     def facts_generation(self) -> int:
         """The generation in which facts last changed."""
-        return self._generation_of("facts")
+        return self.generation_of("facts")
 
     # ---- what changed
-
-    def _change(self, db: sqlite3.Connection, what: str) -> int:
-        """Note that facts or files change in the running transaction. Returns its generation."""
-        generation = self.next_generation(db)
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, generation))
-        return generation
-
-    def _generation_of(self, what: str) -> int:
-        """The generation in which facts or files last changed."""
-        rows = self.all("SELECT value FROM meta WHERE key = ?", (what,))
-        return rows[0][0] if rows else 0
 
     def changes(self, since: int) -> Changes:
         generation = self.generation()

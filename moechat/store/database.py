@@ -193,6 +193,18 @@ class Database:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('gen', ?)", (self._gen,))
         return self._gen
 
+    def change(self, db: sqlite3.Connection, what: str) -> int:
+        """Note that something of which not every turn has some (facts, files) changes in the running transaction. Returns its
+        generation."""
+        generation = self.next_generation(db)
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, generation))
+        return generation
+
+    def generation_of(self, what: str) -> int:
+        """The generation in which that last changed."""
+        rows = self.all("SELECT value FROM meta WHERE key = ?", (what,))
+        return rows[0][0] if rows else 0
+
     def empty_log(self) -> bool:
         """Leave nothing in the write-ahead log. False if another process reads too long."""
         try:

@@ -15,6 +15,7 @@ from moechat.store.json_forms import episode_data, episode_from
 EpisodeKind = Literal["event", "reflection"]
 Note = tuple[str, str, Sequence[str], str]
 """Exchange id, tag, keywords, by."""
+REPLACES = "replaces"  # What changes when an episode that replaces others comes or goes.
 _TEXT = "json_extract(data, '$.text')"
 _WORDS = f"{_TEXT} || ' ' || json_extract(data, '$.keywords')"
 
@@ -85,7 +86,8 @@ class EpisodeRows(Database):
         dead = [row for row, _, _ in live if row not in kept]
         db.executemany("UPDATE episodes SET alive = 0, gen = ? WHERE row = ?", [(gen, row) for row in dead])
         db.executemany("DELETE FROM episode_sources WHERE row = ?", [(row,) for row in dead])
-        db.executemany("DELETE FROM episode_replaces WHERE row = ?", [(row,) for row in dead])
+        if db.executemany("DELETE FROM episode_replaces WHERE row = ?", [(row,) for row in dead]).rowcount > 0:
+            self.change(db, REPLACES)
 
     def _insert_episode(
         self, db: sqlite3.Connection, file: str, row: int, episode: Episode, data: str, gen: int
@@ -101,6 +103,7 @@ class EpisodeRows(Database):
         db.executemany("INSERT OR IGNORE INTO episode_sources VALUES (?, ?)", sources)
         if episode.supersedes:
             db.execute("INSERT INTO episode_replaces VALUES (?)", (row,))
+            self.change(db, REPLACES)
 
     # ---- notes
 

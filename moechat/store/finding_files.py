@@ -8,6 +8,7 @@ from datetime import datetime
 from moechat.errors import DataError
 from moechat.model import Episode, Fact, RefusedItem
 from moechat.store import formats, paths, records, refused_file
+from moechat.store.episode_rows import REPLACES
 from moechat.store.fact_book import FactBook
 from moechat.store.finding_records import ExchangeNote, Noted
 from moechat.store.findings import Findings
@@ -59,7 +60,7 @@ class FileFindings(Findings):
         return self._journal.cache.happened()
 
     def superseding(self) -> list[Episode]:
-        generation = self._journal.cache.generation()
+        generation = self._journal.cache.generation_of(REPLACES)
         if self._superseding is None or self._superseding[0] != generation:
             self._superseding = (generation, self._journal.cache.superseding())
         return self._superseding[1]
