@@ -27,6 +27,8 @@ from moechat.model import FactDraft
 from moechat.when.names import HAN
 
 Relation = Literal["same", "supersedes", "other"]
+Matter = tuple[str, str, str]
+"""Whose it is, then ``class`` or ``target``, and which."""
 
 MERGE_SIMILARITY = 0.9  # Closer texts of one class and polarity are one, if one target contains the other.
 
@@ -154,6 +156,25 @@ def relation(new: FactDraft, old: FactDraft, similarity: float | None) -> Relati
         return "same" if polarity(new) == polarity(old) else "supersedes"
     single = is_single(first) or (first not in _KNOWN and new.single and old.single)
     return "supersedes" if single and polarity(new) > 0 else "other"
+
+
+def matters(draft: FactDraft) -> set[Matter]:
+    """Under what a fact is filed for those that may contradict it."""
+    return {(entity(draft), "class", keyword_class(draft)), *_targets(draft)}
+
+
+def rivals(draft: FactDraft) -> set[Matter]:
+    """A fact to which ``draft`` may be anything but ``other`` (without a similarity) is filed under one of these."""
+    name = keyword_class(draft)
+    classes = {name} if is_single(name) or name not in _KNOWN else set()
+    if name == "status":
+        classes.add("partner")
+    return {*((entity(draft), "class", one) for one in classes), *_targets(draft)}
+
+
+def _targets(draft: FactDraft) -> set[Matter]:
+    whose = entity(draft)
+    return {(whose, "target", target(draft.target or draft.text)), (whose, "target", target(draft.target))}
 
 
 def entity(draft: FactDraft) -> str:

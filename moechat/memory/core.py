@@ -21,7 +21,7 @@ from moechat.index.cosine import meets, nearest
 from moechat.index.dense import Dense
 from moechat.index.vector_keys import Keys, text_key
 from moechat.language import words
-from moechat.memory.contradiction import keyword_class, relation
+from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.store.formats import derived_id
 from moechat.store.protocols import Store
@@ -55,6 +55,22 @@ class _CurrentFacts:
     vectors: np.ndarray | None
     by_word: Mapping[str, Sequence[int]]
     by_class: Mapping[str, Sequence[int]]
+    by_matter: Mapping[Matter, Sequence[int]]
+
+    def rivals(self, draft: FactDraft) -> list[Fact]:
+        """The facts that a draft may restate or contradict, in order."""
+        places = {i for matter in rivals(draft) for i in self.by_matter.get(matter, ())}
+        return [self.facts[i] for i in sorted(places)]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadFact:
+    """What is worked out once of a fact."""
+
+    draft: FactDraft
+    words: frozenset[str]
+    keyword_class: str
+    matters: frozenset[Matter]
 
 
 class CoreMemory:
@@ -67,7 +83,7 @@ class CoreMemory:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
         self._snapshot: _CurrentFacts | None = None
-        self._words: dict[str, tuple[str, ...]] = {}
+        self._reads: dict[str, _ReadFact] = {}  # by id
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
@@ -141,19 +157,28 @@ class CoreMemory:
             return self._snapshot
 
     def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact], unswept: Callable[[], bool]) -> _CurrentFacts:
-        vectors = self._vectors(facts, unswept) if facts else None
+        vectors = self._vectors(facts, unswept, key[2]) if facts else None
+        self._reads = {fact.id: self._read(fact) for fact in facts}
         by_word: dict[str, list[int]] = {}
-        for i, fact in enumerate(facts):
-            for word in set(self._words_of(fact)):
-                by_word.setdefault(word, []).append(i)
         by_class: dict[str, list[int]] = {}
+        by_matter: dict[Matter, list[int]] = {}
         for i, fact in enumerate(facts):
+            read = self._reads[fact.id]
+            for word in read.words:
+                by_word.setdefault(word, []).append(i)
             if fact.draft.entity == "user":
-                by_class.setdefault(keyword_class(fact.draft), []).append(i)
-        return _CurrentFacts(key, facts, vectors, by_word, by_class)
+                by_class.setdefault(read.keyword_class, []).append(i)
+            for matter in read.matters:
+                by_matter.setdefault(matter, []).append(i)
+        return _CurrentFacts(key, facts, vectors, by_word, by_class, by_matter)
 
-    def _vectors(self, facts: Sequence[Fact], unswept: Callable[[], bool]) -> np.ndarray | None:
-        """(facts, dim), zeros for a fact that the model raises over; None without a model."""
+    def _vectors(self, facts: Sequence[Fact], unswept: Callable[[], bool], fingerprint: object) -> np.ndarray | None:
+        """(facts, dim), zeros for a fact that the model raises over; None without a model. Those of the last snapshot, which
+        the same model made, are used again."""
+        before, rows = self._snapshot, dict[str, int]()
+        if before is not None and before.vectors is not None and before.key[2] == fingerprint:
+            rows = {fact.text: i for i, fact in enumerate(before.facts)}
+        places = np.array([rows.get(fact.text, -1) for fact in facts])
 
         def embedded(part: Sequence[int]) -> tuple[Sequence[int], np.ndarray | None]:
             return part, self._dense.cached(TABLE, [facts[i].text for i in part], may_keep=unswept)
@@ -162,7 +187,11 @@ class CoreMemory:
             return NamedText(facts[i].id, facts[i].text)
 
         vectors: np.ndarray | None = None
-        for part, made in self._store.contained.each("vectors", range(len(facts)), record, embedded):
+        if before is not None and before.vectors is not None and len(rows):
+            vectors = np.zeros((len(facts), before.vectors.shape[1]), before.vectors.dtype)
+            vectors[places >= 0] = before.vectors[places[places >= 0]]
+        lacking = np.flatnonzero(places < 0).tolist()
+        for part, made in self._store.contained.each("vectors", lacking, record, embedded):
             if made is None:
                 return None
             if vectors is None:
@@ -170,13 +199,15 @@ class CoreMemory:
             vectors[list(part)] = made
         return vectors
 
-    def _words_of(self, fact: Fact) -> tuple[str, ...]:
-        text = fact.text
-        if text not in self._words:
-            record = NamedText(fact.id, text)
-            read: list[str] = self._store.contained.run("words", record, lambda: words.keywords(text, top_k=20), [])
-            self._words[text] = tuple(read)
-        return self._words[text]
+    def _read(self, fact: Fact) -> _ReadFact:
+        """What is worked out of a fact, once as long as it says the same."""
+        read = self._reads.get(fact.id)
+        if read is not None and (read.draft is fact.draft or read.draft == fact.draft):
+            return read
+        record, text = NamedText(fact.id, fact.text), fact.text
+        found_words: list[str] = self._store.contained.run("words", record, lambda: words.keywords(text, top_k=20), [])
+        draft = fact.draft
+        return _ReadFact(draft, frozenset(found_words), keyword_class(draft), frozenset(matters(draft)))
 
     def near(self, text: str, count: int) -> list[Fact]:
         """The current facts nearest to a text (what the extraction is shown beside the newest)."""
@@ -194,25 +225,31 @@ class CoreMemory:
 
         ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        current = self.current()
-        if understanding.by == "rules":  # what they read there before gives way
-            return _Learning([fact for fact in current if is_known(fact, replacing)], [], understanding, at).result()
+        now = self._now()
+
+        def known_rivals(draft: FactDraft) -> list[Fact]:
+            if understanding.by == "rules":  # what they read there before gives way
+                return [fact for fact in now.rivals(draft) if is_known(fact, replacing)]
+            return [fact for fact in now.rivals(draft) if fact.id not in wrong]
+
         wrong = {id_ for id_, verdict in understanding.verdicts.items() if verdict == "wrong"}
-        earlier = [f for f in self.history() if f.id not in wrong and not is_known(f, replacing)]
-        return _Learning([f for f in current if f.id not in wrong], earlier, understanding, at).result()
+        citing = self._store.findings.fact_book().citing(replacing) if understanding.by != "rules" else []
+        earlier = [f for f in citing if f.id not in wrong and not is_known(f, replacing)]
+        return _Learning(known_rivals, earlier, understanding, at).result()
 
 
 class _Learning:
-    """One understanding against the facts that are known; ``earlier`` are those that were found in the same exchanges."""
+    """One understanding against the facts that are known: ``known_rivals`` gives those that a draft may restate or
+    contradict. ``earlier`` are those that were found in the same exchanges."""
 
     def __init__(
         self,
-        known_facts: Sequence[Fact],
+        known_rivals: Callable[[FactDraft], Sequence[Fact]],
         earlier: Sequence[Fact],
         understanding: Understanding,
         at: Mapping[str, datetime],
     ) -> None:
-        self._facts = {fact.id: fact for fact in known_facts}
+        self._known_rivals = known_rivals
         self._earlier = {fact.id: fact for fact in earlier}
         self._same_words = {fact.text: fact for fact in earlier}
         self._understanding, self._at = understanding, at
@@ -228,7 +265,8 @@ class _Learning:
         same_words = self._same_words.get(draft.text)
         refined = self._earlier.get(self._understanding.refines.get(draft, ""))
         apart = {fact.id for fact in (same_words, refined) if fact}
-        old, is_new = _judged(draft, [fact for fact in self._facts.values() if fact.id not in apart])
+        facts = {fact.id: fact for fact in self._known_rivals(draft)} | self._changed
+        old, is_new = _judged(draft, [fact for fact in facts.values() if fact.id not in apart])
         if not is_new and not same_words:
             (there,) = old
             if there.id in self._changed:
@@ -262,7 +300,7 @@ class _Learning:
         return replace(same_words, draft=replace(draft, sources=sources), by=by, confirmed=True, supersedes=links)
 
     def _change(self, fact: Fact) -> None:
-        self._facts[fact.id] = self._changed[fact.id] = fact
+        self._changed[fact.id] = fact
 
 
 def _is_owners(fact: Fact, draft: FactDraft, since: datetime) -> bool:

@@ -62,7 +62,7 @@ class FileSearch:
         """Ids of the episodes that do not hold, because one that may be listed replaced them."""
         return superseded(self._journal.cache.superseding(), self._unseen())
 
-    def _unseen(self) -> Collection[str]:
+    def _unseen(self) -> frozenset[str]:
         """Exchanges of other branches, taken back, or deleted by hand."""
         return self._journal.tree.hidden() | self._journal.state.missing.keys()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from moechat.model import Episode, Fact
 
 
-def visible(facts: Sequence[Fact], hidden: Collection[str]) -> list[Fact]:
+def visible(facts: Sequence[Fact], hidden: AbstractSet[str]) -> list[Fact]:
     """Facts that some visible exchange states (or none is named) and that no visible fact supersedes. One that sums others
     up is visible where all are that it rests on; where not, those others are by themselves."""
-    seen = [fact for fact in facts if fact.id not in hidden and _borne_out(fact, hidden)]
+    seen = [f for f in facts if f.id not in hidden and (hidden.isdisjoint(f.draft.sources) or _borne_out(f, hidden))]
     replaced = {id_ for fact in seen for id_ in fact.supersedes}
     return [fact for fact in seen if fact.id not in replaced]
 

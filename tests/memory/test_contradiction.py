@@ -6,11 +6,11 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from fact_table import SEQUENCES, Sequence
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from moechat.memory import contradiction
-from moechat.memory.contradiction import relation
+from moechat.memory.contradiction import CLASSES, matters, relation, rivals
 from moechat.model import Exchange, FactDraft
 from moechat.rules import reading as rules
 
@@ -282,3 +282,27 @@ def test_a_similarity_never_makes_opposites_the_same(new: FactDraft, old: FactDr
         assert contradiction.polarity(new) == contradiction.polarity(old)
         assert contradiction.entity(new) == contradiction.entity(old)
         assert relation(old, new, similarity) == "same"
+
+
+KEYWORDS = [word for entry in CLASSES for word in entry.words.split()[:3]] + [
+    "最喜欢的颜色",
+    "最爱",
+    "favourite fruit",
+    "车牌",
+    "",
+]
+TARGETS = ["", "香菜", "吃香菜", "绿色", "杭州", "杭州西湖区", "30", "30岁", "分手", "咪咪", "the cats", "cat"]
+drafts = st.builds(
+    FactDraft, st.sampled_from(["用户喜欢香菜", "用户最喜欢的颜色是绿色", "用户不讨厌香菜", "用户30岁", ""]), st.just(("1",)),
+    entity=st.sampled_from(["user", "用户", "小林"]), keyword=st.sampled_from(KEYWORDS), target=st.sampled_from(TARGETS),
+    polarity=st.sampled_from([1, -1]), single=st.booleans(),
+)  # fmt: skip
+
+
+@settings(max_examples=1000)
+@given(drafts, drafts)
+@example(fact("感情状况", "分手"), fact("女朋友", "小丽"))
+@example(fact("favourite fruit", "mango"), fact("喜好", "mango", -1))
+def test_what_a_fact_may_contradict_is_filed_where_it_is_looked_for(new: FactDraft, old: FactDraft) -> None:
+    if relation(new, old, None) != "other":
+        assert not rivals(new).isdisjoint(matters(old))
