@@ -1,21 +1,19 @@
 """Words of a text, Chinese first: tokens to index and search by, keywords, clauses, and how long a text is for a model.
 
-Nothing here raises on any string. jieba's dictionary (half a second) is read once, at the first Chinese text.
+Nothing here raises on any string. jieba's dictionary is read at the first Chinese text, as far as it is needed.
 """
 
 from __future__ import annotations
 
 import importlib.resources
-import logging
 import math
 import re
 import threading
 import unicodedata
-import warnings
 from collections import Counter
 from functools import cache, lru_cache
-from typing import Any
 
+from moechat.language.lexicon import Lexicon
 from moechat.when.names import HAN
 
 LONGEST_TOKEN = 64
@@ -236,36 +234,26 @@ def _with_pairs(segments: list[str]) -> list[str]:
 
 
 def _segment(run: str) -> list[str]:
-    return [run] if len(run) == 1 else [word[:LONGEST_TOKEN] for word in _jieba().lcut(run)]
+    return [run] if len(run) == 1 else [word[:LONGEST_TOKEN] for word in _lexicon().cut(run)]
 
 
 def _rarity(word: str) -> float:
     if not word[:1] >= "\u3040":
         return 8.0 if len(word) > 1 else 4.0
-    segmenter = _jieba()
-    rarity = math.log(segmenter.total / max(segmenter.FREQ.get(word, 0), 20))
+    lexicon = _lexicon()
+    rarity = math.log(lexicon.total / max(lexicon.count(word), 20))
     return rarity if len(word) > 1 else rarity / 2
 
 
 _loading = threading.Lock()
 
 
-def _jieba() -> Any:
+def _lexicon() -> Lexicon:
     with _loading:
-        return _jieba_once()
+        return _lexicon_once()
 
 
-@cache
-def _jieba_once() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import jieba
-    jieba.setLogLevel(logging.ERROR)
-    segmenter = jieba.Tokenizer()
-    # Not initialize(): that trusts a marshal file in the shared temporary folder.
-    segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
-    segmenter.initialized = True
-    return segmenter
+_lexicon_once = cache(Lexicon)
 
 
 @cache
