@@ -19,7 +19,7 @@ from moechat.access.register import Register
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import MoeChatError
 from moechat.web import running
-from tests.browser import ask, chromium, tab
+from tests.browser import ask, chromium, say, tab
 from tests.houses import Home, polite
 from tests.model_server import ModelServer
 
@@ -153,9 +153,10 @@ def test_a_phone_comes_in_by_the_code_of_the_terminal_until_it_is_shown_out(
             cookie = next(one for one in page.context.cookies() if one["name"].startswith("moechat"))
             assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
             assert Register(house.data, house.clock).revoke() != []
-            page.goto(there)
+            say(page, "还在吗")
             expect(page.locator("label")).to_have_text("一次性代码")
             page.locator("#word").fill(code)  # It has been used.
             page.get_by_role("button", name="进入").click()
             expect(page.get_by_role("alert")).to_contain_text("不对")
+    assert "还在吗" not in (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert "我住在杭州" in (home.folder / "log.jsonl").read_text(encoding="utf-8")

@@ -48,6 +48,14 @@
     settle();
   }
 
+  // Whose session has ended is led to where one begins.
+  const ask = window.fetch;
+  window.fetch = async (...request) => {
+    const answer = await ask(...request);
+    if (answer.status === 401) location.assign("/login");
+    return answer;
+  };
+
   // What was unfolded at the end of the talk comes into view.
   document.addEventListener("toggle", (event) => {
     if (event.target.open && event.target.closest?.("#talk")) event.target.scrollIntoView({ block: "nearest" });
