@@ -56,6 +56,11 @@ class VectorTable:
         """One more than the last position that holds a vector."""
         return self._rows.count
 
+    @property
+    def losses(self) -> int:
+        """It rises whenever a position may have lost its vector; until then what is held stays held."""
+        return self._rows.losses
+
     # ---- files
 
     def refresh(self) -> None:
@@ -67,6 +72,7 @@ class VectorTable:
         """Bring what is derived from the rows up to date with them."""
         if not same_files:
             self._by_key = None
+            self._rows.losses += 1
         if self._rows.recount():
             self._by_key = None
 

@@ -42,6 +42,8 @@ class VectorRows:
         self.dim = dim
         self.filled: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.count = 0
+        self.losses = 0
+        """Rises whenever a row may have lost its vector."""
         self._identity: tuple[tuple[int, int], ...] = ()
         self._unmap()
 
@@ -100,6 +102,8 @@ class VectorRows:
     def recount(self) -> bool:
         """Bring ``filled`` and ``count`` up to date with the keys; True where rows came or went."""
         before, self.filled = self.filled, filled_rows(self.keys)
+        kept = self.filled[: len(before)]
+        self.losses += bool(before[len(kept) :].any() or (before[: len(kept)] & ~kept).any())
         last = np.flatnonzero(self.filled)[-1:]
         self.count = int(last[0]) + 1 if len(last) else 0
         return self.count > len(before) or not np.array_equal(self.filled[: len(before)], before)

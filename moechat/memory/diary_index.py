@@ -113,6 +113,8 @@ class DiaryIndex:
         folder = store.index_folder
         self._folder = folder and folder / "lexical"
         self.files = RowFiles(folder)
+        self.departures = 0
+        """Rises whenever a row is no longer there."""
         self._open()
 
     def _open(self) -> None:
@@ -125,6 +127,9 @@ class DiaryIndex:
         self._new_rows: list[int] = []  # They came since hidden documents were looked up.
         self._waiting: list[tuple[float, int]] = []  # (time, row) of what is not indexed yet, ascending.
         self._unwritten = 0
+        self.came: list[int] = []
+        """The rows that came since the index was opened, in that order."""
+        self.departures += 1
         with self.files.lock():
             self.files.claim(self._folder)
             for space in self._dense.spaces:
@@ -184,12 +189,14 @@ class DiaryIndex:
                 if alive:
                     self._times.add(row, moment)
                     self._new_rows.append(row)
+                    self.came.append(row)
                     new.append((moment, row))
                 else:
                     dead += [2 * row, 2 * row + 1]
             for row, _, episode in changes.episodes:
                 self._happened.put(row, _happened_ends(episode))
             self.words.remove(dead)
+            self.departures += bool(dead)
             self._generation = changes.generation
             self._index_newest(new)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Event as Signal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -21,6 +23,15 @@ from moechat.store.protocols import Store
 BATCH = 32  # So many exchanges are embedded at once.
 
 
+@dataclass(frozen=True)
+class _Looked:
+    """The rows that lacked a vector at a look, newest first, after so many had come."""
+
+    stamp: tuple[int, int]
+    came: int
+    rows: Ints
+
+
 class DiaryVectors:
     """Embeds the exchanges that the index holds, in every space that needs them."""
 
@@ -28,6 +39,7 @@ class DiaryVectors:
         self._store, self._dense, self._index = store, dense, index
         self._left_out: dict[str, set[int]] = {}
         """By model, the documents that it raised over; it is not asked for them again before the next start."""
+        self._before: WeakKeyDictionary[VectorTable, _Looked] = WeakKeyDictionary()
 
     def embed_missing(self, stop: Signal, limit: int = 0, progress: Callable[[int], None] = lambda _: None) -> int:
         """Embed exchanges that have no vector yet, the newest first.
@@ -72,11 +84,24 @@ class DiaryVectors:
 
     def _lacking(self, space: Space) -> list[int]:
         """Rows of exchanges that have no vector, newest first."""
-        table, rows = space.table(TABLE), self._index.rows()[::-1]
+        table = space.table(TABLE)
+        rows = self._without_vector(table)
         left_out = np.array(sorted(self._left_out.get(space.embedder.fingerprint, ())), dtype=np.int64)
         done = [table.held(docs) | np.isin(docs, left_out) for docs in (2 * rows, 2 * rows + 1)]
         lacking: list[int] = rows[~(done[0] & done[1])].tolist()
         return lacking
+
+    def _without_vector(self, table: VectorTable) -> Ints:
+        """Rows that lack a vector, newest first: of all where some have gone, else of those that lacked one before, and new ones."""
+        stamp, came = (self._index.departures, table.losses), self._index.came
+        before, looked = self._before.get(table), len(came)
+        if before is None or before.stamp != stamp:
+            rows = self._index.rows()[::-1]
+        else:
+            rows = np.concatenate([np.array(came[before.came : looked][::-1], dtype=np.int64), before.rows])
+        rows = rows[~(table.held(2 * rows) & table.held(2 * rows + 1))]
+        self._before[table] = _Looked(stamp, looked, rows)
+        return rows
 
     def _embed(self, space: Space, tables: Sequence[VectorTable], rows: Sequence[int]) -> bool:
         """Store the vectors of these rows in the first of the tables; the others hold old ones. A sweep meanwhile may be about
@@ -111,7 +136,7 @@ class DiaryVectors:
     def alive(self, table: VectorTable) -> Ints:
         """The positions in a table that belong to exchanges as they are now: by row, and by text in one of an earlier cache."""
         if self._index.files.are_ours(table.folder):
-            rows = np.array([row for row, _ in self._store.exchanges.times()], dtype=np.int64)
+            rows = self._index.rows()
             return np.concatenate([2 * rows, 2 * rows + 1])
         texts = {text for side in self._store.exchanges.sides() for text in (side.user, side.char)}
         return table.having([text_key(text) for text in texts])

@@ -116,7 +116,8 @@ class Episodes:
         self._citing: dict[str, list[int]] = {}
         self._keywords: dict[str, list[int]] = {}
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-        self._vectors: WeakKeyDictionary[VectorTable, np.ndarray] = WeakKeyDictionary()
+        self._vectors: WeakKeyDictionary[VectorTable, tuple[int, np.ndarray]] = WeakKeyDictionary()
+        """By table: its losses, and where the vector of each episode stood then."""
         self._view: tuple[object, float, float, EpisodeView] | None = None
         self._uses: tuple[list[str], int] = ([], 0)  # the state's list of uses, and how far it was read
         self._used = array("d")  # when last, -inf where never
@@ -278,14 +279,15 @@ class Episodes:
         if table is None or not self.ids:
             return places
         keys = self._arrays()[2]
-        if (before := self._vectors.get(table)) is not None:
-            places[: len(before)] = before
-            held = np.flatnonzero(places != NO_VECTOR)
+        losses, before = self._vectors.get(table, (table.losses, places[:0]))
+        places[: len(before)] = before
+        if losses != table.losses:
+            losses, held = table.losses, np.flatnonzero(places != NO_VECTOR)
             lost = table.missing(places[held], keys[held])
             places[np.isin(places, lost)] = NO_VECTOR
         lacking = np.flatnonzero(self._living() & (places == NO_VECTOR))
         places[lacking] = table.lookup(keys[lacking])
-        self._vectors[table] = places
+        self._vectors[table] = (losses, places)
         return places
 
     def citing(self, exchange: str) -> Sequence[int]:
