@@ -22,6 +22,7 @@ import numpy as np
 
 from moechat.containment import Containment, NamedText
 from moechat.errors import EmbeddingError, StillLoading, TextRefused
+from moechat.index import place
 from moechat.index.vector import Lives, VectorTable, embed_cached, tables_under
 from moechat.model import Embedder, Thresholds
 from moechat.store.plain import json_value
@@ -187,13 +188,14 @@ class Dense:
         try:
             manifest = json_value((self._folder / "manifest.json").read_text(encoding="utf-8"))
             return manifest if isinstance(manifest, dict) else {}
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError):
             return {}
 
     def _write_manifest(self, space: Space) -> None:
         name = space.embedder.fingerprint
         manifest = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
         if self._folder is not None and self._manifest() != manifest:
+            place.make_way(self._folder / "manifest.json")
             replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
 
     @property
@@ -259,6 +261,7 @@ class Dense:
         for folder in self._folder.glob("gone-*"):  # a deletion that was cut short
             shutil.rmtree(folder, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True)
+        place.make_way(self._folder / SWEPT)
         replace(self._folder / SWEPT, self._swept)
         count = 0
         for table in tables_under(self._folder):
@@ -281,7 +284,7 @@ class Dense:
     def _last_sweep(self) -> bytes:
         if self._folder is None:
             return self._swept
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             return (self._folder / SWEPT).read_bytes()
         return b""
 

@@ -8,6 +8,7 @@ surroundings have, who said it, and whether it tells something of the kind that 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,14 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.index import traits
+from moechat.index import place, traits
 from moechat.index.cosine import MISSING
 from moechat.index.lexical import LexicalIndex, saturate
 from moechat.index.order import Order
 from moechat.index.vector import VectorTable
 from moechat.language import words
 
+log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Times = tuple[float, float]
@@ -242,15 +244,26 @@ class HybridIndex:
         return self._columns[name]
 
     def _open(self, folder: Path) -> None:
-        """Keep what both files hold: words and columns are written one after the other, and a crash may part them."""
-        try:
-            with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                speakers, talks = ([str(name) for name in file[key]] for key in ("speakers", "talks"))
-                columns = {name: file[name].astype(kind) for name, kind in COLUMNS.items()}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            self.lexical.clear()
+        """Keep what both files hold: words and columns are written one after the other, and a crash may part them. What is
+        damaged, or another version's, is made anew."""
+        if not folder.exists():
             self.stale = True
             return
+        try:
+            if self.lexical.stale:
+                raise ValueError("its words cannot be read")
+            self._load(folder)
+        except (ArithmeticError, LookupError, OSError, TypeError, ValueError, EOFError, BadZipFile) as damage:
+            log.warning("%s is made anew: %s", folder, damage)
+            place.clear(folder)
+            self.lexical = LexicalIndex(folder / "words")
+            self._columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+            self._speakers, self._talks, self.stale = [], [], True
+
+    def _load(self, folder: Path) -> None:
+        with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            speakers, talks = ([str(name) for name in file[key]] for key in ("speakers", "talks"))
+            columns = {name: file[name].astype(kind) for name, kind in COLUMNS.items()}
         alive, docs = columns["alive"], self.lexical.documents()
         inside = docs[docs < len(alive)]
         self.lexical.remove(docs[~np.isin(docs, inside[alive[inside]])].tolist())

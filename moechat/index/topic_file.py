@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moechat.index import place
 from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.index.topic_rows import ROW
@@ -29,6 +30,7 @@ def save(file: Path, topics: TopicIndex, dates: DateIndex, about: dict[str, str]
     columns: dict[str, Any] = {"about": header, **columns_of(topics), **dates.columns()}
     buffer = io.BytesIO()
     np.savez(buffer, **columns)
+    place.make_way(file)
     replace(file, buffer.getvalue())
 
 

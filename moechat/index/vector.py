@@ -21,6 +21,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from moechat.errors import EmbeddingError, StillLoading, TextRefused
+from moechat.index import place
 from moechat.index.cosine import BLOCK_ROWS, MISSING, Ints, Vectors, as_query, best, nearest, scores_at
 from moechat.index.sketch import Sketches
 from moechat.index.vector_keys import KeyOrder, Keys, PackedKeys, pack_keys, text_key
@@ -120,7 +121,9 @@ class VectorTable:
         with self.alone():
             positions = lives(self)
             with self._lock:
-                dead = np.setdiff1d(np.flatnonzero(self._rows.filled), positions)
+                is_dead = self._rows.filled.copy()
+                is_dead[positions[positions < len(is_dead)]] = False
+                dead = np.flatnonzero(is_dead)
                 self._rows.clear(dead)
                 self._follow(same_files=True)
             self.flush()
@@ -227,7 +230,7 @@ def tables_under(folder: Path) -> list[VectorTable]:
     """Every table in ``folder`` and below it, of whatever model and layer, opened. Vectors without their keys are deleted."""
     dims = {path.parent: dim_of(path.with_name("keys.bin")) for path in sorted(folder.rglob("vectors.f32"))}
     for parent in (parent for parent, dim in dims.items() if dim is None):
-        (parent / "vectors.f32").unlink(missing_ok=True)
+        place.clear(parent / "vectors.f32")
     return [VectorTable(parent, dim) for parent, dim in dims.items() if dim is not None]
 
 

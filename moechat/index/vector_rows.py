@@ -24,6 +24,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from moechat.index import place
 from moechat.index.vector_keys import KEY_BYTES, Ints, PackedKeys, filled_rows
 
 _HEADER = struct.Struct("<8sII")
@@ -84,7 +85,10 @@ class VectorRows:
         if rows <= 0:
             return same_files
         sizes = (rows * self.dim * 4, _HEADER.size + key_rows * KEY_BYTES)
-        self._maps = tuple(_mapped(path, size) for path, size in zip(self._paths, sizes, strict=True))
+        try:
+            self._maps = tuple(_mapped(path, size) for path, size in zip(self._paths, sizes, strict=True))
+        except OSError:  # a folder stands there; it goes when the files grow
+            return same_files
         self.vectors = np.frombuffer(self._maps[0], dtype="<f4").reshape(rows, self.dim)
         keys = np.frombuffer(self._maps[1], dtype="<u8").reshape(-1, 2)[1:]
         if key_rows > rows:
@@ -118,6 +122,8 @@ class VectorRows:
             return True
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"):
+            for path in self._paths:
+                place.make_way(path)
             if not self._look() or not self._is_ours():
                 for path in self._paths:  # another process may have them mapped: new files, not cut ones
                     path.unlink(missing_ok=True)
@@ -169,7 +175,7 @@ def dim_of(keys_file: Path) -> int | None:
     try:
         with keys_file.open("rb") as file:
             head = file.read(_HEADER.size)
-    except FileNotFoundError:
+    except OSError:
         return None
     if len(head) < _HEADER.size or not head.startswith(_MAGIC):
         return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import math
-import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,6 +25,7 @@ from filelock import FileLock
 from moechat import when
 from moechat.clock import local
 from moechat.containment import NamedText
+from moechat.index import place
 from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.index.hybrid import Doc, HybridIndex, Ranked
@@ -35,6 +36,7 @@ from moechat.store.protocols import Store
 from moechat.store.records import Signature
 from moechat.when import Span
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 TABLE = "diary"  # The vectors of the documents lie in this table of a space.
 ROWS_LOCK = (
@@ -67,8 +69,8 @@ class RowFiles:
         """Whether the rows of an index are those of the cache as it is now."""
         if folder is None:
             return True
-        with contextlib.suppress(FileNotFoundError):
-            return _mark(folder).read_text(encoding="utf-8") == self.identity
+        with contextlib.suppress(OSError):
+            return _mark(folder).read_bytes() == self.identity.encode()
         return False
 
     def claim(self, folder: Path | None, *, keep_old: bool = False) -> None:
@@ -81,18 +83,19 @@ class RowFiles:
                 names = (folder.with_name(f"{folder.name}.old{number}") for number in itertools.count(1))
                 folder.rename(next(name for name in names if not name.exists()))
             else:
-                shutil.rmtree(folder)
+                place.clear(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.sign(folder)
 
     def sign(self, folder: Path | None) -> None:
         if folder is not None:
-            _mark(folder).write_text(self.identity, encoding="utf-8")
+            place.make_way(_mark(folder))
+            _mark(folder).write_bytes(self.identity.encode())
 
     def disown(self, folder: Path | None) -> None:
         """The next start makes this index anew, unless it is signed before."""
         if folder is not None:
-            _mark(folder).unlink(missing_ok=True)
+            place.clear(_mark(folder))
 
 
 def _mark(folder: Path) -> Path:
@@ -295,9 +298,18 @@ class DiaryIndex:
         """The ``k`` best documents that may be seen: see :meth:`moechat.index.hybrid.HybridIndex.search`."""
         with self._lock:
             self.words.vectors = self._dense.table(TABLE)  # another embedding model may serve by now
-            return self.words.search(
-                text, vector, k=k, spans=_ends(spans), hints=_ends(hints), hidden=self.hidden_documents()
-            )
+            search = partial(
+                HybridIndex.search, text=text, vector=vector, k=k, spans=_ends(spans), hints=_ends(hints),
+                hidden=self.hidden_documents(),
+            )  # fmt: skip
+            try:
+                return search(self.words)
+            except (ArithmeticError, LookupError, TypeError, ValueError):
+                log.warning("the words' index is damaged and is made anew", exc_info=True)
+                with self.files.lock():
+                    self.files.disown(self._folder)
+                self._open()
+                return search(self.words)
 
     def hidden_documents(self) -> frozenset[int]:
         """The documents of exchanges that may not be seen."""

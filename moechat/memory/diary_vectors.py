@@ -92,7 +92,8 @@ class DiaryVectors:
         return lacking
 
     def _without_vector(self, table: VectorTable) -> Ints:
-        """Rows that lack a vector, newest first: of all where some have gone, else of those that lacked one before, and new ones."""
+        """Rows that lack a vector, newest first. Where none has gone, only those that lacked one before and new ones are
+        looked at."""
         stamp, came = (self._index.departures, table.losses), self._index.came
         before, looked = self._before.get(table), len(came)
         if before is None or before.stamp != stamp:

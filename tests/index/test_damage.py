@@ -1,0 +1,108 @@
+"""Indexes are derived also when they are damaged: whatever happens to a file of one, that one is made anew."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.houses import Home, answer, say, shown, understanding
+
+QUESTION = "我的猫叫什么"
+EVENT = {
+    "text": "汤圆第一次看了医生", "sources": [1], "subject": "汤圆", "predicate": "看", "object": "医生", "importance": 6,
+    "keywords": ["汤圆"], "topic": "宠物->猫",
+}  # fmt: skip
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip_the_head(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(bytes(byte ^ 0xFF for byte in data[:64]) + data[64:])
+
+
+def flip_everything(path: Path) -> None:
+    path.write_bytes(bytes(byte ^ 0x5A for byte in path.read_bytes()))
+
+
+def flip_the_tail(path: Path) -> None:
+    data = path.read_bytes()
+    half = len(data) // 2
+    path.write_bytes(data[:half] + bytes(byte ^ 0xFF for byte in data[half:]))
+
+
+def zero(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def append(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\x01" * 77)
+
+
+def make_it_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "x").write_bytes(b"x")
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+DAMAGES = (cut, empty, flip_the_head, flip_everything, flip_the_tail, zero, append, make_it_a_folder, delete)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A house whose indexes hold words, vectors, episodes and topics."""
+    folder = tmp_path_factory.mktemp("written")
+    home = Home.build(folder)
+    with home.open(understanding(lambda count: answer(count, events=[EVENT]))) as house:
+        agent = house.agent()
+        for text in ("我养了一只猫，叫汤圆", "今天带汤圆去看了医生", "周末想去爬山"):
+            say(agent, text)
+            home.clock.advance(minutes=2)
+        agent.finish()
+        agent.settle_indexes()
+    return folder
+
+
+def index_files(folder: Path) -> Iterator[str]:
+    """Those below ``.index`` that hold something, but for the cache, by name; a model's folder is called ``vectors``."""
+    for path in sorted((folder / ".index").rglob("*")):
+        if path.is_file() and path.suffix != ".lock" and not path.name.startswith("cache.db"):
+            yield str(path.relative_to(folder / ".index"))
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_each_file_of_an_index_in_each_way(
+    written: Path, tmp_path: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    home = Home.build(tmp_path / "other")
+    names = list(index_files(written / "data" / home.folder.relative_to(home.data)))
+    assert {name.split("/")[0].split("-")[0] for name in names} >= {"lexical", "vectors", "topics.npz", "manifest.json"}
+    for name in names:
+        shutil.rmtree(home.data)
+        shutil.copytree(written / "data", home.data)
+        damage(home.folder / ".index" / name)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING), home.open() as house:
+            agent = house.agent()
+            agent.settle_indexes()
+            agent.jobs.embed_some()
+            assert "汤圆" in shown(agent.recall(QUESTION)), name
+            assert agent.topics.tree_text(100), name
+            report = agent.verify()
+            assert (report["problems"], report["without_vector"]) == ([], 0), name
+        with home.open() as house:
+            assert house.agent().verify()["problems"] == [], f"{name}: it was not mended for good"
