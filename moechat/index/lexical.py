@@ -186,17 +186,17 @@ class LexicalIndex:
         self.stale = False
 
     def compact(self) -> None:
-        """Leave nothing of what was removed: the living documents in one segment, and the words that they have."""
-        frozen = frozen_from([*self._segments(), Tail()])
-        living = np.flatnonzero(self._df[: len(self._names)] > 0)
-        renumbered = np.zeros(len(self._names), np.int32)
-        renumbered[living] = np.arange(len(living))
-        arrays = dict(frozen.arrays) | {part: renumbered[frozen.arrays[part]] for part in ("terms", "doc_terms")}
-        self._names = [self._names[term] for term in living.tolist()]
-        self._terms = {name: term for term, name in enumerate(self._names)}
-        self._df = np.concatenate([self._df[living], np.zeros(1024, np.int32)])
-        self._frozen = [Segment(arrays, np.zeros(frozen.size, np.bool_))] if frozen.size else []
-        self._tail = Tail()
+        """Leave nothing of what was removed. What stays is not touched, unless most of its segment has gone."""
+        self._freeze()
+        for i, segment in enumerate(self._frozen):
+            if segment.living * 2 < segment.size or segment.is_lost(self.folder):
+                self._frozen[i] = frozen_from([segment])
+            else:
+                segment.erase_dead(self.folder)
+        self._frozen = [segment for segment in self._frozen if segment.size]
+        for term in np.flatnonzero(self._df[: len(self._names)] == 0).tolist():
+            self._terms.pop(self._names[term], None)
+            self._names[term] = ""
         if self.folder is not None:  # another process may have files of a later generation open
             with suppress(OSError, ValueError, KeyError, TypeError):
                 manifest = json_value((self.folder / "manifest.json").read_text(encoding="utf-8"))
@@ -289,7 +289,7 @@ class LexicalIndex:
         if len(names) != count or len(df) != count:
             raise ValueError("the vocabulary is damaged")
         self.clear()
-        self._names, self._terms = names, dict(zip(names, range(count), strict=True))
+        self._names, self._terms = names, {name: term for term, name in enumerate(names) if name}
         self._df = np.concatenate([df, np.zeros(1024, np.int32)])
         self._length, self._frozen = int(manifest["length"]), segments
         self._generation, self.stale = generation, False

@@ -89,12 +89,46 @@ class Segment:
         if at == len(self.terms) or self.terms[at] != term:
             return self._places[:0], self._place_counts[:0]
         start, end = int(self.starts[at]), int(self.starts[at + 1])
-        return self._places[start:end], self._place_counts[start:end]
+        places, counts = self._places[start:end], self._place_counts[start:end]
+        if self.living < self.size:  # what was erased counts zero
+            return places[counts > 0], counts[counts > 0]
+        return places, counts
 
     def kill(self, place: int) -> None:
         self.dead[place] = True
         self._dead_changed = True
         self.living -= 1
+
+    def is_lost(self, folder: Path | None) -> bool:
+        """Whether its files are gone: another process has merged it with others."""
+        return folder is not None and bool(self.name) and not (folder / self.name).is_dir()
+
+    def erase_dead(self, folder: Path | None) -> None:
+        """Overwrite what dead documents hold with zeros, in memory and in the files, and nothing else."""
+        gone = np.flatnonzero(self.dead & (self.lengths > 0)).tolist()
+        if not gone:
+            return
+        terms_of = {place: np.array(self.document(place)[0]) for place in gone}
+        for arrays in self._writable(folder):
+            for place, terms in terms_of.items():
+                for at in np.searchsorted(self.terms, terms).tolist():
+                    start, end = int(self.starts[at]), int(self.starts[at + 1])
+                    here = start + np.flatnonzero(arrays["places"][start:end] == place)
+                    arrays["places"][here] = arrays["place_counts"][here] = 0
+                mine = slice(int(self.doc_starts[place]), int(self.doc_starts[place + 1]))
+                arrays["doc_terms"][mine] = arrays["doc_counts"][mine] = arrays["lengths"][place] = 0
+            for values in arrays.values():
+                if isinstance(values, np.memmap):
+                    values.flush()
+
+    def _writable(self, folder: Path | None) -> list[Mapping[str, NDArray[Any]]]:
+        """The parts that tell of words: those in memory, where they are no maps of files, and those in the files."""
+        parts = ("places", "place_counts", "doc_terms", "doc_counts", "lengths")
+        places = [self.arrays] if self.arrays["places"].flags.writeable else []
+        if folder is not None and self.name:
+            files = {part: folder / self.name / f"{part}.npy" for part in parts}
+            places.append({part: np.load(file, mmap_mode="r+", allow_pickle=False) for part, file in files.items()})
+        return [{part: arrays[part] for part in parts} for arrays in places]
 
     def flat(self, places: Ints) -> tuple[Ints, NDArray[np.int32], NDArray[np.uint8]]:
         """The forward lists of documents, end to end, as three arrays: index into ``places``, term, count."""

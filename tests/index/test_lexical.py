@@ -79,7 +79,9 @@ def test_common_words_still_count_in_a_query_that_reads_only_its_rare_ones():
 
 words_of_a_document = st.lists(st.sampled_from("abcdefg"), max_size=8)
 steps = st.lists(
-    st.tuples(st.sampled_from(["add", "add", "remove", "flush", "open"]), st.integers(0, 12), words_of_a_document),
+    st.tuples(
+        st.sampled_from(["add", "add", "remove", "flush", "open", "compact"]), st.integers(0, 12), words_of_a_document
+    ),
     max_size=30,
 )
 
@@ -96,7 +98,9 @@ def test_however_it_was_filled_it_equals_one_built_at_once(tmp_path_factory: pyt
         elif step == "remove":
             index.remove([doc])
             texts.pop(doc, None)
-        elif step in ("flush", "open"):
+        elif step in ("flush", "open", "compact"):
+            if step == "compact":
+                index.compact()
             index.flush()
             index = LexicalIndex(folder) if step == "open" else index
     assert index.documents().tolist() == sorted(texts)
@@ -201,4 +205,25 @@ def test_compacting_writes_over_no_file_of_another_process(tmp_path: Path) -> No
     index.remove([8])
     index.compact()
     index.flush()
-    assert held.isdisjoint(path.name for path in tmp_path.iterdir() if path.name != "manifest.json")
+    shared = {"manifest.json", "segment-1-1"}  # The one is replaced; in the other, what was removed is zero.
+    assert held.isdisjoint(path.name for path in tmp_path.iterdir() if path.name not in shared)
+    assert found(other, "x").keys() == {20, 21}
+
+
+def test_compacting_overwrites_what_was_removed_and_nothing_else(tmp_path: Path) -> None:
+    index = filled({doc: f"a b{doc}" for doc in range(8)}, tmp_path)
+    index.flush()
+    index.add(20, ["a", "c"])
+    index.flush()
+    large, small = sorted(path for path in tmp_path.glob("segment-*") if path.is_dir())
+    before = {file: file.read_bytes() for file in (*large.iterdir(), *small.iterdir())}
+    index.remove([3])
+    index.compact()
+    index.flush()
+    changed = {file.name for file, data in before.items() if file.read_bytes() != data}
+    assert changed == {"places.npy", "place_counts.npy", "doc_terms.npy", "doc_counts.npy", "lengths.npy"}
+    assert all(file.read_bytes() == before[file] for file in small.iterdir())
+    starts, terms = np.load(large / "doc_starts.npy"), np.load(large / "doc_terms.npy")
+    assert not terms[starts[3] : starts[4]].any()
+    assert 3 not in np.load(large / "places.npy")[np.load(large / "place_counts.npy") > 0]
+    assert found(index, "a").keys() == {0, 1, 2, 4, 5, 6, 7, 20}
