@@ -122,12 +122,25 @@ def _returned(lines: Sequence[Mapping[str, Any]]) -> bool:
 
 def judged(verb: Verb, goal: Goal, state: State, lines: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Whether the verb was done or not, and nothing in between."""
-    if state == goal.after or (state == goal.before and not _returned(lines)):
+    seen, before, after = map(by_the_last_reader, (state, goal.before, goal.after))
+    if seen == after or (seen == before and not _returned(lines)):
         return []
-    if verb.turns and not _returned(lines) and _but_for_one_reply(state) == _but_for_one_reply(goal.after):
+    if verb.turns and not _returned(lines) and _but_for_one_reply(seen) == _but_for_one_reply(after):
         return []
     kind = LOST if _returned(lines) and state == goal.before else HALF
     return [(kind, f"beside the state after it: {difference(state, goal.after)}")]
+
+
+def by_the_last_reader(state: State) -> State:
+    """A state without what the rules read of an exchange that a model has read as well: the model may have come first."""
+    by_model = {source for _, _, by, sources, *_ in state["memories"] if by == "model" for source in sources}
+    kept = [one for one in state["memories"] if one[2] != "rules" or by_model.isdisjoint(one[3])]
+    return {**state, "memories": kept}
+
+
+def said(state: State) -> State:
+    """What was said, as the talk and the day files have it; what failed to be understood is tried again after a while."""
+    return {key: state[key] for key in ("talk", "variants", "days")}
 
 
 def _but_for_one_reply(state: State) -> State:

@@ -35,7 +35,7 @@ from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.language import words
 from tests.attack import owner
-from tests.attack.checks import Finding, Goal, difference, look, settled
+from tests.attack.checks import Finding, Goal, difference, look, said, settled
 from tests.attack.faults import FAULT_KINDS, Fault, FaultKind
 from tests.attack.operations import KILLED, Kill, LastWords, Never, Operation, Target, Watch, When
 from tests.attack.owner import Place
@@ -226,8 +226,8 @@ class Attack:
         looked = self._looked(place, self.goal, lines)
         outcome.problems += looked.problems
         for line in lines:
-            if "state" in line and line["state"] != looked.state:
-                outcome.problems.append((APART, difference(line["state"], looked.state)))
+            if "state" in line and said(line["state"]) != said(looked.state):
+                outcome.problems.append((APART, difference(said(line["state"]), said(looked.state))))
         return outcome
 
 
