@@ -132,8 +132,8 @@ _NEGATED_WORDS = frozenset(
 _NOT_NEGATED = re.compile(
     r"不讨厌|不(?:再)?(?:害)?怕|不反感|不恨|(?:not|n't|never|no longer)(?: \w+)? (?:dislike|hate|mind|fear|afraid)|不是不"
 )
-_USER = frozenset("user 用户 我 主人 the user me i {{user}}".split(" ")) | {"the user"}
-_CHARACTER = frozenset({"character", "角色", "char", "the character", "{{char}}", "assistant", "你"})
+_USER = frozenset("user 用户 我 主人 me i {{user}}".split()) | {"the user"}
+_CHARACTER = frozenset({"角色", "char", "the character", "{{char}}", "assistant", "你"})
 _VERB = re.compile(
     r"^(?:吃|喝|玩|看|听|抽|去|打|住在?|在|养|叫|是|对|eating |drinking |playing |watching |the |an? |to |in |at |my |his |"
     r"her |their )+(?=.)"

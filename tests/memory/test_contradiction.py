@@ -83,21 +83,29 @@ def test_the_table_of_relations(new: FactDraft, old: FactDraft, similarity: floa
     assert relation(new, old, similarity) == expected
 
 
-# Two keywords for one thing, and whether it has one value at a time.
+# What it is: two keywords for it, and whether it has one value at a time.
 KEYWORDS = """
-名字 real_name one; 岁数 years_old one; 生日 date_of_birth one; 居住地 place_of_residence one; 老家 comes_from one;
-职业 works_as one; 公司 employer one; 大学 university one; 专业 field_of_study one; 年级 school_year one;
-婚姻状况 marital_status one;
-星座 zodiac_sign one; 身高 height one; 体重 weight one; 血型 blood_type one; 手机号 phone_number one; 邮箱 e-mail one;
-外号 nickname one; 性别 sex one; 梦想 dream one; 国籍 citizenship many; 母语 native_language many; 兴趣爱好 hobbies many;
-作息 daily_routine many; 过敏原 allergic_to many; 病史 diagnosis many; 家庭成员 relatives many; 女朋友 girlfriend one;
-同事 colleague many; 宠物 pets many; 物品 belongings many; 特长 talent many; 在学 studying many; 性格 personality many
+name: 名字 real_name one; age: 岁数 years_old one; birthday: 生日 date_of_birth one; home: 居住地 place_of_residence one;
+hometown: 老家 comes_from one; job: 职业 works_as one; employer: 公司 employer one; school: 大学 university one;
+major: 专业 field_of_study one; grade: 年级 school_year one; status: 婚姻状况 marital_status one; sign: 星座 zodiac_sign one;
+height: 身高 height one; weight: 体重 weight one; blood: 血型 blood_type one; phone: 手机号 phone_number one;
+email: 邮箱 e-mail one; nickname: 外号 nickname one; gender: 性别 sex one; dream: 梦想 dream one;
+nationality: 国籍 citizenship many; language: 母语 native_language many; taste: 兴趣爱好 hobbies many;
+habit: 作息 daily_routine many;
+allergy: 过敏原 allergic_to many; health: 病史 diagnosis many; family: 家庭成员 relatives many; partner: 女朋友 girlfriend one;
+friend: 同事 colleague many; pet: 宠物 pets many; possession: 物品 belongings many; skill: 特长 talent many;
+learning: 在学 studying many; trait: 性格 personality many
 """
 
 
 @pytest.mark.parametrize("row", KEYWORDS.split(";"), ids=str.strip)
 def test_keywords_of_both_languages_mean_one_thing_which_has_one_value_or_many(row: str) -> None:
-    chinese, english, values = row.split()
+    name, chinese, english, values = row.split()
+    assert (
+        contradiction.keyword_class(fact(chinese, ""))
+        == contradiction.keyword_class(fact(english, ""))
+        == name.rstrip(":")
+    )
     assert relation(fact(chinese, "甲"), fact(english, "甲"), None) == "same"
     assert relation(fact(chinese, "甲"), fact(english, "乙"), None) == ("supersedes" if values == "one" else "other")
 
