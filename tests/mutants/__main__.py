@@ -11,6 +11,7 @@ import argparse
 import difflib
 import hashlib
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -58,9 +59,9 @@ def row_of(mutant: Mutant, outcome: str) -> Row:
     return {"key": mutant.key, "outcome": outcome, "operator": mutant.operator, "at": at, "diff": "\n".join(diff)}
 
 
-def tried(chosen: list[Mutant], tests: str, folder: Path) -> Iterator[Row]:
+def tried(chosen: list[Mutant], tests: str, folder: Path, within: float = math.inf) -> Iterator[Row]:
     """One row a mutant."""
-    baseline = measured(tests, folder)
+    baseline = measured(tests, folder, within)
     print(f"{tests}: {len(baseline.seconds)} tests pass", file=sys.stderr, flush=True)
     to_be_imported = [one for one in chosen if one.place.function is None]
     reached = {one.key: one for one in chosen if one.place.function and baseline.tests_for(one)}
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
         yield from (rows[mutant.key] for mutant in chosen if mutant.key in rows)
         left = [mutant for mutant in chosen if mutant.key not in rows]
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-            for row in tried(left, tests, Path(folder)) if left else ():
+            for row in tried(left, tests, Path(folder), arguments.within) if left else ():
                 if file:
                     with file.open("a", encoding="utf-8") as lines:
                         print(json.dumps(row, ensure_ascii=False), file=lines)
@@ -104,6 +105,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--module", default="", help="of this module or room alone: moechat/store/log.py")
+    parser.add_argument(
+        "--within", type=float, default=math.inf, metavar="S", help="of tests for one mutant: so many seconds"
+    )
     parser.add_argument("--json", action="store_true", help="one object a mutant")
     parser.add_argument("--resume", metavar="FILE", help="write the rows here, and go on where they end")
     arguments = parser.parse_args()

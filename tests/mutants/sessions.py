@@ -10,7 +10,9 @@ import contextlib
 import gc
 import importlib.abc
 import importlib.machinery
+import itertools
 import json
+import math
 import os
 import resource
 import signal
@@ -35,10 +37,13 @@ OUTCOMES = {SURVIVED: "survived", KILLED: "killed"}
 
 @dataclass(frozen=True)
 class Baseline:
-    """A room without a fault: the seconds of each test that passes, and which of them reach which lines of which module."""
+    """A room without a fault: the seconds of each test that passes, and which of them reach which lines of which module.
+
+    A mutant meets no more tests than last ``within`` seconds together."""
 
     seconds: Mapping[str, float]
     reached: Mapping[str, Mapping[str, Sequence[str]]]
+    within: float = math.inf
 
     def tests_for(self, mutant: Mutant) -> list[str]:
         """The tests that could see the fault, the quickest first; all of them, the module's own first, where importing it runs
@@ -47,7 +52,9 @@ class Baseline:
         reached = map(str, mutant.place.lines) if mutant.place.function else lines
         near = {test for line in reached for test in lines.get(line, ())}
         far = set() if mutant.place.function else set(self.seconds) - near
-        return [test for tests in (near, far) for test in sorted(tests, key=lambda one: (self.seconds[one], one))]
+        ordered = [test for tests in (near, far) for test in sorted(tests, key=lambda one: (self.seconds[one], one))]
+        lasting = itertools.accumulate(self.seconds[test] for test in ordered)
+        return [test for test, seconds in zip(ordered, lasting, strict=True) if seconds <= self.within] or ordered[:1]
 
 
 class Session:
@@ -137,14 +144,14 @@ def in_session(
     os.waitpid(pid, 0)
 
 
-def measured(tests: str, folder: Path) -> Baseline:
+def measured(tests: str, folder: Path, within: float = math.inf) -> Baseline:
     seconds, reached = {}, defaultdict(lambda: defaultdict(list))
     for test, lasted, modules in in_session(tests, folder, Session.measure):
         seconds[test] = lasted
         for module, lines in modules.items():
             for line in lines:
                 reached[module][str(line)].append(test)
-    return Baseline(seconds, reached)
+    return Baseline(seconds, reached, within)
 
 
 class Importer(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
