@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 
 import pytest
 
@@ -91,3 +92,39 @@ def test_a_broken_file_is_left_alone_and_does_not_stop_the_cleaning(
     before = path.read_bytes()
     assert maintenance(store, core, ForgettingSettings())() == "room"
     assert path.read_bytes() == before
+
+
+def test_no_cleaning_follows_another_within_an_hour(home: Home, store: FileStore, core: CoreMemory) -> None:
+    run = maintenance(store, core, ForgettingSettings(every_days=0))
+    told(store, home.clock, "你好")
+    assert run() == "room"
+    home.clock.advance(minutes=59)
+    assert run() == "recent"
+    home.clock.advance(minutes=1)
+    assert run() == "room"
+
+
+def test_one_that_is_stopped_cleans_nothing(home: Home, store: FileStore, core: CoreMemory) -> None:
+    told(store, home.clock, "你好")
+    store.findings.put_facts([known(f"用户爱{n}", f"x{n}") for n in range(4)])
+    stopping = Event()
+    stopping.set()
+    limits = ForgettingSettings(cap=1, share=1.0, merges=False)
+    one = Maintenance(
+        store, core, Prompts([], "zh"), lambda: Character(store.folder, "小满", "阿明"), silent, lambda: limits
+    )
+    done = one.run(store.clock.now(), stopping)
+    assert (done.why, store.state.archived, store.state.cleaned) == ("not_active", set(), None)
+    done = one.run(store.clock.now(), Event())
+    assert (done.why, len(store.state.archived)) == ("full", 4)
+
+
+def test_facts_are_summed_up_only_where_that_is_wanted(home: Home, store: FileStore, core: CoreMemory) -> None:
+    told(store, home.clock, "你好")
+    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    maintenance(store, core, ForgettingSettings(merges=False))()
+    assert not any(fact.consolidated for fact in core.history())
+    home.clock.advance(days=4)
+    told(store, home.clock, "又见面了")
+    maintenance(store, core, ForgettingSettings(merges=True))()
+    assert any(fact.consolidated for fact in core.history())
