@@ -1,0 +1,139 @@
+"""The layers of one owner together: what the author writes, embedding, deadlines, and what recall is given of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from moechat.ai.embedding import HashEmbedder
+from moechat.index.dense import Dense
+from moechat.model import Event, Understanding
+from moechat.recall.layers import Layers
+from moechat.settings.prompts import Prompts
+from moechat.store.files import FileStore
+from tests.houses import Home, shown, silent, told
+
+EMBEDDER = HashEmbedder(32)
+
+
+@pytest.fixture
+def layers(home: Home, store: FileStore) -> Iterator[Layers]:
+    (home.folder / "data_base").mkdir()
+    opened = over(home, store)
+    yield opened
+    opened.close()
+
+
+def over(home: Home, store: FileStore, *, embedder: HashEmbedder | None = EMBEDDER, **sections: Any) -> Layers:
+    home.configure(**sections)
+    with home.open() as house:
+        agent = house.agent()
+        character, config, prompts = agent.character, agent.config, agent.layers.prompts
+    pool = ThreadPoolExecutor(4)
+    dense = Dense(home.folder / ".index", embedder)
+    assert isinstance(prompts, Prompts)
+    return Layers(store, dense, lambda: character, lambda: config, model=silent, prompts=prompts, pool=lambda: pool)
+
+
+def recalled(layers: Layers, text: str, in_context: tuple[str, ...] = ()) -> str:
+    layers.sync()
+    return shown(layers.recall(layers.cue(text, layers.now(), ""), in_context))
+
+
+def test_what_the_author_writes_is_taken_in_at_the_next_look(home: Home, layers: Layers) -> None:
+    assert "茶馆" not in recalled(layers, "半舟在哪里")
+    (home.folder / "data_base" / "book.yaml").write_text("半舟: 一家河边的茶馆\n", encoding="utf-8")
+    (home.folder / "events.yaml").write_text("pier: {text: 小满捡到一只旧船铃, keywords: [船铃]}\n", encoding="utf-8")
+    (home.folder / "facts.yaml").write_text("f1: {text: 小满怕打雷, entity: character}\n", encoding="utf-8")
+    layers.refresh()
+    assert "半舟：一家河边的茶馆" in recalled(layers, "半舟在哪里")
+    layers.sync()
+    assert [hit.id for hit in layers.recall(layers.cue("船铃是谁捡的", layers.now(), ""), ()).ranked] == ["pier"]
+    assert "小满怕打雷" in {fact.text for fact in layers.core.current()}
+
+
+def test_what_is_broken_in_the_authors_files_is_told(home: Home, layers: Layers) -> None:
+    assert layers.problems() == []
+    (home.folder / "data_base" / "book.yaml").write_text("半舟: [\n", encoding="utf-8")
+    (home.folder / "events.yaml").write_text("pier: [\n", encoding="utf-8")
+    layers.refresh()
+    problems = layers.problems()
+    assert [any(name in problem for problem in problems) for name in ("book.yaml", "events.yaml")] == [True, True]
+
+
+def test_everything_without_a_vector_is_embedded_so_many_at_a_time(
+    home: Home, store: FileStore, layers: Layers
+) -> None:
+    ids = [told(store, home.clock, f"第{n}句话", settle=True) for n in range(3)]
+    event = Event("用户放了风筝", (ids[0],), keywords=("风筝",), topic="生活->风筝")
+    store.findings.merge(ids[:1], Understanding({ids[0]: "风筝"}, {}, (), (event,)), [], {})
+    layers.sync()
+    [space] = layers.dense.spaces
+    assert layers.missing(space) == 3 + 1 + 2, "exchanges, an event, two topics"
+    assert layers.embed(Signal(), 1) == 3, "one of each kind"
+    assert layers.missing(space) == 3
+    stopped = Signal()
+    stopped.set()
+    assert layers.embed(stopped) == 0
+    assert layers.embed(Signal()) == 3 and layers.missing(space) == 0
+
+
+def test_without_an_embedding_model_words_serve(home: Home, store: FileStore) -> None:
+    layers = over(home, store, embedder=None)
+    told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
+    assert "铜钥匙丢在灯塔下" in recalled(layers, "铜钥匙丢在哪里了？")
+    cue = layers.cue("铜钥匙", layers.now(), "刚说的话", "旅行")
+    assert (cue.embed, cue.previous_reply, cue.talk) == (None, "刚说的话", "旅行")
+    layers.close()
+
+
+def test_what_stands_in_the_context_is_not_recalled(home: Home, store: FileStore, layers: Layers) -> None:
+    id_ = told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
+    assert "铜钥匙" in recalled(layers, "铜钥匙丢在哪里了？")
+    assert "铜钥匙" not in recalled(layers, "铜钥匙丢在哪里了？", (id_,))
+
+
+@pytest.mark.parametrize(("on", "spans"), [(True, 1), (False, 0)])
+def test_a_time_without_a_record_is_told_only_where_the_diary_is_on(
+    home: Home, store: FileStore, on: bool, spans: int
+) -> None:
+    layers = over(home, store, Agent={"long_memory": on})
+    told(store, home.clock, "今天下雨", settle=True, days=10)
+    layers.sync()
+    found = layers.recall(layers.cue("2025年5月25日我说了什么？", layers.now(), ""), ())
+    assert len(found.empty_spans) == spans
+    layers.close()
+
+
+def test_the_budget_is_the_configured_one(home: Home, store: FileStore) -> None:
+    layers = over(home, store, recall={"token_budget": 0})
+    told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
+    layers.sync()
+    found = layers.recall(layers.cue("铜钥匙丢在哪里了？", layers.now(), ""), ())
+    assert (list(found.hits), {drop.why for drop in found.dropped} & {"budget"}) == ([], {"budget"})
+    layers.close()
+
+
+def test_words_that_were_told_together_go_together_once_they_are_learned(
+    home: Home, store: FileStore, layers: Layers
+) -> None:
+    ids = [told(store, home.clock, "小林今天带了口琴", settle=True) for _ in range(6)]
+    for number, id_ in enumerate(ids):
+        event = Event(f"小林第{number}次吹口琴", (id_,), keywords=("小林", "口琴"))
+        store.findings.merge([id_], Understanding({id_: "口琴"}, {}, (), (event,)), [], {})
+    layers.sync()
+    assert len(layers.together) == 0
+    layers.associate(layers.now())
+    assert len(layers.together) > 0
+
+
+def test_a_broken_table_of_associations_in_the_characters_folder_is_told(home: Home, store: FileStore) -> None:
+    (home.folder / "associations.tsv").write_text("只有一栏\n", encoding="utf-8")
+    layers = over(home, store)
+    layers.associations.associations("猫")
+    assert [problem for problem in layers.problems() if "associations.tsv" in problem]
+    layers.close()
