@@ -212,11 +212,13 @@ def test_an_ending_that_is_no_plural_stays(pair: str) -> None:
 
 @pytest.mark.parametrize("entity", ["用户", "我", "主人", "The User", "{{user}}", " ME ", ""])
 def test_the_user_has_many_names(entity: str) -> None:
+    assert contradiction.entity(fact("x", "", entity=entity)) == "user"
     assert relation(fact("住址", "北京", entity=entity), fact("住址", "杭州"), None) == "supersedes"
 
 
 @pytest.mark.parametrize("entity", ["角色", "char", "The Character", "{{char}}", "assistant", "你"])
 def test_the_character_has_many_names(entity: str) -> None:
+    assert contradiction.entity(fact("x", "", entity=entity)) == "character"
     assert relation(fact("住址", "北京", entity=entity), fact("住址", "杭州", entity="character"), None) == "supersedes"
     assert relation(fact("住址", "北京", entity=entity), fact("住址", "杭州"), None) == "other"
 

@@ -59,9 +59,9 @@ def row_of(mutant: Mutant, outcome: str) -> Row:
     return {"key": mutant.key, "outcome": outcome, "operator": mutant.operator, "at": at, "diff": "\n".join(diff)}
 
 
-def tried(chosen: list[Mutant], tests: str, folder: Path, within: float = math.inf) -> Iterator[Row]:
+def tried(chosen: list[Mutant], room: str, tests: str, folder: Path, within: float = math.inf) -> Iterator[Row]:
     """One row a mutant."""
-    baseline = measured(tests, folder, within)
+    baseline = measured(room, tests, folder, within)
     print(f"{tests}: {len(baseline.seconds)} tests pass", file=sys.stderr, flush=True)
     to_be_imported = [one for one in chosen if one.place.function is None]
     reached = {one.key: one for one in chosen if one.place.function and baseline.tests_for(one)}
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
         yield from (rows[mutant.key] for mutant in chosen if mutant.key in rows)
         left = [mutant for mutant in chosen if mutant.key not in rows]
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-            for row in tried(left, tests, Path(folder), arguments.within) if left else ():
+            for row in tried(left, room, tests, Path(folder), arguments.within) if left else ():
                 if file:
                     with file.open("a", encoding="utf-8") as lines:
                         print(json.dumps(row, ensure_ascii=False), file=lines)

@@ -17,9 +17,8 @@ import os
 import resource
 import signal
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -74,29 +73,33 @@ class Session:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.reports.append(report)
 
-    def run(self, tests: Sequence[str]) -> Iterator[tuple[str, list[pytest.TestReport]]]:
-        for test, following in zip(tests, [*tests[1:], None], strict=True):
-            self.reports.clear()
-            item = self.items[test]
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[following] if following else None)
-            yield test, list(self.reports)
+    def reports_of(self, test: str, following: str | None) -> list[pytest.TestReport]:
+        """Run one test; what it shares with the one that follows stays set up."""
+        self.reports.clear()
+        item = self.items[test]
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[following] if following else None)
+        return list(self.reports)
 
-    def measure(self) -> Iterator[tuple[str, float, dict[str, list[int]]]]:
-        """(test, its seconds, the lines that it reaches in each module) of each test that passes."""
-        coverage = Coverage(data_file=None, source=[str(ROOT / "moechat")], config_file=False)
+    def measure(self, room: str) -> Iterator[Baseline]:
+        """Run every test and note which lines of the room it reaches."""
+        include = [str(ROOT / room) + ("" if room.endswith(".py") else "/*")]
+        coverage = Coverage(data_file=None, include=include, config_file=False)
         coverage.start()
-        for test, reports in self.run(list(self.items)):
-            coverage.stop()
-            data = coverage.get_data()
-            lines = {
-                Path(file).relative_to(ROOT).as_posix(): sorted(data.lines(file) or [])
-                for file in data.measured_files()
-            }
-            coverage.erase()
+        seconds: dict[str, float] = {}
+        for test, following in pairs(list(self.items)):
+            coverage.switch_context(test)
+            reports = self.reports_of(test, following)
             if all(report.passed for report in reports):
-                yield test, sum(report.duration for report in reports), lines
-            coverage.start()
+                seconds[test] = sum(report.duration for report in reports)
         coverage.stop()
+        data = coverage.get_data()
+        reached = {
+            Path(file).relative_to(ROOT).as_posix(): {
+                str(line): sorted(seconds.keys() & set(tests)) for line, tests in data.contexts_by_lineno(file).items()
+            }
+            for file in data.measured_files()
+        }
+        yield Baseline(seconds, reached)
 
     def outcome(self, mutant: Mutant, baseline: Baseline) -> int:
         """How the tests, as they are collected, take the mutant; the fault goes when the child process ends."""
@@ -110,7 +113,7 @@ class Session:
                 resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
                 signal.alarm(10 * bound)
                 if is_imported(mutant) or is_put_in(mutant):
-                    failed = any(report.failed for _, reports in self.run(tests) for report in reports)
+                    failed = any(report.failed for pair in pairs(tests) for report in self.reports_of(*pair))
                     status = KILLED if failed else SURVIVED
                 else:
                     status = TO_BE_IMPORTED
@@ -144,14 +147,14 @@ def in_session(
     os.waitpid(pid, 0)
 
 
-def measured(tests: str, folder: Path, within: float = math.inf) -> Baseline:
-    seconds, reached = {}, defaultdict(lambda: defaultdict(list))
-    for test, lasted, modules in in_session(tests, folder, Session.measure):
-        seconds[test] = lasted
-        for module, lines in modules.items():
-            for line in lines:
-                reached[module][str(line)].append(test)
-    return Baseline(seconds, reached, within)
+def measured(room: str, tests: str, folder: Path, within: float = math.inf) -> Baseline:
+    [row] = in_session(tests, folder, lambda session: map(asdict, session.measure(room)))
+    return Baseline(**row | {"within": within})
+
+
+def pairs(tests: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Each test with the one that follows it."""
+    return zip(tests, [*tests[1:], None], strict=True)
 
 
 class Importer(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
