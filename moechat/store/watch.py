@@ -11,6 +11,7 @@ from moechat.store import paths
 from moechat.store.records import Signature
 
 FEW_FILES = 400  # A turn looks at every one of so many: a millisecond.
+NEWEST = NEXT = 50  # Of more, it looks at so many of the newest, and at so many others in turn.
 
 
 class FileWatch:
@@ -34,8 +35,8 @@ class FileWatch:
             return self._changed_of_all(signatures)
         if len(self._names) != len(signatures):
             self._names = sorted(signatures)
-        self._turn = (self._turn + FEW_FILES // 2) % len(self._names)
-        newest, next_ones = self._names[-FEW_FILES // 2 :], self._names[self._turn :][: FEW_FILES // 2]
+        self._turn = (self._turn + NEXT) % len(self._names)
+        newest, next_ones = self._names[-NEWEST:], self._names[self._turn :][:NEXT]
         place = f"{self._folder}{os.sep}"
         names = {*newest, *next_ones, paths.CORE}
         return sorted(name for name in names if Signature.of(place + name) != signatures.get(name, Signature()))
