@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,6 +79,16 @@ def test_by_hours_what_is_used_is_recent_again(mind: Mind) -> None:
     assert texts(mind.stream("别的", hours, now=now, floor=0)) == ["新事", "旧事"]
     mind.use(now, old)
     assert texts(mind.stream("别的", hours, now=now, floor=0)) == ["旧事", "新事"]
+
+
+@pytest.mark.parametrize(("unit", "step"), [("seconds", 1), ("hours", 3600), ("days", 86_400)])
+def test_what_was_used_fades_by_the_configured_unit(mind: Mind, unit: Any, step: int) -> None:
+    how = StreamSettings(recency_unit=unit, decay=0.5)
+    first, second, third = (mind.tell(text)[1] for text in ("风筝", "花灯", "渔船"))
+    for units, id_ in enumerate((first, second, third)):
+        mind.use(NOW - timedelta(seconds=units * step), id_)
+    shares = {hit.text: hit.features["recency"] for hit, _ in mind.stream("风筝", how, floor=0)}
+    assert [shares[text] for text in ("风筝", "花灯", "渔船")] == [pytest.approx(x) for x in (1.0, 1 / 3, 0.0)]
 
 
 def test_what_is_not_near_in_meaning_stays_in_the_ranking_and_enters_no_prompt(mind: Mind) -> None:
@@ -201,6 +212,18 @@ def test_a_word_that_everything_has_associates_nothing(mind: Mind) -> None:
     assert mind.associated("火锅") == []
     mind.store.log.retract(one)
     assert [hit.id for hit, _ in mind.associated("火锅")] == [other]
+
+
+@pytest.mark.parametrize("name", ["用户", "user", "User", "角色", "character", "阿明", "小满"])
+def test_nobody_who_talks_is_a_word_to_associate_by(mind: Mind, name: str) -> None:
+    mind.tell("放了风筝", keywords=(name,))
+    assert mind.associated(name) == []
+
+
+def test_a_word_that_only_its_ending_is_known_of_is_met_by_it(mind: Mind) -> None:
+    mind.tell("吃了火锅", keywords=("火锅",))
+    [(hit, why)] = mind.associated("毛肚火锅")
+    assert (hit.words, hit.features, hit.score, why) == (("火锅",), {"shared": 1.0}, 1.0, "")
 
 
 def test_what_is_hidden_comes_to_no_ones_mind(mind: Mind) -> None:
