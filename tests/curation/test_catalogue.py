@@ -147,6 +147,20 @@ def test_a_page_knows_how_many_there_are(agent: Agent) -> None:
     }  # fmt: skip
 
 
+def test_a_page_of_the_archive_counts_the_archive_alone(agent: Agent) -> None:
+    ids = [agent.memories.add_fact(f"第{number}件事").id for number in range(5)]
+    agent.memories.archive(ids[:2])
+    assert [agent.memories.listed(["fact"], limit=1, archived=archived).total for archived in (True, False)] == [2, 3]
+    assert agent.memories.listed(["fact"], limit=1, search="第1件", archived=True).total == 1
+
+
+def test_what_goes_first_when_memory_is_full_is_told_so(agent: Agent) -> None:
+    id_ = put(agent, WHOLE)
+    limits = ForgettingSettings(cap=2, share=1.0)
+    forecast = Keeper(agent.layers, lambda: limits, agent.conversation.change, lambda: None).get(id_).forecast
+    assert forecast is not None and (forecast.first, forecast.fullness) == (True, 0.5)
+
+
 def test_memories_come_in_the_order_asked_for_each_once(agent: Agent) -> None:
     id_ = put(agent, WHOLE)
     agent.store.findings.put_facts([Fact("f1", NOW, FactDraft("用户怕高", ()))])
