@@ -1,6 +1,6 @@
 """Many owners over HTTP: requests a second, and what an open owner costs.
 
-    python benchmarks/owners.py [--owners 10 16 32 200 1000] [--open 128] [--requests 200] [--json]
+    python benchmarks/owners.py [--owners 10 16 32 200 1000] [--open 256] [--requests 200] [--json]
 
 A server in a child process on the loopback address; each owner is a user of one character with two exchanges. Queries go to
 the owners in turn, over four connections; a first round that opens them is not counted. The embedding is a stand-in without
@@ -125,7 +125,7 @@ def measure(folder: Path, owners: int, requests: int) -> dict[str, float]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--owners", type=int, nargs="+", default=[10, 16, 32, 200, 1000])
-    options.add_argument("--open", type=int, default=128, help="owners.open of the configuration")
+    options.add_argument("--open", type=int, default=256, help="owners.open of the configuration")
     options.add_argument("--requests", type=int, default=200)
     options.add_argument("--json", action="store_true")
     options.add_argument("--serve", type=Path, help=argparse.SUPPRESS)

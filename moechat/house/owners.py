@@ -16,7 +16,7 @@ from moechat.agent import Agent
 from moechat.errors import MoeChatError
 
 log = logging.getLogger(__name__)
-FILES_EACH = 32  # So many files and maps an open owner takes at most.
+FILES_EACH = 16  # An open owner takes 11 files and maps, one with years of talk some more.
 OTHER_FILES = 256  # So many descriptors are left for connections and all else.
 
 

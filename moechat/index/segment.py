@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,13 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 TermCounts = tuple[NDArray[np.int32], NDArray[np.uint8]]
 """Terms (or places) and how often each counts, as parallel arrays."""
+MAPPED_BYTES = (
+    1 << 20
+)  # A segment of this size is mapped. Each map keeps a descriptor, and many owners are open at once.
 
 
 class Segment:
-    """Frozen documents in ascending order, as arrays that are memory-mapped where they come from a folder."""
+    """Frozen documents in ascending order, as arrays that are memory-mapped where they come from a folder and are many."""
 
     PARTS = ("docs", "lengths", "terms", "starts", "places", "place_counts", "doc_starts", "doc_terms", "doc_counts")
 
@@ -47,10 +50,10 @@ class Segment:
 
     @classmethod
     def open(cls, folder: Path, name: str, dead_file: str) -> Segment:
-        arrays = {
-            part: np.asarray(np.load(folder / name / f"{part}.npy", mmap_mode="r", allow_pickle=False))
-            for part in cls.PARTS
-        }
+        paths = {part: folder / name / f"{part}.npy" for part in cls.PARTS}
+        is_large = sum(path.stat().st_size for path in paths.values()) >= MAPPED_BYTES
+        mode: Literal["r"] | None = "r" if is_large else None
+        arrays = {part: np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False)) for part, path in paths.items()}
         segment = cls(arrays, np.load(folder / dead_file, allow_pickle=False), name)
         segment.dead_file, segment._dead_changed = dead_file, False
         return segment

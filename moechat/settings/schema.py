@@ -255,7 +255,7 @@ class TimeSettings(Section):
 class OwnersSettings(Section):
     """The memories that are open at once in one program."""
 
-    open: Whole = Field(128, ge=1, le=100_000)
+    open: Whole = Field(256, ge=1, le=100_000)
     idle_min: Number = Field(30.0, gt=0, le=100_000)
     threads: Whole = Field(4, ge=1, le=64)
 

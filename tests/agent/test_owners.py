@@ -17,7 +17,7 @@ from houses import CHARACTER, START, Home, moment, say
 
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError
-from moechat.house.owners import Busy, OpenOwners, Owner
+from moechat.house.owners import FILES_EACH, Busy, OpenOwners, Owner
 
 PATIENCE_S = 20.0
 IDLE = timedelta(minutes=30)
@@ -213,7 +213,7 @@ def test_fewer_are_open_where_the_system_allows_fewer_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_FILES, limit))
         print(room_in_files(2), resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES, room_in_files(1000))"""
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert resource and run.stdout.split() == ["2", str(2 * 32), "4"]
+    assert resource and run.stdout.split() == ["2", str(2 * FILES_EACH), "4"]
 
 
 # ---- what is open
