@@ -54,6 +54,7 @@ class Jobs:
         self._config, self._now, self._looks = config, now, looks
         self._rolling = threading.Lock()
         self._embedding = (0, 0.0)
+        self._stopped: list[str] = []
         self.worker = Worker(crew, f"memory of {layers.character().name}", self.tick)
 
     def start(self) -> None:
@@ -83,16 +84,22 @@ class Jobs:
         else:
             try:
                 self._store.resume()
-                self._erase()
+                self._go_on()
                 self._store.compact()
             except DiskError as problem:  # to read goes on; who writes is told
                 log.warning("%s", problem)
             self.worker.submit(self._catch_up)
 
-    def _erase(self) -> None:
-        """Go on with what is being forgotten. What cannot be written now is reported with all others, and waits."""
-        with contextlib.suppress(DataError):
-            self._eraser.run()
+    def _go_on(self) -> None:
+        """Go on with what was imported and with what is being forgotten. Where something cannot be written now, it waits."""
+        before, self._stopped = self._stopped, []
+        for what, step in (("an import", self._store.imports.finish), ("a forgetting", self._eraser.run)):
+            try:
+                step()
+            except DataError as problem:
+                self._stopped.append(f"{what} does not go on: {problem}")
+        for reason in set(self._stopped).difference(before):
+            log.warning("%s", reason)
 
     def _catch_up(self) -> None:
         self._roller.by_rules()
@@ -121,7 +128,7 @@ class Jobs:
             self.worker.submit(self.embed_some)
         if self._looks:
             return
-        self._erase()
+        self._go_on()
         for context in self._contexts.all():
             with context.lock:
                 if self._is_quiet(context.talk_name):
@@ -230,7 +237,7 @@ class Jobs:
     def problems(self) -> list[str]:
         """The reasons why work waits, in words for people."""
         problems = [self._roller.problem] if self._roller.problem else []
-        problems += self._layers.progress()
+        problems += [*self._stopped, *self._layers.progress()]
         if (reason := self._reflector.problem) and reason != NEEDS_MODEL:  # without a model the page says so already
             problems.append(reason)
         left, seconds = self._embedding

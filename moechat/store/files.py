@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import sys
 import time
@@ -32,7 +31,6 @@ from moechat.store.replies import ReplyFiles
 from moechat.store.search import FileSearch
 from moechat.store.watch import FileWatch
 
-log = logging.getLogger(__name__)
 SLICE_S = 0.02  # Changed files are read under the owner's lock for so long at a time.
 READ_AT_ONCE = 1 << 18  # So many bytes of changed files are read before whoever looked for changes goes on.
 READ_BEHIND = 1 << 13  # So many are read at a time in the background.
@@ -188,15 +186,11 @@ class FileStore(Journal):
     def resume(self) -> None:
         """Finish what a kill cut short, so that nothing rests on words that were taken back.
 
-        A forgetting is finished by ``erasure``, which also needs the indexes.
+        An import is finished by ``imports``, a forgetting by ``erasure``, which also needs the indexes.
         """
         with self.writing("resume"):
             self.log.drop_outdated()
         leftovers.sweep(self, self.replies)
-        try:
-            self.imports.finish()
-        except DataError as problem:  # it waits, hidden, until the file is mended
-            log.warning("an import does not go on: %s", problem)
 
     # ---- imports
 
@@ -231,10 +225,13 @@ class FileStore(Journal):
 
     @disk.in_words()
     def unstage(self, batch: str) -> None:
-        self._stage(batch).unlink(missing_ok=True)
-        if lock := self._staging.pop(batch, None):
-            lock.release()
-            Path(lock.lock_file).unlink(missing_ok=True)
+        lock = self._staging.pop(batch, None)
+        try:
+            self._stage(batch).unlink(missing_ok=True)
+        finally:  # a stage that stays is swept once nobody holds it
+            if lock:
+                lock.release()
+                Path(lock.lock_file).unlink(missing_ok=True)
 
     def _stage(self, batch: str) -> Path:
         return paths.stage(self.folder, batch)

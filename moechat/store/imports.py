@@ -1,20 +1,21 @@
 """Talk that was held in another program, imported: one entry in the log for all of it, and one to take it back.
 
 What is imported is staged first, then named in the log, then filed a slice at a time. It is hidden until all of it stands in
-its day files. A process that was killed in between is followed by any other that opens the memory.
+its day files. Where that is cut short, by a kill or a full disk, it goes on by itself, in any process that has the memory open.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from moechat.clock import local
-from moechat.errors import MoeChatError
+from moechat.errors import DataError, MoeChatError
 from moechat.model import Exchange
 from moechat.store.formats import text_hash
 from moechat.store.unit import Unit
@@ -27,6 +28,7 @@ class Imports:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
+        self._lock = threading.Lock()
 
     def add(self, exchanges: Iterable[Exchange], *, talk: str, by: str = "") -> str:
         """Import exchanges, in order of time, as a talk of that name. Returns the name of the batch.
@@ -76,20 +78,33 @@ class Imports:
         return batch, rows
 
     def finish(self) -> None:
-        """File what is staged, and show it when all of it is there. Raises DataError where a day file is broken."""
-        unit = self._unit
-        for name, batch in list(unit.tree.batches.items()):
-            if batch.done or not self._stands(name):
-                continue
-            self._file(name, unit.staged(name))
-            with unit.writing("imported"):
-                if self._stands(name) and not unit.tree.batches[name].done:
-                    unit.record([{"op": "imported", "batch": name}])
-            unit.unstage(name)
+        """File what is staged, and show it when all of it is there.
 
-    def _stands(self, name: str) -> bool:
-        """Whether nobody has taken a batch back."""
-        return name in self._unit.tree.batches and not self._unit.tree.is_forgotten(name)
+        Raises DataError where a day file is broken or cannot be written; what is left waits for the next call.
+        """
+        with self._lock:
+            for name in [name for name in self._unit.tree.batches if self._waits(name)]:
+                self._finish(name)
+
+    def _finish(self, name: str) -> None:
+        unit = self._unit
+        try:
+            exchanges = unit.staged(name)
+        except DataError:
+            unit.follow()
+            if not self._waits(name):  # another process was quicker
+                return
+            raise
+        self._file(name, exchanges)
+        with unit.writing("imported"):
+            if self._waits(name):
+                unit.record([{"op": "imported", "batch": name}])
+        unit.unstage(name)
+
+    def _waits(self, name: str) -> bool:
+        """Whether a batch is not shown yet, and nobody has taken it back."""
+        tree = self._unit.tree
+        return name in tree.batches and not tree.batches[name].done and not tree.is_forgotten(name)
 
     def _file(self, name: str, exchanges: Sequence[Exchange]) -> None:
         """A day at a time, as many days as fit into a slice, as long as nobody takes it back."""
@@ -97,7 +112,7 @@ class Imports:
         days = deque(list(day) for _, day in itertools.groupby(exchanges, lambda one: local(one.at, unit.zone).date()))
         while days:
             with unit.writing("import a slice"):
-                if not self._stands(name):
+                if not self._waits(name):
                     return
                 begun = time.monotonic()
                 while days and time.monotonic() - begun < SLICE_S:

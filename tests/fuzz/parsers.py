@@ -5,6 +5,7 @@ A parser may refuse whatever it is given, by one of the package's own errors. An
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from moechat.compat import comparison, talk_file
 from moechat.compat.memory_stream import parse_insights
 from moechat.compat.persona import import_persona
 from moechat.compat.topics import MemoryRuntime, MemoryRuntimeStateCodec
-from moechat.errors import FieldError, MoeChatError, NotFound
+from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.language.association import read_table
 from moechat.model import Exchange, Message
 from moechat.rules.importance import read_rating
@@ -159,6 +160,8 @@ def _owner(name: str) -> Read:
         store = FileStore(owner, clock=SetClock(NOW), zone=ZONE)
         try:
             store.resume()
+            with contextlib.suppress(DataError):
+                store.imports.finish()
             id_ = store.log.begin("你好", NOW)
             store.log.finish(id_, "嗯", "done")
             store.log.settle()

@@ -1,4 +1,4 @@
-"""An import that was cut short waits for the next start, whatever happens meanwhile."""
+"""An import that was cut short goes on by itself, whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from filelock import FileLock
 
-from moechat.errors import DataError, Locked
+from moechat.errors import DataError, DiskError, Locked
 from moechat.model import Exchange
 from moechat.store import erasure
 from moechat.store.files import FileStore
@@ -40,7 +40,7 @@ def test_forgetting_something_else_leaves_it_to_go_on(home: Home) -> None:
     store = home.store()
     begun(store, home)
     forget(store, told(store, home.clock, "别的话", settle=True))
-    store.resume()
+    store.imports.finish()
     assert [one.user for one in store.exchanges.of([id_ for id_, _ in ROWS]).values()] == [text for _, text in ROWS]
     assert store.tree.hidden().isdisjoint(id_ for id_, _ in ROWS)
     store.close()
@@ -52,26 +52,55 @@ def test_taken_back_it_does_not_go_on(home: Home) -> None:
     erasure.take_back(store, "b")
     erasure.erase(store, lambda: None)
     store.resume()
+    store.imports.finish()
     assert "b" not in store.tree.batches and store.exchanges.times() == []
     assert list((home.folder / "imports").glob("*.yaml")) == []
     store.close()
 
 
-def test_a_broken_day_file_stops_no_opening(home: Home) -> None:
+def test_a_broken_day_file_stops_no_opening_and_the_import_goes_on_when_it_is_mended(home: Home) -> None:
     store = home.store()
     day = begun(store, home)
     path = home.folder / "memorys" / f"{day}.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text("x: [\n", encoding="utf-8")
     store.close()
-    again = home.store()
-    again.resume()
-    assert {id_ for id_, _ in ROWS} <= again.tree.hidden()
-    path.unlink()
-    again.follow(all_files=True)
-    again.resume()
-    assert [one.user for one in again.exchanges.of([id_ for id_, _ in ROWS]).values()] == [text for _, text in ROWS]
-    again.close()
+    with home.open() as house:
+        agent = house.agent()
+        agent.jobs.tick()
+        assert {id_ for id_, _ in ROWS} <= agent.store.tree.hidden()
+        assert [one for one in agent.problems() if "an import does not go on" in one and path.name in one]
+        path.unlink()
+        agent.jobs.tick()
+        assert [one.user for one in agent.store.exchanges.of([id_ for id_, _ in ROWS]).values()] == [
+            text for _, text in ROWS
+        ]
+        assert agent.store.tree.batches["b"].done
+        assert not [one for one in agent.problems() if "an import" in one]
+
+
+def test_what_another_process_finished_meanwhile_is_no_failure(home: Home) -> None:
+    store, other = home.store(), home.store()
+    begun(store, home)
+    other.follow()
+    store.imports.finish()
+    other.imports.finish()  # it has not seen that the import is done, and the stage is gone
+    assert other.tree.batches["b"].done
+    store.close()
+    other.close()
+
+
+def test_a_stage_that_cannot_be_removed_is_held_by_nobody(home: Home) -> None:
+    store = home.store()
+    begun(store, home)
+    stage = home.folder / "imports" / "b.yaml"
+    stage.unlink()
+    stage.mkdir()  # no unlink removes it
+    with pytest.raises(DiskError):
+        store.unstage("b")
+    with FileLock(stage.with_suffix(".lock"), timeout=0):
+        pass
+    store.close()
 
 
 def test_what_is_gone_is_not_called_imported(home: Home) -> None:
