@@ -115,13 +115,17 @@ class FileFindings(Findings):
         ]
 
     def _notes_in(self, file: str, keys: set[str], episodes: set[str]) -> list[Noted]:
-        """The notes of a file under these keys, or with one of these episodes. Those that cannot be read are left out."""
+        """The notes of a file under these keys, or with one of these episodes. Those that cannot be read are left out.
+
+        A file that is not as it is known is read anew, so that what is no longer in it is not taken for noted.
+        """
         path = self._journal.folder / file
+        if Signature.of(path) != self._journal.signature(file):
+            self.reread(file)
         data = records.bytes_of(path)
         by_key = [records.under(data, key) for key in keys]
         standing = {*by_key, *(place for id_ in episodes for place in records.around(data, id_.encode()))}
-        unchanged = Signature.of(path) == self._journal.signature(file)
-        if None not in standing and unchanged and not self._journal.problems_of(file):
+        if None not in standing and not self._journal.problems_of(file):
             bounds = sorted(place for place in standing if place)
             noted = self._read_notes(b"".join(data[start:end] for start, end in bounds), file)
             if episodes.issubset(episode.id for one in noted for episode in one.episodes):

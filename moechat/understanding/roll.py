@@ -209,6 +209,8 @@ class Roller:
         if self.retry.waits(now):
             return False
         try:
+            noted = self._noted(ids)  # where the disk was full, the rules did not come first
+            self._read([exchange for exchange in exchanges if exchange.id not in noted], understood=False)
             readings = self.store.contained.each(
                 "model", exchanges, _record, lambda part: self._by_model(model, part, now)
             )

@@ -10,6 +10,7 @@ import pytest
 
 from moechat.ai.failure import in_words
 from moechat.errors import DiskError
+from moechat.model import Understanding
 from moechat.store import records
 from moechat.store.files import FileStore
 from tests.houses import Home, day_files, told
@@ -55,6 +56,16 @@ def test_a_record_is_there_once_after_a_commit_of_the_cache_that_failed(home: Ho
     store.log.correct(id_, user="第二轮，改过")
     assert times_there(home, id_) == 1
     assert store.verify() == (2, [])
+
+
+def test_what_was_noted_is_dropped_though_the_cache_could_not_follow_the_file(home: Home, store: FileStore) -> None:
+    id_ = told(store, home.clock, "我昨天去了西湖划船", settle=True)
+    store.findings.merge([id_], Understanding({id_: "划船"}, {id_: ()}, (), (), False, "model"), [], {})
+    (notes,) = home.folder.glob("memorys/*.notes.yaml")
+    notes.unlink()  # so far came the first attempt; the cache, whose commit failed, does not know
+    assert store.findings.notes_of([id_]) != {}
+    store.findings.drop([id_])
+    assert store.findings.notes_of([id_]) == {}
 
 
 def test_what_a_full_disk_took_of_a_record_goes_again(home: Home, store: FileStore) -> None:

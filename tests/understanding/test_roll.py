@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.agent import Agent
-from moechat.errors import ModelError
+from moechat.errors import DiskError, ModelError
 from moechat.memory import context
 from moechat.settings.schema import RollSettings
 from moechat.understanding.roll import due
@@ -403,6 +403,17 @@ def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -
         assert [episode.event.importance for episode in agent.store.findings.citing([id_])] == before
 
 
+def test_where_the_rules_could_not_read_at_once_they_read_before_the_model(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(understanding()) as house:
+        agent = house.agent()
+        say(agent, "我昨天去了西湖划船")
+        agent.store.log.settle()  # the disk was full then: no rule has read it
+        agent.jobs.roll(closing=True)
+        assert {one.by for one in agent.store.findings.citing(list(agent.store.tree.parents))} == {"rules"}
+        assert not agent.store.tree.pending()
+
+
 @pytest.mark.parametrize("change", ["retract", "correct"])
 def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke_off(
     tmp_path: Path, change: str
@@ -419,12 +430,12 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
     store = home.store()
     notes = min((home.folder / "memorys").glob("*.notes.yaml"))
     aside = notes.rename(tmp_path / "aside")
-    notes.mkdir()  # the facts are dropped; then the disk fails
-    with pytest.raises(IsADirectoryError):
+    notes.symlink_to(notes)  # the facts are dropped; then the disk fails
+    with pytest.raises(DiskError):
         store.log.retract(first) if change == "retract" else store.log.correct(first, user="我在画画")
     assert store.findings.facts() == []
     store.close()
-    notes.rmdir()
+    notes.unlink()
     aside.rename(notes)
     with home.open(silent()) as house:
         agent = house.agent()
