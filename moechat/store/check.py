@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 
+from moechat.model import Exchange
 from moechat.store import formats, paths, records
 from moechat.store.journal import Journal
 
+_OUR_ID = re.compile(r"\d{8}-\d{6}(-\d+)?\Z")
 _MENDED = "`moechat rebuild` mends it"
 
 
@@ -44,6 +49,7 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
         problems += [f"{path}: the id {id_!r} stands in another day file as well" for id_ in hashes if id_ in ids]
         ids |= hashes.keys()
         problems += _log_against(store, hashes)
+        problems += _later_than_the_log(store, [exchange for exchange, _ in tagged], path)
         problems += _cache_against(store, name, hashes)
     return ids, problems
 
@@ -54,6 +60,15 @@ def _log_against(store: Journal, hashes: Mapping[str, str]) -> Iterator[str]:
         filed = store.tree.filed_hash(id_)
         if filed not in ("", sha) and id_ not in store.tree.retracted:
             yield f"exchange {id_} has other words in its day file than the log says were filed"
+
+
+def _later_than_the_log(store: Journal, exchanges: Sequence[Exchange], path: Path) -> Iterator[str]:
+    """Whatever the program filed, the log had first: where it ends before that, it has lost its end."""
+    nodes = store.tree.nodes.values()
+    end = max((datetime.fromisoformat(node.at) for node in nodes), default=None)
+    late = [one.id for one in exchanges if end and one.at > end and one.id not in store.tree and _OUR_ID.match(one.id)]
+    if late:
+        yield f"{path}: log.jsonl ends before {late[0]}; it was cut, and {len(late)} exchanges are no part of the talk now"
 
 
 def _deleted(store: Journal, ids: Collection[str]) -> Iterator[str]:

@@ -178,13 +178,17 @@ class Log:
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
 
     def _settle_entries(self, talk: str | None) -> list[Entry]:
-        """Open exchanges settle; one whose process died before its reply began is marked so."""
+        """Open exchanges settle; one whose process died before its reply began is marked so. Where the log lost the reply that
+        a day file has, that one stands.
+        """
         entries: list[Entry] = []
         for node in self._unit.tree.open(talk):
             if self.is_streaming(node.id):
                 continue
             if not node.variants:
-                entries.append(variant_entry(node.id, Variant("", "failed", BROKEN_OFF)))
+                filed = self._unit.exchanges.by_ids([node.id]).values()
+                replies = [Variant(row.exchange.char, "done") for row in filed if row.exchange.char]
+                entries.append(variant_entry(node.id, *(replies or [Variant("", "failed", BROKEN_OFF)])))
             entries.append({"op": "settle", "id": node.id})
         return entries
 

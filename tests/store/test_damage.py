@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -215,3 +216,36 @@ def test_a_cache_that_makes_no_sense_is_made_anew(home: Home, damage: Callable[[
         assert [row["text"] for row in agent.log()] == ["我养了一只叫雪球的猫"]
         assert agent.verify()["problems"] == []
         say(agent, "它今天很乖")
+
+
+def cut_log(home: Home, id_: str, op: str) -> None:
+    """The log ends before the first entry of this kind about an exchange."""
+    path = home.folder / "log.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    entries = [json.loads(line) for line in lines]
+    first = next(place for place, entry in enumerate(entries) if (entry.get("op"), entry.get("id")) == (op, id_))
+    path.write_bytes(b"".join(lines[:first]))
+
+
+def test_a_reply_that_the_log_has_lost_stays_as_the_day_file_has_it(home: Home) -> None:
+    path, whole, ids = days_of(home)
+    cut_log(home, ids[-1], "variant")
+    store = home.store()
+    store.log.settle()
+    assert path.read_bytes() == whole
+    last = store.exchanges.get(ids[-1])
+    assert (last.char, last.status) == ("好。", "done")
+    store.close()
+
+
+def test_verify_tells_that_the_log_ends_before_what_was_filed(home: Home) -> None:
+    path, whole, ids = days_of(home)
+    store = home.store()
+    assert store.verify() == (3, [])
+    store.close()
+    cut_log(home, ids[1], "exchange")
+    again = home.store()
+    count, (problem,) = again.verify()
+    assert (count, path.read_bytes()) == (3, whole)
+    assert "log.jsonl ends before" in problem and ids[1] in problem and "2 exchanges" in problem
+    again.close()

@@ -123,7 +123,7 @@ def test_replies_on_their_way_and_what_was_refused_are_copied_too(tmp_path: Path
     (home.folder / "replies").mkdir()
     (home.folder / "replies" / "x.jsonl").write_text('"嗯"\n', encoding="utf-8")
     (home.folder / "refused.jsonl").write_text("{}\n", encoding="utf-8")
-    home.store().resume()
+    home.store().upgrade()
     copied = files(home.folder / "backups" / "format-1")
     assert {"replies/x.jsonl", "refused.jsonl"} <= copied.keys()
 
