@@ -212,7 +212,7 @@ class LexicalIndex:
             if manifest["generation"] == self._generation:
                 return
             self._load(manifest)
-        except (OSError, ValueError, KeyError, TypeError, EOFError):
+        except Exception:  # noqa: BLE001 - NumPy raises what it likes over a damaged header
             self.clear()
             self.stale = True
 
@@ -301,5 +301,5 @@ def _sweep(folder: Path, manifest: Mapping[str, Any]) -> None:
     keep = {*manifest["segments"], *manifest["dead"], f"df-{number}.npy", f"terms-{number}.txt", "manifest.json"}
     for path in folder.iterdir():
         if path.name not in keep:
-            with suppress(OSError):  # in use elsewhere: it goes with a later flush
+            with suppress(PermissionError):  # in use elsewhere: it goes with a later flush
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

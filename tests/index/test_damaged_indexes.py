@@ -59,7 +59,23 @@ def delete(path: Path) -> None:
     path.unlink()
 
 
-DAMAGES = (cut, empty, flip_the_head, flip_everything, flip_the_tail, zero, append, make_it_a_folder, delete)
+def break_the_header(path: Path) -> None:
+    """Of an archive of arrays: NumPy raises an error of the tokenizer over it."""
+    path.write_bytes(path.read_bytes().replace(b",)", b",+", 1))
+
+
+DAMAGES = (
+    break_the_header,
+    cut,
+    empty,
+    flip_the_head,
+    flip_everything,
+    flip_the_tail,
+    zero,
+    append,
+    make_it_a_folder,
+    delete,
+)
 
 
 @pytest.fixture(scope="module")
@@ -104,5 +120,6 @@ def test_each_file_of_an_index_in_each_way(
             assert agent.topics.tree_text(100), name
             report = agent.verify()
             assert (report["problems"], report["without_vector"]) == ([], 0), name
+            assert "make no sense" not in caplog.text, f"{name}: all indexes were made anew"
         with home.open() as house:
             assert house.agent().verify()["problems"] == [], f"{name}: it was not mended for good"
