@@ -26,6 +26,7 @@ State = Mapping[str, Any]
 LOST, PIECES, DOUBLED, HALF, LEFT, DIFFERS = (
     "lost", "pieces of a reply lost", "doubled", "half done", "left behind", "not mended",
 )  # fmt: skip
+PARSER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # Text only, and none of ours.
 CUE = "我养了什么猫，昨天又去了哪座桥"
 
 
@@ -69,15 +70,18 @@ def context(path: Path) -> Any:
     if not path.is_file():
         return None
     try:
-        return yaml.load(path.read_bytes(), yaml.BaseLoader)  # noqa: S506 - a base loader: text only
+        return yaml.load(path.read_bytes(), PARSER)  # noqa: S506 - text only
     except yaml.YAMLError:
         return path.read_bytes().hex()
 
 
 def records(owner: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """(file, id, words) of everything in the day files, read by a parser that is not ours."""
+    """(file, id, words) of everything in the day files, read by a parser that is not ours. A damaged file has nothing for it."""
     for path in day_files(owner):
-        entries = yaml.load(path.read_bytes(), yaml.BaseLoader) or {}  # noqa: S506 - a base loader: text only
+        try:
+            entries = yaml.load(path.read_bytes(), PARSER) or {}  # noqa: S506 - text only
+        except (OSError, yaml.YAMLError):
+            continue
         yield from ((path.name, id_, record["msg"]) for id_, record in entries.items())
 
 
@@ -122,25 +126,12 @@ def _returned(lines: Sequence[Mapping[str, Any]]) -> bool:
 
 def judged(verb: Verb, goal: Goal, state: State, lines: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Whether the verb was done or not, and nothing in between."""
-    seen, before, after = map(by_the_last_reader, (state, goal.before, goal.after))
-    if seen == after or (seen == before and not _returned(lines)):
+    if state == goal.after or (state == goal.before and not _returned(lines)):
         return []
-    if verb.turns and not _returned(lines) and _but_for_one_reply(seen) == _but_for_one_reply(after):
+    if verb.turns and not _returned(lines) and _but_for_one_reply(state) == _but_for_one_reply(goal.after):
         return []
     kind = LOST if _returned(lines) and state == goal.before else HALF
     return [(kind, f"beside the state after it: {difference(state, goal.after)}")]
-
-
-def by_the_last_reader(state: State) -> State:
-    """A state without what the rules read of an exchange that a model has read as well: the model may have come first."""
-    by_model = {source for _, _, by, sources, *_ in state["memories"] if by == "model" for source in sources}
-    kept = [one for one in state["memories"] if one[2] != "rules" or by_model.isdisjoint(one[3])]
-    return {**state, "memories": kept}
-
-
-def said(state: State) -> State:
-    """What was said, as the talk and the day files have it; what failed to be understood is tried again after a while."""
-    return {key: state[key] for key in ("talk", "variants", "days")}
 
 
 def _but_for_one_reply(state: State) -> State:

@@ -26,7 +26,7 @@ from typing import Any
 
 from moechat.errors import MoeChatError
 from tests.attack.checks import State, difference, settled
-from tests.attack.kill import FAULTS, MEMORY, Lines, forked, prepared, warm
+from tests.attack.kill import FAULTS, MEMORY, Lines, forked, prepared
 from tests.attack.owner import Place
 from tests.attack.verbs import Report
 from tests.houses import say
@@ -119,7 +119,11 @@ def look(place: Place, before: State, case: Case, report: Report) -> None:
     report(state=state, problems=problems)
     agent.store.repair()
     state = settled(agent, place.owner)
-    report(repaired=state, verified=agent.verify()["problems"])
+    verified = agent.verify()["problems"]
+    report(repaired=state, verified=verified)
+    if case.is_index and verified:
+        report(stays=house.rebuild(None, None, vectors=False, progress=lambda *_: None)["problems"])
+        agent = house.agent()
     say(agent, "第20句，外面放晴了")
     report(said=True)
 
@@ -135,17 +139,28 @@ def judged(case: Case, before: State, lines: Lines) -> None:
     if "repaired" not in seen:
         return
     state, verified = seen["repaired"], seen["verified"]
-    kept = before if case.is_index else {key: before[key] for key in _untouched(case.file)}
+    kept = before if case.is_index else {key: before[key] for key in _untouched(case)}
     if (now := {key: state[key] for key in kept}) != kept:
         case.problems.append((LOST, difference(kept, now)))
-    if case.is_index and verified:
-        case.problems.append((STAYS, str(verified)))
-    if state != before and not (seen["problems"] or verified or _is_gone(case)):
+    if seen.get("stays"):
+        case.problems.append((STAYS, str(seen["stays"])))
+    if not (seen["problems"] or verified or _is_gone(case) or _may_be_a_hand(case)) and state != before:
         case.problems.append((SILENT, difference(before, state)))
 
 
-def _untouched(file: str) -> Sequence[str]:
+def _may_be_a_hand(case: Case) -> bool:
+    """Whether nothing tells the damage from a hand's edit: a letter changed in a file that people edit, or, in what was
+    understood, of which there is no second copy, a record that is shorter and still reads.
+    """
+    is_understood = case.file.endswith((".notes.yaml", "core_mem.yml"))
+    return (case.kind == "flipped" and case.file.startswith("memorys/")) or is_understood
+
+
+def _untouched(case: Case) -> Sequence[str]:
     """The parts of the state that other files hold as well: the log has the words of these days, the day files all of them."""
+    file = case.file
+    if case.kind == "flipped" and file.startswith("memorys/") and not file.endswith(".notes.yaml"):
+        return ()
     if file.startswith("memorys/") and not file.endswith(".notes.yaml"):
         return ("days",)
     if file == "log.jsonl":
@@ -205,7 +220,6 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the files and damage none")
     parser.add_argument("--json", action="store_true", help="one object for each case")
     options = parser.parse_args()
-    warm()
     count, faults = 0, 0
 
     def outcome(case: Case) -> None:
