@@ -5,6 +5,7 @@ Reading is lenient where the meaning is plain ("7/10", "是", one number for a l
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -18,13 +19,16 @@ from moechat.model import EventStatus, Verdict
 from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+DEEPEST = 50  # An answer has four levels.
 TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
 
 
 def _text(value: Any) -> Any:
     if value is None:
         return ""
-    return " ".join(str(value).split())[:TEXT_CHARS] if isinstance(value, (str, int, float)) else value
+    if not isinstance(value, (str, int, float)):
+        return value
+    return " ".join(str(value).split())[:TEXT_CHARS].encode("utf-8", "replace").decode()  # no half of a character
 
 
 def _list(value: Any) -> Any:
@@ -39,12 +43,17 @@ def _texts(value: Any) -> Any:
     return [text for item in _list(value) if (text := _text(item))]
 
 
+def _within(value: float, least: float, most: float) -> float:
+    """A number held to bounds before it is made a float: JSON has numbers of any length, and NaN."""
+    return float(min(most, max(least, value)))
+
+
 def _importance(value: Any) -> Any:
     if isinstance(value, str) and (number := _NUMBER.search(value)):
         value = float(number.group())
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
-    return float(min(10, max(1, value)))  # before it is a float: an int may be greater than any
+    return _within(value, 1, 10)
 
 
 _SENSES = {
@@ -105,8 +114,9 @@ def _precision(value: Any) -> Any:
 def _share(value: Any) -> Any:
     """A number from 0 to 1, None for what is no number (seed 002: null is the default, others are clamped)."""
     try:
-        return min(1.0, max(0.0, float(value)))
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if isinstance(value, str) else value
+        return None if number != number else _within(number, 0, 1)
+    except (TypeError, ValueError):
         return None
 
 
@@ -230,16 +240,21 @@ def json_object(text: str) -> dict[str, Any]:
     start, end = bare.find("{"), bare.rfind("}")
     if start < 0:
         raise ValueError("no JSON object was found in the answer")
+    if _depth(bare) > DEEPEST:
+        raise ValueError("the answer is nested too deeply")
     # An answer that was cut off has no closing brace; the repair adds it.
-    try:
-        value = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
-    except RecursionError:
-        raise ValueError("the values of the answer are nested too deep") from None
+    value = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
         raise ValueError("the answer is not one JSON object")
     return value
+
+
+def _depth(text: str) -> int:
+    """How deep brackets stand in brackets, those in texts included. The repair recurses, and takes the square of it in time."""
+    steps = (1 if char in "[{" else -1 for char in text if char in "[]{}")
+    return max(itertools.accumulate(steps, lambda depth, step: max(0, depth + step)), default=0)
 
 
 def _strict(node: Any, definitions: dict[str, Any]) -> Any:
