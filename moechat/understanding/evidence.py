@@ -1,7 +1,7 @@
 """Whether the user's own words bear out a fact about the user: the check by rules on what a model extracted.
 
-A fact stays unless something speaks against it. One reason against it: none of its words was the user's. The other: wherever
-the user said it, it was a question, a supposition, a joke, a quotation or about somebody else. The character's words are no
+A fact stays unless something speaks against it: none of its words was the user's; or wherever the user said it, it was a
+question, a supposition, a joke, a quotation, about somebody else, or the opposite (``sense``). The character's words are no
 evidence about the user.
 """
 
@@ -15,12 +15,13 @@ from moechat.language import words
 from moechat.model import Exchange, FactDraft
 from moechat.rules import reading as rules
 from moechat.rules.clause import UNKNOWN, USER, Clause
+from moechat.understanding import sense
 from moechat.when.names import chinese_number, english_number
 
 _NEVER = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
 # A clause in one of these moods bears out a fact that says so itself (用户以前住在杭州, "The user wants to move").
 _IF_FACT_SAYS_SO = {
-    "wish": re.compile(r"想|希望|愿|梦|期待|want|wish|hope|would|dream|like to", re.I),
+    "wish": re.compile(r"想|希望|愿|梦|期待|want|wish|hope|would|dream|like to|look(?:s|ing)? forward|wait", re.I),
     "plan": re.compile(
         r"要|打算|计划|准备|将|想|决定|明|下|约|will|plan|going to|intend|next|tomorrow|decided|about to", re.I
     ),
@@ -34,6 +35,7 @@ _DENIAL = re.compile(
     re.I,
 )
 LEAST_QUOTED = 2  # So many letters are words that can speak against something.
+_THIRD = re.compile(r"他|她|它|\b(?:he|she|it|they|him|her|them|his|its|their)\b", re.I)
 _BOILERPLATE = re.compile(r"用户|角色|自己|\bthe user(?:'s)?\b|\bthe character(?:'s)?\b|\bis called\b", re.I)
 _NUMERAL = re.compile(r"[一二两三四五六七八九十百]{1,4}|\b[a-z]+(?:[- ][a-z]+)?\b", re.I)
 
@@ -61,11 +63,47 @@ def read(exchanges: Sequence[Exchange]) -> UserWords:
     return UserWords(clauses, facts)
 
 
+def borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: UserWords) -> FactDraft | None:
+    """The draft, corrected where the rules read the opposite; None if what was said does not bear it out."""
+    if draft.entity == "user":
+        return corrected(user, draft) if supports(user, draft) else None
+    cited = [exchange for exchange in exchanges if exchange.id in draft.sources]
+    if not mentions(cited, f"{draft.text} {draft.target}"):
+        return None
+    return draft if draft.entity == "character" or allows(user, draft) else None
+
+
 def supports(user: UserWords, draft: FactDraft) -> bool:
     """Whether the user's words in ``draft.sources`` bear out a fact about the user."""
-    if any(_alike(fact, draft) and fact.polarity == draft.polarity for fact in user.facts_of(draft.sources)):
+    facts = (fact for fact in user.facts_of(draft.sources) if _alike(fact, draft))
+    if any(fact.polarity == draft.polarity and not _opposes(fact.text, draft) for fact in facts):
         return True
-    return any(_in_earnest(clause, draft) for clause in _clauses_about(user, draft))
+    clauses = (clause for clause in _clauses_about(user, draft) if _in_earnest(clause, draft))
+    return any(not _opposes(clause.text, draft) for clause in clauses) or corrected(user, draft) is not draft
+
+
+def allows(user: UserWords, draft: FactDraft) -> bool:
+    """Whether the user's words in ``draft.sources`` leave room for a fact about somebody else: where they name its target, one
+    clause is about another than the user, and does not say the opposite."""
+    clauses = _clauses_about(user, draft)
+    return not clauses or any(
+        _is_about(clause, draft.entity) and not _opposes(clause.text, draft) for clause in clauses
+    )
+
+
+def denies(user: UserWords, sources: Sequence[str], text: str, target: str) -> bool:
+    """Whether every clause of the sources that names ``target`` says the opposite of ``text``."""
+    clauses = [clause for source in sources for clause, _ in user.clauses.get(source, ()) if target in clause.text]
+    return bool(target and clauses) and all(sense.opposed(clause.text, text, target) for clause in clauses)
+
+
+def _opposes(text: str, draft: FactDraft) -> bool:
+    return sense.opposed(text, draft.text, draft.target)
+
+
+def _is_about(clause: Clause, entity: str) -> bool:
+    """Whether a clause may be about somebody else: it says so, names them, or has a pronoun for them."""
+    return clause.whose != USER or entity.casefold() in clause.text.casefold() or bool(_THIRD.search(clause.text))
 
 
 def _clauses_about(user: UserWords, draft: FactDraft) -> list[Clause]:
@@ -86,9 +124,7 @@ def _clauses_about(user: UserWords, draft: FactDraft) -> list[Clause]:
 
 def corrected(user: UserWords, draft: FactDraft) -> FactDraft:
     """``draft``, or a fact of the rules' that says the opposite about the same thing (the model took 不喜欢 for 喜欢)."""
-    opposites = (
-        fact for fact in user.facts_of(draft.sources) if _alike(fact, draft) and fact.polarity != draft.polarity
-    )
+    opposites = (fact for fact in user.facts_of(draft.sources) if _alike(fact, draft) and _opposes(fact.text, draft))
     return next(opposites, draft)
 
 

@@ -151,7 +151,7 @@ class _Checked:
             return None
         values = fact.model_dump(exclude={"refines"})
         draft = FactDraft(**values | {"sources": sources, "entity": _entity(fact.entity, self._names)})
-        if (borne_out := _borne_out(draft, self._exchanges, self._user)) is None:
+        if (borne_out := evidence.borne_out(draft, self._exchanges, self._user)) is None:
             self._refuse("fact", fact.text, "evidence", sources)
             return None
         self._note(borne_out, fact.refines)
@@ -164,7 +164,8 @@ class _Checked:
         if not cited or not event.text:
             self._refuse("event", event.text, "sources" if event.text else "unreadable", sources)
             return None
-        if not evidence.mentions(cited, f"{event.text} {event.object}"):
+        is_denied = event.status == "done" and evidence.denies(self._user, sources, event.text, event.object)
+        if is_denied or not evidence.mentions(cited, f"{event.text} {event.object}"):
             self._refuse("event", event.text, "evidence", sources)
             return None
         draft = _event(event, cited)
@@ -221,14 +222,6 @@ def _tags(
     return tags, keywords
 
 
-def _borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: evidence.UserWords) -> FactDraft | None:
-    """The draft, corrected where the rules read the opposite; None if what was said does not bear it out."""
-    if draft.entity == "user":
-        return evidence.corrected(user, draft) if evidence.supports(user, draft) else None
-    cited = [exchange for exchange in exchanges if exchange.id in draft.sources]
-    return draft if evidence.mentions(cited, f"{draft.text} {draft.target}") else None
-
-
 def _entity(name: str, names: tuple[str, str]) -> str:
     folded = name.casefold()
     if folded in _USER or folded == names[0].casefold():
@@ -277,7 +270,7 @@ def _days(text: str, at: datetime) -> tuple[datetime, datetime] | None:
     years = _YEARS.fullmatch(text)
     for year, month, day in [(y, "", "") for y in years.groups() if y] if years else _DATE.findall(text)[:2]:
         try:
-            first = date(int(year), int(month or 1), int(day or 1))
+            first = date(int(year) if year[0] in "12" else 0, int(month or 1), int(day or 1))  # no year 0001 or 9999
         except ValueError:
             return None
         last = first.replace(month=int(month or 12))
@@ -305,6 +298,6 @@ def _cited(number: int | str, exchanges: Sequence[Exchange]) -> str:
 def _number(number: int | str) -> int:
     """A number of the prompt as a model writes it; 0 where it is none."""
     if isinstance(number, str):
-        digits = re.fullmatch(r"\D*(\d+)\D*", number)
+        digits = re.fullmatch(r"\D*(\d{1,9})\D*", number)
         return int(digits[1]) if digits else 0
     return number
