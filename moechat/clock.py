@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from moechat.errors import ConfigError
+from moechat.when.display import in_zone
 
 
 class Clock(Protocol):
@@ -81,4 +82,4 @@ def local(moment: datetime, zone: tzinfo | None) -> datetime:
     """An aware datetime in ``zone`` (None: the system's); a naive one is taken as being in it."""
     if moment.tzinfo is None and zone is not None:
         return moment.replace(tzinfo=zone)
-    return moment.astimezone(zone)
+    return in_zone(moment, zone)

@@ -17,7 +17,7 @@ from moechat.containment import Containment, NamedText, Reader
 from moechat.errors import DataError, EmbeddingError, TextRefused
 from moechat.house import House
 from moechat.model import Exchange, Kind
-from tests.houses import DIM, Home, answer, fact, say, silent, told, understanding
+from tests.houses import DIM, Home, answer, edit, fact, say, silent, told, understanding
 
 R = TypeVar("R")
 FOODS = (
@@ -229,6 +229,7 @@ def test_a_text_that_the_embedding_model_raises_over_keeps_no_other_from_its_vec
         ids = tell_all(home, house)
         agent = house.agent()
         agent.finish()
+        agent.settle_indexes()
         index, table = agent.layers.diary.index, agent.dense.table("diary")
         assert table is not None
         users = 2 * index.rows()
@@ -244,6 +245,7 @@ def test_a_text_that_the_embedding_model_raises_over_keeps_no_other_from_its_vec
     home.embedder = HashEmbedder(DIM)
     with home.open() as house:
         house.agent().finish()
+        house.agent().settle_indexes()
         assert house.agent().dense.table("diary").held(2 * house.agent().layers.diary.index.rows()).all()  # type: ignore[union-attr]
 
 
@@ -262,3 +264,41 @@ def test_a_model_that_serves_no_text_at_all_is_no_text_s_fault(home: Home) -> No
         assert isinstance(house.agent().dense.problem, EmbeddingError)
         assert not isinstance(house.agent().dense.problem, TextRefused)
         assert house.agent().store.contained.ids("vectors") == []
+
+
+@pytest.mark.parametrize("importance", [10**400, "9" * 400, float("nan"), -(10**400)])
+def test_no_number_and_no_day_of_a_model_s_stops_a_turn_or_an_opening(home: Home, importance: object) -> None:
+    def about(count: int) -> str:
+        event = {
+            "text": "用户搬家\ud800了", "subject": "用户", "object": "搬家", "importance": importance, "activation": importance,
+            "happened": "0001-01-01/9999-12-31", "sources": [1, "9" * 5000], "refines": "9" * 5000,
+        }  # fmt: skip
+        return answer(count, events=[event])
+
+    home.configure(time={"zone": "America/New_York"})
+    with home.open(understanding(about)) as house:
+        say(house.agent(), "我搬家了。")
+        house.agent().finish()
+        assert house.agent().problems() == []
+        episodes = house.agent().store.findings.citing(list(house.agent().store.tree.parents))
+        (event,) = [episode.event for episode in episodes if episode.by == "model"]
+        assert 0.1 <= event.importance <= 1 and event.happened is None
+    home.clock.advance(hours=30)  # it has left the context: the overview tells it
+    home.configure(time={"zone": "Asia/Shanghai"})
+    with home.open(understanding(about)) as house:
+        assert say(house.agent(), "我昨天说了什么？").error == ""
+        assert house.agent().verify()["problems"] == []
+
+
+@pytest.mark.parametrize(("happened", "zone"), [("0001-01-01", "America/New_York"), ("9999-12-31", "Asia/Shanghai")])
+def test_a_day_at_the_end_of_the_calendar_stops_no_turn_and_no_opening(home: Home, happened: str, zone: str) -> None:
+    with home.open() as house:
+        say(house.agent(), "我昨天搬家了。")
+        house.agent().finish()
+    (notes,) = (home.folder / "memorys").glob("*.notes.yaml")
+    edit(notes, "2025-05-19", happened)
+    home.clock.advance(hours=30)  # it has left the context: the overview tells it
+    home.configure(time={"zone": zone})
+    with home.open() as house:
+        assert say(house.agent(), "我昨天说了什么？").error == ""
+        assert house.agent().verify()["problems"] == []

@@ -19,7 +19,7 @@ ASKS, TELLS_TIME, NAMES = 1, 2, 4
 UNREAD = 128  # No trait: a reader raised over the text.
 _QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
-_CAPTION = re.compile(r"\s*[\[【][^\]】]*[\]】]\s*$")
+_BRACKET = re.compile(r"[\[【]")
 _TIME_TOLD = re.compile(
     r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
     |this\ (?:week|month|year|morning|weekend)
@@ -96,7 +96,7 @@ def asks_when(text: str) -> bool:
 def of(text: str) -> int:
     """The bits ``ASKS`` (it ends with a question), ``TELLS_TIME`` and ``NAMES`` (a name or a title)."""
     return (
-        ASKS * bool(_QUESTION_END.search(_CAPTION.sub("", text)))
+        ASKS * bool(_QUESTION_END.search(_without_caption(text)))
         | TELLS_TIME * bool(_TIME_TOLD.search(text))
         | NAMES * bool(_NAME_TOLD.search(text))
     )
@@ -104,7 +104,17 @@ def of(text: str) -> int:
 
 def asking(text: str) -> float:
     """How far a text is a question, 0..1: two thirds for the share of it that asks, one third for ending so."""
-    body = _CAPTION.sub("", text)
+    body = _without_caption(text)
     sentences = _SENTENCE.findall(body)
     share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(body), 1)
     return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(body)) / 3
+
+
+def _without_caption(text: str) -> str:
+    """``text`` without what stands in brackets at its end, the line under a picture."""
+    bare = text.rstrip()
+    if not bare.endswith(("]", "】")):
+        return text
+    opened = max(bare.rfind("]", 0, -1), bare.rfind("】", 0, -1)) + 1  # behind the bracket that closed before
+    start = _BRACKET.search(bare, opened)
+    return bare[: start.start()].rstrip() if start else text

@@ -17,6 +17,7 @@ from moechat.language.lexicon import Lexicon
 from moechat.when.names import HAN
 
 LONGEST_TOKEN = 64
+LONGEST_RUN = 400  # So many characters without a mark are segmented at once: the time grows with their square.
 
 _CJK = HAN + "\u3040-\u30ff"
 _SHORTENED = re.compile(r"\w*n['’]t$|['’](?:s|re|ve|ll|d|m)?$")  # don't, husband's
@@ -215,7 +216,7 @@ def _latin(word: str) -> list[str]:
     if word.isdecimal():
         return [word.lstrip("0") or "0"]
     if "'" in word or "’" in word:
-        return [stem(part) for part in re.split("['’]", word) if len(part) > 2 or part == word[: len(part)]]
+        return [stem(part) for part in re.split("['’]", word) if len(part) > 2 or (part and word.startswith(part))]
     parts = [stem(part) for part in _LETTERS_OR_DIGITS.findall(word)]
     return [word, *parts]
 
@@ -234,7 +235,10 @@ def _with_pairs(segments: list[str]) -> list[str]:
 
 
 def _segment(run: str) -> list[str]:
-    return [run] if len(run) == 1 else [word[:LONGEST_TOKEN] for word in _lexicon().cut(run)]
+    if len(run) == 1:
+        return [run]
+    parts = (run[start : start + LONGEST_RUN] for start in range(0, len(run), LONGEST_RUN))
+    return [word[:LONGEST_TOKEN] for part in parts for word in _lexicon().cut(part)]
 
 
 def _rarity(word: str) -> float:

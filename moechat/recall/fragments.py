@@ -14,6 +14,7 @@ from typing import Literal
 
 from moechat.model import Episode, Fact
 from moechat.when import shown
+from moechat.when.display import in_zone
 
 Language = Literal["zh", "en"]
 Owner = Literal["user", "character", "particular", "generic"]
@@ -79,7 +80,7 @@ def dated(episode: Episode, now: datetime, language: Language = "zh") -> str:
     """When an event happened, as precisely as it is known: the span it names, else when it was told; "" where unknown."""
     if episode.event.happened is None:
         return shown(episode.at, now, language) if episode.at else ""
-    start, end = (moment.astimezone(now.tzinfo) for moment in episode.event.happened)
+    start, end = (in_zone(moment, now.tzinfo) for moment in episode.event.happened)
     if end - start < WHOLE_DAY:
         return shown(start, now, language)
     if start.date() == end.date():

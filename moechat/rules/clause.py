@@ -14,6 +14,8 @@ from typing import Literal
 Language = Literal["zh", "en"]
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
+LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
+_RUN = re.compile(r"([^\w\n])\1{3,}")
 USER, OTHER, UNKNOWN = "user", "", "?"
 
 
@@ -37,6 +39,12 @@ class Clause:
     def states_facts(self) -> bool:
         """Whether it is said in earnest, of the user or of a person of the user's."""
         return self.mood == "said" and self.whose not in (OTHER, UNKNOWN)
+
+
+def readable(message: str) -> str:
+    """The part of a message that is read, without its outer blanks. Of a mark or a blank that stands more than three times in a
+    row three stay: patterns that look ahead from each take the square of their number in time."""
+    return _RUN.sub(r"\1\1\1", message[:LONGEST]).strip()
 
 
 def meant(clause: Clause, mood: Mood) -> Clause:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant, without_speech
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant, readable, without_speech
 
 FAMILY = (
     "mother|father|mom|mum|mama|dad|papa|parents|sister|brother|twin sister|twin brother|twin|son|daughter|kid|kids|"
@@ -38,10 +38,12 @@ _CONTRACTIONS = (
         r"\b(do|does|did|is|are|was|were|have|has|had|would|should|could)n'?t\b", r"\1 not"),
     (r"\b(he|she|they|you|we|it|He|She|They|You|We|It)'(?:s|re)\b",
     r"\1 is"), (r"\bi\b(?!')", "I"), (r"\bgonna\b", "going to"), (r"\bwanna\b", "want to"),
+    (r"\bcould not (like|love|enjoy|hate|adore) (.{1,40}?) (?:any )?more\b", r"\1 \2"), (
+        r"\b[Tt]here is nothing I (like|love|enjoy|hate|adore) (?:any )?more than\b", r"I \1"),
 )  # fmt: skip
 _ROLE = re.compile(
-    r"[(\[*][^)\]*]*(?:pretend|plays? |playing|acts? as|acting as|role ?-?play|in "
-    r"character)[^)\]*]*[)\]*]|^(?:role ?-?play|let's role ?-?play)",
+    r"[(\[*][^)\]*]{0,200}(?:pretend|plays? |playing|acts? as|acting as|role ?-?play|in "
+    r"character)[^)\]*]{0,200}[)\]*]|^(?:role ?-?play|let's role ?-?play)",
     re.I,
 )
 _MAKE_BELIEVE = re.compile(
@@ -184,7 +186,7 @@ def plain(text: str) -> str:
 
 def read(message: str) -> list[Clause]:
     """The clauses of ``message``, in order."""
-    text = message.strip()
+    text = readable(message)
     role = bool(_ROLE.search(text))
     text = _QUOTE.sub(without_speech(_is_speech), text.replace("’", "'"))
     text = plain(_ASIDE.sub(" ", text))

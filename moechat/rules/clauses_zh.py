@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant, without_speech
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood, jokes_taken_back, meant, readable, without_speech
 from moechat.when.names import HAN
 
 FAMILY = (
@@ -59,7 +59,7 @@ _ADVERB = re.compile(
 )  # fmt: skip
 
 _ROLE = re.compile(
-    r"[(（【\[*][^)）】\]*]*(?:假装|扮演|假扮|角色|扮成|入戏|台词|模仿)[^)）】\]*]*[)）】\]*]|"
+    r"[(（【\[*][^)）】\]*]{0,200}(?:假装|扮演|假扮|角色|扮成|入戏|台词|模仿)[^)）】\]*]{0,200}[)）】\]*]|"
     r"^(?:假装|扮演|角色扮演|我来扮演|现在你是)"
 )
 _MAKE_BELIEVE = re.compile(
@@ -163,10 +163,10 @@ _NAMED = re.compile(
 
 def read(message: str) -> list[Clause]:
     """The clauses of ``message``, in order."""
-    text = message.strip()
+    text = readable(message)
     role = bool(_ROLE.search(text))
     text = _QUOTE.sub(without_speech(_is_speech), text)
-    joked_aside = bool(re.search(r"[(（][^)）]*(?:反话|玩笑|骗你|逗你|不是真的|讽刺)[^)）]*[)）]", text))
+    joked_aside = bool(re.search(r"[(（][^)）]{0,60}(?:反话|玩笑|骗你|逗你|不是真的|讽刺)[^)）]{0,60}[)）]", text))
     text = _ASIDE.sub("，", text)
     clauses: list[Clause] = []
     for sentence in _SENTENCE.finditer(text):

@@ -7,7 +7,7 @@ three days ago. The bounds are inclusive.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Literal
 
 HOURS_DAYS = 7
@@ -22,7 +22,7 @@ PARTS: Mapping[str, tuple[tuple[int, str], ...]] = {
 def shown(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") -> str:
     """``moment`` as seen from ``now``, both aware: to the minute today, to the hour within a week, to the part of the day
     within thirty days, and to the day beyond."""
-    moment = moment.astimezone(now.tzinfo)
+    moment = in_zone(moment, now.tzinfo)
     days = abs((now.date() - moment.date()).days)
     day = f"{moment:%Y-%m-%d}"
     if days == 0:
@@ -32,6 +32,14 @@ def shown(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh")
     if days <= PARTS_DAYS:
         return f"{day} {_part(moment.hour, language)}"
     return day
+
+
+def in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
+    """An aware moment in a zone; at the very ends of the calendar, where that day is none, its clock is left as it is."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment.replace(tzinfo=zone) if zone else moment
 
 
 def _hour(hour: int, language: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -54,9 +55,8 @@ class Span:
 
 def precision_of(start: datetime, end: datetime) -> Precision:
     """The largest unit that both bounds (inclusive) stand at the edge of."""
-    after = end + timedelta(seconds=1)
-    if (start.time(), after.time()) != (time(), time()):
+    if (start.time(), end.time()) != (time(), time(23, 59, 59)):
         return "moment"
-    if start.day == after.day == 1:
-        return "year" if start.month == after.month == 1 else "month"
+    if start.day == 1 and end.day == monthrange(end.year, end.month)[1]:
+        return "year" if (start.month, end.month) == (1, 12) else "month"
     return "day"

@@ -124,3 +124,11 @@ def test_english_alone_does_not_load_the_chinese_dictionary_and_nothing_is_print
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert not done.stderr
+
+
+def test_a_cut_word_leaves_no_empty_token() -> None:
+    assert "" not in tokens("ArithmeticError'hmeticError'hmeticError'hmeticError'hmeticError'y")
+
+
+def test_a_long_run_of_chinese_is_cut_into_the_same_words() -> None:
+    assert set(words("程序员" * 2000)) <= {"程序员", "程序", "员", "程", "序员"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -72,3 +72,10 @@ def test_the_day_always_stands_first(seconds: int) -> None:
     moment = NOW + timedelta(seconds=seconds)
     for language in ("zh", "en"):
         assert shown(moment, NOW, language).startswith(f"{moment:%Y-%m-%d}")
+
+
+@pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)])
+@pytest.mark.parametrize("hours", [-12, 14])
+def test_a_moment_at_the_end_of_the_calendar_is_shown_in_any_zone(moment: datetime, hours: int) -> None:
+    now = datetime(2025, 5, 21, 15, tzinfo=timezone(timedelta(hours=hours)))
+    assert shown(moment, now).endswith(("-01-01", "-01-02", "-12-31"))

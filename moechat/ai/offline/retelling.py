@@ -100,7 +100,7 @@ def _turned(match: re.Match[str]) -> str:
     word = match[0].lower()
     if word.startswith("i was"):
         return "you were" + word[5:]
-    return _PERSON_EN[word]
+    return _PERSON_EN.get(word, match[0])  # İ is matched as an i
 
 
 def _first_form(verb: str) -> str:
