@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count, islice, pairwise
 
 from moechat.store import notice
 from moechat.store.formats import attachments_from
@@ -80,6 +81,18 @@ class Growth:
         if talk.name:
             self._talk_of[id_] = talk.name
         talk.newest = talk.leaf = id_
+
+    def _place_run(self, run: Mapping[str, str], parent: str | None, talk: Talk) -> None:
+        """Give new exchanges (text hash by id) of a talk their places, each after the one before it. A log begins with years of
+        them."""
+        ids = list(run)
+        self._place(ids[0], parent, talk)
+        self._number.update(zip(ids, count(self._number[ids[0]]), strict=False))
+        self.parents.update(zip(islice(ids, 1, None), ids, strict=False))
+        if talk.name:
+            self._talk_of.update(dict.fromkeys(run, talk.name))
+        self._past.update(run)
+        talk.newest = talk.leaf = ids[-1]
 
     def _variant(self, entry: Entry) -> None:
         node, variant = self.nodes[entry["id"]], _variant(entry)
@@ -167,22 +180,28 @@ class Growth:
                 self._sort(node)
 
     def _past_rows(self, entry: Entry) -> None:
-        for id_, parent, sha, *name in entry["rows"]:
-            self._place(id_, parent, self._talk(*name))
-            self._past[id_] = sha
+        """Rows of which each follows the one before it are placed together."""
+        rows = entry["rows"]
+        breaks = [i for i, (one, next_) in enumerate(pairwise(rows), 1) if next_[1] != one[0] or next_[3:] != one[3:]]
+        for start, end in pairwise([0, *breaks, len(rows)]):
+            run = {id_: sha for id_, _, sha, *_ in rows[start:end]}
+            if len(run) == end - start > 1 and self.parents.keys().isdisjoint(run):
+                self._place_run(run, rows[start][1], self._talk(*rows[start][3:]))
+                continue
+            for id_, parent, sha, *name in rows[start:end]:
+                self._place(id_, parent, self._talk(*name))
+                self._past[id_] = sha
 
     def _import(self, entry: Entry) -> None:
         """A batch stands as it was first named, and takes in what was not there."""
-        new = {id_: sha for id_, sha in entry["rows"] if id_ not in self.parents}
+        new = dict(entry["rows"])
+        if not self.parents.keys().isdisjoint(new):
+            new = {id_: sha for id_, sha in new.items() if id_ not in self.parents}
         if not new or entry["batch"] in self.batches:
             return
         talk = self._talk(entry["talk"])
         self.batches[entry["batch"]] = Batch(entry["talk"], entry["at"], entry.get("by", ""), list(new))
-        parent = talk.newest
-        for id_, sha in new.items():
-            self._place(id_, parent, talk)
-            self._past[id_] = sha
-            parent = id_
+        self._place_run(new, talk.newest, talk)
         self.masks += 1
 
     def _imported(self, entry: Entry) -> None:

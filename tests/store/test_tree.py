@@ -253,3 +253,28 @@ def test_exchanges_after_one_whose_line_was_lost_stay_on_one_path_with_what_came
     tree = grown(*chain("a"), begin("c", "lost"), reply("c"))
     assert tree.context() == ["a", "c"]
     assert tree.hidden() == set()
+
+
+# ---- what is placed together
+
+
+_PAST = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([None, *"abcdefgh"]), st.sampled_from(["", "出游"]))
+)
+
+
+@given(_PAST)
+@example([("a", None, ""), ("b", "a", ""), ("c", "b", ""), ("d", "b", ""), ("e", "d", "")])
+@example([("a", None, ""), ("b", "a", ""), ("a", "b", ""), ("c", "a", "")])
+def test_rows_placed_together_stand_where_each_by_itself_would(drawn: list[tuple[str, str | None, str]]) -> None:
+    rows = [[id_, parent, f"#{id_}", *filter(None, [talk])] for id_, parent, talk in drawn]
+    together, one_by_one = grown({"op": "past", "rows": rows}), grown(*({"op": "past", "rows": [row]} for row in rows))
+    assert together.numbered() == one_by_one.numbered()
+    assert list(together.parents.items()) == list(one_by_one.parents.items())
+    assert together.talks == one_by_one.talks
+    assert together.hidden() == one_by_one.hidden()
+    for id_ in together.parents:
+        assert (together.talk_of(id_), together.filed_hash(id_)) == (
+            one_by_one.talk_of(id_),
+            one_by_one.filed_hash(id_),
+        )
