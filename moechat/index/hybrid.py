@@ -263,10 +263,11 @@ class HybridIndex:
     def _load(self, folder: Path) -> None:
         with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             speakers, talks = ([str(name) for name in file[key]] for key in ("speakers", "talks"))
-            columns = {name: file[name].astype(kind) for name, kind in COLUMNS.items()}
+            columns = {name: file[name].astype(kind, copy=False) for name, kind in COLUMNS.items()}
         alive, docs = columns["alive"], self.lexical.documents()
-        inside = docs[docs < len(alive)]
-        self.lexical.remove(docs[~np.isin(docs, inside[alive[inside]])].tolist())
+        is_in_both = docs < len(alive)
+        is_in_both[is_in_both] = alive[docs[is_in_both]]
+        self.lexical.remove(docs[~is_in_both].tolist())
         columns["alive"] = np.zeros(len(alive), np.bool_)
         columns["alive"][self.lexical.documents()] = True
         self._columns, self._speakers, self._talks = columns, speakers, talks

@@ -16,11 +16,10 @@ class TimeIndex:
     """Keys by moment (epoch seconds). Moments may repeat; equal ones keep the order in which they were added."""
 
     def __init__(self, items: Iterable[tuple[int, float]] = ()) -> None:
-        pairs = list(items)
-        moments = np.fromiter((moment for _, moment in pairs), np.float64, len(pairs))
-        order = np.argsort(moments, kind="stable")
-        self._keys = array("q", np.fromiter((key for key, _ in pairs), np.int64, len(pairs))[order].tobytes())
-        self._times = array("d", moments[order].tobytes())
+        pairs = np.fromiter(items, np.dtype([("key", np.int64), ("moment", np.float64)]))
+        pairs = pairs[np.argsort(pairs["moment"], kind="stable")]
+        self._keys = array("q", pairs["key"].tobytes())
+        self._times = array("d", pairs["moment"].tobytes())
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -208,12 +208,15 @@ class DiaryIndex:
 
         A process that was killed leaves the index as it was last written: rows that died since are still in it.
         """
-        alive, indexed = self._times.keys(), np.unique(self.words.documents() // 2)
-        dead = np.setdiff1d(indexed, alive)
+        rows, docs, unread = self._times.keys(), self.words.documents(), self.words.unread()
+        alive, indexed, partly = (
+            np.zeros(1 + max(rows.max(initial=0), docs.max(initial=0) // 2), bool) for _ in range(3)
+        )
+        alive[rows], indexed[docs // 2], partly[unread // 2] = True, True, True
+        dead = np.flatnonzero(indexed & ~alive)
         self.words.remove(np.concatenate([2 * dead, 2 * dead + 1]).tolist())
-        unread = self.words.unread() // 2  # by an earlier version, perhaps
-        lacking = ~np.isin(alive, indexed) | np.isin(alive, unread)
-        self._index_newest(list(zip(self._times.moments()[lacking].tolist(), alive[lacking].tolist(), strict=True)))
+        lacking = (~indexed | partly)[rows]  # In part: by an earlier version, perhaps.
+        self._index_newest(list(zip(self._times.moments()[lacking].tolist(), rows[lacking].tolist(), strict=True)))
 
     def _index_newest(self, new: list[tuple[float, int]]) -> None:
         """Index the newest of what came, (time, row); the rest waits."""
