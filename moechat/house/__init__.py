@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -51,6 +52,18 @@ class Connection(NamedTuple):
     base_url: str
     key: str | None
     model: str
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: what is opened stays, and to walk over it again and again is a third of a start."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class House:
@@ -137,6 +150,7 @@ class House:
         """The agent while it is used, for servers: of those that nobody uses, only ``owners.open`` stay open. Raises Busy."""
         return self._owners.lent(Owner(character, user, ""))
 
+    @_uncollected()
     @disk.in_words()
     def _open(self, owner: Owner) -> Agent:
         folder = safe_folder(self.data, owner.character)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -123,3 +125,23 @@ def test_a_kill_in_the_middle_costs_nothing_but_the_rest(bare: Home) -> None:
     with bare.open() as house:
         house.agent().settle_indexes()
         assert house.agent().verify()["problems"] == []
+
+
+def test_opening_is_not_held_up_by_garbage_collection(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    rows = [[f"d{i}", f"d{i - 1}" if i else None, "#"] for i in range(20_000)]
+    home.folder.joinpath("log.jsonl").write_text(json.dumps({"op": "past", "rows": rows}) + "\n", encoding="utf-8")
+    collections: list[str] = []
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        collections.append(phase)
+
+    with home.open() as house:
+        house.ready()
+        gc.callbacks.append(note)
+        try:
+            house.agent()
+            assert collections.count("start") < 10  # Each 700 lists began one.
+        finally:
+            gc.callbacks.remove(note)
+    assert gc.isenabled()
