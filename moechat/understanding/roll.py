@@ -118,14 +118,16 @@ class Roller:
         self.store = self.layers.store
 
     def by_rules(self) -> list[str]:
-        """Read the settled exchanges by rules, at once. Returns the exchanges that were read."""
+        """Read the settled exchanges by rules, at once, each knowing those before it: what comes of a talk must not depend on
+        when it is read. Returns the exchanges that were read."""
         pending = self.store.tree.pending()
         noted = self._noted(pending)
         ids = [id_ for id_ in pending if id_ not in noted]
         exchanges = self._filed(ids)
         with contextlib.suppress(DataError):  # A broken file is reported elsewhere; its exchanges stay queued.
-            for start in range(0, len(exchanges), RULES_BATCH):
-                self._read(exchanges[start : start + RULES_BATCH], understood=False)
+            for exchange in exchanges:
+                self._read([exchange], understood=False)
+                self.layers.sync()
         return ids
 
     def _read(self, exchanges: Sequence[Exchange], *, understood: bool) -> None:

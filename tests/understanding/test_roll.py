@@ -391,6 +391,30 @@ def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path
         assert mine == ["我在西湖上划了一下午的船"]
 
 
+TALK = (
+    "我养了一只猫，叫小黑", "我昨天带小黑去了医院", "我昨天在公园遇到了王芳", "我和王芳一起吃了火锅", "我又和王芳吃了火锅",
+)  # fmt: skip
+
+
+def read_by_rules(folder: Path, every: int) -> list[tuple[str, float, str]]:
+    """The events of a talk (object, importance, topic) that the rules read whenever so many exchanges are there."""
+    home = Home.build(folder)
+    with home.open(silent()) as house:
+        agent = house.agent()
+        for number, text in enumerate(TALK, 1):
+            agent.record(text, "好。", home.clock.now())
+            home.clock.advance(minutes=1)
+            if number % every == 0:
+                agent.settle()
+        events = [episode.event for episode in agent.store.findings.episodes(range(99))]
+    return [(event.object, event.importance, event.topic) for event in events]
+
+
+def test_what_the_rules_make_of_a_talk_does_not_depend_on_when_they_read_it(tmp_path: Path) -> None:
+    one_by_one = read_by_rules(tmp_path / "one", 1)
+    assert read_by_rules(tmp_path / "all", len(TALK)) == one_by_one
+
+
 def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     with home.open(silent()) as house:
