@@ -41,7 +41,7 @@ from moechat.clock import moment_of
 from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
-from moechat.store import records
+from moechat.store import records, yaml_file
 from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
 from moechat.store.records import Record, Signature
 
@@ -283,7 +283,8 @@ def _fill(value: object, names: Mapping[str, str]) -> object:
 
 def _rewritten(data: bytes, path: Path, id_: str, value: Values | None) -> bytes:
     """The file with one record replaced, appended, or (``value`` None) taken out. Raises DataError where that would touch
-    others."""
+    others, or where the file is not text."""
+    yaml_file.decoded(data, path)
     values, problems = _held(data)
     writer = RecordWriter(data, path, _held, "mend the file first")
     if value is None:
