@@ -158,7 +158,8 @@ class Conversation:
         memory = self._layers.store
         while True:
             before = memory.tree.forgettings
-            context = list(itertools.takewhile(lambda exchange: exchange.id != id_, self._context.exchanges(now)))
+            before_it = itertools.takewhile(lambda exchange: exchange.id != id_, self._context.exchanges(now))
+            context = self._context.kept(list(before_it))
             # 2. The cue is made, and all recipes run side by side. 3. What they found is fused and merged within the budget.
             recollection = self._recall(text, now, context, own=id_)
             request = assembly.request(  # 4. the prompt
@@ -171,9 +172,10 @@ class Conversation:
             self._layers.sync()
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
-        """``own`` is the exchange that is being answered (again): it is not a memory of itself."""
+        """``context`` is what the model is shown of the talk. ``own`` is the exchange that is being answered (again): it is
+        not a memory of itself."""
         cue = self._layers.cue(text, now, context[-1].char if context else "", self.name)
-        in_context = {own, *(exchange.id for exchange in self._context.kept(context))}
+        in_context = {own, *(exchange.id for exchange in context)}
         recollection = self._layers.recall(cue, in_context)
         return replace(recollection, dropped=[one for one in recollection.dropped if one.hit.id != own])
 
@@ -198,7 +200,7 @@ class Conversation:
         """That no language model is connected, once in what the model sees of the talk; "" where one is."""
         if not isinstance(self._model(), OfflineModel):
             return ""
-        nodes = (self._store.tree.nodes.get(exchange.id) for exchange in self._context.kept(context))
+        nodes = (self._store.tree.nodes.get(exchange.id) for exchange in context)
         if any(node.variant.notice for node in nodes if node and node.variant):
             return ""
         return NOTICES[self._file.character.language]
@@ -223,7 +225,7 @@ class Conversation:
         """The recall for this message, with its reasons. Writes and touches nothing."""
         self.follow(reads=True)
         now = self._now()
-        return self._recall(clean(text), now, self._context.exchanges(now))
+        return self._recall(clean(text), now, self._context.kept(self._context.exchanges(now)))
 
     @disk.in_words()
     def follow(self, *, reads: bool = False) -> None:

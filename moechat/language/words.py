@@ -18,6 +18,7 @@ from moechat.when.names import HAN
 
 LONGEST_TOKEN = 64
 LONGEST_RUN = 400  # So many characters without a mark are segmented at once: the time grows with their square.
+COUNTED = 65536  # texts whose tokens are remembered
 
 _CJK = HAN + "\u3040-\u30ff"
 _SHORTENED = re.compile(r"\w*n['’]t$|['’](?:s|re|ve|ll|d|m)?$")  # don't, husband's
@@ -25,6 +26,7 @@ _RUNS = re.compile(rf"([{_CJK}]+)|([^\W_{_CJK}]+(?:[.:'’][^\W_{_CJK}]+)*)")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _CLAUSE_ENDS = re.compile(r"[。！？；，、!?;\n\r…]+|[,.](?!\d)|(?<!\d)[,.]")
 _SPOKEN_AS_ONE = re.compile(rf"[{_CJK}]|\d{{1,3}}|[^\W\d_{_CJK}]+|[^\w\s]|_")
+_counted: dict[tuple[int, int], int] = {}  # tokens by (hash, length) of a text
 
 
 def _spaced(table: str) -> frozenset[str]:
@@ -158,6 +160,16 @@ def clauses(text: str) -> list[str]:
 
 def count_tokens(text: str) -> int:
     """About how many tokens a language model counts: .8 for a Chinese character, 1 for four letters or three digits."""
+    key = hash(text), len(text)  # the text itself may have to be forgotten
+    tokens = _counted.get(key)
+    if tokens is None:
+        if len(_counted) >= COUNTED:
+            _counted.clear()
+        tokens = _counted[key] = _tokens(text)
+    return tokens
+
+
+def _tokens(text: str) -> int:
     total = 0.0
     for piece in _SPOKEN_AS_ONE.findall(text):
         if piece[0] >= "\u3040":

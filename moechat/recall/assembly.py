@@ -39,7 +39,7 @@ NOTHING = Background()
 def request(
     layers: Layers,
     context: Context,
-    exchanges: Sequence[Exchange],
+    kept: Sequence[Exchange],
     recollection: Recollection,
     text: str,
     now: datetime,
@@ -48,10 +48,9 @@ def request(
 ) -> ChatRequest:
     """The request for a reply to ``text``.
 
-    ``exchanges`` are those before it in the context, ``own`` is the id of its own exchange.
+    ``kept`` are those before it that the model is shown, ``own`` is the id of its own exchange.
     """
     character, config = layers.character(), layers.config()
-    kept = context.kept(exchanges)
     in_context = {own, *(exchange.id for exchange in kept)}
     background = _background(layers, recollection, in_context, now)
     messages = assemble(
