@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat.language.association import Associations, base_words, expand, read_table, shipped
 from moechat.memory.cooccurrence import Cooccurrence, fact_words
-from moechat.memory.entities import PLANS, Asked, EntityIndex, group
+from moechat.memory.entities import PLANS, Asked, EntityIndex
+from moechat.memory.filed_facts import group
 from moechat.model import Fact, FactDraft
 
 NOW = datetime(2025, 5, 20, 15, tzinfo=timezone(timedelta(hours=8)))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from moechat.index.postings import Postings
 from moechat.language import words
 
 _FIRST = "\u3040"  # from here on: kana, Chinese, Korean, emoji - scripts that are read by the character
@@ -34,34 +35,36 @@ class _Read:
 
 
 class Substrings:
-    """The rows that a word is in. A word of one or two Chinese characters is a single look-up; longer ones and phrases are
-    checked where their rarest part is. ``before`` is an index whose reading of the same texts is used again."""
+    """The numbers of the texts that a word is in. A word of one or two Chinese characters is a single look-up; longer ones
+    and phrases are checked where their rarest part is. One thread changes it at a time; readers need no lock."""
 
-    def __init__(self, texts: Sequence[str], before: Substrings | None = None) -> None:
-        reads: Mapping[str, _Read] = before._read if before else {}
-        self._read: Mapping[str, _Read] = {text: reads[text] if text in reads else _Read.of(text) for text in texts}
-        self._texts = [self._read[text] for text in texts]
-        rows: dict[str, list[int]] = {}
-        for row, text in enumerate(self._texts):
-            for part in text.parts:
-                if part in rows:
-                    rows[part].append(row)
-                else:
-                    rows[part] = [row]
-        self._rows = rows
+    def __init__(self) -> None:
+        self._texts: dict[int, _Read] = {}
+        self._parts: Postings[str] = Postings()
 
-    def rows(self, word: str) -> Sequence[int]:
-        """Rows of a folded word, ascending."""
+    def add(self, number: int, text: str) -> None:
+        """A text under a number above all before it."""
+        self._texts[number] = read = _Read.of(text)
+        self._parts.add(number, read.parts)
+
+    def remove(self, number: int) -> None:
+        self._parts.remove(number, self._texts.pop(number).parts)
+
+    def numbers(self, word: str) -> Sequence[int]:
+        """Those of the texts with a folded word, ascending."""
         if max(word) >= _FIRST:
             if len(word) <= 2:
-                return self._rows.get(word, ())
-            return [row for row in self._rarest(_grams(word)) if word in self._texts[row].folded]
+                return self._parts.of(word)
+            near = self._rarest(_grams(word))
+            return [number for number in near if (text := self._texts.get(number)) and word in text.folded]
         stems = _stems(word)
         near = self._rarest(stems)
-        return near if len(stems) < 2 else [row for row in near if _within(stems, self._texts[row].stems)]
+        if len(stems) < 2:
+            return near
+        return [number for number in near if (text := self._texts.get(number)) and _within(stems, text.stems)]
 
     def _rarest(self, parts: Iterable[str]) -> Sequence[int]:
-        return min((self._rows.get(part, ()) for part in parts), key=len, default=())
+        return min((self._parts.of(part) for part in parts), key=len, default=())
 
 
 def _grams(text: str) -> set[str]:

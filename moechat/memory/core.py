@@ -12,13 +12,15 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 
 import numpy as np
 
-from moechat.containment import NamedText
+from moechat.containment import Containment, NamedText
 from moechat.cue import Cue
 from moechat.index.cosine import meets, nearest
 from moechat.index.dense import Dense
+from moechat.index.postings import Postings
 from moechat.index.vector_keys import Keys, text_key
 from moechat.language import words
 from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
@@ -53,24 +55,78 @@ class _CurrentFacts:
     key: tuple[object, ...]
     facts: Sequence[Fact]
     vectors: np.ndarray | None
-    by_word: Mapping[str, Sequence[int]]
-    by_class: Mapping[str, Sequence[int]]
-    by_matter: Mapping[Matter, Sequence[int]]
+    reads: _ReadFacts
+    places: Mapping[int, int]  # by the number under which it is read
+
+    def by_word(self, word: str) -> list[int]:
+        """Places of the facts with a content word, ascending."""
+        return self._at(self.reads.words.of(word))
+
+    def by_class(self, name: str) -> list[int]:
+        """Places of what is known of the user in a class, ascending."""
+        return self._at(self.reads.classes.of(name))
 
     def rivals(self, draft: FactDraft) -> list[Fact]:
         """The facts that a draft may restate or contradict, in order."""
-        places = {i for matter in rivals(draft) for i in self.by_matter.get(matter, ())}
-        return [self.facts[i] for i in sorted(places)]
+        return [self.facts[i] for i in self._at({n for matter in rivals(draft) for n in self.reads.matters.of(matter)})]
+
+    def _at(self, numbers: Collection[int]) -> list[int]:
+        return sorted(self.places[number] for number in numbers if number in self.places)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadFact:
-    """What is worked out once of a fact."""
+    """What is worked out once of a fact, under a number of its own."""
 
+    number: int
     draft: FactDraft
     words: frozenset[str]
-    keyword_class: str
+    classes: tuple[str, ...]
     matters: frozenset[Matter]
+
+
+class _ReadFacts:
+    """What the current facts are found by. A fact joins and leaves by itself, so that a change costs what changed. One thread
+    changes it at a time; readers need no lock."""
+
+    def __init__(self, contained: Containment) -> None:
+        self._contained = contained
+        self._next = count()
+        self._by_id: dict[str, _ReadFact] = {}
+        self.words: Postings[str] = Postings()
+        self.classes: Postings[str] = Postings()
+        self.matters: Postings[Matter] = Postings()
+
+    def places(self, facts: Sequence[Fact]) -> dict[int, int]:
+        """Number → place of each of these facts; from now on there are no others."""
+        places = {self._read(fact).number: i for i, fact in enumerate(facts)}
+        if len(self._by_id) > len(places):
+            for id_ in self._by_id.keys() - {fact.id for fact in facts}:
+                self._remove(id_)
+        return places
+
+    def _read(self, fact: Fact) -> _ReadFact:
+        """What is worked out of a fact, once as long as it says the same."""
+        read, draft = self._by_id.get(fact.id), fact.draft
+        if read is not None and (read.draft is draft or read.draft == draft):
+            return read
+        if read is not None:
+            self._remove(fact.id)
+        record, text = NamedText(fact.id, fact.text), fact.text
+        keywords: list[str] = self._contained.run("words", record, lambda: words.keywords(text, top_k=20), [])
+        classes = (keyword_class(draft),) if draft.entity == "user" else ()
+        read = _ReadFact(next(self._next), draft, frozenset(keywords), classes, frozenset(matters(draft)))
+        self.words.add(read.number, read.words)
+        self.classes.add(read.number, read.classes)
+        self.matters.add(read.number, read.matters)
+        self._by_id[fact.id] = read
+        return read
+
+    def _remove(self, id_: str) -> None:
+        read = self._by_id.pop(id_)
+        self.words.remove(read.number, read.words)
+        self.classes.remove(read.number, read.classes)
+        self.matters.remove(read.number, read.matters)
 
 
 class CoreMemory:
@@ -83,7 +139,7 @@ class CoreMemory:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
         self._snapshot: _CurrentFacts | None = None
-        self._reads: dict[str, _ReadFact] = {}  # by id
+        self._reads = _ReadFacts(store.contained)
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
@@ -128,12 +184,12 @@ class CoreMemory:
         """Facts that have content words of the text, and which."""
         shared: dict[int, list[str]] = {}
         for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.text, top_k=20)))):
-            having = now.by_word.get(word, ())
+            having = now.by_word(word)
             for i in having if len(having) <= COMMON else ():
                 shared.setdefault(i, []).append(word)
         for name, pattern in ASKED.items():
             if question := pattern.search(cue.text):
-                for i in now.by_class.get(name, ())[-COMMON:]:
+                for i in now.by_class(name)[-COMMON:]:
                     shared.setdefault(i, []).append(question[0])
         return shared
 
@@ -158,19 +214,7 @@ class CoreMemory:
 
     def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact], unswept: Callable[[], bool]) -> _CurrentFacts:
         vectors = self._vectors(facts, unswept, key[2]) if facts else None
-        self._reads = {fact.id: self._read(fact) for fact in facts}
-        by_word: dict[str, list[int]] = {}
-        by_class: dict[str, list[int]] = {}
-        by_matter: dict[Matter, list[int]] = {}
-        for i, fact in enumerate(facts):
-            read = self._reads[fact.id]
-            for word in read.words:
-                by_word.setdefault(word, []).append(i)
-            if fact.draft.entity == "user":
-                by_class.setdefault(read.keyword_class, []).append(i)
-            for matter in read.matters:
-                by_matter.setdefault(matter, []).append(i)
-        return _CurrentFacts(key, facts, vectors, by_word, by_class, by_matter)
+        return _CurrentFacts(key, facts, vectors, self._reads, self._reads.places(facts))
 
     def _vectors(self, facts: Sequence[Fact], unswept: Callable[[], bool], fingerprint: object) -> np.ndarray | None:
         """(facts, dim), zeros for a fact that the model raises over; None without a model. Those of the last snapshot, which
@@ -188,8 +232,8 @@ class CoreMemory:
 
         vectors: np.ndarray | None = None
         if before is not None and before.vectors is not None and len(rows):
-            vectors = np.zeros((len(facts), before.vectors.shape[1]), before.vectors.dtype)
-            vectors[places >= 0] = before.vectors[places[places >= 0]]
+            vectors = before.vectors[places]
+            vectors[places < 0] = 0.0
         lacking = np.flatnonzero(places < 0).tolist()
         for part, made in self._store.contained.each("vectors", lacking, record, embedded):
             if made is None:
@@ -198,16 +242,6 @@ class CoreMemory:
                 vectors = np.zeros((len(facts), made.shape[1]), made.dtype)
             vectors[list(part)] = made
         return vectors
-
-    def _read(self, fact: Fact) -> _ReadFact:
-        """What is worked out of a fact, once as long as it says the same."""
-        read = self._reads.get(fact.id)
-        if read is not None and (read.draft is fact.draft or read.draft == fact.draft):
-            return read
-        record, text = NamedText(fact.id, fact.text), fact.text
-        found_words: list[str] = self._store.contained.run("words", record, lambda: words.keywords(text, top_k=20), [])
-        draft = fact.draft
-        return _ReadFact(draft, frozenset(found_words), keyword_class(draft), frozenset(matters(draft)))
 
     def near(self, text: str, count: int) -> list[Fact]:
         """The current facts nearest to a text (what the extraction is shown beside the newest)."""

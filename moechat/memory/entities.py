@@ -10,30 +10,27 @@ character are in half of all facts and are never searched.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from operator import attrgetter
 from typing import Literal, get_args
 
 import numpy as np
 
 from moechat.cue import Cue
 from moechat.index.cosine import TOLERANCE
-from moechat.index.substring import Substrings
 from moechat.language import association, words
 from moechat.language.association import LEVELS, Association, Source, Strategy
-from moechat.memory import contradiction
-from moechat.model import Fact, FactDraft, Hit
+from moechat.memory.filed_facts import Field, FiledFacts
+from moechat.model import Fact, Hit
 from moechat.settings.schema import AssociationSettings
 
 Version = Literal["v18", "v22", "v23", "v23_es"]
-Field = Literal["keyword", "entity_name", "description"]
 Asked = tuple[str, int | None]  # a word and its level; None for a base word
 
-OWNERS = ("user", "character", "particular", "generic")  # 客体, 主体, 具体实体 (特殊实体), 泛化实体
-NEVER_SEARCHED = frozenset({"用户", "角色", "user", "the user", "character"})
 TEXT_SHARE, AGE_SHARE, AGE_DAYS = 0.8, 0.2, 30.0
 
 
@@ -134,90 +131,26 @@ class FactMatch:
     text: str
 
 
-def owner(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
-    """Whose fact it is: ``user``, ``character``, else ``particular`` (named) or ``generic`` (a kind of thing)."""
-    folded = contradiction.entity(draft)
-    if folded in ("user", words.fold(user_name)):
-        return "user"
-    if folded in ("character", words.fold(character_name)):
-        return "character"
-    return "generic" if draft.generic else "particular"
-
-
-def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
-    """``<owner>.attribute``, ``<owner>.relation``, or ``picture``. A relation of someone else with the user or the character is
-    ``<owner>.bound``."""
-    if draft.kind == "picture":
-        return "picture"
-    whose = owner(draft, user_name, character_name)
-    if draft.kind == "relation" and whose in ("particular", "generic") and draft.target:
-        other = owner(replace(draft, entity=draft.target), user_name, character_name)
-        return f"{whose}.bound" if other in ("user", "character") else f"{whose}.relation"
-    return f"{whose}.{draft.kind}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Filed:
-    """The parts of a fact that are worked out once."""
-
-    fact: Fact
-    group: str
-    since: float  # epoch seconds
-    texts: Mapping[Field, str]
-    words: tuple[str, ...]
-
-    @classmethod
-    def of(cls, fact: Fact, user_name: str, character_name: str, names: re.Pattern[str]) -> _Filed:
-        draft = fact.draft
-        others = owner(draft, user_name, character_name) in ("particular", "generic")
-        return cls(
-            fact,
-            group(draft, user_name, character_name),
-            fact.since.timestamp(),
-            {
-                "keyword": draft.keyword,
-                "entity_name": draft.entity if others else "",
-                "description": names.sub(" ", fact.text),
-            },
-            tuple(words.fold(word) for word in (draft.entity, draft.keyword, draft.target)),
-        )
-
-
 class EntityIndex:
-    """The facts of an owner by the words in their fields. It never changes, and several threads may search it.
+    """The facts of an owner by the words in their fields. Several threads may search it.
 
-    What ``before`` worked out of the same facts is used again.
+    One that is made from another, ``before``, shares its files: it costs what changed, and ``before`` no longer finds what
+    was taken out.
     """
 
     def __init__(
         self, facts: Iterable[Fact], *, user_name: str, character_name: str, before: EntityIndex | None = None
     ) -> None:
-        names = tuple(filter(None, (user_name.strip(), character_name.strip())))
-        self._names = NEVER_SEARCHED | frozenset(map(words.fold, names))
-        pattern = names_pattern(names)
-        same: Mapping[str, _Filed] = before._filed if before and before._names == self._names else {}
-        self.facts = sorted(facts, key=lambda fact: (fact.since, fact.id))
-        filed = []
-        for fact in self.facts:
-            entry = same.get(fact.id)
-            if entry is None or entry.fact is not fact:
-                entry = _Filed.of(fact, user_name, character_name, pattern)
-            filed.append(entry)
-        self._filed: Mapping[str, _Filed] = {entry.fact.id: entry for entry in filed}
+        both = (user_name, character_name)
+        self._files: FiledFacts = before._files if before and before._files.both == both else FiledFacts(*both)
+        filed = sorted(self._files.filed(list(facts)), key=attrgetter("since", "fact.id"))
+        self.facts = [entry.fact for entry in filed]
+        self._rows = {entry.number: row for row, entry in enumerate(filed)}
         self._groups = [entry.group for entry in filed]
         self._since = np.array([entry.since for entry in filed], dtype=np.float64)
-        self._members = {
-            name: np.array([whose == name for whose in self._groups], dtype=bool) for name in set(self._groups)
-        }
-        self._fields: dict[Field, Substrings] = {
-            name: Substrings([entry.texts[name] for entry in filed], before._fields[name] if before else None)
-            for name in get_args(Field)
-        }
-        self.vocabulary = frozenset().union(*(entry.words for entry in filed)) - self._names - {""}
+        self.vocabulary: Container[str] = self._files.words
         """What facts are filed under: names, keywords and targets."""
-        drafts = [fact.draft for fact in self.facts]
-        names_in_facts = {d.entity for d in drafts} | {d.target for d in drafts if d.kind == "relation"}
-        self.named = frozenset(map(words.fold, names_in_facts)) - self._names - {"", *OWNERS}
+        self.named: Container[str] = self._files.names
         """Who and what the facts are about."""
 
     def search(
@@ -245,15 +178,18 @@ class EntityIndex:
         weights: dict[str, float] = {}
         for word, level in search_words:
             word, weight = words.fold(word.strip()), 1.0 if level is None else min(level, LEVELS) / LEVELS
-            if word and word not in self._names and weight > weights.get(word, 0.0):
+            if word and word not in self._files.never and weight > weights.get(word, 0.0):
                 weights[word] = weight
         return weights
 
     def _hits(self, search_words: Sequence[str], field: Field, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """(fact rows, word numbers) of every hit in a field."""
         shortest = plan.description_chars if field == "description" else 1
-        rows_of = self._fields[field].rows
-        rows_by_word = [rows_of(word) if len(word) >= shortest else () for word in search_words]
+        numbers_of, row_of = self._files.fields[field].numbers, self._rows
+        rows_by_word = [
+            [row_of[number] for number in numbers_of(word) if number in row_of] if len(word) >= shortest else ()
+            for word in search_words
+        ]
         counts = [len(rows) for rows in rows_by_word]
         rows = np.fromiter(chain.from_iterable(rows_by_word), dtype=np.int64, count=sum(counts))
         return rows, np.repeat(np.arange(len(counts)), counts)
@@ -304,9 +240,8 @@ class EntityIndex:
         matched = _matched(chosen, every[0], every[1], search_words)
         return [self._match(int(row), plan, float(scores[row]), matched[int(row)], 0) for row in chosen]
 
-    def _of(self, groups: Iterable[str]) -> np.ndarray:
-        members = [self._members[name] for name in groups if name in self._members]
-        return np.logical_or.reduce(members) if members else np.zeros(len(self.facts), dtype=bool)
+    def _of(self, groups: Collection[str]) -> np.ndarray:
+        return np.array([whose in groups for whose in self._groups], dtype=bool)
 
     def _match(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> FactMatch:
         fact, whose = self.facts[row], self._groups[row]
@@ -324,12 +259,6 @@ def _matched(
     for row, number in zip(rows[of_chosen].tolist(), numbers[of_chosen].tolist(), strict=True):
         numbers_by_row[row].add(number)
     return {row: tuple(search_words[number] for number in sorted(hit)) for row, hit in numbers_by_row.items()}
-
-
-def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
-    """Finds what a description is not searched by: the two names, and the "the user" that it begins with."""
-    parts = [association.name_pattern(name) for name in names if len(name) > 1]
-    return re.compile("|".join([r"^\s*(?:用户|the user\b)", *parts]), re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -356,17 +285,19 @@ class Entities:
     ) -> None:
         self._facts, self._source = facts, source
         self._user_name, self._character_name = user_name, character_name
+        self._lock = threading.Lock()
         self._index: tuple[Sequence[Fact], EntityIndex] | None = None
 
     def index(self) -> EntityIndex:
         """The index of the facts as they are now."""
-        facts, last = self._facts(), self._index
-        if last is not None and last[0] == facts:
-            return last[1]
-        user, character, before = self._user_name, self._character_name, last[1] if last else None
-        index = EntityIndex(facts, user_name=user, character_name=character, before=before)
-        self._index = (facts, index)
-        return index
+        with self._lock:
+            facts, last = self._facts(), self._index
+            if last is not None and last[0] == facts:
+                return last[1]
+            user, character, before = self._user_name, self._character_name, last[1] if last else None
+            index = EntityIndex(facts, user_name=user, character_name=character, before=before)
+            self._index = (facts, index)
+            return index
 
     def expansion(
         self,

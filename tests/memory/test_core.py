@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -191,3 +193,27 @@ def test_facts_survive_as_they_are_written(home: Home, store: FileStore) -> None
         (a,),
     )
     fresh.close()
+
+
+def test_facts_that_come_change_and_go_are_found_as_by_one_who_reads_them_anew(home: Home, store: FileStore) -> None:
+    core, chance = memory(home, store), random.Random(7)
+    words = ("绿茶", "西湖", "灯塔", "green tea", "lighthouse")
+    id_ = told(store, home.clock, "说说我喜欢什么")
+    for step in range(40):
+        word, place = chance.choice(words), chance.randrange(12)
+        if step % 4 == 3:
+            store.findings.drop_facts([chance.choice(core.current()).id])
+        else:
+            at = moment("2025-05-01T10:00:00") + timedelta(days=place)
+            new = FactDraft(f"用户第{place}次说起{word}", (id_,), keyword=chance.choice(("爱好", "住址")))
+            store.findings.put_facts([Fact(f"f{place}", at, new, (), "owner")])
+        fresh = memory(home, store)
+        assert core.current() == fresh.current()
+        for text in (*words, "我喜欢什么", "我住在哪里"):
+            kept, anew = (one.search(cue(one, text), top_k=3, threshold=0.2) for one in (core, fresh))
+            assert [(hit.id, hit.words) for hit in kept] == [(hit.id, hit.words) for hit in anew]
+            np.testing.assert_allclose([hit.score for hit in kept], [hit.score for hit in anew], rtol=1e-6)
+        rival = FactDraft("用户喜欢红茶", (id_,), keyword="爱好")
+        assert core._now().rivals(rival) == fresh._now().rivals(rival)
+    store.findings.drop_facts([fact.id for fact in core.current()])
+    assert core.current() == [] and not any(map(len, (core._reads.words, core._reads.classes, core._reads.matters)))

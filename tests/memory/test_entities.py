@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from moechat.cue import Cue
 from moechat.index.substring import Substrings
 from moechat.language.association import Association, shipped
-from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version, group
+from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version
+from moechat.memory.filed_facts import group
 from moechat.model import Fact, FactDraft
 from moechat.settings.schema import AssociationSettings
 
@@ -209,10 +211,12 @@ _WORD = st.text(alphabet="猫狗海边生日t恤", max_size=4)
 
 @given(st.lists(_TEXT, max_size=8), st.lists(_WORD, max_size=8))
 def test_the_index_finds_chinese_words_where_plain_search_does(texts: list[str], asked: list[str]) -> None:
-    index = Substrings(texts)
+    index = Substrings()
+    for number, text in enumerate(texts):
+        index.add(number, text)
     for word in asked:
         if any(char >= "\u3040" for char in word):
-            assert list(index.rows(word)) == [i for i, text in enumerate(texts) if word in text.lower()]
+            assert list(index.numbers(word)) == [i for i, text in enumerate(texts) if word in text.lower()]
 
 
 _FACT = st.builds(
@@ -285,17 +289,38 @@ def test_every_version_finds_what_a_plain_nested_loop_finds(
     assert [(one.fact.id, one.matched, round(one.score, 9)) for one in found] == plain(facts, asked, version)
 
 
-@given(st.lists(_FACT, max_size=8, unique_by=lambda one: one.id), st.lists(_FACT, max_size=4), st.data())
-def test_an_index_made_from_the_one_before_is_the_same_as_a_new_one(
-    facts: list[Fact], more: list[Fact], data: st.DataObject
+_STEP = st.lists(st.tuples(_FACT, st.integers(0, 3), st.sampled_from(["join", "leave", "change"])), max_size=4)
+
+
+@given(st.lists(_FACT, max_size=8, unique_by=lambda one: one.id), st.lists(_STEP, min_size=1, max_size=4))
+def test_an_index_that_follows_changes_is_the_same_as_a_new_one(
+    facts: list[Fact], steps: list[list[tuple[Fact, int, str]]]
 ) -> None:
     names = {"user_name": "朵朵", "character_name": "沈砚"}
-    before = EntityIndex(facts, **names)
-    now_known = {one.id: one for one in [*facts, *more] if data.draw(st.booleans())}.values()
-    asked: list[Asked] = [("猫", None), ("生日", 7), ("海边", 3), ("恤", 9)]
-    for version in VERSIONS:
-        after = EntityIndex(now_known, **names, before=before).search(asked, now=NOW, version=version)
-        assert after == EntityIndex(now_known, **names).search(asked, now=NOW, version=version)
+    index, current = EntityIndex(facts, **names), {one.id: one for one in facts}
+    asked: list[Asked] = [("猫", None), ("生日", 7), ("海边", 3), ("恤", 9), ("猫狗海", 2)]
+    for step in steps:
+        for new, at, change in step:
+            if change == "join" or at >= len(current):
+                current[new.id] = new
+            else:
+                old = current.pop(list(current)[at])
+                if change == "change":
+                    current[old.id] = replace(old, draft=new.draft)
+        index, fresh = EntityIndex(current.values(), **names, before=index), EntityIndex(current.values(), **names)
+        for version in VERSIONS:
+            assert index.search(asked, now=NOW, version=version) == fresh.search(asked, now=NOW, version=version)
+        for word in ("猫", "生日", "小林", "老周", "user"):
+            assert (word in index.vocabulary, word in index.named) == (word in fresh.vocabulary, word in fresh.named)
+
+
+def test_nothing_stays_in_the_index_of_a_fact_that_left() -> None:
+    names = {"user_name": "朵朵", "character_name": "沈砚"}
+    index = EntityIndex([fact("a", "小林在灯塔 Lighthouse 下养猫", keyword="宠物", entity="小林")], **names)
+    index = EntityIndex([], **names, before=index)
+    files = index._files
+    assert not len(files.words) and not len(files.names)
+    assert not any(texts._texts or len(texts._parts) for texts in files.fields.values())
 
 
 # ---- the recipe
