@@ -142,7 +142,7 @@ def _part(data: bytes, folder: Path) -> None:
 def _history(data: bytes, folder: Path) -> None:
     (folder / "history.yaml").write_bytes(data)
     history.read(folder)
-    history.write(folder, [Message("user", "你好")])
+    history.HistoryFile(folder).write([Message("user", "你好")])
 
 
 def _format(data: bytes, folder: Path) -> None:
