@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-import json_repair
-
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.json_answer import json_object
 from moechat.errors import ModelError
 from moechat.model import Message
 from moechat.settings.prompts import Prompts
@@ -60,7 +59,7 @@ def helpful(model: ChatModel, prompts: Prompts, *, text: str, slices: Sequence[s
     shown = "\n\n".join(f"[{i}] {one.strip()[:SLICE_CHARS]}" for i, one in enumerate(slices, 1))
     prompt = prompts.fill("topic_evaluate", message=text.strip(), slices=shown)
     answer = _answer(model, prompt, HELPFUL_SCHEMA, timeout_s)
-    chosen = {int(number) for one in _listed(answer, "helpful") for number in re.findall(r"\d+", str(one))}
+    chosen = {int(number) for one in _listed(answer, "helpful") for number in re.findall(r"\d{1,6}", str(one))}
     return [i for i in range(len(slices)) if i + 1 in chosen]
 
 
@@ -75,8 +74,11 @@ def day_from(text: str) -> date | None:
 
 def _answer(model: ChatModel, prompt: str, schema: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     text = model.complete([Message("user", prompt)], schema=schema, timeout_s=timeout_s)
-    answer = json_repair.loads(text)
-    if not isinstance(answer, dict) or schema["required"][0] not in answer:
+    try:
+        answer = json_object(text)
+    except ValueError:
+        answer = {}
+    if schema["required"][0] not in answer:
         raise ModelError("nonsense", f"{model.name} did not answer in the form that was asked for")
     return answer
 

@@ -5,21 +5,18 @@ Reading is lenient where the meaning is plain ("7/10", "是", one number for a l
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-import json_repair
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from moechat.ai.reply_stream import without_thoughts
+from moechat.ai.json_answer import json_object
 from moechat.model import EventStatus, Verdict
 from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-DEEPEST = 50  # An answer has four levels.
 TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
 
 
@@ -232,29 +229,6 @@ def _is_readable(item: type[BaseModel], value: Any) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """The JSON object in a model's text, repaired where it can be. Raises ValueError."""
-    bare = without_thoughts(text)
-    start, end = bare.find("{"), bare.rfind("}")
-    if start < 0:
-        raise ValueError("no JSON object was found in the answer")
-    if _depth(bare) > DEEPEST:
-        raise ValueError("the answer is nested too deeply")
-    # An answer that was cut off has no closing brace; the repair adds it.
-    value = json_repair.loads(bare[start : end + 1] if bare[start:].rstrip(" \n`").endswith("}") else bare[start:])
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if not isinstance(value, dict):
-        raise ValueError("the answer is not one JSON object")
-    return value
-
-
-def _depth(text: str) -> int:
-    """How deep brackets stand in brackets, those in texts included. The repair recurses, and takes the square of it in time."""
-    steps = (1 if char in "[{" else -1 for char in text if char in "[]{}")
-    return max(itertools.accumulate(steps, lambda depth, step: max(0, depth + step)), default=0)
 
 
 def _strict(node: Any, definitions: dict[str, Any]) -> Any:

@@ -20,6 +20,7 @@ from threading import Event
 from typing import Literal
 
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.json_answer import json_object
 from moechat.errors import DataError, ModelError
 from moechat.language import words
 from moechat.memory import contradiction
@@ -30,7 +31,7 @@ from moechat.store.formats import derived_id
 from moechat.store.json_lines import Entry
 from moechat.store.protocols import Store
 from moechat.store.state import restatement
-from moechat.understanding.answer import json_object, strict_object
+from moechat.understanding.answer import strict_object
 
 log = logging.getLogger(__name__)
 MOST = 8  # A sum has at most this many parts.

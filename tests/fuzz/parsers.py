@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from moechat.ai import wire
+from moechat.ai import json_answer, wire
 from moechat.ai.scripted import ScriptedModel
 from moechat.ai.wire import Unfit
 from moechat.author.lore import LoreFiles
@@ -42,7 +42,7 @@ from moechat.store.plain import json_value
 from moechat.store.replies import ReplyFiles
 from moechat.store.state import State
 from moechat.store.tree import Tree
-from moechat.understanding import answer, extraction
+from moechat.understanding import extraction
 from tests.houses import ZONE, moment
 
 NOW = moment("2025-06-01T12:00:00")
@@ -264,7 +264,7 @@ def _reply(data: bytes, folder: Path) -> None:
 
 
 def _json_object(data: bytes, folder: Path) -> None:
-    answer.json_object(data.decode(errors="surrogateescape"))
+    json_answer.json_object(data.decode(errors="surrogateescape"))
 
 
 def _numbers(data: bytes, folder: Path) -> None:

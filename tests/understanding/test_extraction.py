@@ -12,6 +12,7 @@ import pytest
 from fact_blind import BLIND
 from fact_table import CASES, Case
 
+from moechat.ai import json_answer
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
 from moechat.language import words
@@ -530,4 +531,4 @@ def test_an_importance_of_400_digits_is_the_highest(value: object) -> None:
 
 def test_an_answer_that_is_nested_too_deep_is_none() -> None:
     with pytest.raises(ValueError, match="too deep"):
-        answer.json_object('{"a": ' + "[" * 5000)
+        json_answer.json_object('{"a": ' + "[" * 5000)
