@@ -40,6 +40,9 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
     """The ids of every exchange in the day files, and what is wrong with those files."""
     ids: set[str] = set()
     problems: list[str] = []
+    log_end = max(
+        (datetime.fromisoformat(node.at) for node in list(store.tree.nodes.values()) if node.at), default=None
+    )
     names = {name for name in (*paths.record_files(store.folder), *list(store.signatures)) if paths.is_day_file(name)}
     for name in sorted(names):
         path = store.folder / name
@@ -49,7 +52,7 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
         problems += [f"{path}: the id {id_!r} stands in another day file as well" for id_ in hashes if id_ in ids]
         ids |= hashes.keys()
         problems += _log_against(store, hashes)
-        problems += _later_than_the_log(store, [exchange for exchange, _ in tagged], path)
+        problems += _later_than_the_log(store, [exchange for exchange, _ in tagged], path, log_end)
         problems += _cache_against(store, name, hashes)
     return ids, problems
 
@@ -62,10 +65,10 @@ def _log_against(store: Journal, hashes: Mapping[str, str]) -> Iterator[str]:
             yield f"exchange {id_} has other words in its day file than the log says were filed"
 
 
-def _later_than_the_log(store: Journal, exchanges: Sequence[Exchange], path: Path) -> Iterator[str]:
+def _later_than_the_log(
+    store: Journal, exchanges: Sequence[Exchange], path: Path, end: datetime | None
+) -> Iterator[str]:
     """Whatever the program filed, the log had first: where it ends before that, it has lost its end."""
-    nodes = store.tree.nodes.values()
-    end = max((datetime.fromisoformat(node.at) for node in nodes), default=None)
     late = [one.id for one in exchanges if end and one.at > end and one.id not in store.tree and _OUR_ID.match(one.id)]
     if late:
         yield f"{path}: log.jsonl ends before {late[0]}; it was cut, and {len(late)} exchanges are no part of the talk now"

@@ -39,6 +39,11 @@ def is_extraction(body: dict[str, Any]) -> bool:
     return "scene_changed" in body["messages"][-1]["content"]
 
 
+def last_asked(server: ModelServer) -> list[dict[str, str]]:
+    """The messages of the last request for a reply; the background may have asked for something else since."""
+    return [body["messages"] for body in server.chats if not is_extraction(body)][-1]
+
+
 def script(replies: list[Act], understands: Callable[[int], Act]) -> Callable[[dict[str, Any]], Act]:
     """Replies in order, then 好的。; ``understands`` answers the n-th request to understand, from 0."""
     left, asked = iter(replies), iter(range(1_000_000))
@@ -86,7 +91,7 @@ def test_what_was_said_reaches_the_prompt_a_month_later(home: Home) -> None:
         say(agent, "我昨天和室友吃了火锅")
         home.clock.advance(days=30)
         assert "火锅" in shown(recalled(agent, "5月19日我吃了什么？"))
-        assert any("火锅" in message["content"] for message in server.chats[-1]["messages"])
+        assert any("火锅" in message["content"] for message in last_asked(server))
 
 
 @pytest.mark.parametrize("how", [{"streams": False}, {"refuses_streams": True}])
@@ -101,7 +106,7 @@ def test_a_model_that_takes_one_system_message_gets_one_that_leads(home: Home) -
         say(agent, "我住在杭州")
         home.clock.advance(days=1)
         say(agent, "昨天我说我住在哪里？")
-        roles = [message["role"] for message in server.chats[-1]["messages"]]
+        roles = [message["role"] for message in last_asked(server)]
     assert roles.count("system") == 1 and roles[0] == "system"
 
 
@@ -134,7 +139,7 @@ def test_a_failed_turn_is_stored_marked_and_told_in_words(home: Home, name: str)
         until_it_works = (say(agent, "还在吗") for _ in range(2))
         good = next(ended for ended in until_it_works if ended.exchange.status == "done")
         assert good.exchange.char == "现在好了。"
-        prompt = "\n".join(message["content"] for message in server.chats[-1]["messages"])
+        prompt = "\n".join(message["content"] for message in last_asked(server))
         assert "我养了一只猫" in prompt
         assert agent.verify()["problems"] == []
     assert stored(home, failed.exchange.id) == ("我养了一只猫", kept, "failed")
