@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test lint coverage bench bench-parts year soak fuzz mutants docs clean
+.PHONY: run test test-pg lint coverage bench bench-parts year soak fuzz mutants doors bench-serve docs clean
 
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860
 	$(PY) app.py $(ARGS)
@@ -20,6 +20,9 @@ test: $(VENV)/.installed-dev     ## all tests but the long ones, side by side
 
 test-%: $(VENV)/.installed-dev   ## the tests of one room: make test-web, make test-memory
 	$(PY) -m pytest -m "not soak and not slow" tests/$* $(ARGS)
+
+test-pg: $(VENV)/.installed-dev  ## the store over PostgreSQL: 20,000 random steps against the one in memory; SEED=7 draws others
+	SEED=$(or $(SEED),1) $(PY) -m pytest -n 0 -s tests/postgres $(ARGS)
 
 lint: $(VENV)/.installed-dev     ## style, format, types, and who imports whom
 	$(PY) -m ruff check .
@@ -41,6 +44,13 @@ year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes;
 
 soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, faults and damage
 	SEED=$(or $(SEED),1) $(PY) -m pytest -m "soak or slow" $(ARGS)
+
+doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm)
+	@if command -v npm > /dev/null && [ ! -d .doors/node_modules/sillytavern ]; then npm install --no-audit --no-fund --prefix .doors sillytavern; fi
+	$(PY) benchmarks/doors.py $(ARGS)
+
+bench-serve: $(VENV)/.installed  ## requests a second with 1, 50 and 500 owners, 200 replies at once; ARGS="--seconds 3"
+	$(PY) benchmarks/serving.py $(ARGS)
 
 mutants: $(VENV)/.installed-dev  ## do the tests of recall, store and curation bite? ARGS="--count 20 --seed 2"
 	$(PY) -m tests.mutants $(ARGS)

@@ -1,10 +1,11 @@
 """Time expressions side by side: MoeChat's rules, jionlp, dateparser, recognizers-text and parsedatetime, on one table.
 
-    python benchmarks/when.py [--json]
+    python benchmarks/when.py [--json] [--everyday]
 
-The table is ``tests/when_table.py``. *right* has the same bounds to the second, a bare moment of another library being
-widened to the day, month or year that is expected; *near* overlaps what is expected (for no time: nothing was found in
-either). Libraries that are not installed are left out: ``pip install dateparser parsedatetime``, and for the recognizers
+The table is ``tests/when_table.py``; with ``--everyday``, the three hundred cases of ``tests/when_table_everyday.py``.
+*right* has the same bounds to the second, a bare moment of another library being widened to the day, month or year that
+is expected; *near* overlaps what is expected (for no time: nothing was found in either). Libraries that are not installed
+are left out: ``pip install dateparser parsedatetime``, and for the recognizers
 ``pip install --no-deps recognizers-text recognizers-text-number recognizers-text-number-with-unit
 recognizers-text-date-time datatypes-timex-expression datedelta multipledispatch grapheme emoji==1.7.0``.
 """
@@ -27,8 +28,9 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
 from when_table import Row, rows
+from when_table_everyday import BLOCKS as EVERYDAY
 
-from moechat.when import asks, resolve
+from moechat.when import asks, resolve, second_reader
 from moechat.when.names import has_han
 
 Found = list[tuple[datetime, datetime]]
@@ -40,6 +42,20 @@ CLASSES = {"zh": "Chinese", "en": "English", "not": "no time"}
 def moechat() -> Reader:
     def read(row: Row) -> Found:
         found = resolve(row.text, row.now.replace(tzinfo=ZONE), use="writing" if row.use == "writing" else "recall")
+        return [(span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)) for span in found]
+
+    return read
+
+
+def both() -> Reader:
+    """Ours, with jionlp for what ours leaves unread."""
+    second = second_reader("jionlp")
+    if second is None:
+        raise ImportError("jionlp is not installed")
+
+    def read(row: Row) -> Found:
+        use = "writing" if row.use == "writing" else "recall"
+        found = resolve(row.text, row.now.replace(tzinfo=ZONE), use=use, second=second)
         return [(span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)) for span in found]
 
     return read
@@ -109,7 +125,7 @@ def parsedatetime() -> Reader:
     return read
 
 
-READERS = (moechat, jionlp, dateparser, recognizers, parsedatetime)
+READERS = (moechat, both, jionlp, dateparser, recognizers, parsedatetime)
 
 
 def _widened(found: tuple[datetime, datetime], expected: tuple[datetime, datetime]) -> tuple[datetime, datetime]:
@@ -203,7 +219,10 @@ def speed(seconds: float = 3) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true", help="one object a line")
-    as_json = parser.parse_args().json
+    parser.add_argument("--everyday", action="store_true", help="the cases of everyday talk alone")
+    arguments = parser.parse_args()
+    as_json = arguments.json
+    table = list(rows(EVERYDAY) if arguments.everyday else rows())
     warnings.filterwarnings("ignore")
     for reader in READERS:
         try:
@@ -212,7 +231,7 @@ def main() -> None:
             print(f"{reader.__name__}: left out, {error}", file=sys.stderr)
             continue
         with contextlib.redirect_stderr(io.StringIO()):
-            result = measure(read, rows())
+            result = measure(read, table)
         if as_json:
             print(json.dumps({"library": reader.__name__, **result}, ensure_ascii=False))
             continue

@@ -6,6 +6,7 @@ Faces (web, commands, HTTP) speak to an agent and never touch a file or an index
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -15,25 +16,31 @@ from pathlib import Path
 
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.failure import in_words
+from moechat.ai.precedence import BackgroundModel, Precedence
 from moechat.clock import Clock
 from moechat.compat import query as seed_query
 from moechat.containment import Containment
-from moechat.conversation import Conversation, Talks
+from moechat.conversation import Conversation
 from moechat.curation import upkeep
+from moechat.curation.brought import MemoryBatches
 from moechat.curation.eraser import Eraser
 from moechat.curation.keeper import Keeper
 from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
 from moechat.memory.context import Contexts
-from moechat.model import Embedder, Recollection
+from moechat.model import Embedder, Message, Recollection, TurnCost, Usage
+from moechat.recall import world
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store import disk
-from moechat.store.files import FileStore
-from moechat.turn import Shown, TurnEvent
+from moechat.store.protocols import Store
+from moechat.store.usage import Use
+from moechat.talks import Talks
+from moechat.turn import Shown, TurnEvent, cost_of
+from moechat.understanding.past import Past
 from moechat.understanding.reflection import ReflectionRun, Reflector
 from moechat.understanding.roll import Roller
 from moechat.worker import Crew
@@ -56,6 +63,7 @@ class Surroundings:
     load_embedder: Callable[..., Embedder | None]
     model: Callable[[], ChatModel]
     understanding: Callable[[], ChatModel]
+    precedence: Precedence
     ready: Callable[[], None]
     prompt_folders: Sequence[Path]
     looks: bool = False
@@ -67,20 +75,22 @@ class Surroundings:
 
 
 class Agent:
-    """One character with one user, opened. ``folder`` is the owner's; the character's own folder is in ``character``.
+    """One character with one user, opened. ``open_store`` opens the owner's store, given what it is ``contained`` by.
 
-    ``store`` holds the files, ``layers`` the memory and ``dense`` its vectors; ``conversation`` and ``jobs`` do the work.
-    ``memories`` is for looking after memories by hand. ``query`` and ``expand_words`` answer as seed 004 does. It has more
-    than twenty methods because faces reach no further: each only hands on.
+    ``store`` holds the records, ``layers`` the memory and ``dense`` its vectors; ``conversation`` and ``jobs`` do the work.
+    ``memories`` is for looking after memories by hand, ``aside`` makes a talk off the record for a single turn. ``query`` and
+    ``expand_words`` answer as seed 004 does. It has more than twenty methods because faces reach no further: each only hands on.
     """
 
-    def __init__(self, file: CharacterFile, folder: Path, around: Surroundings) -> None:
+    def __init__(self, file: CharacterFile, open_store: Callable[..., Store], around: Surroundings) -> None:
         self._file, self.now = file, around.clock.now
         prompts = Prompts(around.prompt_folders, file.character.language)
-        zone, contained = self.config.time.tzinfo, around.containment()
-        self.store = FileStore(folder, clock=around.clock, zone=zone, contained=contained)
+        self.store: Store = open_store(contained=around.containment())
         self.dense = Dense(
-            self.store.index_folder, around.embedder, settings=around.embedding_settings, load=around.load_embedder
+            self.store.vectors or self.store.index_folder,
+            around.embedder,
+            settings=around.embedding_settings,
+            load=around.load_embedder,
         )
         self.layers = Layers(
             self.store, self.dense, lambda: self.character, lambda: self.config, model=around.understanding,
@@ -88,27 +98,50 @@ class Agent:
         )  # fmt: skip
         self.topics, self.official = self.layers.topics, self.layers.official
         self._contexts = Contexts(self.store, lambda: self.config)
-        roller = Roller(self.layers, around.understanding)
+        self._leave = partial(around.precedence.leave, closed := threading.Event())
+
+        def spend(use: Use, cost: TurnCost) -> None:
+            self.store.usage.count(self.now().date(), use, cost)
+
+        def asked_behind(messages: Sequence[Message], answer: str, usage: Usage | None) -> None:
+            spend("understanding", cost_of(messages, (), answer, usage))
+
+        def behind() -> BackgroundModel:
+            return BackgroundModel(around.understanding(), around.precedence, asked_behind, closed)
+
+        roller = Roller(self.layers, behind)
+        self.past = Past(roller)
         self.reflection = Reflector(
-            self.store, self.layers.episodes, self.dense, prompts, around.understanding, lambda: self.config.reflection
-        )
-        eraser = Eraser(self.layers, self._contexts.save)
+            self.store, self.layers.episodes, self.dense, prompts, behind, lambda: self.config.reflection,
+            lambda: _people(prompts, self.character),
+        )  # fmt: skip
+        eraser = Eraser(self.layers, self._contexts.save, lambda: self.config.backups.keep)
         maintenance = Maintenance(
-            self.store, self.layers.core, prompts, lambda: self.character, around.understanding,
-            lambda: self.config.forgetting, self.config.understanding.llm_timeout_s,
+            self.store, self.layers.core, prompts, lambda: self.character, behind,
+            lambda: self.config.forgetting, self.config.understanding.silence_s,
         )  # fmt: skip
         self.jobs = Jobs(
-            self.layers, self._contexts, roller, self.reflection, maintenance, eraser,
+            self.layers, self._contexts, roller, self.past, self.reflection, maintenance, eraser,
             crew=around.crew, config=lambda: self.config, now=self.now, looks=around.looks,
         )  # fmt: skip
-        converse = partial(Conversation, file, self.layers, now=self.now, model=around.model)
+        converse = partial(
+            Conversation, file, self.layers, now=self.now, model=around.model, first=around.precedence.turn
+        )
         self._talks = Talks(
             self._contexts,
-            partial(converse, read=roller.by_rules, behind=self.jobs.after_turn, looks=around.looks),
-            partial(converse, read=lambda: None, behind=lambda: None, looks=True),
+            partial(
+                converse,
+                read=roller.by_rules,
+                behind=self.jobs.after_turn,
+                spend=partial(spend, "reply"),
+                looks=around.looks,
+            ),
+            partial(converse, read=lambda: None, behind=lambda: None, spend=lambda _: None, looks=True),
         )
-        self.conversation = self.in_talk("")
+        self.conversation, self.aside = self.in_talk(""), self._talks.aside
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
+        self.brought = MemoryBatches(self.store, self.memories)
+        self.fired = partial(world.fires, self.store)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)
         try:
@@ -191,7 +224,7 @@ class Agent:
 
     def log(self) -> list[dict[str, object]]:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
-        return self.conversation.log()
+        return self.conversation.path.log()
 
     def recent(self, count: int, before: str | None = None) -> list[Shown]:
         """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
@@ -217,20 +250,27 @@ class Agent:
         """Settle the answered exchanges; the rules read them at once."""
         self.jobs.settle()
 
-    def finish(self) -> None:
-        """End a command: settle, understand and embed the new exchanges before this returns."""
-        self.jobs.finish()
+    def finish(self, *, asks_model: bool = True) -> None:
+        """End a command: settle, understand and embed the new exchanges before this returns. Without ``asks_model``, what a
+        language model is to read stays queued."""
+        self.jobs.finish(asks_model=asks_model)
 
     def settle_indexes(self) -> None:
         """Wait until what is made in the background is made."""
-        self.jobs.settle_indexes()
+        self.jobs.worker.wait()
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""
         self._talks.close()
+        self._leave()
         with (
             disk.in_words(),
             contextlib.ExitStack() as last,
         ):  # a file that cannot be written keeps no thread and no file open
             for close in (self.store.close, self.layers.close, self.jobs.close):
                 last.callback(close)
+
+
+def _people(prompts: Prompts, character: Character) -> str:
+    """Who the two are, as reflection is told."""
+    return prompts.fill("people", char=character.name, user=character.user_name, persona=character.persona)

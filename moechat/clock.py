@@ -28,6 +28,9 @@ class SystemClock:
         return datetime.now(self.zone).astimezone(self.zone)
 
 
+SYSTEM_NOW = SystemClock().now
+
+
 @dataclass
 class SetClock:
     """A clock that stands where it is put (``--now``, tests, benchmarks)."""

@@ -8,37 +8,40 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
-from moechat.ai.failure import Failure, in_words
-from moechat.ai.offline.lines import NOTICES
+from moechat.ai.cleaner import Instead
+from moechat.ai.failure import Failure, in_words, sentence
 from moechat.ai.offline.model import OfflineModel
-from moechat.errors import MoeChatError, NotFound, Withheld
-from moechat.memory.context import Context, Contexts
-from moechat.model import Exchange, Message, Recollection, Status
-from moechat.recall import assembly
-from moechat.recall.grounds import shown
+from moechat.ai.reply_stream import ReplyOutcome, outcome_of
+from moechat.ai.spoken import spoken
+from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
+from moechat.memory.context import Context, oldest
+from moechat.model import Exchange, Message, Recollection, Status, TurnCost
+from moechat.recall import assembly, world
 from moechat.recall.layers import Layers
+from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
-from moechat.store.in_memory import MemoryStore
-from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent, TurnTrace, hit_rows, span_row
+from moechat.store.protocols import Store
+from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 
-MOST_HELD = 8  # So many talks off the record go on at once.
-MOST_EXCHANGES = 1000  # One of them holds so many exchanges.
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
+LATELY = 9  # A reply without a language model knows so many replies before it.
 TRACES = 50  # So many turns can be looked at as they went.
 
 
 class Conversation:
     """One talk of a character with a user; ``context`` says which, and in which store it is recorded.
 
-    The context's lock is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled, and
-    ``behind`` starts what happens behind a turn. ``model`` is asked anew for each reply. ``looks``: nothing is understood by
-    looking.
+    The context's lock is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled,
+    ``behind`` starts what happens behind a turn, and while ``first`` lasts nothing of that stands in a turn's way; ``spend``
+    counts what a turn cost. ``model`` is asked anew for each reply. ``looks``: nothing is understood by looking.
 
     It has more than twenty methods because each change of mind is one of its own.
     """
@@ -53,49 +56,58 @@ class Conversation:
         model: Callable[[], ChatModel],
         read: Callable[[], object],
         behind: Callable[[], None],
+        first: Callable[[], AbstractContextManager[None]],
+        spend: Callable[[TurnCost], None],
         looks: bool = False,
     ) -> None:
         self._file, self._store, self._layers, self._context = file, context.store, layers, context
         self._lock, self._now, self._model, self._looks = context.lock, now, model, looks
         self.name = context.talk_name
-        self._read, self._behind = read, behind
+        self._read, self._behind, self._first, self._spend = read, behind, first, spend
         self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
         self._stopping = threading.Event()
         self._stream: Iterator[str] | None = None
+        self._left_out = ""  # The last exchange of the context that the model had no room for.
         self._traces: deque[TurnTrace] = deque(maxlen=TRACES)
+        self.path = TalkPath(self._store, layers, self.name, self._traces)
 
     # ---- one turn
 
-    def talk(self, text: str) -> Iterator[TurnEvent]:
-        """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
-        return self._held(self._talk(text))
+    def talk(self, text: str, sent: Sent | None = None) -> Iterator[TurnEvent]:
+        """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored. ``sent``: the message
+        came from a front end, with a history of its own."""
+        return self._held(self._talk(text, sent))
 
-    def regenerate(self, id_: str = "") -> Iterator[TurnEvent]:
+    def regenerate(self, id_: str = "", sent: Sent | None = None) -> Iterator[TurnEvent]:
         """Another reply to the last message, or to an older one, which keeps what follows. Raises NotFound where there is
         none."""
-        return self._held(self._regenerate(id_))
+        return self._held(self._regenerate(id_, sent))
 
     def _held(self, turn: Generator[TurnEvent, None, None]) -> Iterator[TurnEvent]:
         """Remember a turn while it is in use, so that ``close`` can end one that nobody reads to its end."""
         self._turns.add(turn)
         return turn
 
-    def _talk(self, text: str) -> Generator[TurnEvent, None, None]:
+    def _talk(self, text: str, sent: Sent | None) -> Generator[TurnEvent, None, None]:
         text = clean(text)
-        if not text.strip():
+        if not (text.strip() or (sent and sent.attachments)):
             raise MoeChatError("the message is empty; write something first")
-        with self._lock, disk.in_words():
+        with self._first(), self._lock, disk.in_words():
             self.follow(reads=True)
             now = self._now()
             self._context.cut_if_idle(now)
-            id_ = self._store.log.begin(
-                text, now, talk=self.name
-            )  # 1. the message is in the log; what came before has settled
+            id_ = self._store.log.begin(  # 1. the message is in the log; what came before has settled
+                text,
+                now,
+                talk=self.name,
+                speaker=sent.speaker if sent else "",
+                attachments=sent.attachments if sent else (),
+            )
             self._read()
-            yield from self._reply(id_, text, now)
+            yield from self._reply(id_, text, now, sent)
 
-    def _regenerate(self, id_: str) -> Generator[TurnEvent, None, None]:
-        with self._lock, disk.in_words():
+    def _regenerate(self, id_: str, sent: Sent | None) -> Generator[TurnEvent, None, None]:
+        with self._first(), self._lock, disk.in_words():
             self.follow(reads=True)
             leaf = id_ or self._store.tree.leaf(self.name)
             if leaf is None or leaf in self._store.tree.retracted:
@@ -104,45 +116,64 @@ class Conversation:
                 raise MoeChatError("the last message is being answered right now")
             exchange = self._store.exchanges.get(leaf)
             self._store.log.answer_again(leaf)
-            yield from self._reply(leaf, exchange.user, exchange.at)
+            yield from self._reply(leaf, exchange.user, exchange.at, sent)
 
-    def _reply(self, id_: str, text: str, now: datetime) -> Iterator[TurnEvent]:
+    def _reply(self, id_: str, text: str, now: datetime, sent: Sent | None) -> Iterator[TurnEvent]:
+        begun = [sent.begun] if sent and sent.begun else []  # The front end has this much of the reply already.
         pieces: list[str] = []
         notice = ""
         status: Status = "stopped"
-        error = ""
+        error = kind = ""
         recollection = Recollection()
         messages: Sequence[Message] = ()
+        outcome = ReplyOutcome()
         self._stopping.clear()
         try:
             with disk.in_words():
                 self._layers.sync()
-            recollection, request = self._prepared(id_, text, now)  # 2. to 4. recall, and the prompt
-            yield Recalled(id_, recollection)
-            messages = request.messages
-            for piece in self._pieces(request):  # 5. the reply streams
-                self._store.log.stream(id_, piece)
-                pieces.append(piece)
-                yield Delta(piece)
+            while True:
+                recollection, request = self._prepared(id_, text, now, sent)  # 2. to 4. recall, and the prompt
+                yield Recalled(id_, recollection)
+                messages = request.messages
+                try:
+                    stream = self._pieces(request, outcome)
+                    for piece in spoken(stream) if sent and sent.spoken else stream:  # 5. the reply streams
+                        if instead := isinstance(piece, Instead):
+                            pieces.clear()
+                        whole = piece if pieces else "".join([*begun, piece])
+                        self._store.log.stream(id_, whole, instead=instead)
+                        pieces.append(whole)
+                        yield Delta(piece, instead)
+                    break
+                except ModelError as problem:
+                    if problem.kind != "context_full" or pieces or not request.context or sent:
+                        raise
+                    self._model().window.overflowed(size(messages), str(problem))
+                    self._left_out = oldest(request.context, 0)
             status = "stopped" if self._stopping.is_set() else "done"
-            notice = self._notice(request.context)
+            notice = self._notice(request.context, is_cut=outcome.is_cut)
         except MoeChatError as failure:
             status = "stopped" if isinstance(failure, Failure) and failure.saying == TOO_LONG else "failed"
             error = in_words(failure, self._file.character.language)
+            kind = failure.kind if isinstance(failure, ModelError) else "other"
             if isinstance(failure, Withheld):
                 pieces.clear()
                 recollection, messages = Recollection(), ()
         finally:
             self._stream = None
             spans = [span_row(span) for span in recollection.spans]
-            reply = clean("".join(pieces))
+            reply = clean("".join(pieces or begun))
             hits = hit_rows(recollection)
-            self._traces.append(TurnTrace(id_, messages, recollection))
+            before = self._traces[-1].messages if self._traces else ()
+            cost = counted(self._model(), messages, before, reply, outcome)
+            self._traces.append(TurnTrace(id_, messages, recollection, outcome.thoughts, cost))
             exchange, error = self._finish(  # 6. stored; it settles later
                 id_, reply, status, error, hits=hits, spans=spans, notice=notice
             )
+            if cost:
+                self._spend(cost)
             self._behind()  # 7. embedding, the roll and the rest, in the background
-        yield Ended(exchange, error, notice)
+        yield Ended(exchange, error, notice, outcome.is_cut, cost, kind, tuple(outcome.calls))
 
     def _finish(self, id_: str, reply: str, status: Status, error: str, **details: Any) -> tuple[Exchange, str]:
         """The exchange as it is stored, and what went wrong."""
@@ -152,35 +183,43 @@ class Conversation:
             error = in_words(failure, self._file.character.language)
             return self._store.log.finish(id_, "", "failed", error=error), error
 
-    def _prepared(self, id_: str, text: str, now: datetime) -> tuple[Recollection, ChatRequest]:
+    def _prepared(self, id_: str, text: str, now: datetime, sent: Sent | None) -> tuple[Recollection, ChatRequest]:
         """What is recalled for a reply, and its prompt. The ids of all that the prompt holds are on disk when this returns, and
         none of it was forgotten meanwhile."""
         memory = self._layers.store
         while True:
             before = memory.tree.forgettings
-            before_it = itertools.takewhile(lambda exchange: exchange.id != id_, self._context.exchanges(now))
-            context = self._context.kept(list(before_it))
+            context = self._context.until(id_, now) if sent is None else list(memory.exchanges.of(sent.ids).values())
+            if self._left_out in (ids := [exchange.id for exchange in context]):
+                context = context[ids.index(self._left_out) + 1 :]
             # 2. The cue is made, and all recipes run side by side. 3. What they found is fused and merged within the budget.
             recollection = self._recall(text, now, context, own=id_)
             request = assembly.request(  # 4. the prompt
-                self._layers, self._context, context, recollection, text, now, own=id_
+                self._layers, self._context, context, recollection, text, now, own=id_, sent=sent
             )
+            room = self._model().window.room
+            if room and context and not sent and (excess := size(request.messages) - room) > 0:
+                self._left_out = oldest(context, excess)
+                continue
             self._store.log.rest(id_, request.rests_on)
             memory.follow_log()
             if memory.tree.forgettings == before:
-                return recollection, request
+                is_offline = isinstance(self._model(), OfflineModel)
+                return recollection, _with_replies(self._store, id_, request) if is_offline else request
             self._layers.sync()
 
     def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
         """``context`` is what the model is shown of the talk. ``own`` is the exchange that is being answered (again): it is
         not a memory of itself."""
-        cue = self._layers.cue(text, now, context[-1].char if context else "", self.name)
+        so_far = partial(world.so_far, self._store.tree, own, self.name)
+        last = context[-1].char if context else ""
+        cue = self._layers.cue(text, now, last, self.name, world.messages(context), so_far)
         in_context = {own, *(exchange.id for exchange in context)}
         recollection = self._layers.recall(cue, in_context)
-        return replace(recollection, dropped=[one for one in recollection.dropped if one.hit.id != own])
+        return replace(recollection, dropped=[one for one in recollection.dropped if one.memory.id != own])
 
-    def _pieces(self, request: ChatRequest) -> Iterator[str]:
-        """Raises ModelError, and Failure where the reply is cut because it does not end."""
+    def _pieces(self, request: ChatRequest, outcome: ReplyOutcome) -> Iterator[str]:
+        """Raises ModelError, and Failure where the reply is cut because it does not end. Fills in the outcome."""
         stream = self._stream = self._model().stream(request)
         most = left = self._file.config.chat.reply_chars
         try:
@@ -189,21 +228,30 @@ class Conversation:
             for piece in stream:
                 if self._stopping.is_set():
                     return
-                yield piece[:left]
+                if isinstance(piece, Instead):
+                    left = most
+                    yield piece
+                else:
+                    yield piece[:left]
                 left -= len(piece)
                 if left < 0:
                     raise Failure(TOO_LONG, self._file.character.language, chars=most)
         finally:
             _close(stream)
+            vars(outcome).update(vars(outcome_of(stream)))
 
-    def _notice(self, context: Sequence[Exchange]) -> str:
-        """That no language model is connected, once in what the model sees of the talk; "" where one is."""
-        if not isinstance(self._model(), OfflineModel):
+    def _notice(self, context: Sequence[Exchange], *, is_cut: bool) -> str:
+        """That the reply was cut; that no language model is connected, once in what the model sees of the talk; else ""."""
+        if is_cut:
+            return sentence("cut", self._file.character.language, model=self._model().name)
+        model = self._model()
+        if not isinstance(model, OfflineModel):
             return ""
         nodes = (self._store.tree.nodes.get(exchange.id) for exchange in context)
-        if any(node.variant.notice for node in nodes if node and node.variant):
+        notice = model.notice(self._file.character.language)
+        if any(node.variant.notice == notice for node in nodes if node and node.variant):
             return ""
-        return NOTICES[self._file.character.language]
+        return notice
 
     def stop(self) -> None:
         """End the reply that is streaming, from any thread."""
@@ -255,11 +303,19 @@ class Conversation:
         """
         self.change(lambda: self._store.log.correct(id_, **{side: clean(text) for side, text in words.items()}))
 
-    def retract(self, id_: str) -> None:
-        self.change(lambda: self._store.log.retract(id_))
+    def retract(self, *ids: str) -> None:
+        def retract() -> None:
+            for id_ in ids:
+                self._store.log.retract(id_)
 
-    def restore(self, id_: str) -> None:
-        self.change(lambda: self._store.log.restore(id_))
+        self.change(retract)
+
+    def restore(self, *ids: str) -> None:
+        def restore() -> None:
+            for id_ in ids:
+                self._store.log.restore(id_)
+
+        self.change(restore)
 
     @disk.in_words()
     def change(self, change: Callable[[], None]) -> None:
@@ -277,35 +333,9 @@ class Conversation:
 
     # ---- what faces show
 
-    def log(self) -> list[dict[str, object]]:
-        """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
-        tree, off = self._store.tree, self._store.tree.off_path()
-        out = tree.taken_out() | self._store.state.missing.keys()
-        texts = self._store.exchanges.of([id_ for id_ in tree.numbered() if id_ not in out])
-        rows: list[dict[str, object]] = []
-        for id_, exchange in texts.items():
-            node = tree.nodes.get(id_)
-            mark = "-" if id_ in tree.retracted else " " if id_ in off else "*"
-            status = "retracted" if id_ in tree.retracted else exchange.status
-            rows.append({
-                "id": id_, "parent": tree.parents[id_], "status": status, "text": exchange.user, "reply": exchange.char,
-                "mark": mark, "settled": node is None or node.settled, "variants": len(node.variants) if node else 1,
-                "talk": exchange.talk,
-            })  # fmt: skip
-        return rows
-
     def recent(self, count: int, before: str | None = None) -> list[Shown]:
         """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
-        tree = self._store.tree
-        start = tree.leaf(self.name) if before is None else tree.parents.get(before)
-        out = tree.retracted | tree.taken_out() | self._store.state.missing.keys()
-        ids = list(itertools.islice((id_ for id_ in tree.ancestors(start) if id_ not in out), count))
-        ids.reverse()
-        rows = shown(self._layers, self._store.tree.nodes, list(self._store.exchanges.of(ids).values()))
-        if len(rows) < count and not self.name:
-            first = rows[0].exchange.at if rows else (self._store.exchanges.get(before).at if before else None)
-            rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
-        return rows
+        return self.path.recent(count, before)
 
     def trace(self, id_: str) -> TurnTrace | None:
         """The exact prompt and the whole recall of the newest reply to an exchange. In memory alone, for the last ``TRACES``
@@ -319,52 +349,23 @@ class Conversation:
         return context[-1].char if context else ""
 
 
-class Talks:
-    """The conversations of one owner: one for each talk over the memory, and those off the record.
+def counted(
+    model: ChatModel, messages: Sequence[Message], before: Sequence[Message], reply: str, outcome: ReplyOutcome
+) -> TurnCost | None:
+    """What a turn cost, the prompt ``before`` it being the last one; None where there was no prompt or no language model."""
+    if not messages or isinstance(model, OfflineModel):
+        return None
+    if outcome.usage:
+        model.window.counted(size(messages), outcome.usage.prompt)
+    return cost_of(messages, before, reply, outcome.usage)
 
-    ``converse`` and ``off_the_record`` make one for a context.
-    """
 
-    def __init__(
-        self,
-        contexts: Contexts,
-        converse: Callable[[Context], Conversation],
-        off_the_record: Callable[[Context], Conversation],
-    ) -> None:
-        self._contexts, self._converse, self._off_the_record = contexts, converse, off_the_record
-        self._lock = threading.Lock()
-        self._talks: dict[str, Conversation] = {}
-        self._held: list[Conversation] = []
-
-    def of(self, name: str) -> Conversation:
-        """The conversation in a talk; it begins with its first message."""
-        context = self._contexts.of(name)
-        with self._lock:
-            if name not in self._talks:
-                self._talks[name] = self._converse(context)
-            return self._talks[name]
-
-    def hold(self) -> Conversation:
-        """Another one off the record. Of ``MOST_HELD``, the one that began first ends when another begins."""
-        first = self._contexts.of("")
-        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, most=MOST_EXCHANGES)
-        held = self._off_the_record(Context(store, first.config))
-        with self._lock:
-            self._held.append(held)
-            ending = self._held[:-MOST_HELD]
-            del self._held[:-MOST_HELD]
-        for conversation in ending:
-            conversation.close()
-        return held
-
-    def stop(self) -> None:
-        """End every reply that is streaming."""
-        for conversation in [*self._talks.values(), *self._held]:
-            conversation.stop()
-
-    def close(self) -> None:
-        for conversation in [*self._talks.values(), *self._held]:
-            conversation.close()
+def _with_replies(store: Store, id_: str, request: ChatRequest) -> ChatRequest:
+    """The request with what was replied to this message and to those before it."""
+    node = store.tree.nodes.get(id_)
+    before = list(itertools.islice(store.tree.ancestors(store.tree.parents.get(id_)), LATELY))
+    replies = [exchange.char for exchange in store.exchanges.of(before).values()]
+    return replace(request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1])
 
 
 def clean(text: str) -> str:

@@ -16,18 +16,27 @@ import numpy as np
 from moechat import when
 from moechat.containment import Containment, NamedText, Reader
 from moechat.language import words
+from moechat.lore.rules import SoFar
 from moechat.when import Span
 
 T = TypeVar("T")
+ASKING = frozenset(
+    "后来 然后 聊 聊过 聊天 聊到 说 说过 讲 讲讲 讲过 谈 谈过 提 提到 发生 干嘛 干啥 事 事情 事儿 对话 内容 总结 回忆 回顾 "
+    "记得 时候 有什么 talk talked talking tell told say said do did done discuss discussed happen happened mention mentioned "
+    "remember remind recap conversation conversations chat chatted thing things".split()
+)
+"""Words that ask for memories and tell nothing of their matter."""
 MANY_SPANS = 20  # A text that names more times is pasted, and asks about none of them.
 Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 
 @dataclass(frozen=True)
 class Cue:
-    """One message of a talk, and what recall needs to know of it.
+    """One message of a talk, and what recall needs to know of it: ``text`` as it was sent, for rules, and ``query`` to search by.
 
     ``embed`` gives the (n, dim) unit vectors of queries, or None where the model fails; it is None where no model serves.
+    ``before`` are the messages before it in the context, the newest first; ``so_far`` says what became of entries of the world
+    book in the talk.
     """
 
     text: str
@@ -38,6 +47,10 @@ class Cue:
     anchors: Anchors | None = None
     talk: str = ""
     contained: Containment = field(default_factory=Containment)
+    before: Sequence[str] = ()
+    so_far: Callable[[], SoFar] = SoFar
+    sought: str = ""
+    second: when.SecondReader | None = None
     _memo: dict[str, Any] = field(default_factory=dict, repr=False)
     _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)
 
@@ -59,8 +72,13 @@ class Cue:
         embed = self.embed
         if embed is None:
             return None
-        vectors = self._read("vectors", "vector", lambda: embed([self.text]), None)
+        vectors = self._read("vectors", "vector", lambda: embed([self.query]), None)
         return None if vectors is None else vectors[0]
+
+    @property
+    def query(self) -> str:
+        """What memories are searched for: the text, with the matter of what it follows where it leans on that (``sought``)."""
+        return self.sought or self.text
 
     @property
     def spans(self) -> list[Span]:
@@ -68,7 +86,8 @@ class Cue:
         return self._read("times", "spans", self._resolve, [])
 
     def _resolve(self) -> list[Span]:
-        return when.resolve(self.text, self.now, widths={**when.WIDTHS, **self.widths}, anchors=self.anchors)
+        widths = {**when.WIDTHS, **self.widths}
+        return when.resolve(self.text, self.now, widths=widths, anchors=self.anchors, second=self.second)
 
     @property
     def asks_time(self) -> bool:
@@ -78,8 +97,20 @@ class Cue:
         return self._read("times", "asks", lambda: when.asks(self.text, self.spans), False)
 
     @property
+    def matter(self) -> str:
+        """The text without its times, "" where beside them it only asks: 5月20日我们聊了什么."""
+        return self._read("words", "matter", self._matter, self.text)
+
+    def _matter(self) -> str:
+        rest = self.text
+        for span in sorted(self.spans, key=lambda span: -span.at[0]):
+            rest = f"{rest[: span.at[0]]} {rest[span.at[1] :]}"
+        telling = (word for word in words.keywords(rest) if word.casefold() not in ASKING)
+        return rest.strip() if any(len(word) > 1 for word in telling) else ""
+
+    @property
     def words(self) -> list[str]:
-        return self._read("words", "words", lambda: words.tokens(self.text), [])
+        return self._read("words", "words", lambda: words.tokens(self.query), [])
 
     @property
     def clauses(self) -> list[str]:

@@ -3,8 +3,8 @@
 MoeChatError
 ├── ConfigError      a setting, by file, key, value and remedy
 ├── DataError        a memory, character or prompt file, by file and line
-│   ├── DiskError      the disk is full, closed to writing, or fails
-│   └── Locked         another process writes to it and did not end in time
+│   ├── DiskError      the disk is full, closed to writing, or fails; the database is away
+│   └── Locked         somebody else writes to it and did not end in time
 ├── PathError        a name or path that would leave the data folder
 ├── ModelError       a chat model: what happened, in words (``kind``)
 ├── EmbeddingError   an embedding model that cannot be loaded or used
@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-DiskFault = Literal["full", "closed", "folder", "failing"]
+DiskFault = Literal["full", "closed", "folder", "failing", "away"]
 MESSAGE_CHARS = 2000
 
 
@@ -100,6 +100,11 @@ class DiskError(DataError):
             "en": "the disk does not answer as it should ({detail}): check it, then try again",
             "zh": "磁盘读写出错（{detail}）：请检查磁盘，然后再试",
         },
+        "away": {
+            "en": "the database does not answer ({detail}): start it, or look at its address, then try again; "
+            "what was stored before is safe",
+            "zh": "数据库没有应答（{detail}）：请启动数据库或检查它的地址，然后再试；之前存下的内容都还在",
+        },
     }
 
     def __init__(self, fault: DiskFault, file: Path | str, detail: str) -> None:
@@ -115,7 +120,7 @@ class DiskError(DataError):
 
 
 class Locked(DataError):
-    """Another process writes to the same memory and did not end in time."""
+    """Another process, or another thread of this one, writes to the same memory and did not end in time."""
 
 
 class PathError(MoeChatError):
@@ -126,7 +131,8 @@ class ModelError(MoeChatError):
     """A chat model did not answer as it should.
 
     ``kind`` is one of ``no_route``, ``bad_key``, ``unknown_model``, ``no_streaming``, ``timeout``, ``rate_limit``,
-    ``broken_off`` (ended midway), ``nonsense`` (not the asked-for form) or ``other``.
+    ``broken_off`` (ended midway), ``cut`` (at the limit of its length), ``context_full`` (the prompt is too long), ``nonsense``
+    (not the asked-for form) or ``other``.
     """
 
     def __init__(self, kind: str, message: str) -> None:

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from moechat.curation.eraser import Eraser
 from moechat.curation.maintenance import Maintenance
@@ -19,11 +19,13 @@ from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers
 from moechat.settings.config import Config
 from moechat.store import disk
+from moechat.understanding.past import Past
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionRun, Reflector
 from moechat.understanding.roll import Due, Roller, due
 from moechat.worker import Crew, Worker
 
 log = logging.getLogger(__name__)
+PAUSE = timedelta(seconds=10)  # A model that answers one at a time is not asked sooner after a turn: more may come.
 SLICE = 256  # So many exchanges are embedded before other background work has its turn.
 
 
@@ -31,8 +33,8 @@ class Jobs:
     """The background work of one owner. ``config`` is asked anew each time.
 
     The lock of a talk's context is held while a turn runs, so that nothing settles in the middle of one.
-    ``looks``: nothing settles or is understood by itself. It has more than twenty methods because each kind of work, and each
-    moment at which some is due, is one of its own.
+    ``looks``: nothing settles, is understood or embedded by itself. It has more than twenty methods because each kind of
+    work, and each moment at which some is due, is one of its own.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Jobs:
         layers: Layers,
         contexts: Contexts,
         roller: Roller,
+        past: Past,
         reflector: Reflector,
         maintenance: Maintenance,
         eraser: Eraser,
@@ -50,10 +53,12 @@ class Jobs:
         looks: bool,
     ) -> None:
         self._store, self._layers, self._contexts = layers.store, layers, contexts
-        self._roller, self._reflector, self._maintenance, self._eraser = roller, reflector, maintenance, eraser
+        self._roller, self._past, self._reflector = roller, past, reflector
+        self._maintenance, self._eraser = maintenance, eraser
         self._config, self._now, self._looks = config, now, looks
         self._rolling = threading.Lock()
         self._embedding = (0, 0.0)
+        self._turn_ended: datetime | None = None
         self._stopped: list[str] = []
         self.worker = Worker(crew, f"memory of {layers.character().name}", self.tick)
 
@@ -80,15 +85,14 @@ class Jobs:
     def _take_up(self) -> None:
         """What needs to know all files: finish what a kill cut short, then do what waits."""
         if self._looks:
-            self.worker.submit(self.embed_some)
-        else:
-            try:
-                self._store.resume()
-                self._go_on()
-                self._store.compact()
-            except DiskError as problem:  # to read goes on; who writes is told
-                log.warning("%s", problem)
-            self.worker.submit(self._catch_up)
+            return
+        try:
+            self._store.resume()
+            self._go_on()
+            self._store.compact()
+        except DiskError as problem:  # to read goes on; who writes is told
+            log.warning("%s", problem)
+        self.worker.submit(self._catch_up)
 
     def _go_on(self) -> None:
         """Go on with what was imported and with what is being forgotten. Where something cannot be written now, it waits."""
@@ -109,6 +113,7 @@ class Jobs:
 
     def after_turn(self) -> None:
         """Submit what follows a turn or a change of mind."""
+        self._turn_ended = self._now()
         self.worker.submit(self._after_turn)
 
     def _after_turn(self) -> None:
@@ -116,6 +121,7 @@ class Jobs:
         self.embed_some()
         self.roll()
         self._tend()
+        self._store.usage.write()
 
     def tick(self) -> None:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
@@ -124,17 +130,25 @@ class Jobs:
         if self._layers.is_reading:
             self.worker.submit(self._read_on)
             return
-        if self._layers.dense.admit():
-            self.worker.submit(self.embed_some)
+        admitted = self._layers.dense.admit()
         if self._looks:
             return
+        if admitted:
+            self.worker.submit(self.embed_some)
         self._go_on()
         for context in self._contexts.all():
-            with context.lock:
-                if self._is_quiet(context.talk_name):
-                    self.settle(context.talk_name)
-        self.roll()
+            if context.lock.acquire(
+                blocking=False
+            ):  # a talk in which a turn runs is not quiet: others do not wait for it
+                try:
+                    if self._is_quiet(context.talk_name):
+                        self.settle(context.talk_name)
+                finally:
+                    context.lock.release()
+        if self.roll():
+            self.read_past()
         self._tend()
+        self.worker.guarded(self._eraser.back_up)
         self._read_imports()
 
     def _is_quiet(self, talk: str) -> bool:
@@ -198,14 +212,29 @@ class Jobs:
             batch_size=config.understanding.batch_size,
         )  # fmt: skip
 
-    def roll(self, *, closing: bool = False) -> None:
-        """Understand one batch of each talk after another; each time it is decided anew what is due.
+    def roll(self, *, closing: bool = False) -> bool:
+        """Understand one batch of each talk after another; each time it is decided anew what is due. False where the model is
+        not to be asked now: the tick takes it up.
 
         ``closing``: until nothing waits.
         """
+        if self._layers.is_reading:
+            return False
+        if not closing and self._turn_ended is not None and self._roller.model().has_one_slot:
+            if self._now() - self._turn_ended < PAUSE:
+                return False
         with self._rolling:
-            for context in self._contexts.all() if not self._layers.is_reading else ():
+            for context in self._contexts.all():
                 self._roll(context, closing=closing)
+        return True
+
+    def read_past(self) -> bool:
+        """Let the model read some of what the rules alone have read, where that is wished for. False where nothing was read."""
+        with self._rolling:
+            has_read = self._past.read_some(self._now())
+        if has_read:
+            self._layers.sync()
+        return has_read
 
     def _roll(self, context: Context, *, closing: bool) -> None:
         before = Due()
@@ -231,8 +260,11 @@ class Jobs:
         return report
 
     def _forget(self) -> None:
-        if self._maintenance.run(self._now(), self.worker.stopping).goes:
+        cleaning = self._maintenance.run(self._now(), self.worker.stopping)
+        if cleaning.goes:
             self._layers.sync()
+        if cleaning.is_done:
+            self._store.compact()
 
     def problems(self) -> list[str]:
         """The reasons why work waits, in words for people."""
@@ -256,17 +288,16 @@ class Jobs:
         self._layers.sync()
 
     @disk.in_words()
-    def finish(self) -> None:
-        """End a command: settle, understand and embed the new exchanges before this returns."""
+    def finish(self, *, asks_model: bool) -> None:
+        """End a command: settle, understand and embed the new exchanges before this returns. Without ``asks_model``, what a
+        language model is to read stays queued."""
         self.settle()
-        self.roll(closing=True)
-        self._tend()
+        if asks_model or not self._roller.model().understands:
+            self.roll(closing=True)
+            self._tend()
+        self._store.usage.write()
         with contextlib.suppress(EmbeddingError):  # said when it was used
             self._layers.embed(self.worker.stopping, SLICE)
-
-    def settle_indexes(self) -> None:
-        """Wait until what is made in the background is made."""
-        self.worker.wait()
 
     def close(self) -> None:
         """Settle, and stop what runs in the background. What is not understood yet stays queued."""
@@ -276,3 +307,5 @@ class Jobs:
                     self.settle(context.talk_name)
         finally:
             self.worker.close()
+            if not self._looks:
+                self._store.usage.write()

@@ -5,17 +5,19 @@ Times are aware datetimes. A score has no unit; two scores compare only inside o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from moechat.lore.rules import RULE_FIELDS, USUAL, LoreRules
 from moechat.when import Precision, Span
 
 Layer = Literal["context", "diary", "core", "lore"]
-Role = Literal["system", "user", "assistant"]
+Key = tuple[str, str, str]  # layer, id and side of a memory
+Role = Literal["system", "user", "assistant", "tool"]
 Status = Literal["streaming", "done", "stopped", "failed"]
 Kind = Literal["query", "passage"]
 Author = Literal["rules", "model", "owner", "author"]
@@ -31,10 +33,35 @@ LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as a chat model sees it."""
+    """One message as a chat model sees it. ``wire`` is the whole of it in OpenAI's form, where a program sent more than words
+    (pictures, calls of tools); ``content`` are the words alone."""
 
     role: Role
     content: str
+    wire: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a provider counted for one call, in its own tokens: the whole prompt, how much of that it had ``cached`` (None where
+    it does not say), and the reply."""
+
+    prompt: int
+    cached: int | None = None
+    reply: int = 0
+
+
+@dataclass(frozen=True)
+class TurnCost:
+    """What a turn cost in tokens: the prompt and the reply as the provider counts them (as we do, where it does not), ``cached``
+    what it says that it had of the prompt. ``same`` of ``compared`` tokens of ours equal the prompt before it, from the start;
+    both are 0 where there was none."""
+
+    prompt: int
+    reply: int
+    cached: int | None = None
+    same: int = 0
+    compared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +94,14 @@ class Exchange:
     @property
     def sent(self) -> str:
         """The user's side as it is searched: the words, and a line for each attachment."""
+        if not self.attachments:
+            return self.user
         return "\n".join(filter(None, [self.user, *(one.line for one in self.attachments)]))
+
+    @property
+    def heard(self) -> str:
+        """The reply as it is remembered: one that failed is not."""
+        return "" if self.status == "failed" else self.char
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +119,8 @@ class Event:
     """Something that happened, as understood from one or more exchanges: the draft of an episode, before it has an id.
 
     ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time; ``precision`` says
-    how exactly it is known. ``open`` events have begun and are not over.
+    how exactly it is known. ``open`` events have begun and are not over. ``subject`` is who does or promises it: the user, the
+    character, or a name. An event with an ``emotion`` is a feeling of the subject's, about ``object``.
     ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids. ``topic`` and ``related`` are topic paths
     (``a->b->c``), ``insight`` what the event tells of those who took part (``deepinsight`` in seed 004).
     """
@@ -106,6 +141,8 @@ class Event:
     profile: ActivationProfile = ActivationProfile()
     status: EventStatus = "done"
     precision: Precision = "unknown"
+    mark: Mark = ""
+    emotion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +150,7 @@ class Episode:
     """An event or a reflection in the diary; ``at`` is when it was told, or thought (None: nobody knows).
 
     ``confirmed``: whether a model that read its exchanges kept it (True) or gave no verdict (False); None: none has judged.
-    ``supersedes`` names the events that it replaces (resolved when read).
+    ``supersedes`` names the events that it replaces, and the plans that it closes or gives up (resolved when read).
 
     A reflection rests on ``evidence`` (ids of episodes; its ``event.sources`` are the exchanges of all of them), is one
     deeper than the deepest of them, and is no longer recalled from ``expires`` on.
@@ -127,7 +164,6 @@ class Episode:
     evidence: tuple[str, ...] = ()
     depth: int = 0
     expires: datetime | None = None
-    mark: Mark = ""
     confirmed: bool | None = None
     supersedes: tuple[str, ...] = ()
 
@@ -157,6 +193,7 @@ class FactDraft:
     polarity: int = 1
     single: bool = False
     generic: bool = False
+    mark: Mark = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +211,6 @@ class Fact:
     supersedes: tuple[str, ...] = ()
     by: Author = "model"
     consolidated: bool = False
-    mark: Mark = ""
     confirmed: bool | None = None
 
     @property
@@ -190,7 +226,8 @@ class Fact:
 @dataclass(frozen=True, slots=True)
 class Lore:
     """An entry of the world book. ``keys`` are matched literally, ``keyword`` by meaning too; one that is not ``enabled`` is
-    never recalled."""
+    never recalled. ``rules`` say when it fires. One that ``is_bare`` comes from a book of another program: its ``keyword`` is
+    its title, which neither wakes it nor enters a prompt."""
 
     id: str
     keyword: str
@@ -199,6 +236,8 @@ class Lore:
     keys: tuple[str, ...] = ()
     constant: bool = False
     enabled: bool = True
+    rules: LoreRules = USUAL
+    is_bare: bool = False
 
 
 NEW_LORE_FILE = "world_book.yaml"
@@ -219,7 +258,8 @@ OFFICIAL_FIELDS: Mapping[OfficialKind, Mapping[str, str]] = {
         "polarity": "sign", "single": "switch", "generic": "switch",
     },
     "lore": {
-        "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch", "file": "file",
+        "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch", **RULE_FIELDS,
+        "file": "file",
     },
 }  # fmt: skip
 """The fields of an official memory and the form of each (``author.fields`` says what a form accepts)."""
@@ -232,15 +272,18 @@ def official_kind(memory: OfficialMemory) -> OfficialKind:
     return "fact" if isinstance(memory, Fact) else "event"
 
 
+Reason = Literal["sources", "evidence", "example", "unreadable", "verdict"]
+"""Why something is not believed: it cites no exchange of the batch, what was said does not bear it out, it is copied from the
+prompt, it cannot be read, or (a verdict ``wrong``) no words of the user's contradict the finding."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """What a model said of some exchanges and was not believed. ``why``: it cites no exchange of the batch (``sources``), the
-    user's words do not bear it out (``evidence``), it cannot be read (``unreadable``), or a verdict ``wrong`` has no words of
-    the user's that contradict (``verdict``). ``at`` is when, None before it is kept."""
+    """What a model said of some exchanges and was not believed, and ``why``. ``at`` is when, None before it is kept."""
 
     kind: Literal["fact", "event", "verdict"]
     text: str
-    why: Literal["sources", "evidence", "unreadable", "verdict"]
+    why: Reason
     sources: tuple[str, ...]
     at: datetime | None = None
 
@@ -250,7 +293,8 @@ class Understanding:
     """What one extraction call (or the rules) made of a batch of exchanges.
 
     ``tags`` gives each exchange its one-sentence tag; ``by`` says who understood. ``verdicts`` are on earlier findings, by id;
-    ``refines`` gives a draft the earlier finding that it says better.
+    ``refines`` gives a draft the earlier finding that it says better, ``closes`` an event the plans, told in other exchanges,
+    that it carries out, puts off or gives up.
     """
 
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -261,6 +305,7 @@ class Understanding:
     by: Literal["rules", "model"] = "model"
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     refines: Mapping[FactDraft | Event, str] = field(default_factory=dict)
+    closes: Mapping[Event, tuple[str, ...]] = field(default_factory=dict)
     refused: tuple[RefusedItem, ...] = ()
 
 
@@ -270,8 +315,9 @@ class Hit:
 
     ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side
     of an exchange matched, ``shorter`` how the memory may be told in fewer words, the longest first. ``features`` are the
-    parts of the score, ``words`` what matched literally, ``span`` the time that was asked for. In the diary, ``episode`` is
-    the kind of episode, None for an exchange.
+    parts of the score, ``words`` what matched literally, ``why`` what made an entry of the world book fire, in
+    its author's words, ``span`` the time that was asked for. In the diary, ``episode`` is the kind of episode, None for an
+    exchange.
     """
 
     layer: Layer
@@ -288,33 +334,68 @@ class Hit:
     side: Literal["", "user", "char"] = ""
     episode: Literal["event", "reflection"] | None = None
     shorter: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.layer, self.id, self.side
 
     @property
     def is_exchange(self) -> bool:
         return self.layer == "diary" and self.episode is None
 
+    def whole(self) -> Hit:
+        return self
 
-Candidates = list[tuple[Hit, str]]
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LateHit:
+    """A hit that is made when somebody looks at it: of the many that a search ranks, a prompt has room for a few."""
+
+    key: Key
+    make: Callable[[int, Mapping[str, Any]], Hit]
+    number: int
+    """Among those that ``make`` can make."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return self.key[1]
+
+    def whole(self) -> Hit:
+        return self.make(self.number, self.changes)
+
+    def __repr__(self) -> str:
+        return repr(self.whole())
+
+
+Candidates = list[tuple[Hit | LateHit, str]]
 """What a recipe gives: (hit, why it is dropped, or ""), best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """A hit that did not enter the prompt. ``why`` is ``in_context``, ``outside_span``, ``below_threshold``, ``merged``,
-    ``limit`` or ``budget``."""
+    ``limit``, ``budget`` or ``delicate`` (the talk does not touch it)."""
 
-    hit: Hit
+    memory: Hit | LateHit
     why: str
+
+    @property
+    def hit(self) -> Hit:
+        return self.memory.whole()
 
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
     """The outcome of one recall: what enters the prompt, what does not and why.
 
-    ``empty_spans`` are spans that were asked for and hold no record. ``notices`` tell of recipes that failed or were late.
+    ``empty_spans`` are spans that were asked for and hold no record; ``elsewhere_spans`` hold nothing about the matter, and
+    hits of other days do. ``notices`` tell of recipes that failed or were late.
     ``timing_ms`` is per stage and per recipe. ``ranked`` is everything in the fused order, one side of an exchange at a time,
-    before anything was merged, dropped or limited. ``unread_until``: what is older is still being read (of a folder without
-    indexes), so that what is not recalled may be there all the same.
+    before anything was merged, dropped or limited; it is made when it is first read. ``unread_until``: what is older is
+    still being read (of a folder without indexes), so that what is not recalled may be there all the same. ``plans`` are due,
+    or overdue and not yet asked after.
     """
 
     spans: Sequence[Span] = ()
@@ -325,6 +406,8 @@ class Recollection:
     timing_ms: Mapping[str, float] = field(default_factory=dict)
     ranked: Sequence[Hit] = ()
     unread_until: datetime | None = None
+    plans: Sequence[Hit] = ()
+    elsewhere_spans: Sequence[Span] = ()
 
 
 @dataclass(frozen=True, slots=True)

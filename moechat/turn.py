@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
+from os.path import commonprefix
+from typing import Any
 
-from moechat.model import Exchange, Hit, Message, Recollection
+from moechat.language.words import count_tokens
+from moechat.model import Attachment, Exchange, Hit, Message, Recollection, TurnCost, Usage
 from moechat.when import Span
 
 USUAL_RECIPE = "events"  # A hit is of this one where the log names none.
 FEATURES = 2  # The log keeps this many parts of a hit's score.
+MARKS = 4  # Tokens around each message.
 IN_VIEW = 3  # So many memories that the context held anyway are shown as grounds.
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message as a front end sent it, with its own history, which is the context of the reply.
+
+    ``before`` and ``after`` are what it has around the message, in its order; ``ids`` are the exchanges of ours that ``before``
+    holds. ``keeps_card``: who the character is stands in ``before``; else it is ours that says so. ``begun`` is the beginning
+    of a reply that is to go on. ``spoken``: the reply is heard, not read. ``wishes`` are the front end's of the model.
+    """
+
+    message: Message
+    before: Sequence[Message] = ()
+    after: Sequence[Message] = ()
+    ids: Sequence[str] = ()
+    keeps_card: bool = False
+    begun: str = ""
+    spoken: bool = False
+    speaker: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -24,19 +50,25 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Delta:
-    """A piece of the reply, as it streams."""
+    """A piece of the reply, as it streams. ``instead``: it takes the place of all pieces before it, which were a thought."""
 
     text: str
+    instead: bool = False
 
 
 @dataclass(frozen=True)
 class Ended:
     """The reply is stored, durably. ``error`` says in words what went wrong, "" where nothing did. ``notice`` is to be shown
-    beside the reply and is no part of it."""
+    beside the reply and is no part of it. ``is_cut``: the model stopped at its limit of tokens. ``kind`` is that of the error
+    (``errors.ModelError``); ``calls`` are the calls of tools that the reply asks for, in OpenAI's form."""
 
     exchange: Exchange
     error: str = ""
     notice: str = ""
+    is_cut: bool = False
+    cost: TurnCost | None = None
+    kind: str = ""
+    calls: Sequence[Mapping[str, Any]] = ()
 
 
 TurnEvent = Recalled | Delta | Ended
@@ -48,7 +80,8 @@ class Shown:
 
     A ground has ``layer``, ``recipe``, ``id``, ``time`` (ISO), ``text``, ``score``, ``words`` (those of the message that the
     memory has), ``features``, ``span`` (the phrase), ``sources`` and ``kind``, in the words of now. ``dropped`` says that the
-    context held it anyway, ``gone`` that it is no longer there: then all else is empty but ``layer``.
+    context held it anyway, ``gone`` that it is no longer there: then all else is empty but ``layer``. ``thoughts`` are those of
+    the reply, as long as its trace is kept.
     """
 
     exchange: Exchange
@@ -58,15 +91,40 @@ class Shown:
     variants: int = 1
     chosen: int = 0
     notice: str = ""
+    thoughts: str = ""
 
 
 @dataclass(frozen=True)
 class TurnTrace:
-    """A turn as it went: ``messages`` is the exact prompt, empty where the turn ended before there was one."""
+    """A turn as it went: ``messages`` is the exact prompt, empty where the turn ended before there was one; ``thoughts`` is what
+    the model thought before its reply."""
 
     exchange_id: str
     messages: Sequence[Message]
     recollection: Recollection
+    thoughts: str = ""
+    cost: TurnCost | None = None
+
+
+# ---- what it costs
+
+
+def size(messages: Sequence[Message]) -> int:
+    """About how many tokens a prompt has."""
+    return sum(count_tokens(message.content) + MARKS for message in messages)
+
+
+def cost_of(messages: Sequence[Message], before: Sequence[Message], reply: str, usage: Usage | None) -> TurnCost:
+    """The cost of a turn; ``before`` is the prompt of the last one."""
+    ours = size(messages)
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, before, strict=False)))
+    same = size(messages[:alike])
+    if alike < min(len(messages), len(before)) and messages[alike].role == before[alike].role:
+        same += count_tokens(commonprefix([messages[alike].content, before[alike].content]))  # noqa: RUF071  no paths
+    compared = ours if before else 0
+    if usage is None:
+        return TurnCost(ours, count_tokens(reply), None, same, compared)
+    return TurnCost(usage.prompt, usage.reply, usage.cached, same, compared)
 
 
 # ---- what the log keeps
@@ -94,7 +152,7 @@ def hit_rows(recollection: Recollection) -> list[dict[str, object]]:
     in_view = [one for one in recollection.dropped if one.why == "in_context"][:IN_VIEW]
     sides = [{"side": one.hit.side} if one.hit.side else {} for one in in_view]
     return [
-        *(_hit_row(hit, spans) for hit in recollection.hits),
+        *(_hit_row(hit, spans) for hit in (*recollection.hits, *recollection.plans)),
         *(_hit_row(one.hit, spans) | side | {"dropped": one.why} for one, side in zip(in_view, sides, strict=True)),
     ]
 
@@ -110,6 +168,8 @@ def _hit_row(hit: Hit, spans: Sequence[Span]) -> dict[str, object]:
         row["features"] = features
     if hit.episode:
         row["kind"] = hit.episode
+    if hit.why:
+        row["why"] = hit.why
     if hit.span in spans:
         row["span"] = spans.index(hit.span)
     return row
@@ -127,8 +187,9 @@ def _features(hit: Hit) -> dict[str, float]:
 
 
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:
-    """An exchange as a block shows it: who spoke, the words, and a line for each attachment."""
+    """An exchange as a block shows it: before each line who spoke it, so that no line passes for another's, and a line for each
+    attachment."""
     user_name = exchange.speaker or user_name
     mark = ": " if f"{user_name}{character_name}".isascii() else "："
-    lines = [f"{user_name}{mark}{exchange.sent}"] if exchange.sent else []
-    return "\n".join([*lines, f"{character_name}{mark}{exchange.char}"] if exchange.char else lines)
+    sides = ((user_name, exchange.sent), (character_name, exchange.heard))
+    return "\n".join(f"{name}{mark}{line}" for name, words in sides for line in words.splitlines() if line.strip())

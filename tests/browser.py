@@ -55,30 +55,35 @@ def tab(browser: Browser, url: str, *, at: str = "", locale: str = "zh-CN", **co
         opened.close()
 
 
-def open_tab(page: Page, url: str, errors: list[str] | None = None) -> Page:
+def open_tab(page: Page, url: str, errors: list[str] | None = None, *, at: str = "") -> Page:
     """Go to the page and wait until the conversation is drawn."""
     if errors is not None:
         page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(url)
-    page.locator("#title h1").wait_for()
+    page.goto("about:blank")  # An address that differs in its # alone would load nothing.
+    page.goto(url + at)
+    page.locator("#title h1").wait_for(state="attached")
     return page
+
+
+LAST = "#said .exchange:last-of-type"
 
 
 def say(page: Page, text: str) -> None:
     """Type a message and send it, as a person does."""
-    page.locator("#box textarea").fill(text)
-    page.locator("#box textarea").press("Enter")
+    page.locator("#box").fill(text)
+    page.locator("#box").press("Enter")
 
 
 def ask(page: Page, text: str) -> str:
     """Send a message, wait until its reply stands, and give the reply."""
-    before = page.locator("#tail .exchange").get_attribute("data-id") if page.locator("#tail .exchange").count() else ""
+    there = page.locator("#said .exchange[data-id]")
+    before = there.last.get_attribute("data-id") if there.count() else ""
     say(page, text)
-    page.locator(f'#tail .exchange[data-id]:not([data-id="{before}"])').wait_for()
-    return page.locator("#tail .side.char .bubble").inner_text()
+    page.locator(f'{LAST}[data-id]:not([data-id="{before}"]):not([aria-busy])').wait_for()
+    return page.locator(f"{LAST} .side.char .bubble").inner_text()
 
 
 def unfold(page: Page) -> str:
     """Unfold what the last reply rests on, and give its words."""
-    page.locator("#tail details.memories > summary").click()
-    return page.locator("#tail details.memories .groups").inner_text()
+    page.locator(f"{LAST} details.memories > summary").click()
+    return page.locator(f"{LAST} details.memories .groups").inner_text()

@@ -31,7 +31,8 @@ _numbers = itertools.count()
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own data folder, which is not there yet: no test writes into the developer's."""
+    """The user's own data folder, which is not there yet: no test writes into the developer's, nor into their caches."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "caches"))
     folder = tmp_path_factory.getbasetemp() / f"own{next(_numbers)}"
     monkeypatch.setenv("MOECHAT_DATA", str(folder))
     return folder

@@ -1,13 +1,13 @@
 """What counts as a fact about the user: the table that rules, guards and contradiction are held to.
 
 A case is one message and the user's facts in it as (keyword class, target, polarity); an empty tuple means that nothing
-about the user may be taken from it. ``others`` are facts of someone else that must be found. A sequence is several
+about the user may be taken from it. ``others`` are facts of somebody else that a model may state. A sequence is several
 messages in order, with what is current and what is superseded at the end.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Expected = tuple[str, str, int]
 
@@ -18,7 +18,7 @@ class Case:
     language: str
     text: str
     facts: tuple[Expected, ...] = ()
-    others: tuple[tuple[str, str, str, int], ...] = field(default=())
+    others: tuple[tuple[str, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,6 @@ CASES: tuple[Case, ...] = (
     zh("plain", "我住在杭州", ("home", "杭州", 1)),
     zh("plain", "我家在成都", ("home", "成都", 1)),
     zh("plain", "我现在住在上海浦东", ("home", "上海浦东", 1)),
-    zh("plain", "我是四川人", ("hometown", "四川", 1)),
-    zh("plain", "我老家在湖南", ("hometown", "湖南", 1)),
-    zh("plain", "我来自哈尔滨", ("hometown", "哈尔滨", 1)),
     zh("plain", "我是一名护士", ("job", "护士", 1)),
     zh("plain", "我是程序员", ("job", "程序员", 1)),
     zh("plain", "我在腾讯上班", ("employer", "腾讯", 1)),
@@ -63,25 +60,17 @@ CASES: tuple[Case, ...] = (
     zh("plain", "我女朋友叫林夏", ("partner", "林夏", 1)),
     zh("plain", "我养了一只猫，叫咪咪", ("pet", "咪咪", 1)),
     zh("plain", "我家的狗叫旺财", ("pet", "旺财", 1)),
-    zh("plain", "我最好的朋友叫陈晨", ("friend", "陈晨", 1)),
     zh("plain", "我喜欢喝美式咖啡", ("taste", "美式咖啡", 1)),
     zh("plain", "我超级喜欢周杰伦", ("taste", "周杰伦", 1)),
     zh("plain", "我爱吃火锅", ("taste", "火锅", 1)),
     zh("plain", "我对古典音乐很感兴趣", ("taste", "古典音乐", 1)),
     zh("plain", "我的爱好是摄影", ("taste", "摄影", 1)),
     zh("plain", "我最喜欢的颜色是蓝色", ("favourite", "蓝色", 1)),
-    zh("plain", "我每天早上跑步", ("habit", "每天早上跑步", 1)),
     zh("plain", "我对花生过敏", ("allergy", "花生", 1)),
     zh("plain", "我芒果过敏", ("allergy", "芒果", 1)),
     zh("plain", "我有鼻炎", ("health", "鼻炎", 1)),
-    zh("plain", "我有一辆自行车", ("possession", "自行车", 1)),
-    zh("plain", "我会弹吉他", ("skill", "弹吉他", 1)),
-    zh("plain", "我最近在学日语", ("learning", "日语", 1)),
     zh("plain", "我喜欢《三体》", ("taste", "三体", 1)),
     zh("plain", "跟你说哦，我特别喜欢下雨天", ("taste", "下雨天", 1)),
-    zh("plain", "我单身", ("status", "单身", 1)),
-    zh("plain", "我是双鱼座", ("sign", "双鱼座", 1)),
-    zh("plain", "我身高178", ("height", "178", 1)),
     en("plain", "My name is Anna", ("name", "Anna", 1)),
     en("plain", "I'm called Tom", ("name", "Tom", 1)),
     en("plain", "Call me Sam", ("name", "Sam", 1)),
@@ -90,8 +79,6 @@ CASES: tuple[Case, ...] = (
     en("plain", "My birthday is May 20th", ("birthday", "May 20", 1)),
     en("plain", "I was born on 3 October", ("birthday", "October 3", 1)),
     en("plain", "I live in New York", ("home", "New York", 1)),
-    en("plain", "I'm from Leeds", ("hometown", "Leeds", 1)),
-    en("plain", "I grew up in a small town near Bergen", ("hometown", "a small town near Bergen", 1)),
     en("plain", "I'm a nurse", ("job", "nurse", 1)),
     en(
         "plain", "I work as a software engineer at Siemens", ("job", "software engineer", 1), ("employer", "Siemens", 1)
@@ -101,20 +88,14 @@ CASES: tuple[Case, ...] = (
     en("plain", "I have a sister", ("family", "sister", 1)),
     en("plain", "My sister's name is Lily", ("family", "Lily", 1)),
     en("plain", "I have a cat named Mochi", ("pet", "Mochi", 1)),
-    en("plain", "My best friend is called Jonas", ("friend", "Jonas", 1)),
     en("plain", "My wife's name is Clara", ("partner", "Clara", 1)),
     en("plain", "I like New York", ("taste", "New York", 1)),
     en("plain", "I really love black coffee!", ("taste", "black coffee", 1)),
     en("plain", "I'm a big fan of Miyazaki", ("taste", "Miyazaki", 1)),
     en("plain", "I'm into rock climbing", ("taste", "rock climbing", 1)),
     en("plain", "My favourite color is blue", ("favourite", "blue", 1)),
-    en("plain", "I go swimming every Tuesday", ("habit", "go swimming every Tuesday", 1)),
     en("plain", "I'm allergic to peanuts", ("allergy", "peanuts", 1)),
     en("plain", "I have asthma", ("health", "asthma", 1)),
-    en("plain", "I own a red bicycle", ("possession", "red bicycle", 1)),
-    en("plain", "I can play the guitar", ("skill", "play the guitar", 1)),
-    en("plain", "I'm learning Japanese", ("learning", "Japanese", 1)),
-    en("plain", "I'm married", ("status", "married", 1)),
     en("plain", "i've always loved rainy days", ("taste", "rainy days", 1)),
     # several in one message
     zh("several", "我住在杭州，昨天和室友吃了火锅，我讨厌香菜", ("home", "杭州", 1), ("taste", "香菜", -1)),
@@ -150,16 +131,11 @@ CASES: tuple[Case, ...] = (
     zh("negation", "我一点都不喜欢恐怖片", ("taste", "恐怖片", -1)),
     zh("negation", "我从来不喝酒", ("taste", "酒", -1)),
     zh("negation", "我不吃辣", ("taste", "辣", -1)),
-    zh("negation", "我吃不了辣", ("taste", "辣", -1)),
-    zh("negation", "我受不了烟味", ("taste", "烟味", -1)),
-    zh("negation", "香菜我真的受不了", ("taste", "香菜", -1)),
     zh("negation", "我对足球没兴趣", ("taste", "足球", -1)),
     zh("negation", "我不讨厌香菜", ("taste", "香菜", 1)),
     zh("negation", "我对花生不过敏", ("allergy", "花生", -1)),
-    zh("negation", "我不会游泳", ("skill", "游泳", -1)),
     zh("negation", "我不住在杭州", ("home", "杭州", -1)),
     zh("negation", "我没有兄弟姐妹", ("family", "兄弟姐妹", -1)),
-    zh("negation", "我害怕蜘蛛", ("taste", "蜘蛛", -1)),
     en("negation", "I don't like cilantro", ("taste", "cilantro", -1)),
     en("negation", "I hate mornings", ("taste", "mornings", -1)),
     en("negation", "I never liked cilantro", ("taste", "cilantro", -1)),
@@ -168,7 +144,6 @@ CASES: tuple[Case, ...] = (
     en("negation", "I do not eat meat", ("taste", "meat", -1)),
     en("negation", "I don't drink alcohol", ("taste", "alcohol", -1)),
     en("negation", "I don't dislike cilantro", ("taste", "cilantro", 1)),
-    en("negation", "I can't swim", ("skill", "swim", -1)),
     en("negation", "I don't live in Berlin", ("home", "Berlin", -1)),
     en("negation", "I'm not allergic to peanuts", ("allergy", "peanuts", -1)),
     en("negation", "I'm not really into football", ("taste", "football", -1)),
@@ -178,7 +153,6 @@ CASES: tuple[Case, ...] = (
     zh("change", "我再也不吃辣了", ("taste", "辣", -1)),
     zh("change", "我搬到北京了", ("home", "北京", 1)),
     zh("change", "我上个月搬去了深圳", ("home", "深圳", 1)),
-    zh("change", "我戒烟了", ("habit", "抽烟", -1)),
     zh("change", "我跳槽到字节了", ("employer", "字节", 1)),
     zh("change", "我现在最喜欢绿色", ("favourite", "绿色", 1)),
     zh("change", "我已经不在阿里上班了", ("employer", "阿里", -1)),
@@ -190,7 +164,6 @@ CASES: tuple[Case, ...] = (
     en("change", "I just turned 26", ("age", "26", 1)),
     en("change", "I moved to Boston last month", ("home", "Boston", 1)),
     en("change", "I've moved to Lisbon", ("home", "Lisbon", 1)),
-    en("change", "I quit smoking", ("habit", "smoking", -1)),
     en("change", "I stopped eating meat", ("taste", "meat", -1)),
     en("change", "I don't work at Google anymore", ("employer", "Google", -1)),
     en("change", "I've started working at Nokia", ("employer", "Nokia", 1)),
@@ -367,7 +340,6 @@ SEQUENCES: tuple[Sequence, ...] = (
     Sequence("zh", ("我喜欢吃辣", "我再也不吃辣了"), (("taste", "辣", -1),), (("taste", "辣", 1),)),
     Sequence("zh", ("我讨厌香菜", "我最讨厌香菜了"), (("taste", "香菜", -1),)),
     Sequence("zh", ("我叫李雷", "我改名叫李梅了"), (("name", "李梅", 1),), (("name", "李雷", 1),)),
-    Sequence("zh", ("我单身", "我结婚了"), (("status", "结婚", 1),), (("status", "单身", 1),)),
     Sequence("zh", ("我喜欢香菜", "我朋友不喜欢香菜"), (("taste", "香菜", 1),)),
     Sequence("zh", ("我住在杭州", "我以前住在上海"), (("home", "杭州", 1),)),
     Sequence(
@@ -400,7 +372,6 @@ SEQUENCES: tuple[Sequence, ...] = (
         "en", ("I work at Google", "I work at Nokia now"), (("employer", "Nokia", 1),), (("employer", "Google", 1),)
     ),
     Sequence("en", ("I hate mornings", "I really hate mornings"), (("taste", "mornings", -1),)),
-    Sequence("en", ("I'm single", "I got married"), (("status", "married", 1),), (("status", "single", 1),)),
     Sequence(
         "en", ("I like cilantro", "Do I like cilantro?", "If I hated cilantro, I'd say so"), (("taste", "cilantro", 1),)
     ),

@@ -8,6 +8,7 @@ with home.open() as house:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -189,13 +190,16 @@ def fact(text: str, *sources: int, **more: Any) -> dict[str, Any]:
 
 
 def understanding(make: Callable[[int], str] = answer, replies: Any = polite) -> ScriptedModel:
-    """A model that understands: ``make(n)`` is its answer about n exchanges."""
+    """A model that understands: ``make(n)`` is its answer about n exchanges; it keeps all that was found before."""
 
-    def complete(messages: Sequence[Any]) -> str:
-        request = messages[-1].content
-        numbers = [
-            int(line[1:].partition("]")[0]) for line in request.splitlines() if line[:1] == "[" and "] 20" in line[:8]
-        ]
-        return make(max(numbers, default=0))
+    def complete(messages: Sequence[Any]) -> Any:
+        lines = messages[-1].content.splitlines()
+        numbers = [int(line[1:].partition("]")[0]) for line in lines if line[:1] == "[" and "] 20" in line[:8]]
+        earlier = [int(line[1:].partition(")")[0]) for line in lines if re.match(r"\(\d+\) ", line)]
+        answered = make(max(numbers, default=0))
+        if not (isinstance(answered, str) and answered.startswith("{")):
+            return answered
+        keeps = {"verdicts": [{"finding": number, "verdict": "keep"} for number in earlier]}
+        return json.dumps(keeps | json.loads(answered), ensure_ascii=False)
 
     return ScriptedModel(replies, complete)

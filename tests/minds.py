@@ -11,6 +11,7 @@ import numpy as np
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.cue import Cue
+from moechat.memory.diary import asked_spans
 from moechat.memory.topics import Topics
 from moechat.model import Hit
 from moechat.recall.episodic import Episodic
@@ -39,10 +40,12 @@ class Mind(Owner):
     def stream(
         self, text: str, how: StreamSettings = BY_RANK, *, now: datetime = NOW, floor: float = 0.2
     ) -> list[tuple[Hit, str]]:
-        return self.recipes().stream(Cue(text, now, embed=embed), how, threshold=floor)
+        cue = Cue(text, now, embed=embed)
+        return self.recipes().stream(cue, how, threshold=floor, spans=asked_spans(cue))
 
     def associated(self, text: str, now: datetime = NOW) -> list[tuple[Hit, str]]:
-        return self.recipes().association(Cue(text, now, embed=embed))
+        cue = Cue(text, now, embed=embed)
+        return self.recipes().association(cue, asked_spans(cue), all_events=True)
 
     def use(self, at: datetime, *ids: str) -> None:
         with self.store.writing():

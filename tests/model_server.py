@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,6 +30,8 @@ class Say:
     piece_chars: int = 3
     thoughts: str = ""
     finish: bool = True  # whether the end is announced; False: the connection just closes
+    reason: str = "stop"  # why it ends
+    more: Mapping[str, Any] = field(default_factory=dict)  # what the last object holds besides, such as usage
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,16 @@ GARBAGE = Raw("data: {not json\n\n")
 WEB_PAGE = Raw("<!doctype html><title>Hello</title>", "text/html")
 
 
+class LocalServer(ThreadingHTTPServer):
+    """A server whose client may go away at any moment: only other errors are printed."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @dataclass(frozen=True)
 class Recorded:
     """One request as it came in; ``body`` is the parsed JSON, {} for a GET."""
@@ -103,17 +116,18 @@ class ModelServer:
         refuses_streams: bool = False,
         lists_models: bool = True,
         otherwise: Act = "好的。",
+        tells: Mapping[str, Any] | None = None,
     ) -> None:
         self.script = script if callable(script) else iter(script)
         self.models, self.key, self.formats = tuple(models), key, tuple(formats)
         self.streams, self.refuses_streams, self.lists_models = streams, refuses_streams, lists_models
         self.otherwise = otherwise
+        self.tells = tells or {}  # path -> what is answered there, whatever the method
         self.requests: list[Recorded] = []
         self.arrived = Event()  # set by the first chat request
         self.hung_up = Event()  # set when a client closed the connection in the middle of a reply
         self.leaving = Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._http.daemon_threads = True
+        self._http = LocalServer(("127.0.0.1", 0), _Handler)
         self._http.owner = self  # type: ignore[attr-defined]
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
 
@@ -164,7 +178,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._record({})
         if self._wrong_key():
             return
-        if self.path == "/v1/models" and self.owner.lists_models:
+        if self.path in self.owner.tells:
+            self._json(200, self.owner.tells[self.path])
+        elif self.path == "/v1/models" and self.owner.lists_models:
             self._json(200, {"object": "list", "data": [{"id": m, "object": "model"} for m in self.owner.models]})
         else:
             self._refuse(Refuse(404, "Not Found"))
@@ -175,7 +191,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self._wrong_key():
             return
         wanted = body.get("response_format", {}).get("type")
-        if self.path != "/v1/chat/completions":
+        if self.path in self.owner.tells:
+            self._json(200, self.owner.tells[self.path])
+        elif self.path != "/v1/chat/completions":
             self._refuse(Refuse(404, "Not Found"))
         elif body.get("model") not in self.owner.models:
             self._refuse(Refuse(404, f"The model `{body.get('model')}` does not exist", "model_not_found"))
@@ -212,7 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if not self._chunk(_event({name: text[at : at + act.piece_chars]})):
                     return
         if act.finish:
-            self._chunk(_event({}, "stop") + "data: [DONE]\n\n")
+            last = {"object": "chat.completion.chunk", "choices": [], **act.more}
+            self._chunk(_event({}, act.reason) + f"data: {json.dumps(last)}\n\ndata: [DONE]\n\n")
         self._chunk("")
 
     def _hang(self, act: Hang) -> None:
@@ -279,4 +298,5 @@ def _event(delta: dict[str, str], finish: str | None = None) -> str:
 
 def _whole(act: Say) -> dict[str, Any]:
     message = {"role": "assistant", "content": act.text, "reasoning_content": act.thoughts}
-    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    choice = {"index": 0, "message": message, "finish_reason": act.reason}
+    return {"object": "chat.completion", "choices": [choice], **act.more}

@@ -10,8 +10,8 @@ from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
-from moechat.web import rooms
-from moechat.web.rooms import MEMORIES, Look
+from moechat.web import memory_room
+from moechat.web.memory_room import MemoryLook
 from moechat.web.words import Words
 from tests.attack.checks import remains
 from tests.houses import say
@@ -66,14 +66,11 @@ def findings(agent: Agent) -> str:
 
 
 def page(agent: Agent, *, archived: bool = False) -> str:
-    """The words of the memory room: the whole list, one memory after another opened."""
-    look = Look(MEMORIES)
-    look = replace(look, memories=replace(look.memories, count=10_000, archived=archived))
-    texts = [Reader(rooms.drawn(agent, look, Words("zh"))).text]
-    for one in agent.memories.listed(limit=0, archived=archived).memories:
-        opened = replace(look, memories=replace(look.memories, count=1, opened=one.id))
-        texts.append(Reader(rooms.drawn(agent, opened, Words("zh"))).text)
-    return "\n".join(texts)
+    """The words of the memory room: the letter, the whole list, one memory after another opened."""
+    everything = MemoryLook(kind="", count=10_000, archived=archived)
+    opened = [one.id for one in agent.memories.listed(limit=0, archived=archived).memories]
+    looks = [MemoryLook(), everything, *(replace(everything, count=1, opened=id_) for id_ in opened)]
+    return "\n".join(Reader(memory_room.drawn(agent, look, Words("zh"))).text for look in looks)
 
 
 def recalled_text(agent: Agent, question: str) -> str:

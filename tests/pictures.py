@@ -78,7 +78,7 @@ def take_topics(file: str, locale: str, character: str, browser: Browser) -> Non
 
 def _save(page: Page, path: Path) -> None:
     page.evaluate("document.querySelectorAll('details.memories').forEach((memories) => { memories.open = true })")
-    page.locator("#tail details.memories .groups").scroll_into_view_if_needed()
+    page.locator("#said .exchange:last-of-type details.memories .groups").scroll_into_view_if_needed()
     page.wait_for_timeout(500)  # what unfolds has come to rest
     _shot(page, path)
 

@@ -47,6 +47,8 @@ Agent:
   long_memory: true
   char_settings: 你是小满，住在老城区。
   is_up: true
+  is_check_memorys: true
+  mem_thresholds: 0.38
 LLM:
   api: http://127.0.0.1:1/v1
   key: sk-secret
@@ -121,6 +123,13 @@ def test_its_days_are_found_by_time(agent: Agent) -> None:
     assert "{{" not in shown(found)
     assert [h.time for h in found.hits if "小笼包" in h.text] == [moment("2025-05-18T08:30:00")]
     assert not found.empty_spans
+
+
+def test_the_threshold_of_another_embedding_filters_nothing_where_only_a_day_is_asked_about(agent: Agent) -> None:
+    assert agent.config.Agent.is_check_memorys and agent.config.Agent.mem_thresholds is None
+    assert any("mem_thresholds 0.38" in notice for notice in agent.config.notices)
+    found = shown(recalled(agent, "5月18日我们聊了什么"), "diary")
+    assert "小笼包" in found and "散步" in found
 
 
 def test_its_days_are_found_by_meaning_its_facts_and_lore_too(agent: Agent) -> None:

@@ -23,8 +23,8 @@ from moechat.store import erasure, formats, paths, records
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.in_memory import MemoryStore
-from moechat.store.journal import KEEP_WORDS
 from moechat.store.protocols import Store
+from moechat.store.short_log import KEEP_WORDS
 from tests.houses import ZONE, moment
 from tests.views import view
 
@@ -64,7 +64,7 @@ class Twins:
         self.steps: list[str] = []
         self.random = random.Random(seed)
 
-    def _opened(self) -> FileStore:
+    def _opened(self) -> Any:
         return FileStore(self.folder, clock=self.clock, zone=ZONE)
 
     def close(self) -> None:
@@ -88,9 +88,13 @@ class Twins:
 
     def compare_with_another_process(self) -> None:
         """It begins anew, reads all, and says what it sees."""
-        program = [sys.executable, "-m", "tests.twins", str(self.folder), self.clock.now().isoformat()]
+        program = [sys.executable, "-m", *self._told_by(), self.clock.now().isoformat()]
         done = subprocess.run(program, capture_output=True, check=True, cwd=Path(__file__).parents[1])
         self._compare("another process", pickle.loads(done.stdout))  # noqa: S301 - our own words
+
+    def _told_by(self) -> Sequence[str]:
+        """The module that tells what a process of its own sees, and what it is told where to look."""
+        return ["tests.twins", str(self.folder)]
 
     def _compare(self, name: str, actual: Mapping[str, object]) -> None:
         expected = view(self.memory)
@@ -279,10 +283,10 @@ class Twins:
         draft = FactDraft(text, sources, keyword=self.random.choice(["", "住址", "Tea"]), target="x")
         links = tuple(id_ for id_ in older[:2] if id_ != derived_id(text, sources))
         at = self.memory.exchanges.get(sources[0]).at if sources else self.clock.now()
-        return Fact(
-            derived_id(text, sources), at, draft, links, by, self.random.random() < 0.1,
-            mark=self.random.choice(["", "care"]), confirmed=self.random.choice([None, True, False]),
-        )  # fmt: skip
+        consolidated, mark = self.random.random() < 0.1, self.random.choice(["", "care"])
+        confirmed = self.random.choice([None, True, False])
+        id_ = derived_id(text, sources)
+        return Fact(id_, at, replace(draft, mark=mark), links, by, consolidated, confirmed)
 
     def reflect(self) -> None:
         if evidence := [episode for episode in self.episodes() if self.random.random() < 0.3][:3]:
@@ -358,7 +362,12 @@ class Twins:
         at = moment(self.random.choice(TIMES)) - timedelta(days=400 + self.random.randrange(3))
         row = Exchange(f"{at:%Y%m%d-%H%M%S}-{self.random.randrange(3)}", at, self.text(), "好")
         if not self.memory.exchanges.by_ids([row.id]) and row.id not in self.memory.state.missing:
-            self.both(lambda store: store.days.add([row]))
+
+            def add(store: Store) -> None:
+                with store.writing():
+                    store.days.add([row])
+
+            self.both(add)
 
     def take_back(self) -> None:
         batch = self.some(self.memory.tree.batches)
@@ -465,12 +474,15 @@ class Twins:
         self.files.close()
         self.memory.close()
         if self.random.random() < 0.4:
-            self.other.close()
-            shutil.rmtree(self.folder / paths.INDEX, ignore_errors=True)
-            self.is_renumbered = True
-            self.other = self._opened()
+            self._lose_indexes()
         self.files = self._opened()
         self.both(lambda store: store.resume())
+
+    def _lose_indexes(self) -> None:
+        self.other.close()
+        shutil.rmtree(self.folder / paths.INDEX, ignore_errors=True)
+        self.is_renumbered = True
+        self.other = self._opened()
 
     def change_places(self) -> None:
         """The other process writes from now on."""
@@ -490,17 +502,23 @@ class Twins:
 
     # ---- a walk
 
+    compared_every = 5
+
+    @property
+    def steps_by_weight(self) -> Mapping[Callable[[Any], None], float]:
+        return STEPS
+
     def walk(self, count: int) -> int:
         """Take so many steps. Returns how many were taken. Raises Different."""
         for number in range(count):
             self.random.seed(f"{self.seed}.{number}")
-            (step,) = self.random.choices(list(STEPS), list(STEPS.values()))
+            (step,) = self.random.choices(list(self.steps_by_weight), list(self.steps_by_weight.values()))
             if number in self.skip:
                 continue
             self.steps.append(f"{number} {step.__name__}")
             try:
                 step(self)
-                if number % 5 == 4 or number == count - 1:
+                if number % self.compared_every == 0 or number == count - 1:
                     self.compare()
             except Different:
                 raise

@@ -8,7 +8,7 @@ joined by ``;``. Every block names its class, its present and, where it is not r
 from __future__ import annotations
 
 import calendar
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,6 +24,9 @@ NOWS = {
     "after_new_year": datetime(2026, 2, 18, 9, 30),
     "december": datetime(2024, 12, 2, 22, 15),
     "monday": datetime(2025, 7, 7, 18, 0),
+    "autumn": datetime(2026, 10, 14, 21, 40),
+    "dawn": datetime(2026, 6, 12, 0, 40),
+    "spring": datetime(2026, 4, 6, 11, 20),
 }
 
 BLOCKS = [
@@ -501,7 +504,7 @@ BLOCKS = [
 今天 => 2025-05-21
 晚上我说了什么 => 2025-05-20T18..2025-05-20T23
 一个小时前 => 2025-05-20T22:40..2025-05-20T23:39
-今早 => 2025-05-21T06..2025-05-21T09
+今早 => 2025-05-20T06..2025-05-20T09
 凌晨 => 2025-05-21T00..2025-05-21T04
 """,
     ),
@@ -741,8 +744,8 @@ def expected(cell: str, now: datetime) -> tuple[tuple[datetime, datetime], ...]:
     return tuple(spans)
 
 
-def rows() -> Iterator[Row]:
-    for kind, now, use, lines in [*BLOCKS, *MET]:
+def rows(blocks: Sequence[tuple[str, str, str, str]] = (*BLOCKS, *MET)) -> Iterator[Row]:
+    for kind, now, use, lines in blocks:
         for line in lines.strip().splitlines():
             text, _, cell = line.rpartition(" => ")
             yield Row(kind, NOWS[now], use, text, expected(cell, NOWS[now]))

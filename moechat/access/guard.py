@@ -2,7 +2,8 @@
 
 ``Host`` must name this machine and ``Origin`` this server, so that no web page reaches a memory through a name of its own
 (DNS rebinding), with a form, or from another port of this machine. What does not come from this machine alone brings a key or
-a session. A body is small, of the right kind, and here in time. What is not refused knows whose it is: ``PRINCIPAL``.
+a session. A body is small, of the right kind, and here in time. What is not refused knows whose it is: ``PRINCIPAL``, and what
+it may reach: ``keys.PASS``. Pages of the sites that are named as ``origins`` may call, too (CORS).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moechat.access import login
 from moechat.access.attempts import Attempts
+from moechat.access.keys import EVERYTHING, PASS, Keyring, Pass, pass_of
 from moechat.access.register import OWNER, Register
 from moechat.access.words import language_of, word
 from moechat.errors import DataError
@@ -55,9 +57,11 @@ class Door:
     """How one may come in, and with what.
 
     ``open_here``: what arrives at a loopback address needs neither key nor session, and calls it by one of its own names. Else
-    a key of ``keys`` (key → principal) or a session of ``register`` opens. ``names`` are those by which others may
-    call; None: any, since a name alone opens nothing. Paths that begin with one of ``closed`` are not there; ``headers``
-    go with every answer. A body has ``max_body`` bytes at most, and ``body_s`` seconds to arrive.
+    a key of ``keys`` (key → principal), one of ``keyring`` or a session of ``register`` opens. ``names`` are those by which
+    others may call; None: any, since a name alone opens nothing. Paths that begin with one of ``closed`` are not there,
+    ``open_paths`` are for all. ``headers`` go with every answer. ``origins`` are sites whose pages may call
+    (https://chat.example). A body has ``max_body`` bytes at most, on paths that end in one of ``bodies`` as many as that says,
+    and ``body_s`` seconds to arrive.
     """
 
     open_here: bool = True
@@ -66,7 +70,11 @@ class Door:
     register: Register | None = None
     closed: tuple[str, ...] = ()
     headers: tuple[tuple[bytes, bytes], ...] = (NOSNIFF, NO_STORE)
+    keyring: Keyring | None = None
+    origins: frozenset[str] = frozenset()
+    open_paths: frozenset[str] = frozenset()
     max_body: int = MAX_BODY
+    bodies: Mapping[str, int] = field(default_factory=dict)
     body_s: float = BODY_S
 
 
@@ -78,9 +86,16 @@ class Refusal(Exception):
         self.status, self.message, self.wait_s = status, message, wait_s
 
 
-def error_body(message: str, **more: Any) -> bytes:
-    """``{"error": {"message": …, "field": …, "value": …, "remedy": …}}``; what is not known is left out."""
-    return json.dumps({"error": {"message": message, **more}}, ensure_ascii=False).encode("utf-8", "replace")
+TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+CODES = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded"}
+
+
+def error_body(message: str, status: int = 400, **more: Any) -> bytes:
+    """An error as OpenAI writes it (``message``, ``type``, ``param``, ``code``), with ``field``, ``value`` and ``remedy``, where
+    they are known, for people."""
+    kind = TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    error = {"message": message, "type": kind, "param": more.get("field"), "code": CODES.get(status)} | more
+    return json.dumps({"error": error}, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Guard:
@@ -95,24 +110,35 @@ class Guard:
         elif scope["type"] == "http":
             answer = await self._let_in(scope, receive, send)
             if answer is not None:
-                await answer(scope, receive, self._with_headers(send))
+                await answer(scope, receive, self._with_headers(send, Headers(scope=scope)))
         else:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         """Pass a request on, or answer it here."""
         headers = Headers(scope=scope)
+        if (early := _answered_early(self.door, scope, headers)) is not None:
+            return early
+        if scope["path"] in self.door.open_paths:
+            await self.app(scope, receive, self._with_headers(send, headers))
+            return None
         try:
             at_login = self.door.register is not None and scope["path"] in (login.LOGIN, login.LOGOUT)
             self._look_at(scope, headers)
             if not at_login:
-                scope[PRINCIPAL] = await self._principal(scope, headers)
-                if scope[PRINCIPAL] is None:
+                passed = await self._pass(scope, headers)
+                if passed is None:
                     return self._turned_away(scope, headers)
+                PASS.set(passed)
+                scope[PRINCIPAL] = OWNER if passed.users is None else ", ".join(sorted(passed.users))
                 if scope["path"].startswith(self.door.closed):
                     raise Refusal(404, "not here")
             _check_kind(scope, headers, FORM if at_login else JSON)
-            body = await self._body(headers, receive, MAX_LOGIN if at_login else self.door.max_body)
+            most = next(
+                (n for end, n in self.door.bodies.items() if scope["path"].rstrip("/").endswith(end)),
+                self.door.max_body,
+            )
+            body = await self._body(headers, receive, MAX_LOGIN if at_login else most)
             if at_login:
                 return await self._at_login(scope, headers, body)
         except Refusal as refusal:
@@ -120,14 +146,16 @@ class Guard:
         except (DataError, OSError) as damage:
             log.error("%s", damage)
             return _refused(Refusal(503, "the record of who may come in cannot be read; the log tells why"), headers)
-        await self.app(scope, _again(body, receive), self._with_headers(send))
+        await self.app(scope, _again(body, receive), self._with_headers(send, headers))
         return None
 
-    def _with_headers(self, send: Send) -> Send:
+    def _with_headers(self, send: Send, headers: Headers) -> Send:
+        own = (*self.door.headers, *_for_origin(self.door, headers))
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 there = {name for name, _ in message["headers"]}
-                more = [(name, value) for name, value in self.door.headers if name not in there]
+                more = [(name, value) for name, value in own if name not in there]
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
@@ -145,6 +173,8 @@ class Guard:
         if not here and names is not None and name_of(host) not in names:
             raise Refusal(403, "Host: this server answers to its own address alone; call it by that")
         origin = _one(headers, "origin")
+        if origin in self.door.origins:
+            return
         if origin and origin.partition("://")[2].casefold() != host.casefold():
             raise Refusal(403, "Origin: pages of other sites may not call this server; call it from a program")
         if _one(headers, "sec-fetch-site") not in ("", "same-origin", "none") and not _opens_a_page(scope, headers):
@@ -152,12 +182,14 @@ class Guard:
 
     # ---- who it is
 
-    async def _principal(self, scope: Scope, headers: Headers) -> str | None:
-        """Whose memory a request may reach, None for nobody's. Raises Refusal for a wrong key."""
-        if self.door.open_here and _arrives_here(scope):
-            return OWNER
+    async def _pass(self, scope: Scope, headers: Headers) -> Pass | None:
+        """What a request may reach, None for nothing. Raises Refusal for a wrong key."""
         by_key = self._by_key(scope, headers)
-        return await self._by_session(scope, headers) if by_key is None else by_key
+        if by_key is not None:
+            return by_key
+        if self.door.open_here and _arrives_here(scope):
+            return EVERYTHING
+        return await self._by_session(scope, headers)
 
     def _turned_away(self, scope: Scope, headers: Headers) -> Response:
         """The answer to one who brings nothing: a person is led to where a session begins."""
@@ -169,21 +201,32 @@ class Guard:
             return RedirectResponse(login.LOGIN, 303)
         return _refused(Refusal(401, "a session is needed: it begins at /login"), headers)
 
-    def _by_key(self, scope: Scope, headers: Headers) -> str | None:
+    def _by_key(self, scope: Scope, headers: Headers) -> Pass | None:
+        """What a key opens; None without one. Where none is needed, one that is not ours is that of another service: front
+        ends send what they have."""
         scheme, _, token = _one(headers, "authorization").partition(" ")
-        key = token.strip() if scheme.casefold() == "bearer" else _one(headers, "x-api-key")
-        if not key or not self.door.keys:
+        word = token.strip() if scheme.casefold() == "bearer" else _one(headers, "x-api-key")
+        ring = self.door.keyring
+        if not word or not (self.door.keys or ring):
+            return None
+        if self.door.open_here and _arrives_here(scope) and not word.startswith("mk-"):
             return None
         address = self._begin_try(scope)
-        right = [
-            name for one, name in self.door.keys.items() if hmac.compare_digest(key.encode("latin-1"), one.encode())
-        ]
-        if not right:
+        bytes_ = word.encode("latin-1", "replace")
+        right = [name for one, name in self.door.keys.items() if hmac.compare_digest(bytes_, one.encode())]
+        key = ring.of(word) if ring is not None and not right else None
+        if not right and key is None:
             raise Refusal(401, "this key opens nothing here")
         self._attempts.forgive(address)
-        return right[0]
+        if ring is not None and key is not None:
+            if wait_s := ring.wait_s(key):
+                raise Refusal(
+                    429, f"{key.per_minute} requests a minute are answered; come again in {wait_s} s", wait_s=wait_s
+                )
+            return pass_of(key)
+        return EVERYTHING if right[0] == OWNER else Pass(users=frozenset(right[:1]))
 
-    async def _by_session(self, scope: Scope, headers: Headers) -> str | None:
+    async def _by_session(self, scope: Scope, headers: Headers) -> Pass | None:
         register = self.door.register
         cookie = cookie_parser(headers.get("cookie", "")).get(_cookie_name(scope))
         session = register.session(cookie) if register is not None and cookie else None
@@ -191,7 +234,7 @@ class Guard:
             return None
         if register.is_due(session):
             await asyncio.to_thread(register.note, session)
-        return session.principal
+        return EVERYTHING if session.principal == OWNER else Pass(users=frozenset({session.principal}))
 
     async def _at_login(self, scope: Scope, headers: Headers, body: bytes) -> Response:
         register = self.door.register
@@ -253,6 +296,28 @@ class Guard:
             raise Refusal(408, f"the body did not arrive within {self.door.body_s:g} s; send it again") from None
 
 
+def _answered_early(door: Door, scope: Scope, headers: Headers) -> Response | None:
+    """What a browser asks before a page of an allowed site calls."""
+    if headers.get("origin") not in door.origins or scope["method"] != "OPTIONS":
+        return None
+    wishes = headers.get("access-control-request-headers", "authorization, content-type")
+    return Response(status_code=204, headers={
+        "access-control-allow-methods": "GET, POST, PATCH, DELETE",
+        "access-control-allow-headers": "".join(c for c in wishes if c.isascii() and c.isprintable())[:1000],
+        "access-control-allow-private-network": "true",
+        "access-control-max-age": "600",
+    })  # fmt: skip
+
+
+def _for_origin(door: Door, headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers by which a browser hands an answer to a page of an allowed site."""
+    origin = headers.get("origin", "")
+    if origin not in door.origins:
+        return ()
+    shown = (b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")
+    return *shown, (b"access-control-expose-headers", b"retry-after, x-request-id")
+
+
 def _word_in(form: bytes) -> str:
     """What was typed into the login form; "" where it is no such form."""
     try:
@@ -312,7 +377,9 @@ def _refused(refusal: Refusal, headers: Headers) -> Response:
         more["retry-after"] = str(refusal.wait_s)
     if _wants_html(headers):
         return PlainTextResponse(refusal.message, refusal.status, more)
-    return Response(error_body(refusal.message), refusal.status, more, "application/json; charset=utf-8")
+    return Response(
+        error_body(refusal.message, refusal.status), refusal.status, more, "application/json; charset=utf-8"
+    )
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

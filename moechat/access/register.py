@@ -6,23 +6,21 @@ scrypt hash, codes as their signature. Every session names a principal: the user
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import secrets
 import threading
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from itsdangerous import BadSignature, Signer
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime
 
+from moechat.access.ledger import Kept, LedgerFile
 from moechat.clock import Clock, SystemClock
-from moechat.errors import DataError, FieldError
-from moechat.store import records
+from moechat.errors import FieldError
 
 FILE = "access.json"
 OWNER = ""  # The principal that is the owner of the characters' folders, as no user's name is.
@@ -36,11 +34,7 @@ LEAST_PASSWORD = 8
 SCRYPT = {"n": 2**15, "r": 8, "p": 1, "maxmem": 2**26}
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Session(_Kept):
+class Session(Kept):
     """Somebody who came in. ``browser`` is what it calls itself, shortened; ``address`` is where it came from."""
 
     id: str
@@ -52,13 +46,13 @@ class Session(_Kept):
     browser: str
 
 
-class _UnusedCode(_Kept):
+class _UnusedCode(Kept):
     mark: str
     principal: str
     until: AwareDatetime
 
 
-class _Ledger(_Kept):
+class _Ledger(Kept):
     """The file as a whole."""
 
     format: int = 1
@@ -76,17 +70,16 @@ class Register:
     """
 
     def __init__(self, data: Path, clock: Clock | None = None, password: str | None = None) -> None:
-        self._path = data / FILE
+        self._file = LedgerFile(data / FILE, _Ledger, "every session ends and a password is set anew")
         self._clock = clock or SystemClock()
         self._password = password or ""
-        self._lock, self._hashing = threading.Lock(), threading.Lock()
-        self._state: tuple[object, _Ledger] = (None, _Ledger())
+        self._hashing = threading.Lock()
 
     # ---- password and codes
 
     @property
     def has_password(self) -> bool:
-        return bool(self._password or self._entries().password)
+        return bool(self._password or self._file.entries().password)
 
     def set_password(self, password: str) -> None:
         """Keep a password, "" for none any more. All sessions end. Raises FieldError for one that is too short."""
@@ -94,19 +87,19 @@ class Register:
             raise FieldError("password", None, f"is shorter than {LEAST_PASSWORD} characters; choose a longer one")
         salt = secrets.token_bytes(16)
         kept = f"{salt.hex()}:{_hashed(password, salt)}" if password else ""
-        with self._changing() as entries:
-            self._keep(entries, password=kept, sessions=())
+        with self._file.changing() as entries:
+            self._file.keep(entries, password=kept, sessions=())
 
     def new_code(self, principal: str = OWNER) -> str:
         """A code that opens one session, within ``CODE_LASTS``: ``K7Q2-M9XP``."""
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_LETTERS))
         now = self._clock.now()
-        with self._changing() as entries:
+        with self._file.changing() as entries:
             entries = entries.model_copy(update={"secret": entries.secret or secrets.token_hex(32)})
             mark = _code_mark(entries.secret, code)
             codes = [one for one in entries.codes if one.until > now]
             codes.append(_UnusedCode(mark=mark, principal=principal, until=now + CODE_LASTS))
-            self._keep(entries, codes=tuple(codes[-MOST_CODES:]))
+            self._file.keep(entries, codes=tuple(codes[-MOST_CODES:]))
         return f"{code[:4]}-{code[4:]}"
 
     # ---- sessions
@@ -115,7 +108,7 @@ class Register:
         """The cookie of a new session for the password or a one-time code, which is used up; None for any other word."""
         principal = OWNER if self._is_password(word) else None
         now = self._clock.now()
-        with self._changing() as entries:
+        with self._file.changing() as entries:
             codes = [one for one in entries.codes if one.until > now]
             if principal is None:
                 mark = _code_mark(entries.secret, _letters(word))
@@ -130,12 +123,12 @@ class Register:
                 until=now + SESSION_LASTS, address=address, browser=browser,
             )  # fmt: skip
             sessions = [*self._live(entries), session][-MOST_SESSIONS:]
-            self._keep(entries, secret=secret, codes=tuple(codes), sessions=tuple(sessions))
+            self._file.keep(entries, secret=secret, codes=tuple(codes), sessions=tuple(sessions))
         return _signer(secret).sign(session.id).decode()
 
     def session(self, cookie: str) -> Session | None:
         """The session that a cookie stands for, None where it stands for none (any more)."""
-        entries = self._entries()
+        entries = self._file.entries()
         if not entries.secret:
             return None
         try:
@@ -151,22 +144,22 @@ class Register:
     def note(self, session: Session) -> None:
         """It is in use."""
         now = self._clock.now()
-        with self._changing() as entries:
+        with self._file.changing() as entries:
             noted = (one.model_copy(update={"seen": now}) if one.id == session.id else one for one in entries.sessions)
-            self._keep(entries, sessions=tuple(noted))
+            self._file.keep(entries, sessions=tuple(noted))
 
     def sessions(self) -> list[Session]:
         """Those that are open, the oldest first."""
-        return self._live(self._entries())
+        return self._live(self._file.entries())
 
     def revoke(self, ids: Collection[str] | None = None) -> list[Session]:
         """End these sessions, None for all, with all codes that nobody used; they hold for no further request."""
-        with self._changing() as entries:
+        with self._file.changing() as entries:
             ended = [one for one in entries.sessions if ids is None or one.id in ids]
-            self._keep(entries, codes=(), sessions=tuple(one for one in entries.sessions if one not in ended))
+            self._file.keep(entries, codes=(), sessions=tuple(one for one in entries.sessions if one not in ended))
         return ended
 
-    # ---- the file
+    # ---- what is kept
 
     def _live(self, entries: _Ledger) -> list[Session]:
         now = self._clock.now()
@@ -175,48 +168,12 @@ class Register:
     def _is_password(self, word: str) -> bool:
         if self._password:
             return hmac.compare_digest(_plain(word), _plain(self._password))
-        kept = self._entries().password
+        kept = self._file.entries().password
         if not kept:
             return False
         salt, _, hashed = kept.partition(":")
         with self._hashing:  # One takes 32 MiB.
             return hmac.compare_digest(_hashed(word, bytes.fromhex(salt)), hashed)
-
-    def _entries(self) -> _Ledger:
-        """The file as it is now; it is read only where it has changed."""
-        try:
-            stat = self._path.stat()
-        except FileNotFoundError:
-            return _Ledger()
-        state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        before, entries = self._state
-        if state != before:
-            entries = self._read()
-            self._state = (state, entries)
-        return entries
-
-    def _read(self) -> _Ledger:
-        try:
-            return _Ledger.model_validate_json(self._path.read_bytes())
-        except ValidationError:
-            remedy = "is damaged, or of a newer MoeChat; without it, every session ends and a password is set anew"
-            raise DataError(self._path, remedy) from None  # The cause would quote what it holds.
-
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[_Ledger]:
-        """The file, for one change at a time."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._lock, FileLock(f"{self._path}.lock", timeout=records.LOCK_TIMEOUT_S):
-                yield self._read() if self._path.exists() else _Ledger()
-        except Timeout:
-            raise DataError(self._path, "another process holds it; try again") from None
-
-    def _keep(self, entries: _Ledger, **changes: object) -> None:
-        """Write the file anew, for its owner's eyes alone whoever could read it before."""
-        copy = records.unfinished(self._path, entries.model_copy(update=changes).model_dump_json(indent=1).encode())
-        copy.chmod(0o600)
-        records.put_in_place(copy, self._path)
 
 
 def _signer(secret: str) -> Signer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import httpx2
@@ -23,23 +22,22 @@ def stays_at(base_url: str) -> Callable[[httpx2.Request], None]:
     return look
 
 
-def bounded(*, most: int = MOST_JSON, until: float | None = None) -> Callable[[httpx2.Response], None]:
-    """A hook that lets every answer have ``most`` bytes, and one that streams ``MOST_STREAMED``; ``until`` (of
-    ``time.monotonic``) it must have come whole."""
+def bounded(*, most: int = MOST_JSON) -> Callable[[httpx2.Response], None]:
+    """A hook that lets every answer have ``most`` bytes, and one that streams ``MOST_STREAMED``."""
 
     def bind(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise Unfit("nonsense")  # None was asked for, and a small one may unpack into a huge one.
         streams = response.status_code == 200 and "event-stream" in response.headers.get("content-type", "")
         assert isinstance(response.stream, httpx2.SyncByteStream)
-        response.stream = _Bounded(response.stream, MOST_STREAMED if streams else most, until)
+        response.stream = _Bounded(response.stream, MOST_STREAMED if streams else most)
 
     return bind
 
 
 class _Bounded(httpx2.SyncByteStream):
-    def __init__(self, stream: httpx2.SyncByteStream, most: int, until: float | None) -> None:
-        self._stream, self._most, self._until = stream, most, until
+    def __init__(self, stream: httpx2.SyncByteStream, most: int) -> None:
+        self._stream, self._most = stream, most
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
@@ -47,8 +45,6 @@ class _Bounded(httpx2.SyncByteStream):
             size += len(chunk)
             if size > self._most:
                 raise Unfit("too_much")
-            if self._until is not None and time.monotonic() > self._until:
-                raise Unfit("timeout")
             yield chunk
 
     def close(self) -> None:

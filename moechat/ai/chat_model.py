@@ -7,18 +7,22 @@ it takes half a second.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
+from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from moechat.ai import failure
+from moechat.ai import failure, window
+from moechat.ai.cleaner import Cleaner, in_whole
 from moechat.ai.failure import Failure, Language
-from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
-from moechat.ai.wire import MOST_WORDS, CallSockets, Unfit, events, text_of, words_of
+from moechat.ai.reply_stream import Put, ReplyOutcome, ReplyStream
+from moechat.ai.window import Window
+from moechat.ai.wire import MOST_WORDS, CallSockets, Chunk, Unfit, chat_body, events, whole, words_of
+from moechat.errors import ModelError
 from moechat.model import Exchange, Hit, Message
 from moechat.settings.character import Character
 from moechat.store.plain import json_value
@@ -29,7 +33,9 @@ if TYPE_CHECKING:  # half a second: it is imported at the first call
 
 CONNECT_S = 10.0
 MOST_NAMES, NAME_CHARS = 1000, 200  # So many models of an endpoint are listed, and so much of a name.
-FORMS = ("json_schema", "json_object", "plain")  # complete() asks for these forms, best first.
+FORMS = ("json_schema", "json_object", "plain")  # Answers are asked for in these forms, best first.
+CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+REFUSED = frozenset({"content_filter", "refusal"})
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KEYLESS = "none"  # Without a key, the client library would take one from its own environment variable.
 
@@ -51,57 +57,108 @@ class ChatRequest:
     unread_until: datetime | None = None
     hits: Sequence[Hit] = ()
     context: Sequence[Exchange] = ()
+    headings: Collection[str] = ()
+    """How the blocks of the prompt begin that no reply repeats."""
     rests_on: Collection[str] = ()
     """The ids of all memories that ``messages`` hold, with the exchanges behind them."""
+    earlier: Sequence[str] = ()
+    """The replies that this message got before, where it is answered again."""
+    lately: Sequence[str] = ()
+    """The replies before this message, whether the context still holds them or not; a few, oldest first."""
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+    """What whoever asks wishes of the model, in OpenAI's words: ``temperature``, ``stop``, ``tools`` ..."""
 
 
 class ChatModel(Protocol):
-    """Anything that replies. ``understands`` says whether it can be asked for extraction."""
+    """Anything that replies. ``understands`` says whether it can be asked for extraction, ``has_one_slot`` whether it answers
+    one request at a time, ``window`` how much it can read at once."""
 
-    name: str
-    understands: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def understands(self) -> bool: ...
+
+    @property
+    def has_one_slot(self) -> bool: ...
+
+    @property
+    def window(self) -> Window: ...
 
     def stream(self, request: ChatRequest) -> Iterator[str]:
         """The reply in pieces. Raises ModelError; ``close()``, from any thread, ends it and its connection at once."""
         ...
 
+    def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, silence_s: float
+    ) -> ReplyStream:
+        """An answer in pieces, as JSON of that schema as far as the model supports it; a thinking model's thoughts may be among
+        them. Raises ModelError, of kind ``timeout`` after so many seconds without a sign of life."""
+        ...
+
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
-        """The raw text of an answer, as JSON of that schema as far as the model supports it. Raises ModelError."""
+        """The same as a whole, within ``timeout_s``."""
         ...
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """The outcome of a connection test, in words for people.
-
-    ``ok`` says that one can talk with it. ``kind`` is ``ok`` or a kind of ModelError; ``no_streaming`` comes with
-    ``ok``. ``models`` is what the endpoint lists, best match first, empty where it lists none;
-    ``latency_ms`` is the time to the first token.
-    """
-
-    ok: bool
-    kind: str
-    message_zh: str
-    message_en: str
-    models: list[str] = field(default_factory=list)
-    latency_ms: int = 0
-    streams: bool = False
+def is_near(url: str) -> bool:
+    """Whether an address is of this machine or of the same house: then it is a llama.cpp, an Ollama or the like."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan"))
 
 
-def chat_body(messages: Sequence[Message], single_system: bool, temperature: float | None) -> dict[str, Any]:
-    """The part of a request that every model takes. ``single_system``: all system messages, in their order, are merged
-    into one that leads."""
-    if single_system and (system := "\n\n".join(m.content for m in messages if m.role == "system")):
-        messages = [Message("system", system), *(m for m in messages if m.role != "system")]
-    body: dict[str, Any] = {"messages": [{"role": m.role, "content": m.content} for m in messages]}
-    return body if temperature is None else body | {"temperature": temperature}
+def cleaner_for(request: ChatRequest, *, is_thinking: bool = False) -> Cleaner:
+    """What cleans a reply to this request."""
+    prompt = [line.strip() for m in request.messages if m.role == "system" for line in m.content.splitlines()]
+    name = request.character.name if request.character else ""
+    return Cleaner(name=name, headings=request.headings, lines=frozenset(filter(None, prompt)), is_thinking=is_thinking)
+
+
+class Delivery:
+    """The way of one reply from the chunks of a model to ``put``, made clean; the ``outcome`` is filled in."""
+
+    def __init__(self, cleaner: Cleaner, outcome: ReplyOutcome, put: Put) -> None:
+        self._cleaner, self._outcome, self._put = cleaner, outcome, put
+        self._refused = False
+
+    def take(self, chunk: Chunk) -> bool:
+        """Put what the chunk says. Returns whether more is wanted; never raises."""
+        self._cleaner.think(chunk.thought)
+        pieces = list(self._cleaner.feed(chunk.text))
+        outcome = self._outcome
+        outcome.usage, outcome.thoughts = chunk.usage or outcome.usage, self._cleaner.thoughts
+        outcome.is_cut = outcome.is_cut or chunk.finish in CUT
+        outcome.call(chunk.calls)
+        self._refused = self._refused or chunk.finish in REFUSED
+        return all(map(self._put, pieces or [""]))
+
+    def end(self) -> None:
+        """Put what was held back. Raises Unfit where the reply says nothing, or where the provider holds it back."""
+        if self._refused:
+            raise Unfit("refused")
+        for piece in self._cleaner.rest():
+            self._put(piece)
+        self._outcome.thoughts = self._cleaner.thoughts
+        if not self._cleaner.shown and not self._outcome.calls:
+            raise Unfit("cut_thinking" if self._outcome.is_cut else "empty")
+
+
+def deliver(chunks: Iterable[Chunk], cleaner: Cleaner, outcome: ReplyOutcome, put: Put) -> None:
+    """All chunks of a reply. Raises Unfit."""
+    delivery = Delivery(cleaner, outcome, put)
+    if all(map(delivery.take, chunks)):
+        delivery.end()
 
 
 class OpenAIChatModel:
     """Any OpenAI-compatible endpoint.
 
     ``timeout_s`` is the longest silence while a reply streams; ``extra`` is merged into the body of every request
-    (``{"top_p": 0.9}``); ``language`` is that of error messages. No error contains the key.
+    (``{"top_p": 0.9}``), and so are ``wishes``, which go where the endpoint refuses them; ``language`` is that of error
+    messages. No error contains the key.
     """
 
     understands = True
@@ -114,46 +171,61 @@ class OpenAIChatModel:
         *,
         timeout_s: float = 60.0,
         extra: Mapping[str, Any] | None = None,
+        wishes: Mapping[str, Any] | None = None,
         single_system: bool = False,
         temperature: float | None = None,
         max_retries: int = 1,
         language: Language = "en",
+        window_tokens: int = 0,
     ) -> None:
-        self.name = model
+        self.name, self.window = model, Window(window_tokens)
         self._base_url = base_url.strip().rstrip("/").removesuffix("/chat/completions")  # people paste all of it
+        self.has_one_slot = is_near(self._base_url)
         self._key = (key or "").strip()
         self._timeout_s = timeout_s
         self._extra = dict(extra or {})
+        self._wishes = {"stream_options": {"include_usage": True}, **(wishes or {})}
         self._single_system = single_system
         self._temperature = temperature
         self._max_retries = max_retries
         self._language: Language = language
         self._form = 0  # index into FORMS: the best that the endpoint is not known to refuse
         self.streams = True  # False once the endpoint has answered in one piece
+        self._is_thinking = False  # whether its replies begin in the middle of a thought
 
     def stream(self, request: ChatRequest) -> ReplyStream:
         """See ChatModel. Thoughts are never part of the reply; a model that only thinks is not silent."""
-        return self._reply(request.messages, self._timeout_s)
+        outcome = ReplyOutcome()
+
+        def take(chunks: Iterator[Chunk], put: Put) -> None:
+            cleaner = cleaner_for(request, is_thinking=self._is_thinking)
+            deliver(chunks, cleaner, outcome, put)
+            self._is_thinking = cleaner.closed_early
+
+        return self._reply(
+            request.messages, take, self._timeout_s, retries=self._max_retries, outcome=outcome, wishes=request.wishes
+        )
+
+    def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, silence_s: float
+    ) -> ReplyStream:
+        """See ChatModel."""
+        return self._answer(messages, schema, silence_s)
 
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """See ChatModel. ``timeout_s`` holds for the whole call, whatever has to be tried."""
-        import openai
+        with closing(self._answer(messages, schema, timeout_s, until=time.monotonic() + timeout_s)) as answer:
+            return in_whole(answer)
 
-        deadline = time.monotonic() + timeout_s
-        form = self._form if schema is not None else FORMS.index("plain")
-        with self._failures(timeout_s):
-            while True:
-                left_s = max(deadline - time.monotonic(), 0.01)
-                try:
-                    text = self._whole(self._body(messages) | _response_format(form, schema), left_s)
-                    break
-                except (openai.BadRequestError, openai.UnprocessableEntityError):
-                    if FORMS[form] == "plain":
-                        raise
-                    form += 1
-        if schema is not None:
-            self._form = form  # Not before: a failure in every form is not about the form.
-        return text
+    def _answer(
+        self, messages: Sequence[Message], schema: dict[str, Any] | None, silence_s: float, until: float | None = None
+    ) -> ReplyStream:
+        outcome = ReplyOutcome()
+
+        def take(chunks: Iterator[Chunk], put: Put) -> None:
+            deliver(chunks, Cleaner(), outcome, put)
+
+        return self._reply(messages, take, silence_s, schema=schema, outcome=outcome, until=until)
 
     def models(self, timeout_s: float = CONNECT_S) -> list[str]:
         """The names that the endpoint lists. Raises ModelError."""
@@ -165,74 +237,124 @@ class OpenAIChatModel:
         names = (m["id"] for m in listed if isinstance(m, dict) and isinstance(m.get("id"), str))
         return [name[:NAME_CHARS] for name in names if name][:MOST_NAMES]
 
+    def learn_window(self, timeout_s: float = CONNECT_S) -> None:
+        """Ask the server how much the model can read at once, unless that is set. One that does not say stays as it is."""
+        root = self._base_url.removesuffix("/v1")
+        ways: list[tuple[str, str, Callable[[object], int]]] = [
+            ("get", "/models", partial(window.listed, model=self.name))
+        ]
+        if self.has_one_slot:  # llama.cpp, LM Studio and Ollama tell in ways of their own
+            ways += [
+                ("get", f"{root}/props", window.of_props),
+                ("get", f"{root}/api/v0/models", partial(window.listed, model=self.name)),
+                ("post", f"{root}/api/show", window.of_show),
+            ]
+        for way, path, read in ways:
+            if self.window.tokens:
+                return
+            with suppress(ModelError), self._failures(timeout_s), self._client(CallSockets(), timeout_s) as client:
+                if way == "get":
+                    body = client.get(path, cast_to=object)
+                else:
+                    body = client.post(path, cast_to=object, body={"model": self.name})
+                    self.window.cuts_silently = isinstance(body, dict) and "model_info" in body
+                self.window.tokens = read(body)
+
     def first_token_ms(self, timeout_s: float) -> int:
         """How long a reply to a greeting takes to begin, thoughts included. Raises ModelError."""
         begun = time.monotonic()
-        with closing(self._reply((Message("user", "Hi"),), timeout_s, whole=False)) as reply:
+
+        def take(chunks: Iterator[Chunk], put: Put) -> None:
+            put("…" if next(chunks, None) is not None else "")
+
+        with closing(self._reply((Message("user", "Hi"),), take, timeout_s)) as reply:
             next(reply, None)
         return round((time.monotonic() - begun) * 1000)
 
-    def _reply(self, messages: Sequence[Message], timeout_s: float, *, whole: bool = True) -> ReplyStream:
+    def _reply(
+        self,
+        messages: Sequence[Message],
+        take: Callable[[Iterator[Chunk], Put], None],
+        timeout_s: float,
+        *,
+        schema: dict[str, Any] | None = None,
+        retries: int = 0,
+        outcome: ReplyOutcome | None = None,
+        until: float | None = None,
+        wishes: Mapping[str, Any] | None = None,
+    ) -> ReplyStream:
         import openai  # noqa: F401 - half a second the first time, which is no silence of the model's
 
         sockets = CallSockets()
 
         def produce(put: Put) -> None:
-            retries = self._max_retries if whole else 0
             with self._failures(timeout_s), self._client(sockets, timeout_s, retries) as client:
-                pieces = self._pieces(client, self._body(messages))
-                if whole:
-                    self._put_reply(pieces, put)
-                else:
-                    put("…" if next(pieces, None) is not None else "")
+                take(self._chunks(client, messages, schema, wishes or {}), put)
 
         late = self._error("timeout", timeout_s=timeout_s)
-        return ReplyStream(produce, late=late, timeout_s=timeout_s, hang_up=sockets.hang_up)
+        return ReplyStream(
+            produce, late=late, timeout_s=timeout_s, until=until, hang_up=sockets.hang_up, outcome=outcome
+        )
 
-    def _put_reply(self, pieces: Iterator[str], put: Put) -> None:
-        thoughts = ThoughtFilter()
-        for piece in pieces:
-            if not put(thoughts.feed(piece)):
-                return
-        put(thoughts.rest())
-        if not thoughts.shown:
-            raise Unfit("empty")
-
-    def _pieces(self, client: OpenAI, body: dict[str, Any]) -> Iterator[str]:
-        """Streams where the endpoint can; where it does not, one whole piece, remembered for the next reply."""
+    def _chunks(
+        self,
+        client: OpenAI,
+        messages: Sequence[Message],
+        schema: dict[str, Any] | None,
+        wishes: Mapping[str, Any],
+    ) -> Iterator[Chunk]:
+        """Asks in a simpler way as long as the endpoint refuses how it was asked."""
         import openai
 
-        if self.streams:
+        form = self._form if schema is not None else FORMS.index("plain")
+        while True:
             try:
-                with client.chat.completions.with_streaming_response.create(**body, stream=True) as response:
-                    if "json" not in response.headers.get("content-type", ""):
-                        yield from events(response.iter_lines())
-                        return
-                    self.streams = False
-                    yield text_of(json_value(response.read()))
-                    return
-            except openai.BadRequestError as error:
-                if "stream" not in str(error.body):
+                yield from self._asked(client, self._body(messages, wishes) | _response_format(form, schema))
+                break
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as refused:
+                words = f"{refused.body} {refused.message}"
+                if failure.kind_of(refused.status_code, words) == "context_full":
                     raise
+                if FORMS[form] != "plain" and not self._gives_in(words):
+                    form += 1
+                elif FORMS[form] == "plain" and not self._gives_in(words):
+                    raise
+        if schema is not None:
+            self._form = form  # Not before: a failure in every form is not about the form.
+
+    def _gives_in(self, words: str) -> bool:
+        """Whether there is something that the endpoint refuses in these words and that one can do without, from now on."""
+        for wish in self._wishes:
+            if wish in words:
+                value = self._wishes.pop(wish)
+                if wish == "max_tokens" and "max_completion_tokens" in words:
+                    self._wishes["max_completion_tokens"] = value
+                return True
+        if self.streams and "stream" in words:
+            self.streams = False
+            return True
+        return False
+
+    def _asked(self, client: OpenAI, body: dict[str, Any]) -> Iterator[Chunk]:
+        """Streams where the endpoint can; where it does not, one whole piece, remembered for the next reply."""
+        if self.streams:
+            with client.chat.completions.with_streaming_response.create(**body, stream=True) as response:
+                if "json" not in response.headers.get("content-type", ""):
+                    yield from events(response.iter_lines())
+                    return
                 self.streams = False
-        yield text_of(client.post("/chat/completions", cast_to=object, body=_wire(body)))
+                yield whole(json_value(response.read()))
+                return
+        yield whole(client.post("/chat/completions", cast_to=object, body=_wire(body)))
 
-    def _whole(self, body: dict[str, Any], timeout_s: float) -> str:
-        with self._client(CallSockets(), timeout_s, until=time.monotonic() + timeout_s) as client:
-            text = without_thoughts(text_of(client.post("/chat/completions", cast_to=object, body=_wire(body))))
-        if not text:
-            raise Unfit("empty")
-        return text
-
-    def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """The arguments of the client library's ``create``."""
+    def _body(self, messages: Sequence[Message], theirs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the client library's ``create``. ``theirs`` are the wishes of whoever asks."""
         body = chat_body(messages, self._single_system, self._temperature)
-        return {"model": self.name, "extra_body": self._extra, **body}
+        wishes = {name: value for name, value in self._wishes.items() if self.streams or name != "stream_options"}
+        return {"model": self.name, "extra_body": wishes | self._extra | dict(theirs), **body}
 
     @contextmanager
-    def _client(
-        self, sockets: CallSockets, timeout_s: float, max_retries: int = 0, *, until: float | None = None
-    ) -> Iterator[OpenAI]:
+    def _client(self, sockets: CallSockets, timeout_s: float, max_retries: int = 0) -> Iterator[OpenAI]:
         """A client for one call: it costs 20 ms, and hanging up one reply cannot touch another."""
         import openai
 
@@ -247,7 +369,7 @@ class OpenAIChatModel:
             trust_env=address.hostname not in LOOPBACK,  # a proxy from the environment cannot reach this machine
             event_hooks={
                 "request": [bounds.stays_at(self._base_url), sockets.watch],
-                "response": [bounds.bounded(until=until)],
+                "response": [bounds.bounded()],
             },
         )
         with openai.OpenAI(
@@ -290,45 +412,6 @@ class OpenAIChatModel:
 
     def _error(self, kind: str, **values: Any) -> Failure:
         return Failure(kind, self._language, base_url=self._base_url, model=self.name, **values)
-
-
-def diagnose(
-    base_url: str, model: str, key: str | None, timeout_s: float = 10.0, *, extra: Mapping[str, Any] | None = None
-) -> Diagnosis:
-    """Tries a connection and says what is wrong with it; never raises, takes at most twice ``timeout_s``."""
-    chat = OpenAIChatModel(base_url, model, key, extra=extra, max_retries=0)
-    names: list[str] = []
-    values: dict[str, Any] = {"base_url": base_url, "model": model}
-    latency_ms = 0
-    try:
-        names = _listed(chat, timeout_s)
-        latency_ms = chat.first_token_ms(timeout_s)
-        kind = "ok" if chat.streams else "no_streaming"
-    except Failure as error:
-        # an endpoint that lists names, not this one, and refuses it in words of its own
-        unlisted = names and model not in names and error.kind in ("other", "no_route")
-        kind, values = "unknown_model" if unlisted else error.saying, error.values
-    values |= {"names": names, "latency_ms": latency_ms}
-    return Diagnosis(
-        ok=kind in ("ok", "no_streaming"),
-        kind=failure.KINDS.get(kind, kind),
-        message_zh=failure.sentence(kind, "zh", **values),
-        message_en=failure.sentence(kind, "en", **values),
-        models=names,
-        latency_ms=latency_ms,
-        streams=kind == "ok",
-    )
-
-
-def _listed(chat: OpenAIChatModel, timeout_s: float) -> list[str]:
-    """The endpoint's models, the nearest names first; many endpoints list none, so that a reply has to decide."""
-    try:
-        names = chat.models(timeout_s)
-    except Failure as error:
-        if error.kind == "bad_key":
-            raise
-        return []
-    return list(dict.fromkeys([*get_close_matches(chat.name, names, n=3), *names]))
 
 
 def _wire(body: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,26 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "zh": "{model} 结束了，却没有写出任何回复：请再试一次，或换一个模型。",
         "en": "{model} finished without writing a reply: try again or choose another model.",
     },
+    "refused": {
+        "zh": "{model} 的服务方拦下了这条回复（内容审查）：换个说法，或换一个模型。它没有被记住。",
+        "en": "The provider of {model} held this reply back (its content filter): put it another way, or choose another "
+        "model. It is not remembered.",
+    },
+    "cut": {
+        "zh": "{model} 的回复写到长度上限就停了，没有说完：提高 chat.extra 里的 max_tokens，或让它说短些。",
+        "en": "{model} stopped at its limit of tokens before the reply was complete: raise max_tokens in chat.extra, or "
+        "ask for less.",
+    },
+    "cut_thinking": {
+        "zh": "{model} 还在思考就用完了长度上限，没有写出回复：提高 chat.extra 里的 max_tokens。",
+        "en": "{model} reached its limit of tokens while it was still thinking: raise max_tokens in chat.extra.",
+    },
+    "context_full": {
+        "zh": "这段对话超出了 {model} 的上下文长度：调低 chat.context_tokens，或把 chat.context_window 设为它的真实长度。"
+        "{detail}",
+        "en": "The talk is longer than what {model} can read at once: lower chat.context_tokens, or set "
+        "chat.context_window to its real length. {detail}",
+    },
     "too_long": {
         "zh": "回复超过了 {chars} 字，在这里停下（config.yaml 的 chat.reply_chars）。",
         "en": "The reply ran past {chars} characters and was cut here (chat.reply_chars in config.yaml).",
@@ -121,6 +141,10 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
 }
 KINDS: Mapping[str, str] = {
     "empty": "nonsense",
+    "refused": "other",
+    "cut": "cut",
+    "cut_thinking": "cut",
+    "context_full": "context_full",
     "too_long": "other",
     "too_much": "nonsense",
     "redirected": "no_route",
@@ -139,6 +163,13 @@ NO_SUCH_MODEL = re.compile(
 SYSTEM_ORDER = re.compile(
     r"system\W.{0,40}(?:beginning|first|only|multiple)|(?:only|multiple).{0,20}system\W", re.I | re.S
 )
+CONTEXT_FULL = re.compile(
+    r"context_length_exceeded|exceed_context_size|exceeds? the (?:available )?context|maximum context length"
+    r"|(?:prompt|input|request).{0,40}too (?:long|large)|too many (?:input )?tokens|context (?:window|length|size).{0,40}exceed"
+    r"|exceed.{0,40}(?:context|max_?model_?len|token limit)|larger than the context"
+    r"|context (?:length|window|size) is only|上下文.{0,10}(?:超|过长)",
+    re.IGNORECASE | re.DOTALL,
+)
 KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai)-[\w*.-]{4,}|\bBearer\s+\S+", re.IGNORECASE)
 
 
@@ -146,6 +177,8 @@ def kind_of(status: int, detail: str) -> str:
     """The row of SAYINGS that an HTTP status and the endpoint's words stand for."""
     if status in BY_STATUS:
         return BY_STATUS[status]
+    if status in (400, 413, 422, 500) and CONTEXT_FULL.search(detail):
+        return "context_full"
     if status < 500 and NO_SUCH_MODEL.search(detail):
         return "unknown_model"
     if status in (400, 422) and SYSTEM_ORDER.search(detail):

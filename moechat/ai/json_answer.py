@@ -9,7 +9,7 @@ from typing import Any
 
 import json_repair
 
-from moechat.ai.reply_stream import without_thoughts
+from moechat.ai.cleaner import without_thoughts
 
 DEEPEST = 50  # An answer has four levels.
 # A brace that no key follows opens no object. The repair takes the square of their number in time.

@@ -5,17 +5,22 @@ The native library opens a port of its own on loopback, which we do not use: it 
 
 from __future__ import annotations
 
+import copy
 import secrets
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
-from moechat.ai.chat_model import ChatRequest, chat_body
+from moechat.ai.chat_model import ChatRequest, Delivery, cleaner_for
+from moechat.ai.cleaner import Cleaner, in_whole
 from moechat.ai.failure import Failure, Language, cleaned, kind_of
-from moechat.ai.reply_stream import Put, ReplyStream, ThoughtFilter, without_thoughts
+from moechat.ai.reply_stream import Put, ReplyOutcome, ReplyStream
+from moechat.ai.window import Window
+from moechat.ai.wire import Unfit, chat_body, chunk_of, words_of
 from moechat.model import Message
 
 if TYPE_CHECKING:  # an extra, imported at the first use
@@ -23,6 +28,7 @@ if TYPE_CHECKING:  # an extra, imported at the first use
 
 
 LOOK_S = 0.05  # A reply that waits for its turn checks this often whether it was stopped.
+PIECE = 64  # A prompt is read by so many tokens at a time; between two of them, the model can be stopped.
 EXIT_S = 30.0  # At its end, the program waits this long for a token, because a thread in llama.cpp cannot outlive it.
 
 
@@ -30,11 +36,11 @@ class LocalChatModel:
     """Replies from the GGUF file at ``path``, loaded at the first use and kept.
 
     ``context_tokens`` is the room for prompt and reply together (0: what the model was trained with); ``threads`` 0
-    leaves their number to llama.cpp. ``timeout_s`` is the longest silence; a long prompt is read in silence, so it is
-    generous. ``extra`` goes into every request; ``language`` is that of error messages.
+    leaves their number to llama.cpp. ``timeout_s`` is the longest silence; a file is loaded in silence, so it is generous.
+    ``extra`` goes into every request; ``language`` is that of error messages.
     """
 
-    understands = True
+    understands = has_one_slot = True
 
     def __init__(
         self,
@@ -48,101 +54,125 @@ class LocalChatModel:
         extra: Mapping[str, Any] | None = None,
         language: Language = "en",
     ) -> None:
-        self._path = Path(path).expanduser()
-        self.name = self._path.stem
-        self._context_tokens = context_tokens
-        self._threads = threads
+        self._weights = _GgufFile(Path(path).expanduser(), context_tokens, threads)
+        self.name, self.window = self._weights.path.stem, Window(context_tokens)
         self._timeout_s = timeout_s
         self._temperature = temperature
         self._single_system = single_system
         self._extra = dict(extra or {})
         self._language: Language = language
-        self._server: Server | None = None
-        self._turn, self._leaving = Lock(), Event()
-        weakref.finalize(self, _leave, self._turn, self._leaving)
+
+    def with_settings(self, *, temperature: float | None, extra: Mapping[str, Any]) -> LocalChatModel:
+        """The same model in memory under other settings."""
+        other = copy.copy(self)
+        other._temperature, other._extra = temperature, dict(extra)
+        return other
 
     def stream(self, request: ChatRequest) -> ReplyStream:
-        """See ChatModel. Stopping takes effect with the next token; a reply to come waits for the one before it."""
-        return self._reply(self._body(request.messages), self._timeout_s)
+        """See ChatModel. Stopping takes effect with the next token, or the next piece of the prompt; a reply to come waits for
+        the one before it."""
+        body = self._body(request.messages) | dict(request.wishes)
+        return self._reply(body, cleaner_for(request), self._timeout_s)
+
+    def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, silence_s: float
+    ) -> ReplyStream:
+        """See ChatModel. llama.cpp holds the answer to the schema while it is written. The silence of loading is allowed for."""
+        return self._answer(messages, schema, max(silence_s, self._timeout_s))
 
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
-        """See ChatModel. llama.cpp holds the answer to the schema while it is written."""
+        """See ChatModel."""
+        with closing(self._answer(messages, schema, timeout_s, until=time.monotonic() + timeout_s)) as answer:
+            return in_whole(answer)
+
+    def _answer(
+        self, messages: Sequence[Message], schema: dict[str, Any] | None, silence_s: float, until: float | None = None
+    ) -> ReplyStream:
         body = self._body(messages)
         if schema is not None:
             body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-        deadline = time.monotonic() + timeout_s
-        pieces = []
-        reply = self._reply(body, timeout_s)
-        for piece in reply:
-            pieces.append(piece)
-            if time.monotonic() > deadline:
-                reply.close()
-                raise self._error("timeout", timeout_s=timeout_s)
-        return without_thoughts("".join(pieces))
+        return self._reply(body, Cleaner(), silence_s, until)
 
-    def _reply(self, body: dict[str, Any], timeout_s: float) -> ReplyStream:
-        stopped = Event()
+    def _reply(
+        self, body: dict[str, Any], cleaner: Cleaner, timeout_s: float, until: float | None = None
+    ) -> ReplyStream:
+        stopped, outcome = Event(), ReplyOutcome()
 
         def produce(put: Put) -> None:
-            self._generate(body, put, stopped)
+            try:
+                self._generate(body, Delivery(cleaner, outcome, put), stopped)
+            except Unfit as unfit:
+                raise self._error(unfit.kind, detail=unfit.detail) from None
 
         late = self._error("timeout", timeout_s=timeout_s)
-        return ReplyStream(produce, late=late, timeout_s=timeout_s, hang_up=stopped.set)
+        return ReplyStream(produce, late=late, timeout_s=timeout_s, until=until, hang_up=stopped.set, outcome=outcome)
 
-    def _generate(self, body: dict[str, Any], put: Put, stopped: Event) -> None:
+    def _generate(self, body: dict[str, Any], delivery: Delivery, stopped: Event) -> None:
         """Writes one reply, on the worker thread of a ReplyStream."""
-        thoughts = ThoughtFilter()
         problems: list[str] = []
 
-        def take(chunk: dict[str, Any]) -> bool:
-            """Called for every token; True stops the model. Must not raise: the library would swallow it."""
-            if chunk.get("error"):
-                problems.append(str(chunk["error"].get("message", "")))
+        def take(event: dict[str, Any]) -> bool:
+            """Called for every token and piece of the prompt; True stops the model. Must not raise: the library would swallow
+            it."""
+            if event.get("error"):
+                problems.append(words_of(event))
                 return True
-            delta = chunk["choices"][0]["delta"] if chunk.get("choices") else {}
-            return not put(thoughts.feed(delta.get("content") or "")) or stopped.is_set() or self._leaving.is_set()
+            return not delivery.take(chunk_of(event, "delta")) or stopped.is_set() or self._weights.leaving.is_set()
 
-        while not self._turn.acquire(timeout=LOOK_S):
+        weights = self._weights
+        while not weights.turn.acquire(timeout=LOOK_S):
             if stopped.is_set():
                 return
         try:
-            self._server = self._server or self._load()
+            server = weights.loaded()
             if not stopped.is_set():
-                self._server.handle_chat_completions(body | {"stream": True}, take)
+                server.handle_chat_completions(body | {"stream": True, "return_progress": True}, take)
         except (ValueError, RuntimeError) as error:
             problems.append(str(error))
         finally:
-            self._turn.release()
+            weights.turn.release()
         if problems:
             detail = cleaned(problems[0], None)
-            raise self._error(kind_of(400, detail), detail=detail)
-        put(thoughts.rest())
-        if not (thoughts.shown or stopped.is_set()):
-            raise self._error("empty")
-
-    def _load(self) -> Server:
-        """The model in memory, which takes as long as reading the file. Raises ModelError."""
-        try:
-            import xllamacpp
-        except ImportError:
-            raise self._error("no_package") from None
-        if not self._path.is_file():
-            raise self._error("no_file", detail=str(self._path))
-        params = xllamacpp.CommonParams()
-        params.model.path = str(self._path)
-        params.n_ctx, params.n_parallel = self._context_tokens, 1
-        params.cpuparams.n_threads = self._threads or -1
-        params.verbosity, params.ui, params.api_keys = 0, False, [secrets.token_hex()]
-        try:
-            return xllamacpp.Server(params)
-        except RuntimeError:
-            raise self._error("no_file", detail=str(self._path)) from None
+            raise Unfit(kind_of(400, detail), detail)
+        if not stopped.is_set():
+            delivery.end()
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
         return self._extra | chat_body(messages, self._single_system, self._temperature)
 
     def _error(self, kind: str, **values: Any) -> Failure:
-        return Failure(kind, self._language, base_url=str(self._path), model=self.name, **values)
+        return Failure(kind, self._language, base_url=str(self._weights.path), model=self.name, **values)
+
+
+class _GgufFile:
+    """A GGUF file, in memory once it was used; whoever holds ``turn`` may write with it."""
+
+    def __init__(self, path: Path, context_tokens: int, threads: int) -> None:
+        self.path, self._context_tokens, self._threads = path, context_tokens, threads
+        self.turn, self.leaving = Lock(), Event()
+        self._server: Server | None = None
+        weakref.finalize(self, _leave, self.turn, self.leaving)
+
+    def loaded(self) -> Server:
+        """The model in memory, which takes as long as reading the file the first time. Raises Unfit."""
+        if self._server is not None:
+            return self._server
+        try:
+            import xllamacpp
+        except ImportError:
+            raise Unfit("no_package") from None
+        if not self.path.is_file():
+            raise Unfit("no_file", str(self.path))
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.n_ctx, params.n_parallel, params.n_batch = self._context_tokens, 1, PIECE
+        params.cpuparams.n_threads = self._threads or -1
+        params.verbosity, params.ui, params.api_keys = 0, False, [secrets.token_hex()]
+        try:
+            self._server = xllamacpp.Server(params)
+        except RuntimeError:
+            raise Unfit("no_file", str(self.path)) from None
+        return self._server
 
 
 def _leave(turn: Lock, leaving: Event) -> None:

@@ -1,21 +1,55 @@
 """A reply on its way: pieces made on one worker thread, read by another, stopped by anyone.
 
-Knows nothing of models or HTTP. A model hands in how pieces are made and how to hang up; thoughts between
-``<think>`` tags are cut out here, since every model may send them.
+Knows nothing of models or HTTP. A model hands in how pieces are made and how to hang up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Thread, current_thread
+from typing import Any
 
+from moechat.ai.cleaner import Instead
 from moechat.errors import ModelError
+from moechat.model import Usage
 
-OPEN, CLOSE = "<think>", "</think>"
+MOST_CALLS = 128  # A reply asks for so many calls of tools at most.
 JOIN_S = 1.0  # close() waits this long for the worker after hanging up.
 
 Put = Callable[[str], bool]
+
+
+@dataclass
+class ReplyOutcome:
+    """How a reply went, complete once it has ended: what was thought before it, whether it was cut at the limit of tokens, what
+    it cost as the provider counts (None where it does not say), and the calls of tools that it asks for, in OpenAI's form."""
+
+    thoughts: str = ""
+    is_cut: bool = False
+    usage: Usage | None = None
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def call(self, pieces: Iterable[Mapping[str, Any]]) -> None:
+        """Take in pieces of calls: one with a name or an id of its own begins another call, the rest are its arguments."""
+        for piece in pieces:
+            words = piece.get("function")
+            words = words if isinstance(words, dict) else {}
+            name, more = str(words.get("name") or ""), str(words.get("arguments") or "")
+            at = piece.get("index")
+            place = at if isinstance(at, int) and 0 <= at < len(self.calls) else -1
+            if self.calls and (place >= 0 or not name):
+                self.calls[place]["function"]["arguments"] += more
+            elif name and len(self.calls) < MOST_CALLS:
+                id_ = str(piece.get("id") or f"call_{len(self.calls)}")
+                self.calls.append({"id": id_, "type": "function", "function": {"name": name, "arguments": more}})
+
+
+def outcome_of(reply: Iterator[str]) -> ReplyOutcome:
+    """The outcome of any model's reply; of those that are plain iterators there is nothing to tell."""
+    return reply.outcome if isinstance(reply, ReplyStream) else ReplyOutcome()
 
 
 class ReplyStream(Iterator[str]):
@@ -23,8 +57,9 @@ class ReplyStream(Iterator[str]):
 
     ``produce(put)`` calls ``put(piece)`` for every piece; an empty piece is only a sign of life. ``put`` returns False
     once the reply was closed. What ``produce`` raises is raised to the reader after all pieces before it; ``timeout_s``
-    without any sign of life raises ``late``. ``close`` may be called from any thread at any moment: it calls
-    ``hang_up``, ends the worker and the iteration.
+    without any sign of life raises ``late``; so does no end ``until`` then (of ``time.monotonic``). ``close`` may be called
+    from any thread at any moment: it calls ``hang_up``, ends the worker and the iteration. An ``Instead`` is read like any
+    other piece. ``produce`` fills in the ``outcome``.
     """
 
     def __init__(
@@ -33,12 +68,16 @@ class ReplyStream(Iterator[str]):
         *,
         late: ModelError,
         timeout_s: float | None = None,
+        until: float | None = None,
         hang_up: Callable[[], None] = lambda: None,
+        outcome: ReplyOutcome | None = None,
     ) -> None:
+        self.outcome = outcome or ReplyOutcome()
         self._produce, self._hang_up = produce, hang_up
-        self._timeout_s, self._late = timeout_s, late
+        self._timeout_s, self._until, self._late = timeout_s, until, late
         self._pieces: SimpleQueue[str | Exception | None] = SimpleQueue()
         self._closed = Event()
+        self._ended = False
         self._worker: Thread | None = None
 
     def __next__(self) -> str:
@@ -48,7 +87,7 @@ class ReplyStream(Iterator[str]):
             self._worker = worker  # only now: a close from another thread may join it at any moment
         while not self._closed.is_set():
             try:
-                piece = self._pieces.get(timeout=self._timeout_s)
+                piece = self._pieces.get(timeout=self._patience_s())
             except Empty:
                 self.close()
                 raise self._late from None
@@ -58,10 +97,22 @@ class ReplyStream(Iterator[str]):
                 self.close()
                 raise piece
             if piece is None:
+                self._ended = True
                 self.close()
-            elif piece:
+            elif piece or isinstance(piece, Instead):
                 return piece
         raise StopIteration
+
+    def _patience_s(self) -> float | None:
+        if self._until is None:
+            return self._timeout_s
+        left_s = max(self._until - time.monotonic(), 0.0)
+        return left_s if self._timeout_s is None else min(self._timeout_s, left_s)
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether it was closed before its end."""
+        return self._closed.is_set() and not self._ended
 
     def close(self) -> None:
         """Stop now, wherever the reply is. Closing twice does nothing."""
@@ -90,53 +141,3 @@ def _work(produce: Callable[[Put], None], pieces: SimpleQueue[str | Exception | 
         pieces.put(error)
     else:
         pieces.put(None)
-
-
-class ThoughtFilter:
-    """Cuts ``<think>…</think>`` out of a text that comes in pieces, whichever way the tags are split."""
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._thinking = False
-        self.shown = False  # whether anything but thoughts came
-
-    def feed(self, piece: str) -> str:
-        """The text that may be shown now. The rest is held back until it is clear whether it is a tag."""
-        self._held += piece
-        text = ""
-        while True:
-            before, tag, after = self._held.partition(CLOSE if self._thinking else OPEN)
-            if not tag:
-                break
-            text += "" if self._thinking else before
-            self._held, self._thinking = after, not self._thinking
-        kept = _tag_begun(self._held, CLOSE if self._thinking else OPEN)
-        if not self._thinking:
-            text += self._held[: len(self._held) - kept]
-        self._held = self._held[len(self._held) - kept :]
-        return self._show(text)
-
-    def rest(self) -> str:
-        """The text that is still held back at the end, unless it is a thought."""
-        held, self._held = self._held, ""
-        return "" if self._thinking else self._show(held)
-
-    def _show(self, text: str) -> str:
-        if not self.shown:  # the blank lines after a thought are not part of the reply
-            text = text.lstrip()
-            self.shown = bool(text)
-        return text
-
-
-def without_thoughts(text: str) -> str:
-    """The whole text without thoughts; some chat templates open the first thought themselves."""
-    head, tag, tail = text.partition(CLOSE)
-    if tag and OPEN not in head:
-        text = tail
-    thoughts = ThoughtFilter()
-    return (thoughts.feed(text) + thoughts.rest()).strip()
-
-
-def _tag_begun(text: str, tag: str) -> int:
-    """How many characters at the end of the text may be the beginning of the tag."""
-    return next((n for n in range(min(len(tag) - 1, len(text)), 0, -1) if tag.startswith(text[-n:])), 0)

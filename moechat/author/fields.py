@@ -9,10 +9,12 @@ from typing import Any
 
 from moechat.clock import moment_of
 from moechat.errors import FieldError
+from moechat.lore.rules import LOGICS, LORE_ROLES, POSITIONS
 from moechat.model import OFFICIAL_FIELDS, OfficialKind
 from moechat.store.plain import storable
 
 Values = Mapping[str, object]
+_CHOICES: Mapping[str, Sequence[str]] = {"logic": LOGICS, "position": POSITIONS, "role": LORE_ROLES}
 _YES_NO = ("true", "false")
 _LONGEST_NAME = 200
 _FILE_NAME = re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""")
@@ -27,6 +29,12 @@ REMEDIES: Mapping[str, str] = {
     "sign": "expects 1 or -1",
     "switch": "expects true or false",
     "kind": "expects attribute, relation or picture",
+    "logic": f"expects {', '.join(LOGICS)}",
+    "position": f"expects {', '.join(POSITIONS)}",
+    "role": f"expects {', '.join(LORE_ROLES)}",
+    "count": "expects a whole number, 0 or more",
+    "number": "expects a whole number",
+    "percent": "expects a number from 0 to 100",
     "name": f"write it in words, in one line of at most {_LONGEST_NAME} characters",
     "file": "expects the name of a file of data_base, such as places.yaml",
 }
@@ -77,11 +85,44 @@ def _fits(form: str, text: str) -> bool:
             return text in _YES_NO
         case "kind":
             return text in ("attribute", "relation", "picture")
+        case "logic" | "position" | "role":
+            return text in _CHOICES[form]
+        case "count":
+            return re.fullmatch(r"\d{1,6}", text) is not None
+        case "number":
+            return re.fullmatch(r"-?\d{1,6}", text) is not None
+        case "percent":
+            return re.fullmatch(r"100(\.0+)?|\d{1,2}(\.\d+)?", text) is not None
         case "name":
             return 0 < len(text.strip()) <= _LONGEST_NAME and len(text.splitlines()) == 1
         case "file":
             return _FILE_NAME.fullmatch(text) is not None
     return True
+
+
+def fits(key: str, item: Any) -> str:
+    """A rule of an entry as its file has it. Raises ValueError that says what is expected."""
+    form = OFFICIAL_FIELDS["lore"][key]
+    if not isinstance(item, str) or not _fits(form, item):
+        raise ValueError(f"{key} {REMEDIES[form]}")
+    return item
+
+
+def typed(key: str, item: Any) -> Any:
+    """The value of a field of an entry, from the text of its file."""
+    match OFFICIAL_FIELDS["lore"][key]:
+        case "switch":
+            return item == "true"
+        case "count" | "number":
+            return int(item)
+        case "percent":
+            return float(item)
+    return item
+
+
+def written_as(value: object) -> object:
+    """A value of an entry as its file has it."""
+    return [] if value == () else None if value is None else _text(value)
 
 
 def _is_time(text: str) -> bool:

@@ -8,9 +8,13 @@ An entry is ``keyword: description``, or the fuller form::
       constant: true                  # always there
       enabled: false                  # never there
 
+      secondary: [night]              # with ``logic: any``, ``all``, ``not_any`` or ``not_all``
+      order: 10                       # and the other rules of ``lore.rules.RULE_FIELDS``
+
 Its id is ``file#keyword``. Conversation never writes these files; their author does, here or by hand. Writing one entry
 leaves every other byte as it is, and a plain line stays plain as long as it can. A file that does not parse, or in which an
-entry cannot be told from its neighbours, is reported and never written.
+entry cannot be told from its neighbours, is reported and never written. Books of other programs lie beside them as JSON
+(``books``).
 """
 
 from __future__ import annotations
@@ -18,15 +22,20 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from moechat.author.fields import Values, near_or_all, written
+from moechat.author import books
+from moechat.author.fields import Values, fits, near_or_all, typed, written, written_as
 from moechat.author.writing import RecordWriter
+from moechat.cards.container import CARD
+from moechat.clock import SYSTEM_NOW
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
+from moechat.lore.rules import RULE_FIELDS, USUAL, LoreRules
 from moechat.model import NEW_LORE_FILE, Lore
 from moechat.store import plain, records, yaml_file
 from moechat.store.records import Signature
@@ -34,8 +43,13 @@ from moechat.store.records import Signature
 FOLDER = "data_base"
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
-_ENTRY_KEYS = ("text", "keys", "constant", "enabled")
-_USUAL: Mapping[str, object] = {"keys": [], "constant": "false", "enabled": "true"}
+_ENTRY_KEYS = ("text", "keys", "constant", "enabled", *RULE_FIELDS)
+_LISTS = ("keys", "secondary")
+_USUAL: Mapping[str, object] = {"keys": [], "constant": "false", "enabled": "true"} | {
+    key: written_as(value)
+    for key, value in ((field.name, field.default) for field in fields(LoreRules))
+    if key in RULE_FIELDS
+}
 _COMMAS = re.compile(r"[,，、]")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w -]*\w)?")
 _OTHER_THAN_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # YAML 1.1 reads them so.
@@ -54,11 +68,11 @@ class _LoreFile:
 class LoreFiles:
     """The entries of a ``data_base`` folder, those that are switched off too; always as the files hold them now.
 
-    ``lock`` is the file by which writers wait for each other.
+    ``lock`` is the file by which writers wait for each other; ``now`` gives the time that a changed card is dated with.
     """
 
-    def __init__(self, folder: Path, lock: Path) -> None:
-        self.folder, self._lock_file = folder, lock
+    def __init__(self, folder: Path, lock: Path, now: Callable[[], datetime] = SYSTEM_NOW) -> None:
+        self.folder, self._lock_file, self._now = folder, lock, now
         self._lock = threading.Lock()
         self._files: dict[str, _LoreFile] = {}
 
@@ -94,8 +108,12 @@ class LoreFiles:
         entry = self.get(id_)
         if changes.get("file", entry.file) != entry.file:
             raise FieldError("file", changes["file"], "cannot be changed; add the entry there, then delete this one")
-        path, changes = self.folder / entry.file, {key: one for key, one in changes.items() if key != "file"}
+        path, changes = self._path(entry), {key: one for key, one in changes.items() if key != "file"}
         record = written("lore", {"keyword": entry.keyword, "text": entry.text, **changes})
+        if entry.is_bare:
+            values = {key: None if one is None else typed(key, record[key]) for key, one in changes.items()}
+            self._write(path, lambda data: books.changed(data, path, _own_id(id_), values, self._now))
+            return self.get(id_)
         keyword = str(record["keyword"]).strip()
         self._write(path, lambda data: _changed(data, path, entry.keyword, changes))
         return self.get(f"{path.name}#{keyword}")
@@ -103,8 +121,14 @@ class LoreFiles:
     def delete(self, id_: str) -> None:
         """Take an entry out of its file. Raises NotFound, DataError."""
         entry = self.get(id_)
-        path = self.folder / entry.file
-        self._write(path, lambda data: _removed(data, path, entry.keyword))
+        path = self._path(entry)
+        if entry.is_bare:
+            self._write(path, lambda data: books.changed(data, path, _own_id(id_), None, self._now))
+        else:
+            self._write(path, lambda data: _removed(data, path, entry.keyword))
+
+    def _path(self, entry: Lore) -> Path:
+        return next(path for path in paths(self.folder) if path.name == entry.file)
 
     def _write(self, path: Path, change: Callable[[bytes], bytes]) -> None:
         try:
@@ -132,15 +156,18 @@ class LoreFiles:
 
 
 def paths(folder: Path) -> list[Path]:
-    """The files of a world book."""
+    """The files of a world book: its card, and those of its folder."""
+    card = books.card_beside(folder)
     if not folder.is_dir():
-        return []
-    files = (path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
-    return sorted(path for path in files if path.is_file() and not path.name.startswith("."))
+        return card
+    files = (path for path in folder.iterdir() if path.suffix in (".yaml", ".yml", ".json") and path.name != CARD)
+    return [*card, *sorted(path for path in files if path.is_file() and not path.name.startswith("."))]
 
 
 def read(path: Path) -> tuple[list[Lore], list[DataError]]:
     """Entries of one file and what is wrong with others of it. Raises DataError where the file does not parse."""
+    if books.is_book(path):
+        return books.read(path), []
     plain.require_inside(path.parent, path.parent.parent)
     source = yaml_file.text(path)
     entries, problems = [], []
@@ -168,24 +195,48 @@ def _entry(keyword: str, value: Any, path: Path) -> Lore:
     for key in fields:
         if key not in _ENTRY_KEYS:
             raise ValueError(f"unknown key {key}; {near_or_all(str(key), _ENTRY_KEYS)}")
-    text, keys = fields.get("text", ""), fields.get("keys", [])
+    text = fields.get("text", "")
     if not keyword or not isinstance(text, str) or not text.strip():
         raise ValueError("expects a keyword and a description in words")
-    if isinstance(keys, str):
-        keys = _COMMAS.split(keys)
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise ValueError("keys expects a list of names, such as [one, two]")
     return Lore(
-        f"{path.name}#{keyword}", keyword, text.strip(), path.name, _names(keys), _switch(fields, "constant"),
-        _switch(fields, "enabled"),
+        f"{path.name}#{keyword}", keyword, text.strip(), path.name, _list(fields, "keys"), _switch(fields, "constant"),
+        _switch(fields, "enabled"), _rules(fields),
     )  # fmt: skip
+
+
+def _rules(fields: Mapping[str, Any]) -> LoreRules:
+    values: dict[str, Any] = {}
+    for key in RULE_FIELDS:
+        if key not in fields:
+            continue
+        if RULE_FIELDS[key] == "list":
+            values[key] = _list(fields, key)
+        elif RULE_FIELDS[key] == "switch":
+            values[key] = _switch(fields, key)
+        else:
+            values[key] = typed(key, fits(key, fields[key]))
+    return LoreRules(**values) if values else USUAL
+
+
+def _list(fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    items = fields.get(key, [])
+    if isinstance(items, str):
+        items = _COMMAS.split(items)
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ValueError(f"{key} expects a list of names, such as [one, two]")
+    return _names(items)
 
 
 def _names(keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(key.strip() for key in keys if key.strip())
 
 
-def _switch(fields: dict[str, Any], key: str) -> bool:
+def _own_id(id_: str) -> str:
+    """The id of an entry in its own book."""
+    return id_.partition("#")[2]
+
+
+def _switch(fields: Mapping[str, Any], key: str) -> bool:
     value = fields.get(key, _USUAL[key])
     if not isinstance(value, str) or value.lower() not in _YES | _NO:
         raise ValueError(f"{key} expects true or false")
@@ -210,7 +261,7 @@ def _formed(before: Any, changes: Values) -> str | dict[str, Any]:
         new: Any = content
         if key == "text":
             new = str(content).strip()
-        elif key == "keys" and content is not None:
+        elif key in _LISTS and content is not None:
             new = list(_names(_COMMAS.split(new) if isinstance(new, str) else new))
         if new is None or new == _USUAL.get(key):
             value.pop(key, None)

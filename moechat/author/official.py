@@ -5,7 +5,7 @@ events.yaml, by id::
 
     lighthouse:
       text: {{char}} and {{user}} climbed the old lighthouse
-      time: 2023-04-02T19:30                # when it was; without it the event has no date
+      time: 2023-04-02T19:30                # when it was, a day alone is the whole day; without it the event has no date
       place: the lighthouse
       keywords: [lighthouse, stairs]
       insight: {{user}} is not afraid of heights
@@ -30,16 +30,17 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 from moechat.author.fields import Values, check, written
 from moechat.author.lore import FOLDER, LoreFiles
 from moechat.author.writing import RecordWriter
-from moechat.clock import moment_of
+from moechat.clock import SYSTEM_NOW, moment_of
 from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words
+from moechat.lore.rules import RULE_FIELDS, USUAL
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records, yaml_file
 from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
@@ -48,6 +49,8 @@ from moechat.store.records import Record, Signature
 FILES: Mapping[OfficialKind, str] = {"event": "events.yaml", "fact": "facts.yaml"}
 LOCK = ".official.lock"
 _NAMES = re.compile(r"\{\{\s*(user|char)\s*\}\}", re.IGNORECASE)
+_A_DAY = re.compile(r"\s*\d{4}-?\d\d-?\d\d\s*")
+WHOLE_DAY = timedelta(days=1, seconds=-1)
 _ID = re.compile(r"\w[\w-]{0,63}")
 
 
@@ -66,12 +69,17 @@ class Official:
     """
 
     def __init__(
-        self, folder: Path, *, zone: tzinfo | None = None, names: Callable[[], Mapping[str, str]] = dict
+        self,
+        folder: Path,
+        *,
+        zone: tzinfo | None = None,
+        names: Callable[[], Mapping[str, str]] = dict,
+        now: Callable[[], datetime] = SYSTEM_NOW,
     ) -> None:
-        self.folder, self._zone, self._names = folder, zone, names
+        self.folder, self._zone, self._names, self._now = folder, zone, names, now
         self._lock = threading.RLock()
         self._filled: Mapping[str, str] = {}
-        self.lore = LoreFiles(folder / FOLDER, folder / LOCK)
+        self.lore = LoreFiles(folder / FOLDER, folder / LOCK, now)
         self._files: dict[OfficialKind, _RecordFile] = {kind: _RecordFile(Signature(), {}, {}, ()) for kind in FILES}
         self.generation = 0
         """Grows whenever what is read here changes."""
@@ -79,7 +87,7 @@ class Official:
 
     def unfilled(self) -> Official:
         """The same store with the placeholders of names as the files have them, so that they outlive an edit."""
-        return Official(self.folder, zone=self._zone)
+        return Official(self.folder, zone=self._zone, now=self._now)
 
     # ---- reading
 
@@ -147,7 +155,7 @@ class Official:
             return {
                 "store": "official", "id": memory.id, "by": "author", "type": "lore", "keyword": memory.keyword,
                 "text": memory.text, "keys": list(memory.keys), "constant": memory.constant, "enabled": memory.enabled,
-                "file": memory.file,
+                "file": memory.file, **rules_row(memory),
             }  # fmt: skip
         row: dict[str, Any] = {"store": "official", "id": memory.id, "by": memory.by, "time": memory.since.isoformat()}
         if isinstance(memory, Fact):
@@ -234,6 +242,16 @@ def _without(file: _RecordFile, taken: Mapping[str, object], path: Path) -> _Rec
     return replace(file, read=kept, problems=[*file.problems, *problems]) if twice else file
 
 
+def rules_row(entry: Lore) -> dict[str, Any]:
+    """The rules of an entry that are not the usual ones, as its file would have them."""
+    values = {key: getattr(entry.rules, key) for key in RULE_FIELDS}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in values.items()
+        if value != getattr(USUAL, key)
+    }
+
+
 def _at(one: OfficialMemory) -> float:
     return 0.0 if isinstance(one, Lore) else one.since.timestamp()
 
@@ -265,8 +283,12 @@ def _made(
     assert isinstance(filled.value, Mapping)
     if kind == "fact":
         return replace(fact_from(filled, path, zone), by="author")
-    at = known(moment_of(str(value["time"]), zone)) if value.get("time") else None
-    return Episode(record.key, at, event_from(filled.value, (), filled, path, zone), by="author")
+    time = str(value.get("time") or "")
+    at = known(moment_of(time, zone)) if time else None
+    event = event_from(filled.value, (), filled, path, zone)
+    if at and event.happened is None and _A_DAY.fullmatch(time):
+        event = replace(event, happened=(at, at + WHOLE_DAY), precision="day")
+    return Episode(record.key, at, event, by="author")
 
 
 def _fill(value: object, names: Mapping[str, str]) -> object:

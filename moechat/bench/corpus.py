@@ -29,7 +29,7 @@ LOOKS = "红色 蓝色 木头 纸质 玻璃 老式 小巧 银色 会响 手工 �
 THINGS = (
     "风筝 花灯 木雕 陶杯 拼图 围巾 风铃 模型 书签 香薰 网球 滑板 飞盘 跳绳 台灯 闹钟 相框 水壶 背包 雨靴 "
     "手套 帽子 毛毯 抱枕 花瓶 茶壶 餐盘 筷子 钥匙扣 明信片 日历 贴纸 胶带 钢笔 本子 尺子 书架 椅子 地毯 窗帘 "
-    "耳机 音箱 相机 手电 望远镜 罗盘 口琴 鼓 笛子 铃铛"
+    "耳机 音箱 画册 手电 望远镜 罗盘 口琴 鼓 笛子 铃铛"
 ).split()
 CHAT = ("嗯嗯", "哈哈哈", "今天有点累", "在干嘛呢", "好呀", "外面下雨了", "困了", "让我想想")
 REPLY = "我在听呢。你说的这些我都记得，后来怎么样了？慢慢讲，不着急。"
@@ -107,7 +107,7 @@ def talk() -> Iterator[tuple[str, str]]:
             "dated",
             chance.choice(("昨天我们聊了什么", "上周三我做了什么", "去年五月我们聊过什么", "前天室友说了什么")),
         )
-        yield "new fact", f"我喜欢第{i}号{chance.choice(THINGS)}"
+        yield "new fact", f"我喜欢{i + 1}寸{chance.choice(THINGS)}"
         yield "lore", f"我们哪天去{chance.choice(names)}看看吧"
         yield "chat", chance.choice(CHAT)
         yield "fact", f"我喜欢{chance.choice(LOOKS)}{chance.choice(THINGS)}吗"

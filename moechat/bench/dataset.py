@@ -1,13 +1,13 @@
 """Files of memories and questions: one JSON object a line, by ``type`` (meta, memory, question).
 
 A memory has haystack, id, timestamp, speaker, text (and image_caption); a question has haystack, id, question, asked_at,
-evidence_ids, category (and names_date, unanswerable). Times without an offset are taken as UTC.
+evidence_ids, category (and evidence_sessions, names_date, unanswerable). Times without an offset are taken as UTC.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,7 +31,9 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and its ``evidence``: units, each of which is found by any of its message ids."""
+    """A question and its ``evidence``: units, each of which is found by any of its message ids.
+
+    A unit is a session where the file names sessions, else a message."""
 
     id: str
     text: str
@@ -104,10 +106,10 @@ def read(path: Path) -> list[Haystack]:
             raise DataError(path, f"not a memory of the format: {error!r}", line=number) from error
     for haystack in haystacks.values():
         haystack.utterances.sort(key=lambda utterance: utterance.at)
-    ids = {name: {utterance.id for utterance in haystack.utterances} for name, haystack in haystacks.items()}
+    sessions = {name: _sessions(haystack.utterances) for name, haystack in haystacks.items()}
     for number, row in questions:
         try:
-            haystacks[row["haystack"]].questions.append(_question(row, ids[row["haystack"]]))
+            haystacks[row["haystack"]].questions.append(_question(row, sessions[row["haystack"]]))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(path, f"not a question of the format: {error!r}", line=number) from error
     return list(haystacks.values())
@@ -131,7 +133,17 @@ def _utterance(row: Mapping[str, Any]) -> Utterance:
     return Utterance(str(row["id"]), _moment(row["timestamp"]), str(row["speaker"]), text)
 
 
-def _question(row: Mapping[str, Any], known_ids: set[str]) -> Question:
+def _sessions(utterances: Iterable[Utterance]) -> dict[str, frozenset[str]]:
+    """The message ids of each session: an id begins with its session's, up to a point."""
+    ids: dict[str, set[str]] = {}
+    for utterance in utterances:
+        ids.setdefault(utterance.id.partition(".")[0], set()).add(utterance.id)
+    return {session: frozenset(members) for session, members in ids.items()}
+
+
+def _question(row: Mapping[str, Any], sessions: Mapping[str, frozenset[str]]) -> Question:
+    named = [sessions[session] for session in map(str, row.get("evidence_sessions") or ()) if session in sessions]
+    known_ids = frozenset().union(*sessions.values())
     return Question(
         id=str(row["id"]),
         text=str(row["question"]),
@@ -139,7 +151,7 @@ def _question(row: Mapping[str, Any], known_ids: set[str]) -> Question:
         category=str(row.get("category") or ""),
         names_date=bool(row.get("names_date")),
         answerable=not row.get("unanswerable"),
-        evidence=evidence_units(row.get("evidence_ids") or (), known_ids),
+        evidence=tuple(named) or evidence_units(row.get("evidence_ids") or (), known_ids),
     )
 
 
@@ -148,12 +160,12 @@ def _moment(text: str) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def evidence_units(evidence: Iterable[str], known_ids: set[str]) -> tuple[frozenset[str], ...]:
+def evidence_units(evidence: Iterable[str], known_ids: Collection[str]) -> tuple[frozenset[str], ...]:
     """Evidence ids as units: two halves of an exchange are one, whichever of them is named."""
     units: dict[frozenset[str], None] = {}
     for id_ in map(str, evidence):
         both = [id_[:-2] + half for half in HALVES] if id_.endswith(HALVES) else []
-        units[frozenset(both) if both and known_ids.issuperset(both) else frozenset([id_])] = None
+        units[frozenset(both) if both and all(one in known_ids for one in both) else frozenset([id_])] = None
     return tuple(units)
 
 

@@ -182,8 +182,9 @@ def ranked(recollection: Recollection, ids: Ids) -> list[str]:
 
 
 def injected(recollection: Recollection, ids: Ids) -> frozenset[str]:
-    """The message ids of every exchange of the diary that entered the prompt."""
+    """The message ids of every exchange of the diary that entered the prompt, or stands there as the talk itself."""
     exchanges = {hit.id for hit in recollection.hits if hit.layer == "diary"}
+    exchanges |= {one.memory.id for one in recollection.dropped if one.why == "in_context"}
     return frozenset(id_ for (exchange, _), id_ in ids.items() if exchange in exchanges)
 
 

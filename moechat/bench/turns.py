@@ -15,6 +15,8 @@ import numpy as np
 from moechat.agent import Agent
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.embedding import HashEmbedder
+from moechat.ai.reply_stream import ReplyStream
+from moechat.ai.window import Window
 from moechat.bench import corpus
 from moechat.clock import SetClock
 from moechat.errors import ModelError
@@ -42,10 +44,16 @@ class ApartEmbedder(HashEmbedder):
 class QuickModel:
     """A chat model that takes no time: it always says the same, a few characters at a time."""
 
-    name, understands = "quick", False
+    name, understands, has_one_slot = "quick", False, False
+    window = Window()
 
     def stream(self, request: ChatRequest) -> Iterator[str]:
         return iter([corpus.REPLY[at : at + 4] for at in range(0, len(corpus.REPLY), 4)])
+
+    def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, silence_s: float
+    ) -> ReplyStream:
+        raise ModelError("other", "this model only replies")
 
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         raise ModelError("other", "this model only replies")

@@ -19,6 +19,7 @@ from moechat import __version__
 from moechat.errors import MoeChatError
 from moechat.settings.home import find_home
 
+IMPORTED = ("file", "talk", "persona", "take-back")  # What `import` calls by name.
 SERVERS = ("web", "serve")
 FACT_AND_EVENT_KEYS = (
     "further keys: of an event happened, place, keywords, topic, importance (happened=2019-07-15 or happened=去年夏天); of a "
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the terminal
             stream.reconfigure(encoding="utf-8", errors="replace")
-    args = parser().parse_args(argv)
+    args = parser().parse_args(with_kind(sys.argv[1:] if argv is None else argv))
     home = find_home(args.data, args.config)
     args.data, args.config, args.home_notice = home.data, home.config, home.notice
     is_server = args.command in SERVERS
@@ -52,6 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 0 if is_server else 1  # Ctrl+C is how a server ends.
+
+
+def with_kind(argv: Sequence[str]) -> list[str]:
+    """``import FILE`` is ``import file FILE``: what it is, is recognised."""
+    words = list(argv)
+    if words[:1] == ["import"] and len(words) > 1 and words[1] not in (*IMPORTED, "-h", "--help"):
+        words.insert(1, "file")
+    return words
 
 
 def _function(name: str) -> Callable[[argparse.Namespace], int]:
@@ -74,13 +83,15 @@ def parser() -> argparse.ArgumentParser:
     _memories(commands)
     _official(commands)
     _import(commands)
+    _export(commands)
+    _studio(commands)
     _upkeep(commands)
     _measuring(commands)
     return whole
 
 
 def _serving(commands: Any) -> None:
-    web = _command(commands, "web", "run.web", "the chat in the browser", json_output=False)
+    web = _command(commands, "web", "serving.web", "the chat in the browser", json_output=False)
     web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
     web.add_argument("--port", type=_port, help="port (default: web.port of the configuration)")
     web.add_argument(
@@ -88,9 +99,30 @@ def _serving(commands: Any) -> None:
     )
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
-    serve = _command(commands, "serve", "run.serve", "memory over HTTP: queries and management", json_output=False)
+    serve = _command(commands, "serve", "serving.serve", "memory over HTTP: queries and management", json_output=False)
     serve.add_argument("--host", help="address to listen on (default: serve.host of the configuration)")
     serve.add_argument("--port", type=_port, help="port (default: serve.port of the configuration)")
+
+    purpose = "memory for assistants and editors that speak MCP, over stdio (extra `mcp`)"
+    mcp = _command(commands, "mcp", "serving.mcp", purpose, json_output=False)
+    mcp.add_argument("-c", "--character", help="whose memory (default: the configured character)")
+    mcp.add_argument("--user", help="which user (default: the owner of the character's folder)")
+
+    actions = _group(commands, "keys", "the keys of programs that ask over HTTP", "action")
+    add = _command(actions, "add", "keys.add", "make a key; it is shown once")
+    add.add_argument("name", metavar="NAME", help="who gets it")
+    whom = "a user whose memory it reaches, more than once for several (default: all)"
+    add.add_argument("--user", dest="key_user", action="append", default=[], metavar="USER", help=whom)
+    whom = "a character that it reaches, more than once for several (default: all)"
+    add.add_argument("--character", dest="key_character", action="append", default=[], metavar="NAME", help=whom)
+    add.add_argument(
+        "--many", action="store_true", help="it speaks for many people: every request has to name its user"
+    )
+    add.add_argument("--rate", type=_count, default=120, metavar="N", help="so many requests a minute (default: 120)")
+    add.add_argument("--new", type=_count, default=50, metavar="N", help="it may begin so many memories (default: 50)")
+    _command(actions, "list", "keys.listing", "the keys, and what each reaches")
+    end = _command(actions, "revoke", "keys.revoke", "take keys back, at once", json_output=False)
+    end.add_argument("ids", nargs="+", metavar="ID", help="ids or names, as `keys list` shows them")
 
     actions = _group(commands, "access", "who may come in to the page from elsewhere", "action")
     _command(actions, "list", "access.listing", "the sessions that are open")
@@ -106,13 +138,31 @@ def _serving(commands: Any) -> None:
 
 
 def _talking(commands: Any) -> None:
-    purpose = "one whole turn, settled and understood before it returns"
+    purpose = "one whole turn, settled before it returns; what a language model is to understand is queued"
     say = _command(commands, "say", "talk.say", purpose, owner=True, talk=TALK)
     say.add_argument("text", help="what you say")
+    say.add_argument("--understand", action="store_true", help="wait until the model has understood all that is queued")
 
     purpose = "what would be recalled and why; writes nothing"
     recall = _command(commands, "recall", "talk.recall", purpose, owner=True, talk=TALK)
     recall.add_argument("text", help="a message, as you would say it")
+
+    purpose = "what the models cost, by day: calls, tokens, what the provider had cached, what equals the prompt before"
+    _command(commands, "usage", "talk.usage", purpose, owner=True)
+
+    purpose = "what waits to be understood by a model, and why; talk that rules alone have read can be read anew"
+    understand = _command(commands, "understand", "talk.understand", purpose, owner=True)
+    understand.add_argument(
+        "--past",
+        action="store_true",
+        help="have it read what the rules alone have read, in the background, newest first",
+    )
+    understand.add_argument("--days", type=_count, default=0, metavar="N", help="with --past: the last N days (0: all)")
+    understand.add_argument(
+        "--again", action="store_true", help="with --past: also what a model has read, a lesser one say"
+    )
+    understand.add_argument("--wait", action="store_true", help="wait until all is read, or today's budget is spent")
+    understand.add_argument("--stop", action="store_true", help="read no more of the past")
 
     when = _command(commands, "when", "when.resolve", "time expressions → spans", now=True)
     when.add_argument("text", nargs="*", help="texts; none: one a line from standard input")
@@ -143,6 +193,7 @@ def _memories(commands: Any) -> None:
     )
     listing.add_argument("--search", default="", metavar="TEXT", help="only what has all these words")
     listing.add_argument("--archived", action="store_true", help="the archive instead")
+    listing.add_argument("--refused", action="store_true", help="what a model said and was not believed, and why")
     listing.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50; 0: all)")
     listing.add_argument("--offset", type=_count, default=0, metavar="N", help="how many to pass over")
 
@@ -157,6 +208,9 @@ def _memories(commands: Any) -> None:
     edit.add_argument("id", metavar="ID", help="an id, as `memories list` shows it")
     edit.add_argument("text", metavar="TEXT", help="the words that are meant")
 
+    copy = action("copy", "copy facts and events to another character; there they are the owner's")
+    _ids(copy, "memories")
+    copy.add_argument("--to", required=True, metavar="NAME", help="which character")
     _ids(action("archive", "hide memories, and keep them"), "memories")
     _ids(action("restore", "bring archived memories back"), "memories")
     _ids(action("pin", "never archive these by themselves"), "memories")
@@ -208,16 +262,27 @@ def _official(commands: Any) -> None:
 
 def _import(commands: Any) -> None:
     kinds = _group(commands, "import", "take over a character and its memories, or talk, from elsewhere", "what")
+    purpose = (
+        "whatever a file is: a card, a lorebook, talk, memories, an archive, a folder; `import FILE` does it as well"
+    )
+    name = "the name of the talk that it becomes (default: the file's, without its ending)"
+    brought = _command(kinds, "file", "importing.file", purpose, owner=True, talk=name)
+    brought.add_argument(
+        "file", type=Path, metavar="FILE", help="a file, or a folder (a character, SillyTavern's data)"
+    )
+    brought.add_argument("--dry-run", action="store_true", help="only show what it holds; nothing is written")
+    brought.add_argument("--me", metavar="NAME", help="who you are in the talk; everybody else is the character")
+
     persona = _command(kinds, "persona", "importing.persona", "a saved persona of generative agents (its folder)")
     persona.add_argument("folder", type=Path, metavar="DIR", help="the folder that holds nodes.json")
     persona.add_argument("-c", "--character", required=True, metavar="NAME", help="the new character's name")
     persona.add_argument("--language", choices=["zh", "en"], help="what it speaks (default: as its memories)")
     persona.add_argument("--expire", action="store_true", help="its thoughts expire when the persona's would (30 days)")
 
-    purpose = "talk from elsewhere: JSON lines of time (ISO), who (user, char or a name) and text"
-    name = "the name of the talk that it becomes (default: the file's, without its ending)"
+    purpose = "talk from elsewhere: JSON lines or CSV of time (ISO), who, text; chats of SillyTavern and ChatGPT"
     talk = _command(kinds, "talk", "importing.talk", purpose, owner=True, talk=name)
     talk.add_argument("file", type=Path, metavar="FILE", help="UTF-8; lines of one side in a row are one message")
+    talk.add_argument("--me", metavar="NAME", help="who you are in the talk; everybody else is the character")
 
     purpose = "erase an import as a whole, with what was understood of it, for good"
     take_back = _command(kinds, "take-back", "importing.take_back", purpose, owner=True)
@@ -225,13 +290,84 @@ def _import(commands: Any) -> None:
     take_back.add_argument("--yes", action="store_true", help="do not ask")
 
 
+def _export(commands: Any) -> None:
+    kinds = _group(commands, "export", "take a character, its world book or its memory along", "what")
+
+    def kind(name: str, help_text: str, file_help: str, *, owner: bool = False) -> argparse.ArgumentParser:
+        command = _command(kinds, name, f"exporting.{name}", help_text, owner=owner, now=True)
+        command.add_argument("file", type=Path, metavar="FILE", help=file_help)
+        if not owner:
+            command.add_argument("-c", "--character", help="which character (default: the configured one)")
+        command.add_argument("--force", action="store_true", help="write over a file that is there")
+        return command
+
+    kind(
+        "card", "a character as a card, equal to the one that came but for what was changed", "as .png, .json or .charx"
+    )
+    kind("lorebook", "all entries of the world book, as world info", "a .json file")
+    archive = kind("archive", "a whole character in one file that reads back in equal", "a .zip file")
+    archive.add_argument("--without-memory", action="store_true", help="only what its author wrote")
+    kind("memory", "the memory of one user alone, in one file that reads back in equal", "a .zip file", owner=True)
+
+
+def _studio(commands: Any) -> None:
+    actions = _group(commands, "character", "make characters, change them, and put them into the bin", "action")
+
+    def action(name: str, help_text: str, *, named: bool = True) -> argparse.ArgumentParser:
+        command = _command(actions, name, f"studio.{name.replace('-', '_')}", help_text, now=True)
+        if named:
+            command.add_argument("name", metavar="NAME", help="which character")
+        return command
+
+    keys = "keys of character.yaml, e.g. persona=… greeting=…; KEY= takes one out, @FILE reads a text"
+    action("list", "all characters, and what is in the bin", named=False)
+    action("show", "what file and card say of a character")
+    _keys(action("create", "a new character"), keys)
+    _keys(action("set", "change keys of a character"), keys)
+    action("duplicate", "a copy of a character, without its memory").add_argument("new", metavar="NEW", help="its name")
+    rename = action("rename", "give a character another name; its memory goes along")
+    rename.add_argument("new", metavar="NEW", help="the new name")
+    greeting = action("greeting", "choose its first words among its greetings")
+    greeting.add_argument("number", type=_count, metavar="N", help="which one, from 1")
+    action("picture", "its picture").add_argument("file", type=Path, metavar="FILE", help="a PNG")
+    action("delete", "put a character with its memory into the bin")
+    action("restore", "bring a character back from the bin").add_argument(
+        "--as", dest="new", metavar="NEW", help="another name"
+    )
+    empty = action("empty-bin", "erase characters in the bin for good")
+    empty.add_argument("--yes", action="store_true", help="do not ask")
+    test = action("test", "a message off the record: the prompt, the entries that fire, and the reply")
+    test.add_argument("text", help="what you say")
+
+    lore = _group(commands, "lore", "look at a world book", "action")
+    purpose = "which entries of a file fire in a talk, and why, or why not"
+    tested = _command(lore, "test", "studio.lore_test", purpose, now=True)
+    tested.add_argument("file", type=Path, metavar="FILE", help="a lorebook, a card, or a file of data_base")
+    tested.add_argument("text", nargs="+", metavar="TEXT", help="the messages of the talk, the newest last")
+    purpose = "when entries of the world book fired in the talk, and why"
+    _command(lore, "fired", "studio.lore_fired", purpose, owner=True)
+
+    you = _command(commands, "you", "studio.you", "who you are: for all characters, or (-c) for one", now=True)
+    you.add_argument("-c", "--character", help="for this character alone")
+    you.add_argument("--user", help="which user (default: the owner of the character's folder)")
+    _keys(
+        you, "name=… (yours), address=… (what you are called), about=… (a few lines about yourself); KEY= takes one out"
+    )
+
+
 def _upkeep(commands: Any) -> None:
-    verify = _command(commands, "verify", "run.verify", "check the files against the indexes", owner=True)
+    verify = _command(commands, "verify", "upkeep.verify", "check the files against the indexes", owner=True)
     verify.add_argument(
         "--repair", action="store_true", help="first put back what day files have lost and the log still has"
     )
-    rebuild = _command(commands, "rebuild", "run.rebuild", "make the indexes anew", owner=True)
+    rebuild = _command(commands, "rebuild", "upkeep.rebuild", "make the indexes anew", owner=True)
     rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
+
+    purpose = "copy memories between folders and the database of store.address, each compared by count and hash"
+    move = _command(commands, "migrate", "moving.migrate", purpose)
+    move.add_argument("way", choices=("schema", "to-postgres", "to-files"), help="schema: bring the tables up to date")
+    move.add_argument("-c", "--character", help="of this character alone (default: of all)")
+    move.add_argument("--user", help="of this user alone (default: of all)")
 
 
 def _measuring(commands: Any) -> None:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from moechat.cli.official import values_of
 from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
 from moechat.curation import by_hand
+from moechat.curation.brought import copied
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
 from moechat.curation.keeper import Keeper
 from moechat.errors import MoeChatError
+from moechat.model import Reason
 
 LOOKS = ("list", "show")
 MARKS = {"pinned": "*", "archived": "-"}
+REASONS: Mapping[Reason, str] = {
+    "sources": "names no exchange",
+    "evidence": "not borne out",
+    "example": "copied from the prompt",
+    "unreadable": "cannot be read",
+    "verdict": "no words contradict",
+}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,12 +43,28 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace, memories: Keeper) -> None:
+    if args.refused:
+        _refused(args, memories)
+        return
     kinds = {None: UNDERSTOOD, "all": KINDS}.get(args.kind, (args.kind,))
     page = memories.listed(kinds, search=args.search, limit=args.limit, offset=args.offset, archived=args.archived)
     _print(args, page.memories)
     shown = args.offset + len(page.memories)
     if not args.json and shown < page.total:
         print(f"… {page.total - shown} more (--offset {shown})")
+
+
+def _refused(args: argparse.Namespace, memories: Keeper) -> None:
+    """What was not believed of models' answers, newest first, and how often for which reason."""
+    refused = memories.refused()
+    for one in refused[: args.limit or None]:
+        if args.json:
+            print_json({**asdict(one), "at": one.at and one.at.isoformat()})
+        else:
+            print(f"{one.at:%Y-%m-%d %H:%M} [{one.kind}] {REASONS[one.why]}: {one.text}")
+    if not args.json:
+        counts = Counter(REASONS[one.why] for one in refused)
+        print("; ".join(f"{reason}: {count}" for reason, count in counts.most_common()) or "nothing was refused")
 
 
 def _show(args: argparse.Namespace, memories: Keeper) -> None:
@@ -99,6 +126,12 @@ def _move(args: argparse.Namespace, memories: Keeper) -> None:
         print(f"nothing to do: {'already' if archives else 'not'} in the archive")
 
 
+def _copy(args: argparse.Namespace, memories: Keeper) -> None:
+    """To another character, in a house of its own, so that neither waits for the other."""
+    with open_house(args) as house:
+        _print(args, copied(memories, args.ids, house.agent(args.to, args.user).memories))
+
+
 def _pin(args: argparse.Namespace, memories: Keeper) -> None:
     _print(args, memories.pin(args.ids, on=args.action == "pin"))
 
@@ -124,6 +157,8 @@ def _forget(args: argparse.Namespace, memories: Keeper) -> None:
         if not confirm(f"Erase these {len(preview.goes)} for good?"):
             raise MoeChatError("nothing was forgotten (--yes does not ask)")
     _print(args, memories.forget(args.ids))
+    for name in memories.exports.listed():
+        print(f"an export may still hold it: {name}", file=sys.stderr)
 
 
 def _tell(what: str, memories: Iterable[Memory]) -> None:
@@ -148,6 +183,7 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace, Keeper], None]] = {
     "restore": _move,
     "pin": _pin,
     "unpin": _pin,
+    "copy": _copy,
     "forget": _forget,
     "clean": _clean,
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, progress, warn
 from moechat.cli.when import span_as_json
 from moechat.curation.talks import talk_as_json, talks
 from moechat.errors import MoeChatError, NotFound
@@ -25,10 +26,10 @@ def say(args: argparse.Namespace) -> int:
             if isinstance(event, Recalled):
                 recollection = event.recollection
             elif isinstance(event, Delta) and not args.json:
-                print(event.text, end="", flush=True)
+                print("\n\n" * event.instead + event.text, end="", flush=True)
             elif isinstance(event, Ended):
                 ended = event
-        agent.finish()
+        agent.finish(asks_model=args.understand)
         if args.json:
             print_json(_turn_as_json(recollection, ended))
         else:
@@ -63,6 +64,70 @@ def recall(args: argparse.Namespace) -> int:
         if dropped.why == "in_context":
             print(f"[{dropped.why}] {dropped.hit.text}")
     return 0
+
+
+def usage(args: argparse.Namespace) -> int:
+    """What the models cost, a line for each day and use."""
+    with open_house(args, looks=True) as house:
+        agent = agent_of(house, args)
+        days = [asdict(spent) for spent in agent.store.usage.days()]
+        warn(agent.problems())
+    if args.json:
+        for spent in days:
+            print_json(spent)
+        return 0
+    print(f"{'day':10}  {'use':13}  {'calls':>6}  {'prompt':>9}  {'reply':>8}  {'cached':>6}  {'same':>5}")
+    for spent in days:
+        cached, same = share(spent["cached"], spent["reported"]), share(spent["same"], spent["compared"])
+        counts = f"{spent['calls']:6}  {spent['prompt']:9}  {spent['reply']:8}"
+        print(f"{spent['day']:10}  {spent['use']:13}  {counts}  {cached:>6}  {same:>5}")
+    return 0
+
+
+def understand(args: argparse.Namespace) -> int:
+    """What waits to be understood, and why; with --past and --wait it is wished for and waited for."""
+    with open_house(args, looks=not (args.past or args.wait or args.stop)) as house:
+        agent = agent_of(house, args)
+        agent.layers.read_all()
+        if args.past:
+            agent.past.begin(args.days, again=args.again)
+        if args.stop:
+            agent.past.stop()
+        if args.wait:
+            house.warm()
+            agent.finish()
+            show, total = progress(quiet=args.json), agent.past.work().exchanges
+            while agent.jobs.read_past():
+                show(total - agent.past.work().exchanges, total)
+        queued, work = len(agent.store.tree.pending()), agent.past.work()
+        has_model = agent.reflection.model().understands
+        warn(agent.problems())
+    if args.json:
+        print_json({"queued": queued, "has_model": has_model, "past": asdict(work)})
+    else:
+        why = "until the next pause, or --wait" if has_model else "until a language model is connected"
+        print(f"queued: {queued} exchanges{f', {why}' if queued else ''}")
+        cost = f"about {work.calls} calls and {work.tokens} tokens ({work.spent} of {work.budget or 'any'} spent today)"
+        print(
+            f"read by the rules alone: {work.exchanges} exchanges of {work.days} days{f', {cost}' if work.calls else ''}"
+        )
+        print(STANDING[work.standing])
+    return int(args.wait and work.standing in ("no_model", "failing"))
+
+
+STANDING = {
+    "nothing": "nothing of the past is to be read anew",
+    "no_model": "connect a language model, and it can read them anew",
+    "offered": "`moechat understand --past` has the model read them anew",
+    "going": "read anew while `moechat web` or `serve` runs, the newest first; --wait waits for it, --stop ends it",
+    "failing": "the model failed; it is asked again later",
+    "budget": "today's budget is spent (understanding.past_tokens_a_day); it goes on tomorrow",
+}
+
+
+def share(part: int, whole: int) -> str:
+    """In per cent; – where nobody counted."""
+    return f"{part / whole:.0%}" if whole else "–"
 
 
 def log(args: argparse.Namespace) -> int:
@@ -128,6 +193,10 @@ def _turn_as_json(recollection: Recollection, ended: Ended) -> dict[str, object]
         "recalled": [_hit_as_json(hit) for hit in recollection.hits],
         "timing_ms": dict(recollection.timing_ms),
     }
+    if ended.is_cut:
+        row["cut"] = True
+    if ended.cost:
+        row["usage"] = asdict(ended.cost)
     return row | {key: text for key, text in (("error", ended.error), ("notice", ended.notice)) if text}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
@@ -13,10 +14,13 @@ from moechat.author.fields import Values, near_or_all
 from moechat.clock import local
 from moechat.errors import FieldError
 from moechat.language import words
-from moechat.model import OFFICIAL_FIELDS, Event
+from moechat.model import LONG_AGO, OFFICIAL_FIELDS, Event, Exchange
+from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
+from moechat.rules.events import about_user
 from moechat.rules.importance import rate
 from moechat.when import precision_of
+from moechat.when.names import has_han
 
 Kind = Literal["fact", "event"]
 KEYS: Mapping[Kind, tuple[str, ...]] = {
@@ -28,6 +32,7 @@ WHEN = (
     "write it as 2025-05-20, 2025-05-20T15:03, two of them with / between, or in words such as 去年夏天 or last Friday"
 )
 _SECOND = timedelta(seconds=1)
+_FIRST_PERSON = re.compile(r"我|(?:I|[Mm]y)\b")
 
 
 def arguments(kind: Kind, values: Values, now: datetime) -> dict[str, Any]:
@@ -80,6 +85,17 @@ def event(
     if importance is None:
         importance = rate(made, planned=planned)
     return replace(made, importance=importance, topic=details.get("topic") or topic_rules.path_for(made, tree))
+
+
+def of_user(text: str) -> str:
+    """A fact about the user in the third person (我对花生过敏 → 用户对花生过敏): no model may take 我 for the character."""
+    if not _FIRST_PERSON.match(text):
+        return text
+    stated = () if has_han(text) else rules.understand(Exchange("", LONG_AGO, text, "")).facts
+    whole = len(stated) == 1 and len(stated[0].text) >= len(
+        text
+    )  # The rules know English verbs, but drop what they do not read.
+    return stated[0].text if whole else about_user(text)
 
 
 # ---- when it happened

@@ -19,6 +19,7 @@ from moechat.settings.schema import ForgettingSettings
 from moechat.store.finding_records import NO_NOTE
 from moechat.store.search import KINDS as KINDS
 from moechat.store.search import Kind as Kind
+from moechat.store.search import Sort as Sort
 
 UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # Forgetting is about these.
 
@@ -85,12 +86,13 @@ class Catalogue:
         limit: int = 50,
         offset: int = 0,
         archived: bool = False,
+        sort: Sort = "newest",
     ) -> Page:
-        """Memories of these kinds, newest first, that have all words of ``search`` (case aside). ``limit`` 0: all."""
+        """Memories of these kinds, in the order of time, that have all words of ``search`` (case aside). ``limit`` 0: all."""
         self._store.follow()
         words = search.casefold().split()
         lists = self._store.search
-        ids = lists.listed(kinds, words, limit=limit, offset=offset, archived=archived)
+        ids = lists.listed(kinds, words, limit=limit, offset=offset, archived=archived, sort=sort)
         whole = not offset and not (limit and len(ids) == limit)
         return Page(self.memories(ids), len(ids) if whole else lists.count(kinds, words, archived=archived))
 
@@ -151,12 +153,20 @@ class Catalogue:
 
     # ---- one of them
 
+    def facts(self, ids: Sequence[str]) -> list[Fact]:
+        """Those of the ids that are facts."""
+        return [fact for fact in map(self._fact, ids) if fact is not None]
+
+    def events(self, ids: Sequence[str]) -> list[Episode]:
+        """Those of the ids that are events."""
+        return [one for one in map(self._episode, ids) if one is not None and one.kind == "event"]
+
     def _of_fact(self, fact: Fact) -> Details:
         d = fact.draft
         parts: dict[str, object] = {
             "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target, "polarity": d.polarity,
             "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
-            "mark": fact.mark,
+            "mark": d.mark,
         }  # fmt: skip
         return self._detailed(
             fact.id, fact.at, fact.by, fields=parts, links={"sources": d.sources, **self._replacing(fact.id)}
@@ -177,7 +187,8 @@ class Catalogue:
             "happened": [moment.isoformat() for moment in event.happened or ()],
             "expires": episode.expires.isoformat() if episode.expires else "",
             "status": event.status if event.status != "done" else "",
-            "precision": event.precision if event.precision != "unknown" else "", "mark": episode.mark,
+            "precision": event.precision if event.precision != "unknown" else "", "mark": event.mark,
+            "emotion": event.emotion,
         }  # fmt: skip
         return self._detailed(
             episode.id, episode.at, episode.by, fields=parts,

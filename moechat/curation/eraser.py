@@ -9,14 +9,14 @@ import threading
 from collections.abc import Callable
 
 from moechat.recall.layers import Layers
-from moechat.store import disk, erasure
+from moechat.store import backups, disk, erasure
 
 
 class Eraser:
-    """Of one owner. ``save`` writes history.yaml anew from the talk that is left."""
+    """Of one owner. ``save`` writes history.yaml anew from the talk that is left, ``keep`` says how many backups are kept."""
 
-    def __init__(self, layers: Layers, save: Callable[[], None]) -> None:
-        self._layers, self._save = layers, save
+    def __init__(self, layers: Layers, save: Callable[[], None], keep: Callable[[], int]) -> None:
+        self._layers, self._save, self._keep = layers, save, keep
         self._lock = threading.Lock()
 
     def run(self) -> bool:
@@ -26,7 +26,17 @@ class Eraser:
         """
         store = self._layers.store
         with self._lock, disk.in_words(store.index_folder):
-            return erasure.erase(store, self._sweep)
+            had_backups = store.folder is not None and bool(backups.listed(store.folder))
+            has_erased = erasure.erase(store, self._sweep)
+        if has_erased and had_backups:
+            self.back_up()
+        return has_erased
+
+    def back_up(self) -> None:
+        """Make today's backup, where there is none yet. Raises DataError."""
+        store = self._layers.store
+        with disk.in_words(store.index_folder):
+            backups.back_up(store, self._layers.now(), self._keep())
 
     def _sweep(self) -> None:
         self._layers.sync()

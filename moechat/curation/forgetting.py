@@ -60,6 +60,11 @@ class Cleaning:
     count: int
     goes: Sequence[str] = ()
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the memory was looked through, be it that nothing had to go."""
+        return self.why not in ("not_active", "recent")
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -176,7 +181,7 @@ def clean(store: Store, now: datetime, limits: ForgettingSettings, *, by_hand: b
     """Move what goes into the archive."""
     with store.writing("clean"):
         done = cleaning(store, now, limits, by_hand=by_hand)
-        if done.why not in ("not_active", "recent"):
+        if done.is_done:
             store.state.write([{"op": "cleaned", "at": now.isoformat()}])
             archive(store, done.goes)
     return done
@@ -230,6 +235,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "author": "角色自带的，不会淡忘",
         "never": "很牢固，几乎不会淡忘",
         "days": "如果不再想起，大约 {days} 天后淡忘",
+        "day": "如果不再想起，大约 1 天后淡忘",
         "today": "如果不再想起，一天之内就会淡忘",
         "faded": "很久没想起了，但还记得",
         "first": "；记忆已满，下次清理时归档",
@@ -241,6 +247,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "author": "the character's own, it does not fade",
         "never": "very firm, it hardly fades",
         "days": "fades in about {days} days unless recalled",
+        "day": "fades in about 1 day unless recalled",
         "today": "fades within a day unless recalled",
         "faded": "long unused, still remembered",
         "first": "; memory is full, the next cleaning archives it",
@@ -257,7 +264,8 @@ def in_words(forecast: Forecast, now: datetime, language: str) -> str:
     if forecast.fades is None:
         return words["never"]
     days = (forecast.fades - now) / timedelta(days=1)
-    text = words["faded" if days <= 0 else "today" if days < 1 else "days"].format(days=round(days))
+    name = "faded" if days <= 0 else "today" if days < 1 else "day" if round(days) == 1 else "days"
+    text = words[name].format(days=round(days))
     if forecast.first and forecast.fullness >= 1:
         return text + words["first"]
     return text + words["later"].format(percent=min(100, math.floor(100 * forecast.fullness))) if days <= 0 else text

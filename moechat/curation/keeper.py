@@ -11,21 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning
+from moechat.curation.letter import Letter, letter
 from moechat.curation.repeats import repeats
+from moechat.curation.undo import Undo
 from moechat.errors import MoeChatError, NotFound
 from moechat.memory.contradiction import relation
-from moechat.model import Episode, Exchange, Fact, FactDraft
+from moechat.model import Episode, Exchange, Fact, FactDraft, RefusedItem
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.settings.schema import ForgettingSettings
 from moechat.store import erasure
+from moechat.store.backups import Exports
 from moechat.store.formats import OWN, derived_id
 from moechat.store.plain import storable
+from moechat.when import precision_of
 
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 
@@ -55,6 +59,23 @@ class Keeper(Catalogue):
     ) -> None:
         super().__init__(layers, limits)
         self._change, self._erase = change, erase
+        self.exports = Exports(self._store.folder)
+        self.undo = Undo(self._store)
+
+    def letter(self) -> Letter:
+        """What is known, as one would write it to the person it is about."""
+        self._store.follow()
+        return letter(self._layers)
+
+    def take_back_change(self) -> list[str]:
+        """Undo the last change by hand of this run. Returns the ids of what it touched, none where there is none."""
+        touched: list[str] = []
+        self._change(lambda: touched.extend(self.undo.take_back()))
+        return touched
+
+    def refused(self) -> list[RefusedItem]:
+        """What was not believed of models' answers, newest first."""
+        return self._store.findings.refused()[::-1]
 
     # ---- changing
 
@@ -64,6 +85,7 @@ class Keeper(Catalogue):
             raise MoeChatError("a memory needs words; to be rid of it, archive or forget it")
         text = text.strip()
         details = self.get(id_)
+        self.undo.note([id_])
         if details.memory.kind == "exchange":
             words = storable(text)
             self._change(lambda: self._store.log.correct(id_, user=words))
@@ -75,10 +97,26 @@ class Keeper(Catalogue):
             self._change(lambda: self._store.findings.put_episodes([changed]))
         return self.get(id_).memory
 
+    def edit_event(self, id_: str, **details: Any) -> Memory:
+        """Give an event another ``text``, ``happened`` (a span, or None: no time), ``place``, ``keywords``, ``topic`` or
+        ``importance``; what is not named stays. It becomes the owner's. Raises NotFound."""
+        episode = self._episode(id_)
+        if episode is None:
+            raise NotFound(f"there is no event {id_!r}; `moechat memories list` shows them")
+        span = details.get("happened", episode.event.happened)
+        details["precision"] = precision_of(*span) if span else "unknown"
+        if "keywords" in details:
+            details["keywords"] = tuple(details["keywords"])
+        changed = replace(episode, event=replace(episode.event, **details), by="owner")
+        self.undo.note([id_])
+        self._change(lambda: self._store.findings.put_episodes([changed]))
+        return self.get(id_).memory
+
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
         """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
         if draft.entity == "user":
-            spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text, count=1)
+            text = by_hand.of_user(text)
+            spoken = _THIRD_PERSON.sub(lambda match: "I" if match[0][0].isascii() else "我", text)
             facts = rules.understand(Exchange("", self.now(), spoken, "")).facts
             if len(facts) == 1:
                 kept = {name: getattr(draft, name) for name in ("sources", "kind", "entity", "generic")}
@@ -99,13 +137,14 @@ class Keeper(Catalogue):
         """A fact that the owner writes. It replaces what it contradicts, and what says the same."""
         if not text.strip():
             raise MoeChatError("a fact needs words")
-        draft = FactDraft(
-            text.strip(), (), kind, entity.strip() or "user", keyword.strip(), target.strip(), polarity, single
-        )
+        whose = entity.strip() or "user"
+        words = by_hand.of_user(text.strip()) if whose == "user" else text.strip()
+        draft = FactDraft(words, (), kind, whose, keyword.strip(), target.strip(), polarity, single)
         self._store.follow()
         id_ = derived_id(draft.text, ())
         meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
         fact = Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner")
+        self.undo.note([id_])
         self._change(lambda: self._store.findings.put_facts([fact]))
         return self.get(id_).memory
 
@@ -135,6 +174,7 @@ class Keeper(Catalogue):
             place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
         )  # fmt: skip
         made = Episode(id_, by_hand.dated(span, now), event, "event", "owner")
+        self.undo.note([id_])
         self._change(lambda: self._store.findings.put_episodes([made]))
         forgetting.restore(self._store, [id_])  # where it lay in the archive
         return self.get(id_).memory
@@ -152,6 +192,7 @@ class Keeper(Catalogue):
     def pin(self, ids: Sequence[str], on: bool = True) -> list[Memory]:
         """Pinned memories are never archived by themselves."""
         self._require(ids)
+        self.undo.note(ids)
         with self._store.writing("pin"):
             self._store.state.write([{"op": "pin" if on else "unpin", "ids": list(ids)}])
         return self.memories(ids)
@@ -159,11 +200,13 @@ class Keeper(Catalogue):
     def archive(self, ids: Sequence[str]) -> list[Memory]:
         """Hide, and keep. Returns what is archived with them."""
         self._require(ids)
+        self.undo.note(ids)
         return self.memories(forgetting.archive(self._store, ids))
 
     def restore(self, ids: Sequence[str]) -> list[Memory]:
         """Bring back. Returns what came back."""
         self._require(ids)
+        self.undo.note(ids)
         return self.memories(forgetting.restore(self._store, ids))
 
     def _require(self, ids: Sequence[str]) -> None:
@@ -203,6 +246,7 @@ class Keeper(Catalogue):
             erasure.forget(self._store, lost)
 
         self._change(hide)
+        self.undo.clear()
         self._erase()
         return forgotten
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -19,20 +20,32 @@ from urllib.parse import urlsplit
 
 from moechat import when
 from moechat.agent import Agent, Surroundings
-from moechat.ai.chat_model import ChatModel, Diagnosis, OpenAIChatModel, diagnose
+from moechat.ai.chat_model import ChatModel, OpenAIChatModel
+from moechat.ai.diagnosis import Diagnosis, diagnose
 from moechat.ai.embedding import make_embedder
 from moechat.ai.offline.model import OfflineModel
+from moechat.ai.precedence import Precedence
+from moechat.ai.wire import takes_one_system
 from moechat.clock import Clock, SystemClock, clock_at
 from moechat.compat import persona
 from moechat.containment import Containment
 from moechat.curation import upkeep
 from moechat.errors import ConfigError, EmbeddingError, MoeChatError, NotFound
 from moechat.house.owners import OpenOwners, Owner
+from moechat.house.stores import stores_of
+from moechat.house.studio import Studio
 from moechat.language import words
 from moechat.language.association import shipped
-from moechat.model import Embedder
+from moechat.model import LONG_AGO, Embedder, Exchange
+from moechat.rules import reading
 from moechat.settings import config as settings
-from moechat.settings.character import CharacterFile, default_character, list_characters, owner_folder, safe_folder
+from moechat.settings.character import (
+    CharacterFile,
+    default_character,
+    list_characters,
+    list_worlds,
+    safe_folder,
+)
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 from moechat.store import disk
@@ -41,7 +54,14 @@ from moechat.worker import Crew
 
 log = logging.getLogger(__name__)
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
+SAMPLES = ("我叫阿明，昨天和小满去吃了火锅。", "My name is Ming, and I had hotpot with Sue yesterday.")
+COLLECTED = (
+    10_000,
+    20,
+    10,
+)  # Objects that come until the youngest are looked through, and how often until older ones are.
 TICK_S = 5.0  # The crew looks for idle work this often.
+LOCAL_WINDOW = 8192  # Tokens of prompt and reply of a GGUF file, where nothing else is set.
 EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
 
 
@@ -56,9 +76,17 @@ class Connection(NamedTuple):
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without garbage collection: what is opened stays, and to walk over it again and again is a third of a start."""
+    """Without garbage collection: what is opened stays, and to walk over it again and again is a third of a start.
+
+    What the process holds before its first opening (the program itself) is never walked over again, and all else less often:
+    a turn makes some thousand objects, nearly all of which go by themselves. What an owner holds is walked over, since an owner
+    that is closed must be found.
+    """
     was_on = gc.isenabled()
     gc.disable()
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.set_threshold(*COLLECTED)
     try:
         yield
     finally:
@@ -89,27 +117,38 @@ class House:
     ) -> None:
         data = Path(data)
         self.config_path = settings_path = Path(config_path)
+        self._prompt_folders = [settings_path.parent / "prompts", defaults_folder() / "prompts"]
         self._open_until_closed = contextlib.ExitStack()
         if looks:
             data, settings_path = self._open_until_closed.enter_context(read_only(data, settings_path))
         else:
             ensure(data, settings_path)
         self.data = data.resolve()
-        self.config = settings.load(settings_path)
+        self.settings = settings.ConfigFile(settings_path)
         zone = self.config.time.tzinfo
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
+        self.worlds = partial(list_worlds, self.data)
         self.key: str | None = None
         self._looks, self._containment = looks, containment
         self.model = model
         self._lock = threading.RLock()
-        self._models: dict[Connection, ChatModel] = {}
+        self._models: dict[tuple[str, Connection], ChatModel] = {}
+        self._precedence = Precedence()
+        self._stores = stores_of(self.config.store, settings_path, self.data, self.clock, zone)
+        self.answers = self._stores.answers
         owners = self.config.owners
         self._owners = OpenOwners(self._open, self.clock.now, most=owners.open, idle=timedelta(minutes=owners.idle_min))
         self._crew = Crew(owners.threads, TICK_S, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
-        self._embedder = embedder or make_embedder(self._embedding_settings(self.config.embedding.model_dump()))
+        self.embedder = embedder or make_embedder(_embedding_settings(self.config.embedding.model_dump()))
+        self.studio = Studio(self.data, zone, self.clock.now, self._owners.close_character)
         self._warm: Future[None] | None = None
         self._warm_by = 0.0
+
+    @property
+    def config(self) -> settings.Config:
+        """The settings as their file has them now, or as it last had them."""
+        return self.settings.current()
 
     def warm(self) -> Future[None]:
         """Begin to load dictionaries and weights, if that has not begun: servers do so before anybody writes."""
@@ -124,10 +163,12 @@ class House:
         for text in ("昨天小满说的", "Yesterday"):
             when.resolve(text, self.clock.now())
             words.keywords(text)
+        for text in SAMPLES if not self._looks else ():  # The rules make their patterns when these are first needed.
+            reading.understand(Exchange("", LONG_AGO, text, ""))
         shipped().associations("昨天")
-        if self._embedder is not None:
+        if self.embedder is not None:
             with contextlib.suppress(EmbeddingError):  # It is told when it is used.
-                self._embedder.embed(["我们"], "query")
+                self.embedder.embed(["我们"], "query")
 
     def ready(self) -> None:
         """Wait until recall can be quick. An embedding model that takes longer than ``WARM_S`` is not waited for."""
@@ -158,18 +199,18 @@ class House:
             raise NotFound(
                 f"there is no character {owner.character!r} in {folder.parent}; there are: {', '.join(self.characters())}"
             )
-        file = CharacterFile(folder, self.config, owner.user)
-        memory = owner_folder(folder, owner.user, owner.world)
+        file = CharacterFile(folder, self.settings.current, owner.user)
+        open_store = self._stores.of(owner)
         try:
-            return Agent(file, memory, self._around())
+            return Agent(file, open_store, self._around())
         except CacheDamaged:  # it is made anew
-            return Agent(file, memory, self._around())
+            return Agent(file, open_store, self._around())
         except (MoeChatError, OSError):
             raise
         except Exception:  # whatever an index that is damaged makes of itself
-            log.exception("%s: its indexes make no sense, they are made anew", memory)
-            upkeep.drop_indexes(memory, vectors=False)
-            return Agent(file, memory, self._around())
+            log.exception("%s: its indexes make no sense, they are made anew", owner)
+            self._stores.drop_indexes(owner, vectors=False)
+            return Agent(file, open_store, self._around())
 
     def release(self, character: str, user: str | None = None, world: str | None = None) -> None:
         """Close one agent; it opens anew when it is asked for."""
@@ -177,7 +218,7 @@ class House:
 
     def has_memory_of(self, character: str, user: str) -> bool:
         """Whether this user has ever talked to the character."""
-        return owner_folder(safe_folder(self.data, character), user).is_dir()
+        return self._stores.has(Owner(character, user, ""))
 
     @disk.in_words()
     def rebuild(
@@ -190,10 +231,9 @@ class House:
         progress: upkeep.Progress,
     ) -> upkeep.Report:
         """Make an owner's indexes anew from the files; ``vectors`` embeds everything anew, too."""
-        agent = self.agent(character, user, world)
-        name, folder = agent.character.folder.name, agent.store.folder
+        name = self.agent(character, user, world).character.folder.name
         self.release(name, user, world)
-        upkeep.drop_indexes(folder, vectors=vectors)
+        self._stores.drop_indexes(Owner(name, user or "", world or ""), vectors=vectors)
         agent = self.agent(name, user, world)
         embedded = upkeep.fill(agent.layers, progress)
         return agent.verify() | {"embedded": embedded}
@@ -211,33 +251,29 @@ class House:
             clock=self.clock,
             pool=self._pool,
             crew=self._crew,
-            embedder=self._embedder,
+            embedder=self.embedder,
             embedding_settings={key: str(getattr(self.config.embedding, key)) for key in EMBEDDING_KEYS},
-            load_embedder=lambda manifest: make_embedder(self._embedding_settings(manifest)),
-            model=lambda: self._model("chat"),
-            understanding=lambda: self._model("understanding"),
+            load_embedder=lambda manifest: make_embedder(_embedding_settings(manifest)),
+            model=lambda: self.model_for("chat"),
+            understanding=lambda: self.model_for("understanding"),
+            precedence=self._precedence,
             ready=self.ready,
-            prompt_folders=[self.config_path.parent / "prompts", defaults_folder() / "prompts"],
+            prompt_folders=self._prompt_folders,
             looks=self._looks,
             containment=self._containment,
         )
 
-    @staticmethod
-    def _embedding_settings(source: Mapping[str, str]) -> SimpleNamespace:
-        values = {key: source.get(key, "") for key in EMBEDDING_KEYS}
-        return SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None)
-
     # ---- models
 
-    def _model(self, use: str) -> ChatModel:
+    def model_for(self, use: str) -> ChatModel:
         """The chat model as configured at this moment; equal settings share one model."""
         if self.model is not None:
             return self.model
         with self._lock:
             connection = self._connection(use)
-            if connection not in self._models:
-                self._models[connection] = self._make(connection)
-            return self._models[connection]
+            if (use, connection) not in self._models:
+                self._models[use, connection] = self._make(use, connection)
+            return self._models[use, connection]
 
     def _connection(self, use: str) -> Connection:
         chat, own = self.config.chat, self.config.understanding
@@ -246,21 +282,35 @@ class House:
         model = own.model if use == "understanding" and own.model else chat.model
         return Connection(chat.local_gguf, chat.base_url, self._kept_key(), model)
 
-    def _make(self, connection: Connection) -> ChatModel:
-        chat = self.config.chat
+    def _make(self, use: str, connection: Connection) -> ChatModel:
+        chat, own = self.config.chat, self.config.understanding
+        wishes = {"temperature": own.temperature, "max_tokens": own.max_tokens or None}
+        wishes = {name: value for name, value in wishes.items() if value is not None}
+        single_system = chat.single_system
+        if single_system is None:
+            single_system = takes_one_system(Path(connection.gguf).stem if connection.gguf else connection.model)
         if connection.gguf:
             from moechat.ai.local import LocalChatModel
 
+            if use == "understanding" and isinstance(local := self.model_for("chat"), LocalChatModel):
+                return local.with_settings(temperature=None, extra=wishes | own.extra)
             return LocalChatModel(
-                Path(connection.gguf), timeout_s=chat.timeout_s, temperature=chat.temperature, single_system=chat.single_system,
-                extra=chat.extra,
+                Path(connection.gguf), context_tokens=chat.context_window or LOCAL_WINDOW, timeout_s=chat.local_timeout_s,
+                temperature=chat.temperature, single_system=single_system, extra=chat.extra,
             )  # fmt: skip
         if not connection.base_url:
-            return OfflineModel()
-        return OpenAIChatModel(
+            return OfflineModel(self._prompt_folders)
+        if use == "understanding":
+            return OpenAIChatModel(
+                connection.base_url, connection.model, connection.key, timeout_s=own.silence_s, extra=own.extra,
+                wishes=wishes, single_system=single_system,
+            )  # fmt: skip
+        model = OpenAIChatModel(
             connection.base_url, connection.model, connection.key, timeout_s=chat.timeout_s, extra=chat.extra,
-            single_system=chat.single_system, temperature=chat.temperature,
+            single_system=single_system, temperature=chat.temperature, window_tokens=chat.context_window,
         )  # fmt: skip
+        self._crew.run(model.learn_window)
+        return model
 
     @property
     def connected(self) -> bool:
@@ -289,7 +339,7 @@ class House:
             remedy = "is a new address: give its key again, the known one is not sent elsewhere"
             raise ConfigError(self.config_path, "chat.base_url", None, remedy)
         settings.save_setting(self.config_path, "chat", "base_url", base_url)
-        self.config = settings.save_setting(self.config_path, "chat", "model", model)
+        settings.save_setting(self.config_path, "chat", "model", model)
         if key:
             self.key = key
 
@@ -299,6 +349,7 @@ class House:
             last.callback(self._open_until_closed.close)
             last.callback(self._pool.shutdown, cancel_futures=True)
             last.callback(self._crew.close)
+            last.callback(self._stores.close)
             last.callback(self._owners.close_all)
 
     def __enter__(self) -> House:
@@ -313,3 +364,8 @@ def _origin(url: str) -> tuple[str, str]:
     is_plain = not set(url) & set("\\@[]") and url.isprintable() and " " not in url
     address = urlsplit(url) if is_plain else None
     return (address.scheme, address.netloc.casefold()) if address else ("", url)
+
+
+def _embedding_settings(source: Mapping[str, str]) -> SimpleNamespace:
+    values = {key: source.get(key, "") for key in EMBEDDING_KEYS}
+    return SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import threading
 from collections import OrderedDict
@@ -61,6 +62,7 @@ class OpenOwners:
         self._open_agent, self._now, self._most, self._idle = open_agent, now, most, idle
         self._lock = threading.Lock()
         self._seats: OrderedDict[Owner, Seat] = OrderedDict()  # the one that was used last comes last
+        self._has_closed = False
 
     def __len__(self) -> int:
         """How many are open, or on the way."""
@@ -123,6 +125,7 @@ class OpenOwners:
                 if not (seat.users or seat.is_kept):
                     agent, seat.agent = seat.agent, None
             if agent is not None:
+                self._has_closed = True
                 try:
                     agent.close()
                 except Exception:  # Nobody who waits for the seat has to do with it.
@@ -143,6 +146,14 @@ class OpenOwners:
             leaving = _sent_away(idle)
         for owner, seat in leaving:
             self._leave(owner, seat)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Give back the memory of those that were closed since the last call: their parts know each other, so that it does not
+        come back by itself."""
+        if self._has_closed:
+            self._has_closed = False
+            gc.collect()
 
     def close(self, owner: Owner) -> None:
         """Close one, whoever uses it; it opens anew when it is asked for."""
@@ -154,14 +165,21 @@ class OpenOwners:
             agent, seat.agent, seat.is_kept = seat.agent, None, False
             try:
                 if agent is not None:
+                    self._has_closed = True
                     agent.close()
             finally:
                 with self._lock:
                     self._forget_if_empty(owner, seat)
 
+    def close_character(self, character: str) -> None:
+        """Close all owners of a character."""
+        for owner in [one for one in list(self._seats) if one.character == character]:
+            self.close(owner)
+
     def close_all(self) -> None:
         """Close every agent. One that fails keeps no other open."""
         with contextlib.ExitStack() as last:
+            last.callback(self.let_go)
             for owner in list(self._seats):
                 last.callback(self.close, owner)
 

@@ -7,12 +7,8 @@ load, or no model is there yet, words and time serve, and a notice says so. Thre
 
 from __future__ import annotations
 
-import contextlib
-import json
 import logging
-import shutil
 import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +18,12 @@ import numpy as np
 
 from moechat.containment import Containment, NamedText
 from moechat.errors import EmbeddingError, StillLoading, TextRefused
-from moechat.index import place
-from moechat.index.vector import Lives, VectorTable, embed_cached, tables_under
+from moechat.index.shelf import Shelf, shelf_at
+from moechat.index.vector import Lives, VectorTable, embed_cached
 from moechat.model import Embedder, Thresholds
-from moechat.store.plain import json_value
-from moechat.store.records import replace
+from moechat.store.unit import Vectors
 
 log = logging.getLogger(__name__)
-SWEPT = "swept"  # This file of the index folder changes with every sweep.
 BATCH = 64  # So many texts are embedded at once.
 
 
@@ -37,14 +31,18 @@ BATCH = 64  # So many texts are embedded at once.
 class Space:
     """One embedding model and its tables, by layer."""
 
-    folder: Path | None
+    shelf: Shelf
     embedder: Embedder
     dim: int
     tables: dict[str, VectorTable] = field(default_factory=dict)
 
+    @property
+    def folder(self) -> Path | None:
+        return self.shelf.folder(self.embedder.fingerprint)
+
     def table(self, layer: str) -> VectorTable:
         if layer not in self.tables:
-            self.tables[layer] = VectorTable(self.folder and self.folder / layer, self.dim)
+            self.tables[layer] = self.shelf.table(self.embedder.fingerprint, layer, self.dim)
         return self.tables[layer]
 
     def close(self) -> None:
@@ -106,19 +104,18 @@ class TextVectors:
 class Dense:
     """The spaces of an owner. ``settings`` is what ``load`` needs to make the configured embedder again in a year.
 
-    ``folder`` None keeps all in memory.
+    ``where`` None keeps all in memory.
     """
 
     def __init__(
         self,
-        folder: Path | None,
+        where: Path | Vectors | None,
         embedder: Embedder | None,
         *,
         settings: Mapping[str, str] | None = None,
         load: Callable[[Mapping[str, str]], Embedder | None] = lambda _: None,
     ) -> None:
-        self._folder, self._settings = folder, dict(settings or {})
-        self._swept = b""
+        self._shelf, self._settings = shelf_at(where), dict(settings or {})
         self._lock = threading.RLock()
         self._unready: EmbeddingError | None = None  # why the configured model does not serve
         self.failure: EmbeddingError | None = None  # why the last embedding failed, until one succeeds
@@ -160,17 +157,15 @@ class Dense:
 
     def _space(self, embedder: Embedder) -> Space:
         """Raises EmbeddingError. The dimension is kept, so that a slow model need not load for it."""
-        dims = self._manifest().get("dims", {})
+        dims = self._shelf.manifest().get("dims", {})
         dim = int(dims.get(embedder.fingerprint) or embedder.dim)
-        return Space(self._folder and self._folder / f"vectors-{embedder.fingerprint}", embedder, dim)
+        return Space(self._shelf, embedder, dim)
 
     def _open_old(self, embedder: Embedder, load: Callable[[Mapping[str, str]], Embedder | None]) -> None:
         """Let the model of the manifest serve where it is not the configured one and has vectors."""
-        manifest = self._manifest()
+        manifest = self._shelf.manifest()
         served = manifest.get("fingerprint")
-        if self._folder is None or not served or served == embedder.fingerprint:
-            return
-        if not (self._folder / f"vectors-{served}").is_dir():
+        if not served or served == embedder.fingerprint or not self._shelf.has(served):
             return
         try:
             old = load(manifest.get("settings", {}))
@@ -182,21 +177,11 @@ class Dense:
             log.warning("the embedding model %s no longer loads: %s", served, error)
         self._lost = served
 
-    def _manifest(self) -> dict[str, Any]:
-        if self._folder is None:
-            return {}
-        try:
-            manifest = json_value((self._folder / "manifest.json").read_text(encoding="utf-8"))
-            return manifest if isinstance(manifest, dict) else {}
-        except (OSError, ValueError):
-            return {}
-
     def _write_manifest(self, space: Space) -> None:
         name = space.embedder.fingerprint
         manifest = {"fingerprint": name, "settings": self._settings, "dims": {name: space.dim}}
-        if self._folder is not None and self._manifest() != manifest:
-            place.make_way(self._folder / "manifest.json")
-            replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
+        if self._shelf.manifest() != manifest:
+            self._shelf.write_manifest(manifest)
 
     @property
     def problem(self) -> EmbeddingError | None:
@@ -255,38 +240,12 @@ class Dense:
         meanwhile is not waited for: what it read before the sweep it does not keep (``unswept``). May be repeated, and cut
         short, at any time.
         """
-        self._swept = uuid.uuid4().bytes
-        if self._folder is None:
-            return sum(table.sweep(lives[layer]) for space in self.spaces for layer, table in space.tables.items())
-        for folder in self._folder.glob("gone-*"):  # a deletion that was cut short
-            shutil.rmtree(folder, ignore_errors=True)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        place.make_way(self._folder / SWEPT)
-        replace(self._folder / SWEPT, self._swept)
-        count = 0
-        for table in tables_under(self._folder):
-            name, _, old = table.folder.name.partition(".old") if table.folder else ("", "", "")
-            count += table.sweep(lives.get(name, lambda _: np.zeros(0, dtype=np.int64)))
-            left = len(table)
-            table.close()
-            if old and not left and table.folder:
-                shutil.rmtree(table.folder, ignore_errors=True)
-        for space in self.spaces:
-            for open_table in list(space.tables.values()):
-                open_table.refresh()
-        return count
+        return self._shelf.sweep({space.embedder.fingerprint: space.tables for space in self.spaces}, lives)
 
     def unswept(self) -> Callable[[], bool]:
         """Gives whether there was no sweep since this call: only then may vectors be kept of texts that were read after it."""
-        then = self._last_sweep()
-        return lambda: self._last_sweep() == then
-
-    def _last_sweep(self) -> bytes:
-        if self._folder is None:
-            return self._swept
-        with contextlib.suppress(OSError):
-            return (self._folder / SWEPT).read_bytes()
-        return b""
+        then = self._shelf.last_sweep()
+        return lambda: self._shelf.last_sweep() == then
 
     def _embedded(self, make: Callable[[Space], np.ndarray]) -> np.ndarray | None:
         space = self._serves

@@ -3,14 +3,15 @@
 A document is one side of an exchange (2 × row + side; side 0 is the user's). A talk is a run of documents without a
 pause of an hour. The score of a document for a question is a sum of a few features, each a number of about the same
 size: how near its meaning is and that of what was said around it, which share of the question's words it has and its
-surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum.
+surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum. Of a short
+talk the best document comes first, and the others make way for those of other talks.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ WEIGHTS: Mapping[str, float] = {
     "hint": 1.5,  # told or happened in a time that is only hinted at
 }
 """Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
+REPEATS = -1.0
+"""What each better document of the same short talk takes from a document: one of them says what the talk is about."""
+SHORT = 8  # Documents of a short talk; in a longer one, about many things, the share falls by the square.
 FIRST = 1000.0
 """Added to what lies in an asked time, so that it comes first."""
 NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
@@ -103,13 +107,11 @@ class Ranked:
         """The words (stems, character pairs) of the question that the i-th document has."""
         return [self._names[j] for j in self._present[i].nonzero()[0].tolist()]
 
-    def each(self) -> Iterator[tuple[int, float, dict[str, float], list[str]]]:
-        """(document, score, its features that count, its words), best first."""
-        names = list(self.features)
-        table = np.stack([self.features[name] for name in names], axis=1).tolist() if len(self) else []
-        for i, (doc, score, values) in enumerate(zip(self.docs.tolist(), self.scores.tolist(), table, strict=True)):
-            features = {name: value for name, value in zip(names, values, strict=True) if value and value == value}
-            yield doc, score, features, self.words(i)
+    def reasons(self, i: int) -> tuple[float, dict[str, float], list[str]]:
+        """(score, features that count, words) of the i-th document."""
+        values = {name: float(column[i]) for name, column in self.features.items()}
+        features = {name: value for name, value in values.items() if value and value == value}
+        return float(self.scores[i]), features, self.words(i)
 
 
 class HybridIndex:
@@ -310,14 +312,26 @@ class _Ranking:
     def ranked(self, k: int) -> Ranked:
         docs = self._candidates(k)
         if not len(docs) or k <= 0:
-            return Ranked(np.zeros(0, np.int64), np.zeros(0), {}, [], np.zeros((0, 0), np.bool_))
+            return Ranked(np.zeros(0, np.int64), np.zeros(0), {"inside": np.zeros(0)}, [], np.zeros((0, 0), np.bool_))
         features, present = self._features(docs)
         inside = self.inside[docs].astype(np.float64)
         scores = sum(features.values()) + FIRST * inside
+        features["repeats"] = self._repeats(docs, np.lexsort((-docs, -scores)))
+        scores += features["repeats"]
         best = np.lexsort((-docs, -scores))[:k]
         features["inside"], features["cosine"] = inside, self.cosine
         chosen = {name: values[best] for name, values in features.items()}
         return Ranked(docs[best], scores[best], chosen, self.names, present[best])
+
+    def _repeats(self, docs: Ints, order: Ints) -> Floats:
+        """What documents lose to better ones of the same short talk. ``order``: the places in ``docs``, best first."""
+        runs, sizes = self.order.runs(docs[order])
+        by_run = np.argsort(runs, kind="stable")
+        first = np.searchsorted(runs[by_run], runs[by_run])
+        better = np.zeros(len(docs))
+        better[order[by_run]] = np.arange(len(docs)) - first
+        better[order] *= np.minimum(1.0, SHORT / sizes) ** 2
+        return REPEATS * better
 
     def _inside(self, spans: Sequence[Times]) -> NDArray[np.bool_]:
         """Which documents were told, or tell of what happened, in a span."""

@@ -45,7 +45,9 @@ def saturate(
 
 
 def rarity(having: NDArray[Any] | float, count: int) -> Any:
-    """BM25's idf, ln(1 + (N − n + .5) / (n + .5)), of a term that ``having`` of ``count`` documents have."""
+    """BM25's idf, ln(1 + (N − n + .5) / (n + .5)), of a term that ``having`` of ``count`` documents have. None and all are the
+    bounds, whatever a damaged file says."""
+    having = np.clip(having, 0, count)
     return np.log1p((count - having + 0.5) / (having + 0.5))
 
 

@@ -24,6 +24,9 @@ class Order:
         same_talk = talks[by_talk[1:]] == talks[by_talk[:-1]]
         follows = same_talk & (np.diff(times[by_talk]) <= gap_s)
         self._join(by_talk[:-1][follows], by_talk[1:][follows])
+        self._run = np.full(len(self._before), -1, np.int64)
+        self._run[by_talk] = np.cumsum(~np.append(False, follows)) - 1 if len(by_talk) else 0
+        self._sizes = _Growing(np.bincount(self._run[by_talk]))
         ends = by_talk[np.append(~same_talk, True)] if len(by_talk) else by_talk
         self._last = {int(talks[doc]): (int(doc), float(times[doc])) for doc in ends}
         """The last document of each talk, and its time."""
@@ -43,16 +46,28 @@ class Order:
             docs = np.where(docs >= 0, neighbours[docs], -1)
         return docs
 
+    def runs(self, docs: Ints) -> tuple[Ints, Ints]:
+        """The number of the run without a long pause that each document stands in, and how many documents that run has."""
+        numbers = self._run[docs]
+        return numbers, self._sizes.values[numbers]
+
     def append(self, doc: int, time: float, talk: int) -> bool:
         """Put a document at the end; False where it belongs elsewhere."""
         if len(self.docs) and (time, doc) < (self.times[-1], self.docs[-1]):
             return False
         if doc >= len(self._before):
             more = np.full(max(doc + 1 - len(self._before), len(self._before) // 4), -1, np.int64)
-            self._before, self._after = np.concatenate([self._before, more]), np.concatenate([self._after, more])
+            self._before, self._after, self._run = (
+                np.concatenate([column, more]) for column in (self._before, self._after, self._run)
+            )
         last, last_time = self._last.get(talk, (-1, 0.0))
         if last >= 0 and time - last_time <= self._gap_s:
             self._join(np.array([last]), np.array([doc]))
+            self._run[doc] = self._run[last]
+            self._sizes.values[self._run[doc]] += 1
+        else:
+            self._run[doc] = len(self._sizes.values)
+            self._sizes.append(1)
         self._last[talk] = (doc, time)
         self._docs.append(doc)
         self._times.append(time)

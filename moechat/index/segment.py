@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -147,6 +148,7 @@ class Tail:
 
     def __init__(self) -> None:
         self._docs = array("q")
+        self._first: float = inf
         self._lengths = array("f")
         self._dead = bytearray()
         self._at: dict[int, int] = {}
@@ -156,6 +158,7 @@ class Tail:
 
     def append(self, doc: int, terms: NDArray[np.int32], counts: NDArray[np.uint8]) -> None:
         place = self._at[doc] = len(self._docs)
+        self._first = min(self._first, doc)
         self._docs.append(doc)
         self._lengths.append(float(counts.sum(dtype=np.int64)))
         self._dead.append(0)
@@ -186,7 +189,10 @@ class Tail:
         return self._at.get(doc, -1)
 
     def places(self, docs: Ints) -> Ints:
-        return np.array([self._at.get(doc, -1) for doc in docs.tolist()], np.int64)
+        places = np.full(len(docs), -1, np.int64)
+        late = np.flatnonzero(docs >= self._first)  # Most of what is asked for was frozen long ago.
+        places[late] = [self._at.get(doc, -1) for doc in docs[late].tolist()]
+        return places
 
     def document(self, place: int) -> TermCounts:
         return self._forward[place]

@@ -10,6 +10,7 @@ Beside the files of ``vector_rows`` the folder holds ``append.lock``, taken whil
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from moechat.errors import EmbeddingError, StillLoading, TextRefused
@@ -36,16 +36,18 @@ LEFT_BEHIND = ("lists.npy", "centroids.npy")  # Earlier versions wrote these.
 
 
 class VectorTable:
-    """The vectors of one layer. ``folder`` None keeps all in memory.
+    """The vectors of one layer. ``folder`` None keeps all in memory, or wherever ``rows`` keep them.
 
     Vectors are expected at unit length, so that an inner product is a cosine. Safe to use from several threads and
     processes. Raises OSError where the disk is full or not writable.
     """
 
-    def __init__(self, folder: Path | None, dim: int, *, flat_floats: int = FLAT_FLOATS) -> None:
+    def __init__(
+        self, folder: Path | None, dim: int, *, flat_floats: int = FLAT_FLOATS, rows: VectorRows | None = None
+    ) -> None:
         self.folder, self.dim, self.flat_floats = folder, dim, flat_floats
         self._lock = threading.RLock()
-        self._rows = VectorRows(folder, dim)
+        self._rows = rows or VectorRows(folder, dim)
         if folder is not None:
             for name in LEFT_BEHIND:
                 (folder / name).unlink(missing_ok=True)
@@ -107,18 +109,17 @@ class VectorTable:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """No other process appends or sweeps in here, and what they wrote is known."""
-        if self.folder is None:
-            with self._lock:
-                yield
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / "append.lock"):
+        with self._rows.alone(), contextlib.nullcontext() if self.folder else self._lock:
             self.refresh()
             yield
 
     def sweep(self, lives: Lives) -> int:
-        """Overwrite every vector but those at the positions that ``lives`` gives. Returns how many were."""
+        """Overwrite every vector but those at the positions that ``lives`` gives. Returns how many were. Files that cannot be
+        read are deleted."""
         with self.alone():
+            with self._lock:
+                self._rows.require_readable()
+                self._follow(same_files=True)
             positions = lives(self)
             with self._lock:
                 is_dead = self._rows.filled.copy()
@@ -227,10 +228,12 @@ def having(keys: Callable[[], Keys]) -> Lives:
 
 
 def tables_under(folder: Path) -> list[VectorTable]:
-    """Every table in ``folder`` and below it, of whatever model and layer, opened. Vectors without their keys are deleted."""
-    dims = {path.parent: dim_of(path.with_name("keys.bin")) for path in sorted(folder.rglob("vectors.f32"))}
-    for parent in (parent for parent, dim in dims.items() if dim is None):
-        place.clear(parent / "vectors.f32")
+    """Every table in ``folder`` and below it, of whatever model and layer, opened. Vectors without their keys are deleted, and
+    keys that are none of ours or have no vectors."""
+    files = sorted({*folder.rglob("vectors.f32"), *folder.rglob("keys.bin")})
+    dims = {path.parent: dim_of(path.with_name("keys.bin")) for path in files}
+    for path in (path for path in files if dims[path.parent] is None):
+        place.clear(path)
     return [VectorTable(parent, dim) for parent, dim in dims.items() if dim is not None]
 
 

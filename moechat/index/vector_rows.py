@@ -17,6 +17,8 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,16 @@ class VectorRows:
     def _paths(self) -> tuple[Path, Path]:
         assert self.folder is not None
         return self.folder / "vectors.f32", self.folder / "keys.bin"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other process appends or sweeps in here."""
+        if self.folder is None:
+            yield
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / "append.lock"):
+            yield
 
     def changed(self) -> bool:
         """Whether another process grew the files, or somebody deleted or cut them."""
@@ -153,6 +165,16 @@ class VectorRows:
                 self.vectors[empty] = 0
         self.flush()
         self.keys[positions] = 0
+
+    def require_readable(self) -> None:
+        """Open files without a readable row once more, and delete them if that is in vain: what is to go might stand there."""
+        if self.folder is None or self._maps or not any(path.exists() for path in self._paths):
+            return
+        with FileLock(self.folder / "lock"):
+            self.open()
+            if not self._maps:
+                for path in self._paths:
+                    place.clear(path)
 
     def flush(self) -> None:
         """Wait until all is on the disk, vectors before keys."""

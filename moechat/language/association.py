@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
 
-from moechat.errors import DataError
+from moechat.errors import DataError, shown
 from moechat.language import words
 from moechat.store import yaml_file
 
@@ -29,6 +29,7 @@ Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12
 Strategy = Literal["first", "second"]
 
 LEVELS = 12
+_LEVELS = {str(level): level for level in range(1, LEVELS + 1)}
 COUNT = 100  # An expansion has this many words unless asked otherwise; the seed has 100 to 500.
 BASE_WORDS = 10
 PIECES = 4  # A known word may have been cut into this many pieces.
@@ -225,12 +226,11 @@ def read_table(source: str, path: Path) -> tuple[Mapping[str, Sequence[Associati
         fields = [unicodedata.normalize("NFKC", part).strip() for part in line.split("\t")]
         if len(fields) != 3 or not all(fields):
             problems.append(DataError(path, "a line is: word, tab, association, tab, level", line=number))
-        elif not fields[2].isdecimal() or not 1 <= int(fields[2]) <= LEVELS:
-            problems.append(
-                DataError(path, f"the level is a whole number from 1 to {LEVELS}: {fields[2]}", line=number)
-            )
+        elif fields[2] not in _LEVELS:
+            message = f"the level is a whole number from 1 to {LEVELS}: {shown(fields[2])}"
+            problems.append(DataError(path, message, line=number))
         else:
-            word, near, level = words.fold(fields[0]), words.fold(fields[1]), int(fields[2])
+            word, near, level = words.fold(fields[0]), words.fold(fields[1]), _LEVELS[fields[2]]
             levels = best.setdefault(word, {})
             levels[near] = max(levels.get(near, 0), level)
     return {word: _best_first(levels.items()) for word, levels in best.items()}, tuple(problems)

@@ -49,6 +49,16 @@ class Lexicon:
         count: int = self._segmenter.FREQ.get(word, 0)
         return count
 
+    def kind(self, word: str) -> str:
+        """What the dictionary takes a word for (n noun, v verb, r pronoun, ns place …), "" where it does not know it."""
+        key = int.from_bytes(word[:1].encode("utf-8", "replace"), "little")
+        line = f"{word} ".encode("utf-8", "replace")
+        for start, end in self._runs.get(key, ()):
+            at = start if self._text.startswith(line, start, end) else self._text.find(b"\n" + line, start, end) + 1
+            if at:
+                return self._text[at : self._text.index(b"\n", at)].rsplit(b" ", 1)[1].decode()
+        return ""
+
     def _take_in(self, char: str) -> None:
         """Add the words that begin with a character, and their beginnings, to those that jieba looks at."""
         counts: dict[str, int] = {}

@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from moechat.language.lexicon import Lexicon
@@ -239,18 +240,24 @@ def _unaccented(word: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
 
 
-def _with_pairs(segments: list[str]) -> list[str]:
+def _with_pairs(segments: Sequence[str]) -> list[str]:
     """Chinese words and the pairs of neighbouring characters that are not among them."""
     run = "".join(segments)
     whole_words = set(segments)
-    return segments + [run[i : i + 2] for i in range(len(run) - 1) if run[i : i + 2] not in whole_words]
+    return [*segments, *(run[i : i + 2] for i in range(len(run) - 1) if run[i : i + 2] not in whole_words)]
 
 
-def _segment(run: str) -> list[str]:
+@lru_cache(maxsize=256)  # Recall, rules and indexes take the same message apart.
+def _segment(run: str) -> tuple[str, ...]:
     if len(run) == 1:
-        return [run]
+        return (run,)
     parts = (run[start : start + LONGEST_RUN] for start in range(0, len(run), LONGEST_RUN))
-    return [word[:LONGEST_TOKEN] for part in parts for word in _lexicon().cut(part)]
+    return tuple(word[:LONGEST_TOKEN] for part in parts for word in _lexicon().cut(part))
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    """The words of a short Chinese text, each with its kind by jieba's dictionary ("" where it is not in there)."""
+    return [(word, _lexicon().kind(word)) for word in _segment(text)]
 
 
 def _rarity(word: str) -> float:

@@ -4,7 +4,10 @@ after idle hours it begins anew.
 
 from __future__ import annotations
 
+import itertools
+import math
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,25 +32,48 @@ def messages(exchanges: Sequence[Exchange]) -> list[Message]:
     talk = []
     for exchange in exchanges:
         talk.append(Message("user", exchange.sent))
-        if exchange.char:
-            talk.append(Message("assistant", exchange.char))
+        if exchange.heard:
+            talk.append(Message("assistant", exchange.heard))
     return talk
 
 
 def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -> list[Exchange]:
     """The newest exchanges within ``length`` messages and ``tokens`` (0: no limit; seed 003, ``context_length``).
 
-    An exchange is two messages; one that is under way counts one and is always kept.
+    An exchange is two messages; one that is under way counts one and is always kept. What is over the tokens leaves a quarter
+    of them at a time, so that the rest stays the same for long.
     """
+    exchanges = _within(exchanges, tokens) if tokens else exchanges
     kept: list[Exchange] = []
-    count = size = 0
+    count = 0
     for exchange in reversed(exchanges):
-        count += 2 if exchange.char else 1
-        size += count_tokens(exchange.sent) + count_tokens(exchange.char)
-        if kept and ((length and count > length) or (tokens and size > tokens)):
+        count += 2 if exchange.heard else 1
+        if kept and length and count > length:
             break
         kept.append(exchange)
     return kept[::-1]
+
+
+def _within(exchanges: Sequence[Exchange], tokens: int) -> Sequence[Exchange]:
+    """The exchanges without their oldest quarters of ``tokens``, as far as they are too many; the last one stays."""
+    ends = list(itertools.accumulate(count_tokens(one.sent) + count_tokens(one.heard) for one in exchanges))
+    if not ends or ends[-1] <= tokens:
+        return exchanges
+    quarter = max(1, tokens // 4)
+    leaving = math.ceil((ends[-1] - tokens) / quarter) * quarter
+    first = bisect_left(ends, leaving) + 1
+    return exchanges[min(first, len(exchanges) - 1) :]
+
+
+def oldest(exchanges: Sequence[Exchange], excess: int) -> str:
+    """The last exchange to leave out, so that what is left has so many tokens less. They go a quarter at a time, so that the
+    rest stays the same for long."""
+    quarter = math.ceil(len(exchanges) / 4)
+    end = size = 0
+    while end < len(exchanges) and (not end or size < excess):
+        size += sum(count_tokens(one.sent) + count_tokens(one.heard) for one in exchanges[end : end + quarter])
+        end += quarter
+    return exchanges[min(end, len(exchanges)) - 1].id
 
 
 @dataclass
@@ -95,10 +121,20 @@ class Context:
     def _is_over(self, exchanges: Sequence[Exchange], now: datetime) -> bool:
         return bool(exchanges) and idle_h(exchanges, now) >= self.config().roll.idle_cut_h
 
+    def before(self, id_: str) -> datetime | None:
+        """When the exchange before this one was, whether or not it is in the context; None where there is none."""
+        parent = self.store.tree.parents.get(id_)
+        exchange = self.store.exchanges.of([parent]).get(parent) if parent else None
+        return exchange.at if exchange else None
+
     def kept(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
         """The newest exchanges that the model is shown."""
         config = self.config()
         return newest(exchanges, length=config.Agent.context_length, tokens=config.chat.context_tokens)
+
+    def until(self, id_: str, now: datetime) -> list[Exchange]:
+        """Those that the model is shown of what came before this exchange."""
+        return self.kept(list(itertools.takewhile(lambda exchange: exchange.id != id_, self.exchanges(now))))
 
     def talk(self, kept: Sequence[Exchange], greeting: str = "") -> list[Message]:
         """The talk as messages. One that is seen from its start begins with what history.yaml held, which

@@ -43,7 +43,8 @@ class KeywordClass:
 
 
 CLASSES: tuple[KeywordClass, ...] = (
-    KeywordClass("name", True, "名字 姓名 名称 称呼 本名 全名 name full_name first_name real_name called is_called"),
+    KeywordClass("name", True, "名字 姓名 名称 本名 全名 name full_name first_name real_name called is_called"),
+    KeywordClass("address", True, "称呼 叫法 form_of_address how_to_address"),
     KeywordClass("age", True, "年龄 岁数 年纪 age years_old"),
     KeywordClass("birthday", True, "生日 出生日期 出生日 诞生日 birthday birth_date date_of_birth born_on"),
     KeywordClass("home", True,
@@ -173,8 +174,7 @@ def rivals(draft: FactDraft) -> set[Matter]:
 
 
 def _targets(draft: FactDraft) -> set[Matter]:
-    whose = entity(draft)
-    return {(whose, "target", target(draft.target or draft.text)), (whose, "target", target(draft.target))}
+    return {(entity(draft), "target", target(words)) for words in (draft.target or draft.text, draft.target)}
 
 
 def entity(draft: FactDraft) -> str:
@@ -220,8 +220,7 @@ def target(text: str) -> str:
     """A target, folded and without the verb, article and particles around it (吃香菜 → 香菜, the cats → cat)."""
     folded = re.sub(r"[\s,.!?，。！？、《》“”\"'()（）]+", " ", _fold(text)).strip()
     folded = re.sub(r"(?:了|的|啊|呀|市|省)+$", "", folded) or folded
-    if len(shorter := _VERB.sub("", folded)) >= 1:
-        folded = shorter
+    folded = _VERB.sub("", folded)
     if folded.isascii() and len(folded) > 3 and folded.endswith("s") and not folded.endswith(("ss", "us", "is")):
         folded = folded[:-3] + "y" if folded.endswith("ies") else folded[:-1]
     return folded

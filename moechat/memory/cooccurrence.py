@@ -23,6 +23,7 @@ from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode, Fact, FactDraft
 
 RECORDS = 25_000  # At most this many events and facts; the oldest go first. An owner keeps 20,000 (seed 004).
+AT_ONCE = 500  # So many episodes are read at a time.
 SAMPLE = 512  # Only this many records of a word are read, the newest.
 CHANCE = 1e-9  # Words that meet only by chance have less information than this.
 WEIGHED = 128  # Only this many words are weighed for a word, the most frequent.
@@ -153,12 +154,14 @@ def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: S
         yield from zip(view.ids, view.positions.tolist(), strict=True)  # an edited episode has a new position
 
     def words_of(new: Sequence[Any]) -> Iterable[Sequence[str]]:
-        by_id = {episode.id: episode for episode in episodes.at([key[1] for key in new if isinstance(key, tuple)])}
-        for key in new:
-            if isinstance(key, Fact):
-                yield fact_words(key.draft)
-            else:
-                yield episode_words(by_id[key[0]]) if key[0] in by_id else ()
+        for start in range(0, len(new), AT_ONCE):
+            part = new[start : start + AT_ONCE]
+            there = episodes.by_position([key[1] for key in part if isinstance(key, tuple)])
+            for key in part:
+                if isinstance(key, Fact):
+                    yield fact_words(key.draft)
+                else:
+                    yield episode_words(there[key[1]]) if key[1] in there else ()
 
     def since(before: tuple[bytes, list[Fact]]) -> Difference:
         positions = np.frombuffer(before[0], dtype=view.positions.dtype)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -52,7 +53,7 @@ COMMON = 100  # A word that more facts have does not distinguish them.
 class _CurrentFacts:
     """The current facts under one mask, their vectors and their words."""
 
-    key: tuple[object, ...]
+    fingerprint: object  # of the embedding model
     facts: Sequence[Fact]
     vectors: np.ndarray | None
     reads: _ReadFacts
@@ -65,6 +66,15 @@ class _CurrentFacts:
     def by_class(self, name: str) -> list[int]:
         """Places of what is known of the user in a class, ascending."""
         return self._at(self.reads.classes.of(name))
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Fact]:
+        return {fact.id: fact for fact in self.facts}
+
+    @cached_property
+    def delicate(self) -> frozenset[str]:
+        """The delicate facts, and the exchanges that state them."""
+        return frozenset(id_ for f in self.facts if f.draft.mark == "delicate" for id_ in (f.id, *f.draft.sources))
 
     def rivals(self, draft: FactDraft) -> list[Fact]:
         """The facts that a draft may restate or contradict, in order."""
@@ -139,11 +149,26 @@ class CoreMemory:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
         self._snapshot: _CurrentFacts | None = None
+        self._key: tuple[object, ...] = ()
         self._reads = _ReadFacts(store.contained)
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
         return list(self._now().facts)
+
+    def holding(self, ids: Collection[str]) -> dict[str, Fact]:
+        """Those of these that are current, by id, in the order of ``ids``."""
+        by_id = self._now().by_id
+        return {id_: by_id[id_] for id_ in ids if id_ in by_id}
+
+    def delicate(self) -> frozenset[str]:
+        """The current facts that are delicate, and the exchanges that state them, by id."""
+        return self._now().delicate
+
+    def of_classes(self, names: Iterable[str], count: int) -> list[list[Fact]]:
+        """For each class (contradiction.CLASSES), its ``count`` newest current facts of the user, the newest first."""
+        now = self._now()
+        return [[now.facts[place] for place in now.by_class(name)[: -count - 1 : -1]] for name in names]
 
     def history(self) -> list[Fact]:
         """All facts, superseded ones too, oldest first."""
@@ -155,6 +180,21 @@ class CoreMemory:
         official = {fact.id: fact for fact in self._official() if fact.id in ids}
         facts = official | self._store.findings.fact_book().of(ids)
         return {id_: fact for id_, fact in facts.items() if visible([fact], hidden)}
+
+    def replaced(self) -> list[tuple[Fact, Fact]]:
+        """(what held before, the current fact that stands in its place), the oldest first. What is only said better, of the
+        same exchanges, never held before."""
+        current, hidden = self._now().by_id, self._store.hidden()
+        history = [fact for fact in self.history() if visible([fact], hidden)]
+        newer = {id_: fact for fact in history for id_ in fact.supersedes}
+        pairs = []
+        for old in history:
+            last, steps = old, 0
+            while last.id in newer and last.id not in current and steps < len(newer):
+                last, steps = newer[last.id], steps + 1
+            if last.id != old.id and last.id in current and set(old.draft.sources).isdisjoint(last.draft.sources):
+                pairs.append((old, last))
+        return pairs
 
     def keys(self) -> Keys:
         """Those of the vectors of all facts, superseded ones too."""
@@ -183,7 +223,7 @@ class CoreMemory:
     def _sharing(self, now: _CurrentFacts, cue: Cue) -> dict[int, list[str]]:
         """Facts that have content words of the text, and which."""
         shared: dict[int, list[str]] = {}
-        for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.text, top_k=20)))):
+        for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.query, top_k=20)))):
             having = now.by_word(word)
             for i in having if len(having) <= COMMON else ():
                 shared.setdefault(i, []).append(word)
@@ -194,33 +234,24 @@ class CoreMemory:
         return shared
 
     def _now(self) -> _CurrentFacts:
-        hidden = self._store.hidden()
-        serving = self._dense.serving
-        official = tuple(self._official())
-        key = (self._store.findings.facts_generation(), frozenset(hidden), serving and serving.fingerprint, official)
+        hidden, serving, official = self._store.hidden(), self._dense.serving, self._official()
+        key = (self._store.findings.facts_generation(), hidden, serving and serving.fingerprint, official)
         with self._lock:
-            if self._snapshot is None or self._snapshot.key != key:
-                unswept = self._dense.unswept()
+            snapshot = self._snapshot
+            if snapshot is None or self._key != key:
+                unswept, fingerprint = self._dense.unswept(), key[2]
                 facts = visible([*official, *self._store.findings.facts()], hidden)
-                if (
-                    self._snapshot is not None
-                    and list(self._snapshot.facts) == facts
-                    and self._snapshot.key[2] == key[2]
-                ):
-                    self._snapshot = replace(self._snapshot, key=key)
-                else:
-                    self._snapshot = self._indexed(key, facts, unswept)
-            return self._snapshot
-
-    def _indexed(self, key: tuple[object, ...], facts: Sequence[Fact], unswept: Callable[[], bool]) -> _CurrentFacts:
-        vectors = self._vectors(facts, unswept, key[2]) if facts else None
-        return _CurrentFacts(key, facts, vectors, self._reads, self._reads.places(facts))
+                if snapshot is None or snapshot.fingerprint != fingerprint or snapshot.facts != facts:
+                    vectors = self._vectors(facts, unswept, fingerprint) if facts else None
+                    snapshot = _CurrentFacts(fingerprint, facts, vectors, self._reads, self._reads.places(facts))
+                self._snapshot, self._key = snapshot, key
+            return snapshot
 
     def _vectors(self, facts: Sequence[Fact], unswept: Callable[[], bool], fingerprint: object) -> np.ndarray | None:
         """(facts, dim), zeros for a fact that the model raises over; None without a model. Those of the last snapshot, which
         the same model made, are used again."""
         before, rows = self._snapshot, dict[str, int]()
-        if before is not None and before.vectors is not None and before.key[2] == fingerprint:
+        if before is not None and before.vectors is not None and before.fingerprint == fingerprint:
             rows = {fact.text: i for i, fact in enumerate(before.facts)}
         places = np.array([rows.get(fact.text, -1) for fact in facts])
 

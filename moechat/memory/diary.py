@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense
+from moechat.index.hybrid import Ranked
 from moechat.index.lexical import rarity
 from moechat.language import words
 from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
 from moechat.memory.relevance import LITERAL_SHARE, Floor
-from moechat.model import Candidates, Episode, Exchange, Hit
+from moechat.model import Candidates, Episode, Exchange, Hit, Key, LateHit
 from moechat.store.protocols import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
 
 MINUTE = timedelta(minutes=1)
 SEARCH_DEPTH = 120  # A benchmark reads at least 100 of them.
-SIDES = ("user", "char")
+Side = Literal["user", "char"]
+SIDES: tuple[Side, Side] = ("user", "char")
+Reasons = tuple[float, Mapping[str, float], Sequence[str]]
+"""The score of a hit, its parts, and the words of the question that it has."""
 RARE = 6  # A word that so many sides of exchanges have tells of a matter.
+ELSEWHERE = 3  # So many exchanges of other days come where a named time holds no answer.
 WRITTEN_FIRST = 3  # So many events of an asked time that no exchange tells of stand before what was said then.
 IDLE = ("is", "idle")  # An event with this predicate and object is none (generative agents).
 
 
-@dataclass(frozen=True)
-class DiaryMatch:
+class DiaryMatch(NamedTuple):
     """One side of an exchange that a search found."""
 
-    hit: Hit
+    key: Key
+    make: Callable[[int, Mapping[str, Any]], Hit]
+    number: int
     inside: Span | None
     """The asked span that it was said or happened in."""
     relevant: bool
@@ -41,12 +50,42 @@ class DiaryMatch:
     near: bool
     """Whether it is about the same by meaning, or has the words."""
 
+    def late(self, **changes: Any) -> LateHit:
+        """Its hit, with ``changes``."""
+        return LateHit(self.key, self.make, self.number, changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundSides:
+    """The sides of exchanges that a search came upon, by number, and what makes hits of them."""
+
+    exchanges: Sequence[Exchange]
+    sides: Sequence[int]
+    reasons: Callable[[int], Reasons]
+
+    def hit(self, number: int, changes: Mapping[str, Any]) -> Hit:
+        exchange, side, (score, features, shared) = self.exchanges[number], self.sides[number], self.reasons(number)
+        hit = Hit(
+            "diary", "events", exchange.id, (exchange.sent, exchange.heard)[side], score, exchange.at, (exchange.id,),
+            features, tuple(shared), side=SIDES[side],
+        )  # fmt: skip
+        return replace(hit, **changes) if changes else hit
+
 
 class Diary:
-    """The exchanges of one owner. Searches see what the last ``DiaryIndex.sync`` saw."""
+    """The exchanges of one owner. Searches see what the last ``DiaryIndex.sync`` saw. ``authored`` gives the author's events,
+    which are found by their time too."""
 
-    def __init__(self, store: Store, dense: Dense, *, user_name: str, character_name: str) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        dense: Dense,
+        *,
+        user_name: str,
+        character_name: str,
+        authored: Callable[[], Sequence[Episode]] = tuple,
+    ) -> None:
+        self._store, self._authored = store, authored
         self._speakers = (user_name, character_name)
         self.index = DiaryIndex(store, dense, self._speakers)
         self.vectors = DiaryVectors(store, dense, self.index)
@@ -55,14 +94,15 @@ class Diary:
         """What was said in the spans that are asked for, or happened in them; a span that dates a remark recalls nothing.
 
         Ranked by relevance, so that a long span gives its best; the prompt shows it in order of time. ``check`` filters by
-        meaning as well (``is_check_memorys``, ``mem_thresholds``).
+        meaning as well (``is_check_memorys``, ``mem_thresholds``), where more than the time is asked about.
         """
+        check = check and bool(cue.matter)
         if not asked_spans(cue):
             return []
         matches = [match for match in self._matches(cue, threshold) if match.inside is not None]
         spoken: Candidates = [
             (
-                replace(match.hit, recipe="by_time", span=match.inside),
+                match.late(recipe="by_time", span=match.inside),
                 "below_threshold" if check and not match.near else "",
             )
             for match in matches
@@ -84,7 +124,7 @@ class Diary:
         best = sorted(events.values(), key=lambda pair: -pair[0].event.importance)[:SEARCH_DEPTH]
         candidates: Candidates = []
         for episode, span in best:
-            shared = sorted(set(cue.words).intersection(words.tokens(episode.event.text)))
+            shared = sorted(set(words.tokens(cue.matter)).intersection(words.tokens(episode.event.text)))
             hit = Hit(
                 "diary", "by_time", episode.id, episode.event.text, 0.0, episode.at,
                 words=tuple(shared), span=span, episode="event",
@@ -93,13 +133,34 @@ class Diary:
         return candidates
 
     def events(self, cue: Cue, *, threshold: float) -> Candidates:
-        """The diary by meaning and words. What lies outside an asked span stays in the ranking and enters no prompt."""
+        """The diary by meaning and words. What lies outside an asked span that holds an answer stays in the ranking and enters
+        no prompt."""
         candidates: Candidates = []
-        restricted = bool(asked_spans(cue))
+        spans = self.required_spans(cue, threshold)
+        elsewhere = set() if spans or not asked_spans(cue) else self._elsewhere(cue, threshold)
         for match in self._matches(cue, threshold):
-            outside = restricted and match.inside is None
-            candidates.append((match.hit, "outside_span" if outside else "" if match.relevant else "below_threshold"))
+            outside = match.inside is None and (bool(spans) or (bool(elsewhere) and match.key[1] not in elsewhere))
+            candidates.append(
+                (match.late(), "outside_span" if outside else "" if match.relevant else "below_threshold")
+            )
         return candidates
+
+    def required_spans(self, cue: Cue, threshold: float) -> list[Span]:
+        """The spans that memories must lie in to be recalled: those that are asked for, unless they hold nothing of the matter
+        that is asked about, while another day does."""
+        spans = asked_spans(cue)
+        return [] if spans and self._elsewhere(cue, threshold) else spans
+
+    def _elsewhere(self, cue: Cue, threshold: float) -> set[str]:
+        """The best exchanges of other days, where the asked spans hold nothing about the matter; empty where they do."""
+
+        def find() -> set[str]:
+            matches = [match for match in self._matches(cue, threshold) if match.relevant]
+            if not cue.matter or any(match.inside for match in matches):
+                return set()
+            return set(list(dict.fromkeys(match.key[1] for match in matches))[:ELSEWHERE])
+
+        return cue.once(f"elsewhere {threshold}", find)
 
     def _matches(self, cue: Cue, threshold: float) -> list[DiaryMatch]:
         """One search a cue, shared by the recipes of the diary."""
@@ -109,23 +170,39 @@ class Diary:
         spans = asked_spans(cue)
         happened = self._tellers(self._happening(cue))
         hints = [span for span in cue.spans if span not in spans]
-        ranks = list(self.index.search(cue.text, self._vector(cue), k=SEARCH_DEPTH, spans=spans, hints=hints).each())
-        unranked = {2 * row for row in happened}.difference(doc for doc, *_ in ranks)
-        ranks += [(doc, 0.0, {}, []) for doc in sorted(unranked)]
-        rows = {row.row: row for row in self._store.exchanges.rows(list(dict.fromkeys(doc // 2 for doc, *_ in ranks)))}
+        ranked = self.index.search(cue.query, self._vector(cue), k=SEARCH_DEPTH, spans=spans, hints=hints)
+        # The words of a time that is asked for are no matter that the diary never heard of.
+        floor = Floor.of((spans and cue.matter) or cue.query, self.index.words, threshold)
+        belongs = bool(spans) or floor.belongs(ranked.features)
+        relevant, near, tells = (
+            np.broadcast_to(judge(ranked.features), len(ranked)).tolist()
+            for judge in (floor.passes, floor.near, itemgetter("inside"))
+        )
+        docs = ranked.docs.tolist()
+        docs += sorted({2 * row for row in happened}.difference(docs))
+        rows = {
+            row.row: row.exchange for row in self._store.exchanges.rows(list(dict.fromkeys(doc // 2 for doc in docs)))
+        }
         matches = self._unfiled(cue, spans)
-        floor = Floor.of(cue.text, self.index.words, threshold)
-        hidden = self._store.hidden()
-        corrected = {node.id for node in self._store.tree.unfiled()}  # the day file cannot be written: it has old words
-        for doc, score, features, shared in ranks:
-            row = rows.get(doc // 2)
-            if row is None or row.exchange.id in hidden or row.exchange.id in corrected:
+        # What is not to be seen, and what was corrected where the day file cannot be written: it has old words.
+        unseen = self._store.hidden() | {node.id for node in self._store.tree.unfiled()}
+        exchanges, sides, places = list[Exchange](), list[int](), list[int]()
+        make = _FoundSides(exchanges, sides, lambda number: _reasons(ranked, places[number])).hit
+        for i, doc in enumerate(docs):
+            exchange = rows.get(doc // 2)
+            if exchange is None or exchange.id in unseen:
                 continue
-            hit = _hit(row.exchange, doc % 2, score, features, shared)
-            inside = next((s for s in spans if s.covers(row.exchange.at)), None) or happened.get(doc // 2)
-            if inside is None and features.get("inside"):
+            inside = happened.get(doc // 2)
+            if spans:
+                inside = next((s for s in spans if s.covers(exchange.at)), None) or inside
+            is_ranked, side = i < len(ranked), doc % 2
+            if inside is None and is_ranked and tells[i]:
                 inside = spans[0]  # its words tell of that time
-            matches.append(DiaryMatch(hit, inside, floor.passes(features), floor.near(features)))
+            judged = (belongs and relevant[i], near[i]) if is_ranked else (False, False)
+            matches.append(DiaryMatch(("diary", exchange.id, SIDES[side]), make, len(places), inside, *judged))
+            exchanges.append(exchange)
+            sides.append(side)
+            places.append(i)
         return sorted(matches, key=lambda match: match.inside is None)
 
     def _vector(self, cue: Cue) -> np.ndarray | None:
@@ -133,8 +210,8 @@ class Diary:
 
         In a short text, a name outweighs the meaning.
         """
-        bare = self.index.words.without_names(cue.text)
-        if bare == cue.text or cue.embed is None:
+        bare = self.index.words.without_names(cue.query)
+        if bare == cue.query or cue.embed is None:
             return cue.vector
         vectors = cue.once("vector without names", lambda: cue.embed([bare]))  # type: ignore[misc]
         return None if vectors is None else vectors[0]
@@ -150,7 +227,13 @@ class Diary:
 
     def _happening(self, cue: Cue) -> Mapping[Span, Sequence[Episode]]:
         """What happened in the spans that are asked for."""
-        return cue.once("happening", lambda: {span: self.index.episodes_during(span) for span in asked_spans(cue)})
+        return cue.once("happening", lambda: {span: self._during(span) for span in asked_spans(cue)})
+
+    def _during(self, span: Span) -> list[Episode]:
+        """What happened in a span, the author's events of a known time among it."""
+        timed = ((one, one.event.happened or (one.at and (one.at, one.at))) for one in self._authored())
+        ours = [one for one, ends in timed if ends and ends[0] <= span.end and ends[1] >= span.start]
+        return [*self.index.episodes_during(span), *ours]
 
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
         """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken.
@@ -164,14 +247,16 @@ class Diary:
             exchange = node.exchange()
             if node.id in hidden or not node.variants:
                 continue
-            for side, text in enumerate((exchange.sent, exchange.char)):
+            for side, text in enumerate((exchange.sent, exchange.heard)):
                 shared = sorted(cue_words.intersection(words.tokens(text)))
                 share = len(shared) / len(cue_words) if cue_words else 0.0
                 inside = next((span for span in spans if span.covers(exchange.at)), None)
                 if share or inside:
-                    hit = _hit(exchange, side, share, {"share": share}, shared)
-                    matches.append(DiaryMatch(hit, inside, share >= LITERAL_SHARE, share >= LITERAL_SHARE))
-        return sorted(matches, key=lambda match: -match.hit.score)
+                    make = _FoundSides([exchange], [side], partial(_literal, share, shared)).hit
+                    has_words = share >= LITERAL_SHARE
+                    key: Key = ("diary", node.id, SIDES[side])
+                    matches.append((share, DiaryMatch(key, make, 0, inside, has_words, has_words)))
+        return [match for _, match in sorted(matches, key=lambda scored: -scored[0])]
 
     def day(self, span: Span) -> list[Exchange]:
         """Everything that was said in a span, in order of time."""
@@ -180,18 +265,19 @@ class Diary:
         return [row.exchange for row in self._store.exchanges.rows(rows)]
 
     def empty_spans(self, cue: Cue) -> list[Span]:
-        """Spans that are asked for and hold no record."""
+        """Spans that are asked for and hold no record, of those that have begun."""
         if not cue.asks_time:
             return []
         nodes, hidden = [*self._store.tree.open(cue.talk), *self._store.tree.unfiled()], self._store.hidden()
         unfiled = [node.exchange().at for node in nodes if node.variants and node.id not in hidden]
-        return [span for span in cue.spans if not self._has(span) and not any(map(span.covers, unfiled))]
+        begun = [span for span in cue.spans if span.start <= cue.now]
+        return [span for span in begun if not self._has(span) and not any(map(span.covers, unfiled))]
 
     def _has(self, span: Span) -> bool:
         hidden = self.index.hidden_documents()
         if any(2 * row not in hidden for row in self.index.rows_during(span).tolist()):
             return True
-        return bool(self._tellers({span: self.index.episodes_during(span)}))
+        return bool(self._tellers({span: self._during(span)}))
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
         """Diary hits with the text of their whole exchange; episodes and others as they are."""
@@ -205,7 +291,7 @@ class Diary:
     def with_words(self, text: str, count: int) -> list[Exchange]:
         """The exchanges that have the most words in common with a text, best first."""
         ranked = self.index.search(text, None, k=count, spans=(), hints=())
-        rows = dict.fromkeys(doc // 2 for doc, *_ in ranked.each())
+        rows = dict.fromkeys(doc // 2 for doc in ranked.docs.tolist())
         return [row.exchange for row in self._store.exchanges.rows(list(rows))]
 
     def rare_words(self, stems: Collection[str]) -> dict[str, float]:
@@ -227,7 +313,7 @@ class Diary:
 
 
 def asked_spans(cue: Cue) -> list[Span]:
-    """The spans that memories must lie in to be recalled.
+    """The spans that memories should lie in to be recalled.
 
     A time that only dates a remark is not among them. Nor is a vague stretch up to now (最近, recently) in a question
     about some matter; there it is only a hint.
@@ -243,9 +329,9 @@ def asked_spans(cue: Cue) -> list[Span]:
     return [] if len(set(words.keywords(rest))) > 1 else vague
 
 
-def _hit(exchange: Exchange, side: int, score: float, features: dict[str, float], shared: Sequence[str]) -> Hit:
-    text = (exchange.sent, exchange.char)[side]
-    return Hit(
-        "diary", "events", exchange.id, text, score, exchange.at, (exchange.id,), features, tuple(shared),
-        side=SIDES[side],  # type: ignore[arg-type]
-    )  # fmt: skip
+def _reasons(ranked: Ranked, place: int) -> Reasons:
+    return ranked.reasons(place) if place < len(ranked) else (0.0, {}, ())
+
+
+def _literal(share: float, shared: Sequence[str], _: int) -> Reasons:
+    return share, {"share": share}, shared

@@ -126,7 +126,7 @@ class DiaryIndex:
         self.files.identity, self._generation = store.identity, store.generation
         self._times = TimeIndex(store.exchanges.times())
         self._happened = SpanIndex(store.findings.happened())
-        self._hidden: tuple[object, frozenset[int]] = (None, frozenset())
+        self._hidden: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset())
         self._new_rows: list[int] = []  # They came since hidden documents were looked up.
         self._waiting: list[tuple[float, int]] = []  # (time, row) of what is not indexed yet, ascending.
         self._unwritten = 0
@@ -199,7 +199,9 @@ class DiaryIndex:
             for row, _, episode in changes.episodes:
                 self._happened.put(row, _happened_ends(episode))
             self.words.remove(dead)
-            self.departures += bool(dead)
+            if dead:
+                self.departures += 1
+                self._hidden = (self._hidden[0], self._hidden[1].difference(dead))
             self._generation = changes.generation
             self._index_newest(new)
 
@@ -318,10 +320,11 @@ class DiaryIndex:
         """The documents of exchanges that may not be seen."""
         hidden = self._store.hidden()
         with self._lock:
-            docs = self._hidden[1]
-            if self._hidden[0] != hidden:
-                docs = _documents(self._store.exchanges.by_ids(sorted(hidden)).values())
-            elif self._new_rows:
+            before, docs = self._hidden
+            if before is not hidden:  # The archive of years is large; what has changed is little.
+                came, went = (self._store.exchanges.by_ids(sorted(ids)) for ids in (hidden - before, before - hidden))
+                docs = (docs - _documents(went.values())) | _documents(came.values())
+            if self._new_rows:
                 new = self._store.exchanges.rows(self._new_rows)
                 docs |= _documents(row for row in new if row.exchange.id in hidden)
             self._hidden, self._new_rows = (hidden, docs), []

@@ -10,6 +10,7 @@ character are in half of all facts and are never searched.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,6 +146,9 @@ class EntityIndex:
         self._files: FiledFacts = before._files if before and before._files.both == both else FiledFacts(*both)
         filed = sorted(self._files.filed(list(facts)), key=attrgetter("since", "fact.id"))
         self.facts = [entry.fact for entry in filed]
+        self._people: dict[str, dict[str, None]] = {}  # what others are to the user → their names
+        for bond, name in filter(None, (entry.bond for entry in filed)):
+            self._people.setdefault(bond, {})[name] = None
         self._rows = {entry.number: row for row, entry in enumerate(filed)}
         self._groups = [entry.group for entry in filed]
         self._since = np.array([entry.since for entry in filed], dtype=np.float64)
@@ -152,6 +156,12 @@ class EntityIndex:
         """What facts are filed under: names, keywords and targets."""
         self.named: Container[str] = self._files.names
         """Who and what the facts are about."""
+
+    def people(self, text: str) -> list[str]:
+        """The names of those whom a text names by what they are to the user (我弟, my daughter)."""
+        folded = words.fold(text)
+        stems = set(map(words.stem, _LATIN.findall(folded)))
+        return [name for word, names in self._people.items() if _names(word, folded, stems) for name in names]
 
     def search(
         self,
@@ -250,6 +260,17 @@ class EntityIndex:
         return FactMatch(fact, plan.labels[whose], score, matched, stage, text)
 
 
+_LATIN = re.compile(r"[a-z]+")
+
+
+def _names(word: str, folded: str, stems: set[str]) -> bool:
+    """Whether a text has a word for somebody; 弟 stands for 弟弟 after 我 or 我家."""
+    if word.isascii():
+        return stems.issuperset(map(words.stem, word.split()))
+    short = len(word) == 2 and word[0] == word[1]
+    return word in folded or (short and re.search(rf"我家?的?{word[0]}", folded) is not None)
+
+
 def _matched(
     chosen: np.ndarray, rows: np.ndarray, numbers: np.ndarray, search_words: Sequence[str]
 ) -> dict[int, tuple[str, ...]]:
@@ -311,7 +332,8 @@ class Entities:
         """The words of the message and of the reply before it. The user's own come first: a long reply must not push them
         out of the ten.
 
-        Facts are searched by the message's words, what they bring to mind, and who or what the reply names. Its other words
+        Facts are searched by the message's words, what they bring to mind, those whom it names by what they are to the user
+        (我弟), and who or what the reply names. Its other words
         are not the user's: 忙归忙，饭要吃 would bring everybody's job and tastes to the next message (docs/recall.md has
         the figures).
         """
@@ -323,6 +345,7 @@ class Entities:
             before, further = association.base_words(previous_reply, names=names, vocabulary=index.vocabulary)
             segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
             search_words = [word for word in base if word in search_words or word in index.named]
+        search_words = list(dict.fromkeys([*search_words, *index.people(text)]))
         return Expansion(segments, base, expanded, [*((word, None) for word in search_words), *expanded])
 
     def search(

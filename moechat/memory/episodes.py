@@ -71,6 +71,16 @@ class EpisodeView:
         """Those at these places, as ``each`` has them."""
         return [episode for _, episode in self.each(places)]
 
+    def having(self, ids: Iterable[str]) -> list[Episode]:
+        """Those of these that are in view, in the order of ``ids``."""
+        positions = [position for position in map(self._all.position, ids) if position is not None]
+        return self._all.at([p for p in positions if p < len(self._place_of) and self._place_of[p] != HIDDEN])
+
+    def plans(self, after: datetime, before: datetime) -> list[Episode]:
+        """What is planned, promised or has begun for a time between these (without one: was told then), and nothing in view
+        has closed, the earliest told first."""
+        return self.episodes(sorted(self._in_view(self._all.planned(after, before)).tolist()))
+
     def citing(self, exchanges: Iterable[str]) -> np.ndarray:
         """(n,) bool: which rest on one of these exchanges."""
         cited = np.zeros(len(self), dtype=bool)
@@ -94,6 +104,25 @@ class EpisodeView:
         return in_view
 
 
+class _Concealed:
+    """By position, how many of what is hidden conceal an episode: itself, or exchanges that it rests on. What is hidden is
+    followed by what has changed of it, since the archive of years is large."""
+
+    def __init__(self) -> None:
+        self.counts = array("i")
+        self._hidden: frozenset[str] = frozenset()
+
+    def add(self, ids: Collection[str]) -> None:
+        """Another episode, which each of these conceals where it is hidden."""
+        self.counts.append(sum(id_ in self._hidden for id_ in ids))
+
+    def follow(self, hidden: frozenset[str], concealed_by: Callable[[str], Collection[int]]) -> None:
+        before, self._hidden = self._hidden, hidden
+        for ids, step in ((hidden - before, 1), (before - hidden, -1)):
+            for position in (position for id_ in ids for position in concealed_by(id_) if position != HIDDEN):
+                self.counts[position] += step
+
+
 class Episodes:
     """``sync`` follows the store and the author's files; a view shows what the last ``sync`` saw.
 
@@ -110,11 +139,14 @@ class Episodes:
         self._keys = bytearray()  # of their texts, packed
         self._times = array("d")  # by four: since, expires, importance, is a reflection
         self._alive = bytearray()
+        self._concealed = _Concealed()
         self._position: dict[str, int] = {}
         self._of_row: dict[int, int] = {}
         self._authored: dict[int, Episode] = {}
         self._citing: dict[str, list[int]] = {}
         self._keywords: dict[str, list[int]] = {}
+        self._planned: dict[int, tuple[datetime, datetime]] = {}
+        self._delicate: dict[int, tuple[str, ...]] = {}
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._vectors: WeakKeyDictionary[VectorTable, tuple[int, np.ndarray]] = WeakKeyDictionary()
         """By table: its losses, and where the vector of each episode stood then."""
@@ -165,17 +197,24 @@ class Episodes:
         self._keys += text_key(event.text)
         self._times.extend((born, expires, event.importance, episode.kind == "reflection"))
         self._alive.append((event.predicate, event.object) != ("is", "idle"))  # generative agents: idle is no event
+        self._concealed.add({episode.id, *event.sources})
         self._position[episode.id] = position
         for source in event.sources:
             self._citing.setdefault(source, []).append(position)
         for word in {word.casefold() for word in [*event.keywords, event.subject, event.object] if word}:
             self._keywords.setdefault(word, []).append(position)
+        if event.status in ("planned", "open"):
+            self._planned[position] = event.happened or (episode.since, episode.since)
+        if event.mark == "delicate":
+            self._delicate[position] = (episode.id, *event.sources)
         self._changed()
         return position
 
     def _drop(self, position: int | None) -> None:
         if position is not None:
             self._alive[position] = False
+            self._planned.pop(position, None)
+            self._delicate.pop(position, None)
             if self._position.get(self.ids[position]) == position:
                 del self._position[self.ids[position]]
             self._changed()
@@ -224,11 +263,8 @@ class Episodes:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
         columns, order, _ = self._arrays()
         spoken_at, expires, importance, reflection = columns.T
-        keep = self._living()
-        for id_ in hidden:  # an episode, or an exchange that some rest on
-            keep[self._citing.get(id_, [])] = False
-            if id_ in self._position:
-                keep[self._position[id_]] = False
+        self._concealed.follow(hidden, lambda id_: {*self._citing.get(id_, ()), self._position.get(id_, HIDDEN)})
+        keep = self._living() & (np.array(self._concealed.counts) == 0)
         for id_ in self._store.findings.superseded(hidden):
             if id_ in self._position:
                 keep[self._position[id_]] = False
@@ -308,6 +344,19 @@ class Episodes:
         own = {position for exchange in besides for position in self.citing(exchange)}
         return any(self._alive[position] and position not in own for position in self.with_keyword(matter))
 
+    def position(self, id_: str) -> int | None:
+        return self._position.get(id_)
+
+    def planned(self, after: datetime, before: datetime) -> list[int]:
+        """Positions of what is planned, promised or has begun, for a time between these."""
+        with self._lock:
+            return [p for p, (start, end) in self._planned.items() if start <= before and end >= after]
+
+    def delicate(self) -> set[str]:
+        """What is delicate, and the exchanges that tell of it, by id."""
+        with self._lock:
+            return {id_ for ids in self._delicate.values() for id_ in ids}
+
     def at(self, positions: Sequence[int]) -> list[Episode]:
         """Episodes by their positions, in that order."""
         return list(self.by_position(positions).values())
@@ -319,14 +368,11 @@ class Episodes:
         return {episode.id: episode for episode in self.at(positions)}
 
 
-def overview(
-    episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int, recalled: Collection[str] = ()
-) -> list[Episode]:
+def overview(episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int) -> list[Episode]:
     """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` newest events that have left the context, oldest first.
 
     No exchange of theirs is ``in_context``, and no model passed over them (care excepted).
-    Those that are ``recalled`` (ids of events, and of exchanges whose words are in
-    the prompt) are left out. The overview is never written: it follows from the episodes and the context, on every branch.
+    It follows from the episodes and the context, on every branch.
     """
     view = episodes.view(now)
     if not capacity or not len(view):
@@ -335,8 +381,7 @@ def overview(
     queue: list[Episode] = []
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
         batch = view.episodes(places[start : start + capacity].tolist())
-        queue += [e for e in batch if e.by != "author" and (e.confirmed is not False or e.mark == "care")]
+        queue += [e for e in batch if e.by != "author" and (e.confirmed is not False or e.event.mark == "care")]
         if len(queue) >= capacity:
             break
-    shown = set(recalled)
-    return [episode for episode in queue[capacity - 1 :: -1] if shown.isdisjoint({episode.id, *episode.event.sources})]
+    return queue[capacity - 1 :: -1]

@@ -17,6 +17,7 @@ from moechat.model import Fact, FactDraft
 Field = Literal["keyword", "entity_name", "description"]
 
 OWNERS = ("user", "character", "particular", "generic")  # 客体, 主体, 具体实体 (特殊实体), 泛化实体
+BONDS = frozenset({"family", "friend", "partner", "pet"})
 NEVER_SEARCHED = frozenset({"用户", "角色", "user", "the user", "character"})
 
 
@@ -58,6 +59,8 @@ class FiledFact:
     since: float  # epoch seconds
     words: frozenset[str]
     names: frozenset[str]
+    bond: tuple[str, str] | None
+    """What somebody is to the user, folded (弟弟, daughter), and the name."""
 
 
 class FiledFacts:
@@ -103,6 +106,7 @@ class FiledFacts:
         entry = FiledFact(
             number, fact, group(draft, *self.both), fact.since.timestamp(),
             filed_under - self.never - {""}, frozenset(map(words.fold, names)) - self.never - {"", *OWNERS},
+            _bond(draft),
         )  # fmt: skip
         for name, text in texts.items():
             self.fields[name].add(number, text)
@@ -117,3 +121,10 @@ class FiledFacts:
             texts.remove(entry.number)
         self.words.remove(entry.number, entry.words)
         self.names.remove(entry.number, entry.names)
+
+
+def _bond(draft: FactDraft) -> tuple[str, str] | None:
+    is_meant = draft.kind == "relation" and draft.keyword and draft.target and draft.polarity > 0
+    if not is_meant or contradiction.entity(draft) != "user" or contradiction.keyword_class(draft) not in BONDS:
+        return None
+    return words.fold(draft.keyword).replace("_", " "), draft.target

@@ -23,6 +23,7 @@ from moechat.index.time import DateIndex
 from moechat.index.topic import TopicIndex
 from moechat.memory.episodes import Episodes, EpisodeView, Official
 from moechat.model import Episode
+from moechat.store.cache import Changes
 from moechat.store.protocols import Store
 from moechat.topic_path import is_within, moved, topic_path
 
@@ -73,7 +74,7 @@ class TopicSlices:
             self._follow_moves()
             if self._store.generation != self._generation:
                 changes = self._store.changes(self._generation)
-                self._take(changes.episodes)
+                self._take(changes)
                 self._generation = changes.generation
             self._follow_author()
             if self._unsaved >= SAVE_AFTER:
@@ -120,12 +121,12 @@ class TopicSlices:
             self._unsaved += 1
         self.moves = moves
 
-    def _take(self, changed: Sequence[tuple[int, str, Episode | None]]) -> None:
-        self._forget([row for row, _, _ in changed if row in self.ids])
-        for row, _, episode in changed:
+    def _take(self, changes: Changes) -> None:
+        self._forget([row for row in changes.episode_rows if row in self.ids])
+        for row, _, episode in changes.episodes:
             if episode is not None:
                 self._add(row, episode)
-        self._unsaved += len(changed)
+        self._unsaved += len(changes.episodes)
 
     def _add(self, key: int, episode: Episode) -> None:
         self.ids[key], self.keys[episode.id] = episode.id, key

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -73,6 +74,8 @@ class Topics:
         self._store, self._episodes, self._dense = store, episodes, dense
         self.index = TopicSlices(store, episodes, official)
         self._leads = Leads(dense)
+        self._held: WeakKeyDictionary[VectorTable, tuple[int, set[str]]] = WeakKeyDictionary()
+        """By table: its losses, and the names that it had a vector of."""
         self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names, store.contained)
 
     def ready(self) -> None:
@@ -144,10 +147,15 @@ class Topics:
         return [text_key(name) for name in self._names()]
 
     def _lacking(self, table: VectorTable) -> list[str]:
-        """The names of topics that have no vector in a table."""
-        names = self._names()
+        """The names of topics that have no vector in a table. Only what had none before, or may have lost it, is looked up."""
+        losses, held = self._held.get(table, (table.losses, set[str]()))
+        if losses != table.losses:
+            losses, held = table.losses, set()
+        names = [name for name in self._names() if name not in held]
         places = table.lookup([text_key(name) for name in names]) if names else ()
-        return [name for name, place in zip(names, places, strict=True) if place < 0]
+        held.update(name for name, place in zip(names, places, strict=True) if place >= 0)
+        self._held[table] = (losses, held)
+        return [name for name in names if name not in held]
 
     def _names(self) -> list[str]:
         self.index.sync()

@@ -6,28 +6,30 @@ entry among the first four for .89 by the whole entry, for .64 by the keyword.
 
 Conversation never writes these files; people do. A changed file is read again at ``refresh``, a deleted one is
 forgotten, and one that does not parse keeps the entries it last had until it parses again. A faulty entry costs itself.
+By name, an entry fires as its author's rules say (``firing``).
 """
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from moechat.author import lore
-from moechat.errors import DataError, EmbeddingError, MoeChatError
+from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
 from moechat.index.cosine import meets, nearest
 from moechat.index.vector_keys import Keys, text_key
-from moechat.model import Hit, Lore
+from moechat.lore.rules import SoFar
+from moechat.memory import firing
+from moechat.memory.firing import Judgement, Patterns
+from moechat.model import Candidates, Hit, Lore
 from moechat.store import yaml_file
+from moechat.when.names import has_han
 
 Embed = Callable[[Sequence[str], str], np.ndarray]
-
-_LETTER = re.compile(r"[a-z0-9_]")
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,10 @@ class _BookFile:
 class _BookState:
     """One state of the book, never changed after it is made: a search sees all of it or none.
 
-    ``names`` are (name folded, name, row in ``entries``). ``vectors`` are (n, dim) float32, ``rows`` maps
-    a row of theirs to one of ``entries``.
+    ``vectors`` are (n, dim) float32, ``rows`` maps a row of theirs to one of ``entries``.
     """
 
     entries: tuple[Lore, ...] = ()
-    names: tuple[tuple[str, str, int], ...] = ()
     rows: tuple[int, ...] = ()
     vectors: np.ndarray | None = None
 
@@ -61,6 +61,7 @@ class WorldBook:
     def __init__(self, folder: Path, embed: Embed | None = None) -> None:
         self.folder, self._embed = folder, embed
         self.problems: tuple[MoeChatError, ...] = ()
+        self.faulty_patterns: dict[str, str] = {}
         self._files: dict[str, _BookFile] = {}
         self._vectors: dict[str, np.ndarray] = {}
         self._now = _BookState()
@@ -83,7 +84,7 @@ class WorldBook:
             if files == self._files and self._complete:
                 return False
             changed = _all_entries(files) != self.entries
-            self._files = files
+            self._files, self.faulty_patterns = files, {}
             self._rebuild()
             return changed
 
@@ -102,17 +103,42 @@ class WorldBook:
         its ``scan_depth`` nearest entries with a score of at least ``threshold``; an entry whose keyword or key stands
         in ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
         """
+        judgements = self.judged(["\n".join(clauses) if text is None else text])
+        near = self.near(judgements, clauses, clause_vectors, scan_depth=scan_depth, threshold=threshold)
+        return [*(hit.whole() for hit, _ in self.fired(judgements)), *near]
+
+    def judged(self, messages: Sequence[str], so_far: Callable[[], SoFar] = SoFar) -> list[Judgement]:
+        """Whether each entry fires by its rules; ``messages`` are the newest first."""
+        patterns = Patterns()
+        judgements = firing.judged(self.entries, messages, so_far, patterns)
+        self.faulty_patterns = {**self.faulty_patterns, **patterns.problems}
+        return judgements
+
+    def fired(self, judgements: Sequence[Judgement]) -> Candidates:
+        """Those that fire, the highest priority first; one for which its book has no room is dropped."""
+        fires = firing.by_priority(one for one in judgements if one.fires)
+        over = firing.over_budget(fires)
+        return [(_fired(one), "budget" if one.entry.id in over else "") for one in fires]
+
+    def pattern_problems(self) -> list[str]:
+        """Patterns that are none or take too long, in words."""
+        return [f"{self.folder}: the key {shown(key)} {why}" for key, why in self.faulty_patterns.items()]
+
+    def near(
+        self,
+        judgements: Sequence[Judgement],
+        clauses: Sequence[str],
+        clause_vectors: np.ndarray | None,
+        *,
+        scan_depth: int,
+        threshold: float,
+    ) -> list[Hit]:
+        """Those that are near in meaning to a clause and need no key, best first."""
         book = self._now
+        may = {one.entry.id for one in judgements if one.may_be_near}
         best = _nearest(book, clause_vectors, scan_depth, threshold)
-        words = _named(book, "\n".join(clauses) if text is None else text)
-        hits = []
-        for row, entry in enumerate(book.entries):
-            if row in words or entry.constant:
-                hits.append(
-                    _hit(entry, 1.0, {"literal": 1.0} if row in words else {"constant": 1.0}, words.get(row, ()))
-                )
-            elif row in best:
-                hits.append(_hit(entry, best[row], {"relevance": best[row]}, ()))
+        entries = ((book.entries[row], score) for row, score in best.items())
+        hits = [_hit(entry, score, {"relevance": score}, ()) for entry, score in entries if entry.id in may]
         return sorted(hits, key=lambda hit: -hit.score)
 
     def _looked_at(self, path: Path) -> _BookFile:
@@ -136,14 +162,8 @@ class WorldBook:
             self.problems += (error,)
             self._complete = False
         rows = tuple(row for row, entry in enumerate(entries) if _passage(entry) in self._vectors)
-        names = tuple(
-            (folded, name, row)
-            for row, entry in enumerate(entries)
-            for name in (entry.keyword, *entry.keys)
-            if (folded := name.casefold())
-        )
         vectors = [self._vectors[_passage(entries[row])] for row in rows]
-        self._now = _BookState(entries, names, rows, np.stack(vectors) if vectors else None)
+        self._now = _BookState(entries, rows, np.stack(vectors) if vectors else None)
 
     def _embed_new(self, entries: tuple[Lore, ...]) -> None:
         """The vectors of all passages. Vectors of entries that no longer exist are dropped."""
@@ -156,7 +176,8 @@ class WorldBook:
 
 
 def _passage(entry: Lore) -> str:
-    return f"{'、'.join((entry.keyword, *entry.keys))}：{entry.text}"
+    names = entry.keys if entry.is_bare and entry.keys else (entry.keyword, *entry.keys)
+    return f"{'、'.join(names)}：{entry.text}"
 
 
 def _all_entries(files: dict[str, _BookFile]) -> tuple[Lore, ...]:
@@ -179,27 +200,20 @@ def _nearest(book: _BookState, vectors: np.ndarray | None, scan_depth: int, thre
     return best
 
 
-def _named(book: _BookState, text: str) -> dict[int, tuple[str, ...]]:
-    """{row: the names of that entry which stand in a clause}; letters must not go on beside a name (no in know)."""
-    folded_text = text.casefold()
-    names_by_row: dict[int, tuple[str, ...]] = {}
-    for folded, name, row in book.names:
-        if folded in folded_text and _stands_alone(folded, folded_text):
-            names_by_row[row] = (*names_by_row.get(row, ()), name)
-    return names_by_row
-
-
-def _stands_alone(name: str, text: str) -> bool:
-    left = r"(?<![a-z0-9_])" if _LETTER.match(name[0]) else ""
-    right = r"(?![a-z0-9_])" if _LETTER.match(name[-1]) else ""
-    return not (left or right) or re.search(left + re.escape(name) + right, text) is not None
-
-
 def entry_text(entry: Lore) -> str:
-    """The words of an entry. A description seldom repeats its keyword; then the keyword is put before it."""
+    """The words of an entry. A description seldom repeats its keyword; then the keyword is put before it, but in a book of
+    another program, whose titles are for its author's eyes."""
+    if entry.is_bare:
+        return entry.text
     named = entry.keyword.casefold() in entry.text.casefold()
-    return entry.text if named else f"{entry.keyword}：{entry.text}"
+    colon = "：" if has_han(entry.text) else ": "
+    return entry.text if named else f"{entry.keyword}{colon}{entry.text}"
 
 
 def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...]) -> Hit:
     return Hit("lore", "lore", entry.id, entry_text(entry), score, features=features, words=words)
+
+
+def _fired(judgement: Judgement) -> Hit:
+    literal = {"literal": 1.0} if judgement.words else {"constant": 1.0}
+    return replace(_hit(judgement.entry, 1.0, literal, judgement.words), why=judgement.why)

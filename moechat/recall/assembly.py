@@ -1,36 +1,69 @@
-"""The prompt of one turn: first the parts that never change, then the history, then the recalled memories and the time,
-then the message.
+"""The prompt of one turn: first what stays the same as long as the context goes on (persona, examples, what is known of the
+user, the overview), then the history, then the tail (plans, recalled memories, the time), then the message.
 
-A provider's prompt cache keeps the long prefix that way. Recalled text is only ever placed, never rendered as a template.
+A provider's prompt cache keeps the long prefix that way. Recalled text is only ever placed, never rendered as a template, and
+a line of it that could pass for a block of ours is marked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Literal
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
 
 from moechat.ai.chat_model import ChatRequest
+from moechat.ai.cleaner import headings
+from moechat.ai.offline.lines import numbers
+from moechat.cards.macros import Macros
+from moechat.errors import DataError
+from moechat.language.marking import marked
 from moechat.memory.context import Context
-from moechat.memory.episodes import overview
-from moechat.model import Episode, Exchange, Fact, Hit, Message, Recollection
-from moechat.recall import fragments
+from moechat.model import LONG_AGO, Episode, Exchange, Fact, Hit, Lore, Message, Recollection
+from moechat.recall import fragments, plans, profile, touch
+from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
-from moechat.settings.character import Character
-from moechat.settings.prompts import Prompts
+from moechat.recall.profile import Stable
+from moechat.recall.world import Placed, placed
+from moechat.rules.pain import in_danger
+from moechat.settings.character import USER_NAMES, Character
+from moechat.settings.prompts import TEMPLATES, Prompts, filled
+from moechat.turn import Sent
+from moechat.when.display import away, in_zone
 from moechat.when.names import WEEKDAYS
 
+log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
+HEADED = ("persona", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
+AGO = timedelta(hours=20)  # After so long the prompt says how long ago the last talk was.
+_IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
+_WITH_MACROS = (*_IN_PERSONA, "system_prompt")
+
+
+NOTHING_STABLE = Stable(LONG_AGO)
 
 
 @dataclass(frozen=True)
 class Background:
-    """The memories behind the hits, by id, and the events of the overview, oldest first."""
+    """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later.
+
+    ``lore`` are the entries of the world book, ``talk`` is the name of the talk. ``afterwards`` says of an
+    exchange what became of the plan in it; ``last`` is when the talk before ended.
+    """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     episodes: Mapping[str, Episode] = field(default_factory=dict)
-    overview: Sequence[Episode] = ()
+    stable: Stable = NOTHING_STABLE
+    news: Sequence[Fact] = ()
+    plans: Sequence[Episode] = ()
+    afterwards: Mapping[str, Sequence[Episode]] = field(default_factory=dict)
+    lore: Mapping[str, Lore] = field(default_factory=dict)
+    talk: str = ""
+    last: datetime | None = None
 
 
 NOTHING = Background()
@@ -45,42 +78,118 @@ def request(
     now: datetime,
     *,
     own: str,
+    sent: Sent | None = None,
 ) -> ChatRequest:
-    """The request for a reply to ``text``.
+    """The request for a reply to ``text``, ``sent`` by a front end that has a history of its own.
 
-    ``kept`` are those before it that the model is shown, ``own`` is the id of its own exchange.
+    ``kept`` are those before it that the model is shown, ``own`` is the id of its own exchange. What the stable part of a new
+    context holds is written to the log.
     """
     character, config = layers.character(), layers.config()
     in_context = {own, *(exchange.id for exchange in kept)}
-    background = _background(layers, recollection, in_context, now)
+    first = next(iter(kept if sent is None else context.path()), None)
+    begun, since = (first.id, in_zone(first.at, now.tzinfo)) if first else (own, now)
+    frozen = context.store.tree.frozen.get(begun)
+    stable = profile.stable(layers, frozen, since, in_context, now)
+    if frozen is None:
+        context.store.log.freeze(begun, stable.ids)
+    if any(
+        map(in_danger, (text, *(exchange.user for exchange in kept)))
+    ):  # Nothing of every day stands beside it, nor after.
+        stable = replace(stable, promises=(), overview=())
+    shown = _once(layers, recollection, stable)
+    background = _background(layers, context, shown, stable, in_context, kept, own)
     messages = assemble(
-        character, layers.prompts, context.talk(kept, character.greeting), recollection, text, now,
-        background=background, recalled_position=config.chat.recalled_position,
+        character, layers.prompts, context.talk(kept, character.greeting) if sent is None else sent.before, shown, text, now,
+        background=background, recalled_position=config.chat.recalled_position, sent=sent,
     )  # fmt: skip
     # What the user said in the context may answer as well; it is there anyway.
     in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
     hits = [*recollection.hits, *in_view]
+    events = (*stable.promises, *stable.overview, *background.plans, *_all(background.afterwards.values()))
     rests_on = in_context - {own}
-    rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in background.overview))
+    rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in events))
+    rests_on.update(*((fact.id, *fact.draft.sources) for fact in (*stable.facts, *background.news)))
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
-        hits, kept, frozenset(rests_on),
+        hits, kept, _headings(character, layers.prompts), frozenset(rests_on), wishes=sent.wishes if sent else {},
     )  # fmt: skip
 
 
-def _background(layers: Layers, recollection: Recollection, in_context: Collection[str], now: datetime) -> Background:
-    """The memories behind the hits, and the overview without events that the context or recalled exchanges tell in
-    full.
-    """
-    facts = {fact.id: fact for fact in layers.core.current()}
+def _headings(character: Character, prompts: Prompts) -> Collection[str]:
+    """How the blocks of a prompt begin: a model may say them back."""
+    templates = tuple((name, *prompts.template(name)) for name in HEADED)
+    return _headings_of(templates, character.name, character.user_name)
+
+
+@lru_cache(maxsize=64)
+def _headings_of(templates: Sequence[tuple[str, Path, str]], char: str, user: str) -> frozenset[str]:
+    names = {"char": char, "user": user}
+    return headings(filled(path, text, dict.fromkeys(TEMPLATES[name], "…") | names) for name, path, text in templates)
+
+
+def _once(layers: Layers, recollection: Recollection, stable: Stable) -> Recollection:
+    """What is shown of it, each matter once: no plan that the stable part tells, no exchange in which the user says nothing
+    beyond the event of it that stands in the prompt anyway, and no event that says nothing beyond a fact."""
+    due = [hit for hit in recollection.plans if hit.id not in stable.ids]
+    facts = profile.by_source((fact.text, fact.draft.sources) for fact in stable.facts)
+    lines = profile.by_source((
+        *((e.event.text, e.event.sources) for e in (*stable.overview, *stable.promises)),
+        *((hit.text, hit.sources) for hit in due),
+    ))  # fmt: skip
+    doubtful = [hit.id for hit in recollection.hits if hit.is_exchange and hit.side != "char" and hit.id in lines]
+    exchanges = layers.store.exchanges.of(doubtful)
+    twice = {id_ for id_, one in exchanges.items() if profile.says_no_more(one.user, [id_], lines)}
+    twice |= {
+        hit.id for hit in recollection.hits
+        if hit.episode == "event" and profile.says_no_more(hit.text.split("\n")[0], hit.sources, facts)
+    }  # fmt: skip
+    hits = [hit for hit in recollection.hits if hit.layer != "diary" or hit.id not in twice]
+    return replace(recollection, hits=hits, plans=due)
+
+
+def _background(
+    layers: Layers,
+    context: Context,
+    recollection: Recollection,
+    stable: Stable,
+    in_context: Collection[str],
+    kept: Sequence[Exchange],
+    own: str,
+) -> Background:
+    """What the tail needs of the memory beside the hits."""
     hits = [hit for hit in recollection.hits if hit.layer == "diary"]
-    episodes = layers.episodes.get([hit.id for hit in hits if hit.episode])
-    recalled = {hit.id for hit in hits}
-    for hit in hits:
-        if hit.episode == "event" and hit.id in episodes and hit.text != episodes[hit.id].event.text:
-            recalled.update(hit.sources)  # word for word, below the event
-    capacity = layers.config().roll.overview
-    return Background(facts, episodes, overview(layers.episodes, now, in_context, capacity, recalled))
+    episodes = layers.episodes.get([hit.id for hit in [*hits, *recollection.plans] if hit.episode])
+    shown_already = {fact.id for fact in stable.facts}
+    news = [
+        f
+        for f in profile.known(layers.core)
+        if f.id not in shown_already and not set(f.draft.sources) <= set(in_context)
+    ]
+    facts = layers.core.get([hit.id for hit in recollection.hits if hit.layer == "core"])
+    facts |= {  # with what stands in their place
+        hit.id: replace(facts[hit.id], draft=replace(facts[hit.id].draft, text=hit.text))
+        for hit in recollection.hits
+        if hit.recipe == touch.FORMER and hit.id in facts
+    }
+    due = [episodes[hit.id] for hit in recollection.plans if hit.id in episodes]
+    exchanges = {hit.id for hit in hits if hit.is_exchange}
+    last = kept[-1].at if kept else context.before(own)
+    return Background(
+        facts,
+        episodes,
+        stable,
+        news,
+        due,
+        plans.became(layers.store, exchanges),
+        {entry.id: entry for entry in layers.book.entries},
+        context.talk_name,
+        last,
+    )
+
+
+def _all(lists: Iterable[Sequence[Episode]]) -> list[Episode]:
+    return [episode for episodes in lists for episode in episodes]
 
 
 def assemble(
@@ -93,91 +202,225 @@ def assemble(
     *,
     background: Background = NOTHING,
     recalled_position: Literal["after_history", "before_history"] = "after_history",
+    sent: Sent | None = None,
 ) -> list[Message]:
-    """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn)."""
-    recalled = [Message("system", block) for block in _recalled(character, prompts, recollection, background, now)]
-    persona = _persona(character, prompts)
+    """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn). Where a front end
+    keeps a card of its own, ours is what is known alone, near the end."""
+    if background.stable.name and character.user_name == USER_NAMES[character.language]:
+        character = character.with_user(background.stable.name)
+    character = _at_this_moment(character, now, background.talk)
+    there = placed((hit for hit in recollection.hits if hit.layer == "lore"), background.lore)
+    lead = _lead(character, prompts, there, background.stable)
+    rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
+    blocks = _Behind(character, prompts, rest, background, text, now).blocks()
+    message, after = Message("user", text), list[Message]()
+    behind = [Message("system", character.after_history)] if character.after_history else []
+    if sent is not None:
+        message, after = sent.message, list(sent.after)
+        blocks += [prompts.fill("spoken")] if sent.spoken else []
+        if sent.keeps_card:
+            own = [*there.all_around(), *_stable(character, prompts, background.stable)]
+            blocks = [*(one.content for one in own), *blocks]
+            lead, behind = [], []
+    notes = (*there.around.get("before_note", ()), *blocks, *there.around.get("after_note", ()))
+    tail = Message("system", "\n\n".join(notes))
+    end = [*behind, *there.at(1), message, *there.at(0), *after]
     if recalled_position == "before_history":
-        return [*persona, *recalled, *history, Message("user", text)]
-    return [*persona, *history, *recalled, Message("user", text)]
+        return [*lead, tail, *there.within(history), *end]
+    return [*lead, *there.within(history), tail, *end]
 
 
-def _persona(character: Character, prompts: Prompts) -> list[Message]:
-    names = {"char": character.name, "user": character.user_name}
-    blocks = [
-        prompts.fill(
-            "persona", **names, persona=character.persona, personality=character.personality,
-            scenario=character.scenario, user_persona=character.user_persona, prompt=character.prompt,
-        )
+def _lead(character: Character, prompts: Prompts, there: Placed, stable: Stable) -> list[Message]:
+    """What stands before the talk."""
+    persona, examples = _persona(character, prompts)
+    return [
+        *there.system("before_char"), *persona, *there.system("after_char"),
+        *there.system("before_examples"), *examples, *there.system("after_examples"), *_stable(character, prompts, stable),
     ]  # fmt: skip
-    if character.examples:
-        blocks.append(prompts.fill("examples", **names, examples=_examples(character)))
-    return [Message("system", block) for block in blocks if block.strip()]
+
+
+def _at_this_moment(character: Character, now: datetime, talk: str) -> Character:
+    """The character with the macros of time and chance replaced in its texts."""
+    names = {"char": character.name, "user": character.user_name}
+    macros = Macros(names, now, character.language, f"{character.folder.name}/{talk}")
+    texts: dict[str, Any] = {key: macros.fill(getattr(character, key)) for key in _WITH_MACROS}
+    texts["after_history"] = replace(macros, values={**names, "original": ""}).fill(character.after_history)
+    return replace(character, **texts)
+
+
+def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Message]:
+    """What is always known, and the overview; the same words as long as the memories say the same."""
+    names, called = {"char": character.name, "user": character.user_name}, _called(character)
+    facts = "\n".join(f"- {called.line(fact.text)}" for fact in stable.facts if not called.is_name(fact))
+    promises = "\n".join(
+        f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
+    )
+    overview = sorted(stable.overview, key=lambda e: (e.event.happened[0] if e.event.happened else e.since).timestamp())
+    events = fragments.remembered(overview, stable.since, called, aged=False)
+    blocks = []
+    if facts or promises:
+        blocks.append(prompts.fill("profile", **names, entries=facts, promises=promises))
+    if events:
+        blocks.append(prompts.fill("overview", **names, entries=events))
+    return [Message("system", "\n\n".join(blocks))] if blocks else []
+
+
+def _called(character: Character) -> Names:
+    return Names(character.user_name, character.name, character.language)
+
+
+def _persona(character: Character, prompts: Prompts) -> tuple[list[Message], list[Message]]:
+    """(who the character is, its examples)."""
+    names = {"char": character.name, "user": character.user_name}
+    values = {key: getattr(character, key) for key in _IN_PERSONA}
+    persona = prompts.fill("persona", **names, **values)
+    if character.system_prompt:
+        persona = _replaced(character, persona, prompts.fill("persona", **names, **dict.fromkeys(_IN_PERSONA, "")))
+    examples = prompts.fill("examples", **names, examples=_examples(character)) if character.examples else ""
+    return [Message("system", persona)] if persona.strip() else [], [Message("system", examples)] if examples else []
+
+
+def _replaced(character: Character, whole: str, ours: str) -> str:
+    """The persona with the card's own system prompt in the place of ours; what tells of the character and the user stays."""
+    original = ours.split("\n\n")
+    described = [paragraph for paragraph in whole.split("\n\n") if paragraph not in original]
+    names = {"char": character.name, "user": character.user_name}
+    return "\n\n".join([Macros({**names, "original": ours}).fill(character.system_prompt), *described])
 
 
 def _examples(character: Character) -> str:
     if isinstance(character.examples, str):
         return character.examples
     names = {"user": character.user_name, "assistant": character.name, "system": ""}
-    return "\n".join(f"{names[message.role]}：{message.content}" for message in character.examples)
+    colon = ": " if character.language == "en" else "："
+    return "\n".join(f"{names[message.role]}{colon}{message.content}" for message in character.examples)
 
 
-def _recalled(
-    character: Character, prompts: Prompts, recollection: Recollection, background: Background, now: datetime
-) -> list[str]:
-    names = {"char": character.name, "user": character.user_name}
-    blocks = []
-    if background.overview:
-        events = fragments.remembered(background.overview, now, character.language)
-        blocks.append(prompts.fill("overview", **names, entries=events))
-    for block in BLOCKS:
-        hits = [hit for hit in recollection.hits if _block(hit) == block]
+class _Behind:
+    """What stands behind the history and changes from turn to turn."""
+
+    def __init__(
+        self,
+        character: Character,
+        prompts: Prompts,
+        recollection: Recollection,
+        background: Background,
+        text: str,
+        now: datetime,
+    ) -> None:
+        self._character, self._prompts, self._language = character, prompts, character.language
+        self._names, self._called = {"char": character.name, "user": character.user_name}, _called(character)
+        self._recollection, self._background, self._text, self._now = recollection, background, text, now
+
+    def blocks(self) -> list[str]:
+        background, recollection, fill = self._background, self._recollection, self._prompts.fill
+        blocks = []
+        if background.news:
+            blocks.append(fill("news", **self._names, entries=self._facts(background.news)))
+        for block in BLOCKS:
+            hits = [hit for hit in recollection.hits if _block(hit) == block]
+            if entries := self._entries(block, hits):
+                blocks.append(fill(block, **self._names, entries=entries))
+        if background.plans:
+            entries = "\n".join(f"- {self._plan(episode)}" for episode in background.plans)
+            blocks.append(fill("plans", **self._names, entries=entries))
+        elsewhere = recollection.elsewhere_spans
+        for span in elsewhere or recollection.empty_spans:
+            ends = {"from": _minute(span.start), "to": _minute(span.end)}
+            blocks.append(fill("elsewhere" if elsewhere else "empty", phrase=span.phrase, **ends))
+        if recollection.unread_until is not None:
+            blocks.append(fill("unread", until=_minute(recollection.unread_until)))
+        if in_danger(self._text):
+            blocks.append(fill("danger", **self._names, help=self._help()))
+        return [*blocks, self._time()]
+
+    def _help(self) -> str:
+        """A line for each region whose numbers are known, where the offline companion has them from. A broken file keeps nobody
+        from an answer now."""
+        comma, colon = (", ", ": ") if self._language == "en" else ("，", "：")
+        try:
+            regions = numbers(self._prompts.folders, self._language, ("crisis", "emergency"))
+        except DataError as problem:
+            log.warning("%s", problem)
+            return ""
+        return "\n".join(f"- {region}{colon}{comma.join(calls)}" for region, calls in regions)
+
+    def _time(self) -> str:
+        last = self._background.last
+        ago = away(last, self._now, self._language) if last and self._now - last >= AGO else ""
+        weekday = WEEKDAYS[self._language][self._now.weekday()]
+        since = "" if not ago else f"；上次和{self._names['user']}说话是{ago}"
+        if self._language == "en":
+            since = "" if not ago else f"; you last talked with {self._names['user']} {ago}"
+        return self._prompts.fill("time", now=_minute(self._now), weekday=weekday, last=since)
+
+    def _entries(self, block: str, hits: Sequence[Hit]) -> str:
+        """The lines of a block. What the stable part tells, or another block, is not told again."""
+        background = self._background
+        if block == "core":
+            shown_already = {fact.id for fact in (*background.stable.facts, *background.news)}
+            facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
+            grouped = self._facts([fact for fact in facts if fact.id not in shown_already])
+            others = [f"- {self._called.line(hit.text)}" for hit in hits if hit.id not in background.facts]
+            return "\n".join(filter(None, [grouped, *others]))
         if block == "diary":
-            hits.sort(key=lambda hit: hit.time.timestamp() if hit.time else 0.0)
-        if hits:
-            blocks.append(prompts.fill(block, **names, entries=_entries(hits, block, character, background, now)))
-    for span in recollection.empty_spans:
-        ends = {"from": _minute(span.start), "to": _minute(span.end)}
-        blocks.append(prompts.fill("empty", phrase=span.phrase, **ends))
-    if recollection.unread_until is not None:
-        blocks.append(prompts.fill("unread", until=_minute(recollection.unread_until)))
-    weekday = WEEKDAYS[character.language][now.weekday()]
-    blocks.append(prompts.fill("time", now=_minute(now), weekday=weekday))
-    return ["\n\n".join(blocks)]
+            return self._diary(hits)
+        if block == "remembered":
+            elsewhere = {e.id for e in (*background.stable.overview, *background.stable.promises, *background.plans)}
+            return "\n".join(self._event(hit) for hit in hits if hit.id not in elsewhere)
+        draw = self._called.line if block == "reflected" else marked
+        return "\n".join(f"- {draw(hit.text)}" for hit in hits)
+
+    def _facts(self, facts: Sequence[Fact]) -> str:
+        return fragments.fragments((fact for fact in facts if not self._called.is_name(fact)), self._called)
+
+    def _diary(self, hits: Sequence[Hit]) -> str:
+        """What was said, in order of time, each day named once."""
+        lines: list[str] = []
+        day = ""
+        for hit in sorted(hits, key=lambda hit: hit.time.timestamp() if hit.time else 0.0):
+            if hit.time is not None:
+                moment = in_zone(hit.time, self._now.tzinfo)
+                weekday, ago = WEEKDAYS[self._language][moment.weekday()], away(moment, self._now, self._language)
+                heading = f"[{moment:%Y-%m-%d} {weekday}，{ago}]"
+                if self._language == "en":
+                    heading = f"[{weekday} {moment:%Y-%m-%d}, {ago}]"
+                lines += [heading] if heading != day else []
+                day = heading
+            lines.append(self._spoken(hit.text))
+            lines += [self._became(episode) for episode in self._background.afterwards.get(hit.id, ())]
+        return "\n".join(lines)
+
+    def _spoken(self, text: str) -> str:
+        """What was said, with who spoke before each line; before the name was known, its lines are the user's."""
+        nameless = USER_NAMES[self._language]
+        label = re.compile(rf"^{nameless}(?=：|: )", re.MULTILINE)
+        return label.sub(lambda _: self._called.user, text)
+
+    def _became(self, later: Episode) -> str:
+        line = fragments.event_line(later, self._now, self._called)
+        return f"（后来：{line}）" if self._language == "zh" else f"(Later: {line})"
+
+    def _event(self, hit: Hit) -> str:
+        """The event as seed 004 has it; what was said of it stands below where the budget had room for it."""
+        episode = self._background.episodes.get(hit.id)
+        line = fragments.event_line(episode, self._now, self._called) if episode else marked(hit.text.split("\n")[0])
+        return "\n".join([line, *map(self._spoken, hit.text.splitlines()[1:])])
+
+    def _plan(self, episode: Episode) -> str:
+        """A plan with how far it is; one whose time is over has not been heard of since."""
+        line, happened = fragments.event_line(episode, self._now, self._called), episode.event.happened
+        if happened is None or happened[1] >= self._now:
+            return line
+        if self._language == "zh":
+            return f"{line}——时间已经过了，还没听{self._names['user']}说起后来怎样"
+        return f"{line} - the time has passed, and {self._names['user']} has not said how it went"
 
 
 def _block(hit: Hit) -> str:
     if hit.episode is None:
         return hit.layer
     return "remembered" if hit.episode == "event" else "reflected"
-
-
-def _entries(hits: Sequence[Hit], block: str, character: Character, background: Background, now: datetime) -> str:
-    language = character.language
-    if block == "core":
-        facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
-        grouped = fragments.fragments(facts, language, user_name=character.user_name, character_name=character.name)
-        others = [f"- {hit.text}" for hit in hits if hit.id not in background.facts]
-        return "\n".join(filter(None, [grouped, *others]))
-    if block == "diary":
-        return "\n".join(_dated(hit, language) for hit in hits)
-    if block == "remembered":
-        return "\n".join(_event(hit, background.episodes.get(hit.id), now, language) for hit in hits)
-    return "\n".join(f"- {hit.text}" for hit in hits)
-
-
-def _dated(hit: Hit, language: Literal["zh", "en"]) -> str:
-    if hit.time is None:
-        return hit.text
-    return f"[{_minute(hit.time)} {WEEKDAYS[language][hit.time.weekday()]}]\n{hit.text}"
-
-
-def _event(hit: Hit, episode: Episode | None, now: datetime, language: Literal["zh", "en"]) -> str:
-    """The event as seed 004 has it; what was said of it stands below where the budget had room for it."""
-    if episode is None:
-        return hit.text
-    line = fragments.remembered([episode], now, language)
-    return "\n".join([line, *hit.text.splitlines()[1:]])
 
 
 def _minute(moment: datetime) -> str:

@@ -7,7 +7,7 @@ word; a reflection, or an event of several exchanges, stands for itself.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal, NamedTuple
@@ -22,23 +22,23 @@ from moechat.errors import DataError, ModelError
 from moechat.index.cosine import meets
 from moechat.language import words
 from moechat.memory import stream
-from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
-from moechat.model import LONG_AGO, Candidates, Episode, Exchange, Hit
-from moechat.rules import reading as rules
+from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
 from moechat.store.protocols import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
+from moechat.when.names import has_han
 
 log = logging.getLogger(__name__)
 CUE_TOKENS = 1200  # A model that is asked for cues is shown so much of the topic tree.
 DEPTH = 30  # A recipe hands over so many candidates (n_count of seed 000).
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
-MOST_PERCEIVED = 12  # So many words of a message associate.
+MOST_READ = 400  # In so many characters of a message words are looked for that associate.
+LONGEST_NAME = 24
 SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
 UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}
 
@@ -103,9 +103,9 @@ class Episodic:
     topics: Topics
     speakers: tuple[str, str]
 
-    def stream(self, cue: Cue, settings: StreamSettings, *, threshold: float) -> Candidates:
+    def stream(self, cue: Cue, settings: StreamSettings, *, threshold: float, spans: Sequence[Span] = ()) -> Candidates:
         """All live events and reflections by recency, relevance and importance (CONTRACTS B and C); what is not near in
-        meaning stays in the ranking and enters no prompt."""
+        meaning, or outside the ``spans`` that are asked for, stays in the ranking and enters no prompt."""
         view = self.episodes.view(cue.now)
         if not len(view):
             return []
@@ -123,7 +123,7 @@ class Episodic:
             }
             passes = bool(meets(float(relevance[i]), threshold))
             matches.append(EpisodeMatch(episode, float(scored.score[i]), features, passes=passes))
-        return self._candidates(cue, "stream", matches)
+        return self._candidates(spans, "stream", matches)
 
     @staticmethod
     def _recency(cue: Cue, view: EpisodeView, settings: StreamSettings) -> np.ndarray:
@@ -133,24 +133,31 @@ class Episodic:
         unit_s = UNIT_S[settings.recency_unit]
         return stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit_s)
 
-    def association(self, cue: Cue) -> Candidates:
-        """Events and reflections whose keywords, subject or object meet what the message perceives, those that meet most
-        words first, then the newest (seed 000, retrieve)."""
+    def association(self, cue: Cue, spans: Sequence[Span] = (), *, all_events: bool = False) -> Candidates:
+        """Events and reflections of which keywords, subject or object stand in the message as whole words, those that share
+        most first, then the newest (seed 000, retrieve). Without ``all_events``, those that no exchange tells of: the author's,
+        written by hand, imported. What exchanges tell the diary finds by itself."""
         view = self.episodes.view(cue.now)
-        perceived = cue.once("perceived", lambda: self._perceived(cue.text))
+        names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}
+        named = cue.once("named", lambda: _whole_words(cue.query, lambda word: bool(self.episodes.with_keyword(word))))
         shared: dict[int, dict[str, None]] = {}
-        for word in perceived:
-            places = _meeting(view, word)
+        for word in named:
+            places = view.by_keyword([word]) if word not in names else {}
             for place in places if len(places) <= COMMON else ():
-                shared.setdefault(place, {}).update(dict.fromkeys(places[place]))
-        best = sorted(shared, key=lambda i: (-len(shared[i]), -view.since[i], -i))[:DEPTH]
+                shared.setdefault(place, {})[word] = None
+        best = sorted(shared, key=lambda i: (-len(shared[i]), -view.since[i], -i))
         matches = []
-        for i, episode in view.each(best):
+        for i, episode in view.each(best if not all_events else best[:DEPTH]):
             count = float(len(shared[i]))
             matches.append(EpisodeMatch(episode, count, {"shared": count}, tuple(shared[i])))
-        return self._candidates(cue, "association", matches)
+        if not all_events:
+            exchanges = self.store.exchanges.of(sorted({source for m in matches for source in m.episode.event.sources}))
+            matches = [match for match in matches if exchanges.keys().isdisjoint(match.episode.event.sources)][:DEPTH]
+        return self._candidates(spans, "association", matches)
 
-    def by_topic(self, cue: Cue, limit: int, helper: TopicHelper | None = None, *, threshold: float) -> Candidates:
+    def by_topic(
+        self, cue: Cue, limit: int, helper: TopicHelper | None = None, *, threshold: float, spans: Sequence[Span] = ()
+    ) -> Candidates:
         """Slices of the topics and days that the message leads to (seed 002); those that it names, or that are near in
         meaning, may enter the prompt. ``helper`` is a model that is asked before the reply for the cues, for what helps,
         or both."""
@@ -163,7 +170,7 @@ class Episodic:
             if one.id in episodes:
                 passes = bool(one.words) or bool(meets(one.features.get("cosine", 1.0), threshold))
                 matches.append(EpisodeMatch(episodes[one.id], one.score, one.features, one.words, passes))
-        return self._candidates(cue, "by_topic", matches)
+        return self._candidates(spans, "by_topic", matches)
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.
@@ -185,17 +192,8 @@ class Episodic:
         users = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in rest)])
         return replace(hit, text=whole, shorter=(users, hit.text))
 
-    def _perceived(self, text: str) -> list[str]:
-        """Subject, predicate and object of what the message tells, and its keywords; without those who talk."""
-        events = rules.understand(Exchange("", LONG_AGO, text, "")).events
-        parts = [part for event in events for part in (event.subject, event.predicate, event.object)]
-        perceived = dict.fromkeys(part.casefold() for part in [*parts, *words.keywords(text)] if part)
-        names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}
-        return [word for word in perceived if word not in names][:MOST_PERCEIVED]
-
-    def _candidates(self, cue: Cue, recipe: str, matches: Sequence[EpisodeMatch]) -> Candidates:
+    def _candidates(self, spans: Sequence[Span], recipe: str, matches: Sequence[EpisodeMatch]) -> Candidates:
         """The matches as hits. An exchange that several events tell of counts once, at its best."""
-        spans = asked_spans(cue)
         exchanges = self.store.exchanges.of(sorted({match.exchange_id for match in matches if match.exchange_id}))
         candidates: dict[str, tuple[Hit, str]] = {}
         for match in matches:
@@ -211,10 +209,28 @@ class Episodic:
         return list(candidates.values())
 
 
-def _meeting(view: EpisodeView, word: str) -> dict[int, list[str]]:
-    """Places of the episodes that have a word. If none has it, its longest ending counts (火锅 for 吃火锅)."""
-    ends = [] if word.isascii() else [word[i:] for i in range(1, len(word) - 1)]
-    return next(filter(None, (view.by_keyword([one]) for one in [word, *ends])), {})
+def _whole_words(text: str, is_known: Callable[[str], bool]) -> list[str]:
+    """The known words and names that stand in a text, folded, in its order; none inside a longer one (片儿 in 片儿川).
+
+    A Chinese one begins or ends where a word does (火锅 in 吃火锅), a single character is a word of its own (川).
+    """
+    folded = words.fold(text)[:MOST_READ]
+    starts, ends, at = set(), set(), 0
+    for word in words.words(folded):
+        place = folded.find(word, at)
+        if place >= 0:
+            starts.add(place)
+            at = place + len(word)
+            ends.add(at)
+    places: list[tuple[int, int]] = []
+    for length in range(LONGEST_NAME, 0, -1):
+        for i in range(len(folded) - length + 1):
+            j = i + length
+            edges = (i in starts) + (j in ends)
+            if edges and (edges == 2 or (length > 1 and has_han(folded[i:j]))) and is_known(folded[i:j]):
+                if not any(a <= i and j <= b for a, b in places):
+                    places.append((i, j))
+    return list(dict.fromkeys(folded[i:j] for i, j in sorted(places)))
 
 
 def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:

@@ -1,7 +1,8 @@
 """Recalled facts and events as text, for the chat model and for logs (seed 004, section 七 and its samples).
 
 Facts stand in groups: the user's attributes and relations, the character's relations, then those of others. An attribute
-holds whenever it was learned and carries no date; a relation does.
+holds whenever it was learned and carries no date; a relation does. Memories speak of 用户 and 角色 (the user, the character);
+``Names`` draws those whose names are known.
 """
 
 from __future__ import annotations
@@ -12,12 +13,37 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from moechat.model import Episode, Fact
+from moechat import when
+from moechat.memory.contradiction import keyword_class
+from moechat.model import Episode, Event, Fact
 from moechat.when import shown
-from moechat.when.display import in_zone
+from moechat.when.display import MONTHS, away, in_zone, roughly
 
 Language = Literal["zh", "en"]
 Owner = Literal["user", "character", "particular", "generic"]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the two are called, "" where nobody knows, and the language that is written around it."""
+
+    user: str = ""
+    char: str = ""
+    language: Language = "zh"
+
+    def line(self, text: str) -> str:
+        """A memory is a line of its block: no second line of it may pass for another block."""
+        text = " ".join(text.split()) if "\n" in text or "\r" in text else text
+        for pattern, name in ((_USER, self.user), (_CHARACTER, self.char)):
+            text = pattern.sub(lambda _, name=name: name, text) if name else text  # type: ignore[misc]
+        return text
+
+    def is_name(self, fact: Fact) -> bool:
+        """Whether a fact says no more than how the user is called."""
+        return bool(self.user) and keyword_class(fact.draft) == "name" and fact.draft.target == self.user
+
+
+NAMELESS = Names()
 
 
 @dataclass(frozen=True)
@@ -34,58 +60,116 @@ class FactGroup:
     en: str
 
 
-# The order is the seed's (用户-属性, 用户-关系-关联对象名, 主体-关系-关联对象名, 具体实体-属性, 具体实体-关系). The seed names no
-# place for the character's attributes, kinds of things, and scenes remembered as seen: each stands beside its like.
+# The order is the seed's (用户-属性, 用户-关系-关联对象名, 主体-关系-关联对象名, 具体实体-属性, 具体实体-关系); the labels are
+# words that one would think in. The seed names no place for the character's attributes, kinds of things, and scenes remembered as
+# seen: each stands beside its like.
 GROUPS = (
-    FactGroup("user", "attribute", "", "用户-属性", "{user}: attributes"),
-    FactGroup("user", "relation", "target", "用户-关系[-{about}]", "{user}: relations[ with {about}]"),
-    FactGroup("character", "relation", "target", "主体-关系[-{about}]", "{char}: relations[ with {about}]"),
-    FactGroup("character", "attribute", "", "主体-属性", "{char}: attributes"),
-    FactGroup("particular", "attribute", "entity", "具体实体[-{about}]-属性", "[{about}: ]attributes"),
-    FactGroup("particular", "relation", "entity", "具体实体[-{about}]-关系", "[{about}: ]relations"),
-    FactGroup("generic", "attribute", "entity", "泛化实体[-{about}]-属性", "[{about} (in general): ]attributes"),
-    FactGroup("generic", "relation", "entity", "泛化实体[-{about}]-关系", "[{about} (in general): ]relations"),
-    FactGroup("user", "picture", "", "记忆画面", "Pictures"),
+    FactGroup("user", "attribute", "", "关于{user}", "About {user}"),
+    FactGroup("user", "relation", "target", "{user}的人和事[：{about}]", "{user}[ and {about}]"),
+    FactGroup("character", "relation", "target", "{char}[和{about}]", "{char}[ and {about}]"),
+    FactGroup("character", "attribute", "", "关于{char}自己", "About {char}"),
+    FactGroup("particular", "attribute", "entity", "[关于{about}]", "[About {about}]"),
+    FactGroup("particular", "relation", "entity", "[{about}身边的人和事]", "[{about} and others]"),
+    FactGroup("generic", "attribute", "entity", "[说到{about}]", "[{about}, in general]"),
+    FactGroup("generic", "relation", "entity", "[说到{about}，还有]", "[{about} and others, in general]"),
+    FactGroup("user", "picture", "", "记得的画面", "Scenes remembered"),
 )
+_USER = re.compile(
+    r"(?<!新)(?<!老)用户(?![群名量数]|体验|增长|研究|画像|需求|反馈|界面|运营|调研|访谈|行为|数据|协议|隐私|测试|端)|"
+    r"\b[Tt]he user\b(?! (?:interface|experience|research|interview|data|test|group|base)s?\b)"
+)
+_CHARACTER = re.compile(r"(?<![主配反男女的])角色(?![扮设塑卡])|\b[Tt]he character\b")
+_DATE = re.compile(r" ?[（(](\d{4}-\d{2}-\d{2}(?:(?:至| to )\d{4}-\d{2}-\d{2})?)[）)]")
 _OPTIONAL = re.compile(r"\[(.*?)\]")
 _NAME = re.compile(r"\{(user|char|about)\}")
+_STATUS: Mapping[str, Mapping[str, str]] = {
+    "zh": {"planned": "（还是打算）", "was_planned": "（当时的打算）", "cancelled": "（取消了）", "open": "（还没完）"},
+    "en": {
+        "planned": " (a plan)",
+        "was_planned": " (the plan then)",
+        "cancelled": " (cancelled)",
+        "open": " (not over yet)",
+    },
+}
 WHOLE_DAY = timedelta(hours=12)  # A span as long as this names a day, not an hour of it.
 
 
-def fragments(
-    facts: Iterable[Fact], language: Language = "zh", *, user_name: str = "", character_name: str = ""
-) -> str:
+def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
     """The facts as lines under their headings, in the order given within each; "" where there are none."""
-    names = {"user": user_name, "character": character_name}
+    called = {"user": names.user, "character": names.char}
     gathered: dict[tuple[int, str], list[str]] = {}
     for fact in facts:
         place = _group(fact)
         group = GROUPS[place]
         about = {"target": fact.draft.target, "entity": fact.draft.entity, "": ""}[group.per]
-        gathered.setdefault((place, names.get(about) or about), []).append(_fact_line(fact, group.kind, language))
+        gathered.setdefault((place, called.get(about) or about), []).append(_fact_line(fact, group.kind, names))
     lines: list[str] = []
     for (place, about), facts_of_group in sorted(
         gathered.items(), key=lambda item: item[0][0]
     ):  # best first within one
-        lines += [_heading(GROUPS[place], about, language, user_name, character_name), *facts_of_group]
+        lines += [_heading(GROUPS[place], about, names), *facts_of_group]
     return "\n".join(lines)
 
 
-def remembered(episodes: Iterable[Episode], now: datetime, language: Language = "zh") -> str:
-    """The events as lines ``{time}{place}:{event}``, in the order given."""
-    return "\n".join(_event_line(episode, now, language) for episode in episodes)
+def remembered(episodes: Iterable[Episode], now: datetime, names: Names = NAMELESS, *, aged: bool = True) -> str:
+    """The events as lines ``{time}{place}:{event}``, in the order given, each on one line.
+
+    ``aged``: how long ago each is stands beside its time. Without it the lines say the same on another day.
+    """
+    return "\n".join(event_line(episode, now, names, aged=aged) for episode in episodes)
+
+
+def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged: bool = True) -> str:
+    event, language = episode.event, names.language
+    time = dated(episode, now, language)
+    if time and aged and not _goes_on(event, now):
+        age = away(event.happened[0] if event.happened else episode.since, now, language)
+        time = f"{time}（{age}）" if language == "zh" else f"{time} ({age})"
+    parts = [part for part in (time, event.place) if part]
+    before = (", " if language == "en" else "，" if time.endswith("说起") else "").join(parts)
+    is_over = event.status == "planned" and event.happened is not None and event.happened[1] < now
+    status = _STATUS[language].get("was_planned" if is_over else event.status, "")
+    text = f"{names.line(_without_its_day(episode))}{status}"
+    return f"{before}{':' if language == 'zh' else ': '}{text}" if before else text
+
+
+def _goes_on(event: Event, now: datetime) -> bool:
+    """Whether it has begun, and lasts longer than today."""
+    return event.happened is not None and event.happened[0] <= now < event.happened[1] - WHOLE_DAY
 
 
 def dated(episode: Episode, now: datetime, language: Language = "zh") -> str:
-    """When an event happened, as precisely as it is known: the span it names, else when it was told; "" where unknown."""
-    if episode.event.happened is None:
-        return shown(episode.at, now, language) if episode.at else ""
-    start, end = (in_zone(moment, now.tzinfo) for moment in episode.event.happened)
+    """When an event happened, as precisely as it is known. Where nobody knows, when it was told, and that it is that."""
+    event = episode.event
+    if event.happened is None:
+        if episode.at is None:
+            return ""
+        return f"{shown(episode.at, now)}说起" if language == "zh" else f"told {shown(episode.at, now, language)}"
+    start, end = (in_zone(moment, now.tzinfo) for moment in event.happened)
+    if event.precision in ("month", "year"):
+        return roughly(start, end, event.precision, language)
     if end - start < WHOLE_DAY:
         return shown(start, now, language)
     if start.date() == end.date():
         return f"{start:%Y-%m-%d}"
     return f"{start:%Y-%m-%d}{'至' if language == 'zh' else ' to '}{end:%Y-%m-%d}"
+
+
+def _without_its_day(episode: Episode) -> str:
+    """The event's words without the day that stands before them anyway, nor the time words that meant it: 昨天（2025-05-20）."""
+    text, happened = episode.event.text, episode.event.happened
+    if happened and (day := happened[0].date()) == happened[1].date():
+        english = rf" ?\b[Oo]n {day.day} {MONTHS[day.month - 1]} {day.year}\b,?"
+        text = re.sub(rf"{day.year}年{day.month}月{day.day}日(?!前后|左右|之?前)|{english}", "", text).strip()
+        text = text.removeprefix("的").lstrip("，, ")
+        text = text[:1].upper() + text[1:]
+    for date in _DATE.finditer(text) if happened else ():
+        first, last = date[1][:10], date[1][-10:]
+        if happened and (first, last) == tuple(f"{in_zone(one, episode.since.tzinfo):%Y-%m-%d}" for one in happened):
+            spans = when.resolve(text[: date.start()], episode.since, use="writing")
+            start = next((span.at[0] for span in spans if span.at[1] == date.start()), date.start())
+            return f"{text[:start].rstrip()}{text[date.end() :]}" if start else text[date.end() :].lstrip()
+    return text
 
 
 def _group(fact: Fact) -> int:
@@ -96,23 +180,17 @@ def _group(fact: Fact) -> int:
     return next(i for i, group in enumerate(GROUPS) if (group.owner, group.kind) == (owner, draft.kind))
 
 
-def _heading(group: FactGroup, about: str, language: Language, user_name: str, character_name: str) -> str:
-    template = group.zh if language == "zh" else group.en
+def _heading(group: FactGroup, about: str, names: Names) -> str:
+    template = group.zh if names.language == "zh" else group.en
     kept = _OPTIONAL.sub(r"\1" if about else "", template)
-    names = {"user": user_name or "User", "char": character_name or "Character", "about": about}
-    return _NAME.sub(lambda match: names[match[1]], kept)
+    filled = {"user": names.user or "User", "char": names.char or "Character", "about": names.line(about)}
+    return _NAME.sub(lambda match: filled[match[1]], kept) or ("别的事" if names.language == "zh" else "Other things")
 
 
-def _fact_line(fact: Fact, kind: str, language: Language) -> str:
+def _fact_line(fact: Fact, kind: str, names: Names) -> str:
     if kind != "relation" or fact.at is None:
-        return f"- {fact.text}"
-    return f"- {fact.at:%Y-%m-%d}{'：' if language == 'zh' else ': '}{fact.text}"
-
-
-def _event_line(episode: Episode, now: datetime, language: Language) -> str:
-    parts = [part for part in (dated(episode, now, language), episode.event.place) if part]
-    before = ("" if language == "zh" else ", ").join(parts)
-    return f"{before}{':' if language == 'zh' else ': '}{episode.event.text}" if before else episode.event.text
+        return f"- {names.line(fact.text)}"
+    return f"- {fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}{names.line(fact.text)}"
 
 
 # ---- logs

@@ -117,7 +117,7 @@ def _ground(
         "time": memory.time.isoformat() if memory.time else "", "text": memory.text, "score": row.get("score", 0.0),
         "words": _shared(asked_words, memory.spaced), "features": row.get("features", {}),
         "span": _phrase(row.get("span"), phrases), "sources": list(memory.sources), "kind": memory.kind,
-    } | dropped  # fmt: skip
+    } | ({"why": row["why"]} if "why" in row else {}) | dropped  # fmt: skip
 
 
 def _phrase(span: object, phrases: Sequence[str]) -> str:

@@ -10,16 +10,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from threading import Event as Signal
 
 import numpy as np
 
+from moechat import when
 from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
+from moechat.cards.macros import Macros
 from moechat.cue import Cue
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, embed_cached, having
+from moechat.language import words
 from moechat.language.association import Associations, Table, shipped
+from moechat.lore.rules import SoFar
 from moechat.memory import cooccurrence, core, diary_index, episodes, topic_cues
 from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence
@@ -30,9 +35,11 @@ from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Embedder, Episode, Recollection
+from moechat.recall import follows, plans, touch, world
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
+from moechat.rules.pain import in_danger
 from moechat.settings.character import Character
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
@@ -40,12 +47,20 @@ from moechat.store.paths import index_folder, is_writable
 from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
+SHARE = 0.25  # Recalled memory takes no more than this part of what the model can read at once.
 LOADING_S = 20.0  # The first recall also reads what the recipes need; for that it has so much longer.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 READING: Mapping[str, str] = {
     "zh": "正在读取较早的记忆：{until}及以前的暂时还想不起来（还有 {files} 个文件、{exchanges} 段对话）",
     "en": "older memories are being read: up to {until} nothing is recalled yet ({files} files, {exchanges} exchanges to go)",
 }
+
+
+def _has_heard(layers: Layers, word: str) -> bool:
+    """Whether the diary or an event has a word."""
+    if layers.diary.index.words.lexical.idf(words.tokens(word)).any():
+        return True
+    return bool(layers.episodes.view(layers.now()).by_keyword([word.casefold()]))
 
 
 class Layers:
@@ -66,7 +81,7 @@ class Layers:
         self.store, self.dense, self.prompts = store, dense, prompts
         self.character, self.config = character, config
         self.now = store.clock.now
-        self._pool = pool
+        self._pool, self._model = pool, model
         self._has_recalled = False
         self._lock = threading.RLock()
         self._lore_tables: dict[str, VectorTable] = {}
@@ -75,9 +90,11 @@ class Layers:
         names = (who.user_name, who.name)
         self.official = Official(
             who.folder, zone=config().time.tzinfo,
-            names=lambda: {"user": character().user_name, "char": character().name},
+            names=lambda: {"user": character().user_name, "char": character().name}, now=self.now,
         )  # fmt: skip
-        self.diary = Diary(store, dense, user_name=who.user_name, character_name=who.name)
+        self.diary = Diary(
+            store, dense, user_name=who.user_name, character_name=who.name, authored=self.official.episodes
+        )
         self.episodes = Episodes(store, dense, self._authored)
         self.topics = Topics(store, self.episodes, dense, self._authored)
         self.core = CoreMemory(store, dense, self.official.facts)
@@ -115,27 +132,71 @@ class Layers:
 
     # ---- recall
 
-    def cue(self, text: str, now: datetime, previous_reply: str, talk: str = "") -> Cue:
+    def cue(
+        self,
+        text: str,
+        now: datetime,
+        previous_reply: str,
+        talk: str = "",
+        before: Sequence[str] = (),
+        so_far: Callable[[], SoFar] = SoFar,
+    ) -> Cue:
+        """``before`` is what was said last, the latest first: what leans on it is searched together with it."""
+        who = self.character()
+        sought = follows.together(
+            text, now, before[:2] or [previous_reply], (who.user_name, who.name), partial(_has_heard, self)
+        )
         embed = self.dense.query if self.dense.serving else None
         widths, contained = self.config().time.widths, self.store.contained
-        return Cue(text, now, previous_reply, embed, widths, self._anchors.resolve, talk, contained)
+        return Cue(
+            text,
+            now,
+            previous_reply,
+            embed,
+            widths,
+            self._anchors.resolve,
+            talk,
+            contained,
+            before,
+            so_far,
+            sought,
+            when.second_reader(self.config().time.second_reader),
+        )
 
     def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
         """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""
         config, unread = self.config(), self.unread_until
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
+        delicate = self.episodes.delicate() | self.core.delicate()
+        who = self.character()
+        is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
         recollection = recall(
-            cue, self.recipes.active(), pool=self._pool(),
+            cue, self.recipes.whatever_ranks() if is_fixed else self.recipes.active(), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s + loading_s,
-            budget=Budget(config.recall.token_budget, dict(config.recall.min_share.model_dump())),
+            budget=Budget(
+                self._tokens(config.recall.token_budget), dict(config.recall.min_share.model_dump()),
+                book=self._tokens(config.recall.book_tokens),
+            ),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
-            empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
+            unanswered=self.recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
+            withheld=lambda hit: touch.is_withheld(cue, hit, delicate),
         )  # fmt: skip
+        names = {"user": who.user_name, "char": who.name}
+        recollection = world.filled(recollection, Macros(names, cue.now, who.language, cue.talk))
+        if config.Agent.long_memory and not cue.once("in danger", lambda: in_danger(cue.text)):
+            recollection = replace(
+                recollection, plans=plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context)
+            )
         if unread is None:
             return recollection
         empty = [span for span in recollection.empty_spans if span.start > unread]
         return replace(recollection, empty_spans=empty, unread_until=unread)
+
+    def _tokens(self, budget: int) -> int:
+        """How many tokens that part may take: what is configured, and no more than a share of what the model reads."""
+        room = self._model().window.room
+        return min(budget, int(room * SHARE)) if room else budget
 
     # ---- following
 
@@ -222,7 +283,11 @@ class Layers:
         return sum(part.vectors.missing(space) for part in (self.diary, self.episodes, self.topics))
 
     def problems(self) -> list[str]:
-        return [str(problem) for problem in (*self.official.problems, *self.book.problems, *self._table.problems)]
+        files = (*self.official.problems, *self.book.problems, *self._table.problems)
+        name = self.config().time.second_reader
+        has_reader = name == "none" or when.second_reader(name) is not None
+        missing = [] if has_reader else [f"time.second_reader: {name} is not installed: pip install 'moechat[{name}]'"]
+        return [*map(str, files), *self.book.pattern_problems(), *missing]
 
     def close(self) -> None:
         for table in self._lore_tables.values():

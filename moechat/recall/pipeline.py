@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import logging
 import time
-from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
-from moechat.model import Candidates, Dropped, Hit, Layer, Recollection
+from moechat.model import Candidates, Dropped, Hit, Key, LateHit, Layer, Recollection
+from moechat.recall.passage import fair_length, passage
 from moechat.when import Span
 
 log = logging.getLogger(__name__)
-Key = tuple[str, str, str]  # layer, id and side of a memory
+Found = Sequence[Hit | LateHit]
+"""What the recipes came upon of one memory, the first recipe's first."""
+QUICK_S = 0.05  # All recipes together take about a fifth of this.
 RRF_K = 60  # A memory at this rank of a list counts half of what the first counts (Cormack et al. 2009).
 
 
@@ -36,11 +41,13 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Budget:
-    """Tokens that recalled memory may take, and the share of them that each layer can count on."""
+    """Tokens that recalled memory may take, and the share of them that each layer can count on; ``book`` are those for what an
+    author's rules have brought."""
 
     tokens: int = 1500
     shares: Mapping[str, float] = field(default_factory=dict)
-    longest: float = 0.4  # A memory that takes a larger share of the budget is shortened.
+    book: int = 2000
+    longest: float = 0.4  # A memory that takes a larger share of the budget is shortened, however few there are.
 
 
 def recall(
@@ -53,25 +60,57 @@ def recall(
     widen: Callable[[Sequence[Hit]], Sequence[Hit]],
     in_context: Collection[str] = (),
     empty_spans: Callable[[Cue], Sequence[Span]] = lambda _: (),
+    unanswered: Callable[[Cue], Sequence[Span]] = lambda _: (),
+    withheld: Callable[[Hit], bool] = lambda _: False,
 ) -> Recollection:
     """Run the recipes and decide what enters the prompt.
 
-    ``widen`` gives diary hits the text of their whole exchange. ``in_context`` are exchanges that the model sees anyway.
+    ``unanswered`` are asked spans that hold no answer, so that other days may give it. ``widen`` gives diary hits the text of
+    their whole exchange. ``in_context`` are exchanges that the model sees anyway. ``withheld``: a hit is delicate, and the talk
+    does not touch it.
     """
     clock = _Timing()
     lists, notices = _run(cue, recipes, pool, deadline_s, clock)
     ranked = fused(recipes, lists)
     clock.lap("fuse")
-    dropped = [Dropped(hit, why) for hits in lists.values() for hit, why in hits if why]
-    passed = _limited(recipes, lists, dropped)
-    merged = _merged([hit for hit in ranked if _key(hit) in passed], in_context, dropped)
-    wide = [_sized(hit, budget) for hit in widen(merged)]
+    passed, dropped = _limited(recipes, lists)
+    merged = _merged([_joined(hits) for hits in ranked if hits[0].key in passed], in_context, dropped)
+    kept_back = [withheld(hit) for hit in merged]
+    dropped += [Dropped(hit, "delicate") for hit, is_kept_back in zip(merged, kept_back, strict=True) if is_kept_back]
+    shown = [hit for hit, is_kept_back in zip(merged, kept_back, strict=True) if not is_kept_back]
+    wide = _sized(widen(shown), budget)
     clock.lap("merge")
     kept = _within(wide, budget, dropped)
-    # An event that no exchange tells of is a record of its time too; a reflection is none.
-    recorded = {hit.span for hit in ranked if hit.episode != "reflection"}
-    empty = [span for span in empty_spans(cue) if span not in recorded]
-    return Recollection(list(cue.spans), kept, dropped, empty, notices, clock.total(), ranked)
+    everything = _WholeHits(ranked)
+    if empty := list(empty_spans(cue)):
+        # An event that no exchange tells of is a record of its time too; a reflection is none.
+        recorded = {hit.span for hit in everything if hit.episode != "reflection"}
+        empty = [span for span in empty if span not in recorded]
+    away = any(hit.layer == "diary" and hit.span is None for hit in kept)
+    others = list(unanswered(cue)) if away else []
+    return Recollection(
+        list(cue.spans), kept, dropped, empty, notices, clock.total(), everything, elsewhere_spans=others
+    )
+
+
+class _WholeHits(Sequence[Hit]):
+    """All hits of a recall in the fused order; few ever ask for them."""
+
+    def __init__(self, memories: Sequence[Found]) -> None:
+        self._memories = memories
+
+    @cached_property
+    def _hits(self) -> list[Hit]:
+        return [_joined(hits) for hits in self._memories]
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._hits[i]
+
+    def __len__(self) -> int:
+        return len(self._memories)
+
+    def __repr__(self) -> str:
+        return repr(self._hits)
 
 
 class _Timing:
@@ -93,7 +132,13 @@ class _Timing:
 def _run(
     cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, clock: _Timing
 ) -> tuple[dict[str, Candidates], list[str]]:
-    """All recipes side by side; one that fails or is late is reported and left out."""
+    """All recipes; one that fails or is late is reported and left out.
+
+    One thread runs them one after another, since side by side they only wait for each other. Those that it has not begun
+    after ``QUICK_S`` (a model is asked over the network, say) get threads of their own.
+    """
+    futures: list[tuple[Recipe, Future[Candidates]]] = [(recipe, Future()) for recipe in recipes]
+    waiting = deque(futures)
 
     def timed(recipe: Recipe) -> Candidates:
         start = time.perf_counter()
@@ -102,13 +147,28 @@ def _run(
         finally:
             clock.ms[recipe.name] = round((time.perf_counter() - start) * 1000, 3)
 
-    futures: dict[Future[Candidates], Recipe] = {pool.submit(timed, recipe): recipe for recipe in recipes}
-    wait(futures, timeout=deadline_s)
+    def run_waiting() -> None:
+        while True:
+            try:
+                recipe, future = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                future.set_result(timed(recipe))
+            except Exception as error:  # noqa: BLE001  it is logged below
+                future.set_exception(error)
+
+    begun, all_of_them = time.monotonic(), [future for _, future in futures]
+    pool.submit(run_waiting)
+    wait(all_of_them, timeout=min(QUICK_S, deadline_s))
+    for _ in range(len(waiting)):
+        pool.submit(run_waiting)
+    wait(all_of_them, timeout=max(0.0, deadline_s - (time.monotonic() - begun)))
+    waiting.clear()
     lists: dict[str, Candidates] = {}
     notices: list[str] = []
-    for future, recipe in futures.items():
+    for recipe, future in futures:
         if not future.done():
-            future.cancel()
             notices.append(f"{recipe.name}: later than {deadline_s * 1000:.0f} ms, left out")
         elif (error := future.exception()) is not None:
             log.error("recipe %s failed", recipe.name, exc_info=error)
@@ -119,53 +179,55 @@ def _run(
     return lists, notices
 
 
-def _key(hit: Hit) -> Key:
-    return hit.layer, hit.id, hit.side
-
-
-def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Hit]:
-    """One order by weighted reciprocal rank. A memory that several recipes found keeps the first recipe's hit, with the
-    features of all."""
+def fused(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> list[Found]:
+    """One order by weighted reciprocal rank."""
     scores: dict[Key, float] = {}
-    hits: dict[Key, Hit] = {}
+    hits: dict[Key, Found] = {}
     for recipe in recipes:
         for rank, (hit, _) in enumerate(lists.get(recipe.name, ()), 1):
-            key = _key(hit)
-            scores[key] = scores.get(key, 0.0) + recipe.weight / (RRF_K + rank)
-            first = hits.get(key)
-            hits[key] = hit if first is None else _joined(first, hit)
-    order = sorted(hits, key=lambda key: -scores[key])
+            key = hit.key
+            score = recipe.weight / (RRF_K + rank)
+            if key in hits:
+                scores[key] += score
+                hits[key] = (*hits[key], hit)
+            else:
+                scores[key], hits[key] = score, (hit,)
+    order = sorted(hits, key=scores.__getitem__, reverse=True)
     return [hits[key] for key in order]
 
 
-def _joined(first: Hit, other: Hit) -> Hit:
-    """Two hits on one memory: the first, with what it lacks from the other."""
-    return replace(
-        first,
-        features={**other.features, **first.features},
-        words=first.words or other.words,
-        span=first.span or other.span,
-        shorter=first.shorter or other.shorter,
-    )
+def _joined(hits: Found) -> Hit:
+    """The first of the hits on one memory, with what it lacks from the others."""
+    hit, *others = (one.whole() for one in hits)
+    for other in others:
+        hit = replace(
+            hit,
+            features={**other.features, **hit.features},
+            words=hit.words or other.words,
+            why=hit.why or other.why,
+            span=hit.span or other.span,
+            shorter=hit.shorter or other.shorter,
+        )
+    return hit
 
 
-def _limited(recipes: Sequence[Recipe], lists: Mapping[str, Candidates], dropped: list[Dropped]) -> set[Key]:
-    """The memories that some recipe lets pass, at most ``limit`` of each recipe."""
+def _limited(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> tuple[set[Key], list[Dropped]]:
+    """The memories that some recipe lets pass, at most ``limit`` of each recipe, and those that none does."""
     passed: set[Key] = set()
-    refused: dict[Key, Hit] = {}
+    refused: dict[Key, Hit | LateHit] = {}
     for recipe in recipes:
         taken: set[str] = set()
         for hit, why in lists.get(recipe.name, ()):
             if why:
                 continue
             if recipe.limit and hit.id not in taken and len(taken) >= recipe.limit:
-                refused[_key(hit)] = hit
+                refused[hit.key] = hit
                 continue
             taken.add(hit.id)
-            passed.add(_key(hit))
-    dropped[:] = [d for d in dropped if _key(d.hit) not in passed]
+            passed.add(hit.key)
+    dropped = [Dropped(hit, why) for hits in lists.values() for hit, why in hits if why and hit.key not in passed]
     dropped += [Dropped(hit, "limit") for key, hit in refused.items() if key not in passed]
-    return passed
+    return passed, dropped
 
 
 def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Dropped]) -> list[Hit]:
@@ -192,14 +254,17 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
     return order
 
 
-def _sized(hit: Hit, budget: Budget) -> Hit:
-    """The hit with its tokens counted, told in fewer words, or cut, where it alone would fill the budget."""
-    longest = int(budget.tokens * budget.longest)
-    fitting = _fitting(replace(hit, tokens=count_tokens(hit.text)), longest or budget.tokens)
-    if fitting is not None or not longest:
-        return fitting or replace(hit, tokens=count_tokens(hit.text))
-    end = bisect_right(range(1, len(hit.text)), longest, key=lambda end: count_tokens(hit.text[:end] + "…"))
-    text = hit.text[: max(1, end)] + "…"
+def _sized(hits: Sequence[Hit], budget: Budget) -> list[Hit]:
+    """The hits with their tokens counted. One that alone would fill the budget, or leave others no room, is told in fewer
+    words; an author's words are not."""
+    counted = [replace(hit, tokens=count_tokens(hit.text)) for hit in hits]
+    longest = fair_length((hit.tokens for hit in counted if not hit.why), budget.tokens)
+    longest = min(longest, int(budget.tokens * budget.longest) or budget.tokens)
+    return [hit if hit.why else _fitting(hit, longest) or _shortened(hit, longest) for hit in counted]
+
+
+def _shortened(hit: Hit, tokens: int) -> Hit:
+    text = passage(hit.shorter[-1] if hit.shorter else hit.text, tokens, hit.words)
     return replace(hit, text=text, tokens=count_tokens(text))
 
 
@@ -217,10 +282,15 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
     """The best that fit: first each layer its share, then whatever is left in the fused order."""
     chosen: dict[int, Hit] = {}
     used = 0
+    room = budget.book
+    for i, hit in enumerate(hits):
+        if hit.why and hit.tokens <= room:
+            chosen[i] = hit
+            room -= hit.tokens
     for layer, share in budget.shares.items():
         left = int(budget.tokens * share)
         for i, hit in enumerate(hits):
-            if _shares(hit) == layer and hit.tokens <= left:
+            if i not in chosen and _shares(hit) == layer and hit.tokens <= left:
                 chosen[i] = hit
                 left -= hit.tokens
                 used += hit.tokens

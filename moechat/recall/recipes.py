@@ -6,19 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from moechat.ai.chat_model import ChatModel
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
-from moechat.memory.diary import Diary
+from moechat.memory.diary import Diary, asked_spans
 from moechat.memory.entities import Entities
+from moechat.memory.firing import Judgement
 from moechat.memory.world_book import WorldBook
 from moechat.model import Candidates, Hit
+from moechat.recall import touch
 from moechat.recall.episodic import Episodic, TopicHelper
 from moechat.recall.pipeline import Recipe
 from moechat.settings.config import LAYERS, Config
 from moechat.settings.prompts import Prompts
+from moechat.when import Span
 
 # The floors of seed 003 hold where no embedding model brings its own.
 DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}
@@ -38,35 +42,73 @@ class ConfiguredRecipes:
     model: Callable[[], ChatModel]
     prompts: Prompts
 
+    def whatever_ranks(self) -> list[Recipe]:
+        """Those that come whatever the ranking says."""
+        agent = self.config().Agent
+        by_rules = (
+            [Recipe("book", "lore", lambda cue: self.book().fired(self._judged(cue)))] if agent.lore_books else []
+        )
+        if not agent.is_core_mem:
+            return by_rules
+        return [
+            *by_rules,
+            Recipe("care", "core", lambda cue: touch.care(cue, self.core.current), touch.FIRST),
+            Recipe("about_user", "core", lambda cue: touch.about_user(cue, self.core.current), touch.FIRST),
+        ]
+
     def active(self) -> list[Recipe]:
         config, floor = self.config(), self.threshold
         agent, recipes = config.Agent, config.recall.recipes
         on = {"diary": agent.long_memory, "core": agent.is_core_mem, "lore": agent.lore_books}
+
+        def near(cue: Cue) -> list[Hit]:
+            search = partial(self.core.search, cue, top_k=agent.core_top_k, threshold=floor("profile"))
+            return cue.once("facts near", search)
+
+        def associated(cue: Cue) -> list[Hit]:
+            limit = recipes.entities.limit or None
+            search = partial(self.entities.search, cue, config.association, limit=limit, threshold=floor("entities"))
+            return cue.once("facts associated", search)
+
+        def within(cue: Cue) -> list[Span]:
+            return self.diary.required_spans(cue, floor("events")) if agent.long_memory else []
+
         runs: dict[str, Callable[[Cue], Candidates]] = {
             "by_time": lambda cue: self.diary.by_time(cue, threshold=floor("by_time"), check=agent.is_check_memorys),
             "events": lambda cue: self.diary.events(cue, threshold=floor("events")),
-            "stream": lambda cue: self.episodic.stream(cue, config.recall.stream, threshold=floor("stream")),
-            "association": self.episodic.association,
+            "stream": lambda cue: self.episodic.stream(
+                cue, config.recall.stream, threshold=floor("stream"), spans=within(cue)
+            ),
+            "association": lambda cue: self.episodic.association(
+                cue, within(cue), all_events=recipes.association.all_events
+            ),
             "by_topic": lambda cue: self.episodic.by_topic(
-                cue, recipes.by_topic.limit, self._helper(), threshold=floor("by_topic")
+                cue, recipes.by_topic.limit, self._helper(), threshold=floor("by_topic"), spans=within(cue)
             ),
-            "profile": lambda cue: _all(self.core.search(cue, top_k=agent.core_top_k, threshold=floor("profile"))),
-            "entities": lambda cue: _all(
-                self.entities.search(
-                    cue, config.association, limit=recipes.entities.limit or None, threshold=floor("entities")
-                )
-            ),
+            "profile": lambda cue: _all(near(cue)),
+            "entities": lambda cue: _all(associated(cue)),
             "lore": lambda cue: _all(
-                self.book().search(
-                    cue.clauses, cue.clause_vectors, scan_depth=agent.scan_depth, threshold=floor("lore"), text=cue.text
+                self.book().near(
+                    self._judged(cue),
+                    cue.clauses,
+                    cue.clause_vectors,
+                    scan_depth=agent.scan_depth,
+                    threshold=floor("lore"),
                 )
             ),
         }
-        return [
+        former = Recipe(
+            touch.FORMER, "core",
+            lambda cue: touch.former(cue, self.core.replaced, lambda: [*near(cue), *associated(cue)]), touch.FIRST,
+        )  # fmt: skip
+        return [*self.whatever_ranks(), *([former] if agent.is_core_mem else [])] + [
             Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)
             for name, settings in recipes.items()
             if settings.enabled and on[LAYERS[name]]
         ]
+
+    def _judged(self, cue: Cue) -> list[Judgement]:
+        return cue.once("book", lambda: self.book().judged([cue.text, *cue.before], cue.so_far))
 
     def threshold(self, recipe: str) -> float:
         """The least score of a recipe: the configured one, else the one that was fitted to the serving embedding model,
@@ -87,6 +129,11 @@ class ConfiguredRecipes:
         if not (options.cues_by_model or options.evaluator) or not model.understands:
             return None
         return TopicHelper(model, self.prompts, options)
+
+    def unanswered(self, cue: Cue) -> list[Span]:
+        """The spans that are asked for and hold nothing about the matter, where other days do."""
+        spans = asked_spans(cue) if self.config().Agent.long_memory else []
+        return [] if spans and self.diary.required_spans(cue, self.threshold("events")) else spans
 
     @property
     def patience_s(self) -> float:

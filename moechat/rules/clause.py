@@ -1,4 +1,4 @@
-"""A clause of what the user said: whose it is, and how it is meant.
+"""A message read clause by clause: whose a clause is, and how it is meant. The words for it stand in ``zh.txt`` and ``en.txt``.
 
 The rules take facts from clauses that are said in earnest (``mood`` "said"). They take events also from plans and from
 the past.
@@ -7,38 +7,43 @@ the past.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
-Language = Literal["zh", "en"]
+from moechat.rules.table import Language, PatternTable, table
+
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
 LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
 _RUN = re.compile(r"([^\w\n])\1{3,}")
 USER, OTHER, UNKNOWN = "user", "", "?"
+_CARRIED = frozenset({"hypothetical", "role"})  # A condition covers the clauses behind it, whoever they are about.
+_STAYING = frozenset({"wish", "plan", "past"})  # These cover a clause without a subject.
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
     """One clause.
 
-    ``body`` is what follows the subject and the adverbs that do not change a fact. ``whose`` is USER, the noun of a person of
-    the user's (妈妈, friend), OTHER for anyone else or UNKNOWN where the rules cannot tell. ``at`` is the clause's offset in
-    the message, ``lead`` is what stands before its subject.
+    ``body`` is what follows the subject and the adverbs that do not change a fact. ``whose`` is USER, the noun of a person or
+    an animal of the user's (妈妈, cat), OTHER for anyone else or UNKNOWN where the rules cannot tell. ``name`` is what that
+    person is called, where the clause says so. ``lead`` is what stands before its subject. ``goes_on`` is whose a Chinese
+    clause is that names nobody, if it goes on with what was told before.
     """
 
     text: str
     body: str
     whose: str
     mood: Mood
-    at: int = 0
     lead: str = ""
+    name: str = ""
+    goes_on: str = UNKNOWN
 
-    @property
-    def states_facts(self) -> bool:
-        """Whether it is said in earnest, of the user or of a person of the user's."""
-        return self.mood == "said" and self.whose not in (OTHER, UNKNOWN)
+
+def read(message: str, language: Language) -> list[Clause]:
+    """The clauses of ``message``, in order."""
+    return _ClauseReader(table(language)).clauses(message)
 
 
 def readable(message: str) -> str:
@@ -52,28 +57,172 @@ def meant(clause: Clause, mood: Mood) -> Clause:
     return replace(clause, mood=mood)
 
 
-def without_speech(is_speech: Callable[[str], bool]) -> Callable[[re.Match[str]], str]:
-    """A replacement for quotations: quoted speech is somebody's words and becomes ``○``, a quoted name is only a name."""
+class _ClauseReader:
+    """One message as it is read; ``_introduced`` is the person or animal that it named last."""
 
-    def unquoted(match: re.Match[str]) -> str:
+    def __init__(self, patterns: PatternTable) -> None:
+        self._table = patterns
+        self._introduced = ""
+
+    def clauses(self, message: str) -> list[Clause]:
+        text, words = readable(message), self._table
+        whole = self._mood_of("message", text)
+        text = words["quote"].sub(self._unquoted, text.replace("’", "'") if words.language == "en" else text)
+        joke = next(row.pattern for row in words.rows["moods"] if row.what == "joke text")
+        if any(joke.search(aside) for aside in words["aside"].findall(text)):
+            whole = whole or "joke"
+        text = words["aside"].sub("，" if words.language == "zh" else " ", text)
+        for pattern, instead in words.rewrites:
+            text = pattern.sub(instead, text)
+        clauses: list[Clause] = []
+        for sentence in words["sentence"].finditer(text):
+            clauses.extend(self._sentence(sentence.group().strip(), clauses))
+        return [meant(clause, whole) for clause in clauses] if whole else self._jokes_taken_back(clauses)
+
+    def _unquoted(self, match: re.Match[str]) -> str:
+        """Quoted speech is somebody's words and becomes ○, a quoted name is only a name."""
         text = next(group for group in match.groups() if group is not None)
-        return " ○ " if is_speech(text) else text
+        return " ○ " if self._table["speech"].search(text) else text
 
-    return unquoted
+    def _jokes_taken_back(self, clauses: Sequence[Clause]) -> list[Clause]:
+        """A joke takes back what was said before it. One that is announced (开个玩笑, yeah right) covers what follows, too."""
+        result: list[Clause] = []
+        opening = False
+        for number, clause in enumerate(clauses):
+            if clause.mood == "joke":
+                opening = opening or (number == 0 and bool(self._table["announced"].match(clause.text)))
+                result = [meant(earlier, "joke") for earlier in result]
+            elif opening:
+                clause = meant(clause, "joke")
+            result.append(clause)
+        return result
 
+    def _sentence(self, sentence: str, before: Sequence[Clause]) -> list[Clause]:
+        words = self._table
+        asks = re.search(r"[?？]", sentence) is not None
+        whole = self._mood_of("sentence", sentence)
+        drops = words.language == "zh"  # A Chinese sentence may leave out the subject of the one before it.
+        whose = USER if drops else UNKNOWN
+        if drops and before:
+            last = before[-1]
+            whose = last.goes_on if last.whose == UNKNOWN and last.goes_on != OTHER else last.whose
+        if any(words["another"].search(clause.text) for clause in before if clause.whose == OTHER):
+            whose = UNKNOWN  # She and I are both meant by now.
+        mood: Mood = "said"
+        clauses: list[Clause] = []
+        parts = self._parts(sentence)
+        for number, part in enumerate(parts):
+            clause, explicit = self._clause(part, whose)
+            own = whole or self._mood(clause, asks and number == len(parts) - 1)
+            covered = not explicit and mood in _STAYING and not words["now"].search(part)
+            if own == "said" and (mood in _CARRIED or covered):
+                own = mood
+            if clauses and words["tag"].fullmatch(part) and (asks or part.endswith(("吗", "吧"))):
+                clauses[-1] = meant(clauses[-1], "question")
+            mood, whose = (
+                own,
+                OTHER if own == "hearsay" else whose if clause.whose == UNKNOWN and drops else clause.whose,
+            )
+            clauses.append(meant(clause, own))
+            introduced = words["introduces"].match(part[len(clause.lead) :]) if own == "said" else None
+            if introduced and clause.whose in (USER, UNKNOWN):
+                groups = introduced.groupdict("")
+                self._introduced = groups["who"] or groups.get("other", "") or "宠物"
+                whose = self._introduced if drops else whose
+            elif clause.whose not in (USER, OTHER, UNKNOWN):
+                self._introduced = clause.whose if own == "said" else ""
+            elif named := words.rows["subjects"][0].pattern.match(part[len(clause.lead) :]):
+                self._introduced = whose = named["who"]
+        return clauses
 
-def jokes_taken_back(clauses: Sequence[Clause], announced: re.Pattern[str]) -> list[Clause]:
-    """The clauses, with those that a joke takes back meant as jokes.
+    def _parts(self, sentence: str) -> list[str]:
+        """Clauses of a sentence. A list (tea, coffee and cake) stays in one, and so does what leads into a clause."""
+        words, parts, glue = self._table, list[str](), ""
+        text = sentence.rstrip("。！？!?.；;…\n ")
+        kept = [match.span() for match in words["whole"].finditer(text)]
+        cuts = [cut.span() for cut in words["cut"].finditer(text)]
+        cuts = [(start, end) for start, end in cuts if not any(a < start < b for a, b in kept)]
+        start = 0
+        for cut_at, cut_end in [*cuts, (len(text), len(text))]:
+            part = text[start:cut_at].strip(" \t.:：,，~～")
+            mark = text[cut_at:cut_end]
+            if not part:
+                start = cut_end
+                continue
+            if glue:
+                part, glue = f"{glue}{part}", ""
+            elif (
+                parts
+                and words.language == "en"
+                and text[:start].rstrip().endswith((",", ", and"))
+                and self._is_item(part)
+            ):
+                parts[-1] = f"{parts[-1]}, {part}"
+                start = cut_end
+                continue
+            if mark and words["lead"].fullmatch(part):
+                glue = part + mark
+            else:
+                parts.append(part)
+            start = cut_end
+        return parts if not glue else [*parts, glue.strip(" ,，")]
 
-    A joke takes back what was said before it. One that is announced (开个玩笑, yeah right) covers what follows, too.
-    """
-    result: list[Clause] = []
-    opening = False
-    for number, clause in enumerate(clauses):
-        if clause.mood == "joke":
-            opening = opening or (number == 0 and bool(announced.match(clause.text)))
-            result = [meant(earlier, "joke") for earlier in result]
-        elif opening:
-            clause = meant(clause, "joke")
-        result.append(clause)
-    return result
+    def _is_item(self, part: str) -> bool:
+        subjects = (row for row in self._table.rows["subjects"] if row.what == "same")
+        return bool(self._table["item"].match(part)) and not any(row.pattern.match(part) for row in subjects)
+
+    def _clause(self, part: str, inherited: str) -> tuple[Clause, bool]:
+        """Subject and body of a clause, and whether its subject is spoken."""
+        words = self._table
+        text = part
+        while shorter := self._without("lead", self._without("time", text)):
+            if shorter == text:
+                break
+            text = shorter
+        lead = part[: len(part) - len(text)]
+        if self._introduced and (pronoun := words["pronoun"].match(text)):
+            return Clause(part, self._bare(text[pronoun.end() :]), self._introduced, "said", lead), True
+        if (self._introduced or inherited not in (USER, UNKNOWN)) and words["naming"].fullmatch(text):
+            return Clause(part, text, self._introduced, "said", lead), True
+        for row in words.rows["subjects"]:
+            owner, *whole = row.what.split()
+            if owner == "start" and inherited != UNKNOWN:
+                continue
+            if match := row.pattern.match(self._bare(text) if owner == "same" else text):
+                groups = match.groupdict("")
+                whose = {"user": USER, "start": USER, "other": OTHER, "same": inherited}.get(owner) or groups.get(
+                    "who", ""
+                ).lower()
+                body = text if whole else self._bare(text[match.end() :])
+                return Clause(part, body, whose, "said", lead, groups.get("name", "")), owner != "same"
+        goes_on = inherited if words.language == "zh" else UNKNOWN
+        return Clause(part, self._bare(text), UNKNOWN, "said", lead, goes_on=goes_on), False
+
+    def _without(self, name: str, text: str) -> str:
+        if name == "time" and self._table.language == "en":
+            return text
+        match = self._table[name].match(text)
+        return text[match.end() :] if match and match.end() < len(text) else text
+
+    def _bare(self, body: str) -> str:
+        while (shorter := self._without("time", self._without("adverb", body.strip(" ，,:：")))) != body and shorter:
+            body = shorter
+        return body
+
+    def _mood(self, clause: Clause, is_question: bool) -> Mood:
+        for row in self._table.rows["moods"]:
+            mood, where = row.what.split()
+            if where in ("body", "theirs"):
+                fits = clause.whose and (where == "body" or clause.whose != USER) and row.pattern.match(clause.body)
+            else:
+                fits = where == "text" and row.pattern.search(clause.text)
+            if mood == "question" and (is_question or row.pattern.search(clause.text[len(clause.lead) :])):
+                return "question"
+            if fits and not (mood == "joke" and self._table["earnest"].search(clause.text)):
+                return cast(Mood, mood)
+        return "said"
+
+    def _mood_of(self, where: str, text: str) -> Mood | None:
+        rows = (row for row in self._table.rows["moods"] if row.what.endswith(where) and row.pattern.search(text))
+        row = next(rows, None)
+        return cast(Mood, row.what.split()[0]) if row else None

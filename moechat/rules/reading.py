@@ -1,8 +1,7 @@
 """Understanding without a model: facts, events, a tag, keywords and a change of scene, all by rules.
 
-A message goes through three steps. ``clauses_zh`` and ``clauses_en`` cut it into clauses and say whose each one is and
-how it is meant. ``patterns_zh`` and ``patterns_en`` recognise what a clause in earnest says. ``facts_zh`` and ``facts_en``
-make facts of what was recognised. ``events`` reads what happened from the same clauses. Only the user's own words count.
+``clause`` cuts a message into clauses and says whose each one is and how it is meant. ``facts`` makes facts of those in
+earnest, ``events`` reads from them what happened. Only the user's own words count.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from dataclasses import replace
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
-from moechat.rules import clauses_en, clauses_zh, patterns_en, patterns_zh
+from moechat.rules import clause, facts
 from moechat.rules import events as happening
-from moechat.rules.clause import OTHER, USER, Clause, Language
-from moechat.rules.fact import BareFact
-from moechat.when.names import HAN, HAN_CHARACTER, has_han
+from moechat.rules.clause import Clause
+from moechat.rules.table import Language
+from moechat.when.names import HAN_CHARACTER, has_han
 
 KEYWORDS = 8
 TAG_CHARS = {"zh": 60, "en": 160}
@@ -26,12 +25,10 @@ SMALL_TALK = {"zh": "日常闲聊", "en": "small talk"}
 _LETTERS = re.compile(r"[A-Za-z]+")
 _SCENE = re.compile(
     r"晚安|拜拜|再见|回头见|明天见|先这样吧|下次(?:再)?聊|改天(?:再)?聊|(?:我)?(?:要|先|去)(?:去)?睡(?:觉)?(?:了|啦)|"
-    r"先(?:下|撤|走)了|换个?(?:话题|场景)|不(?:聊|说|"
-    r"谈)(?:这个|这些|它)了|(?:我们)?(?:聊|说|谈)点别的|"
+    r"先(?:下|撤|走)了|换个?场景|"
     r"\bgood ?night\b|\bbye(?:[- ]?bye)?\b|\bgoodbye\b|\bsee you (?:later|tomorrow|soon)\b|\btalk (?:to you "
     r")?(?:later|tomorrow|soon)\b|\b(?:gotta|have to|got to) (?:go|run|sleep)\b|\bgoing to (?:bed|sleep)\b|"
-    r"\bchang(?:e|ing) the (?:subject|topic)\b|\btalk about something else\b|\bon another note\b|\bttyl\b|\boff to "
-    r"bed\b",
+    r"\bttyl\b|\boff to bed\b",
     re.I,
 )
 CHIT_CHAT_CHARS = 500  # Longer texts are never chit-chat. The pattern takes ten seconds for 啊 sixty thousand times.
@@ -48,6 +45,8 @@ _CHIT_CHAT = re.compile(
     r"love you|i love you|i miss you|you too|never ?mind|no problem|np|talk later|nothing much|not much)",
     re.I,
 )  # fmt: skip
+_OF_USER = re.compile(r"我|\b(?:i|me|my|mine|we|us|our)\b", re.I)
+_ASKS = re.compile(r"[?？]|吗|呢|谁|哪|什么|怎|几|多少|\b(?:who|what|where|when|why|how|which)\b", re.I)
 _PIECES = re.compile(r"[，,。.！!？?；;~～…\s、]+")
 
 
@@ -61,20 +60,17 @@ def understand(
     text = exchange.user.strip()
     tongue = language_of(text, language)
     parts = clauses(text, tongue)
-    facts: list[FactDraft] = []
-    stating: list[Clause] = []
-    for clause, drafts in stated_facts(parts, exchange, tongue):
-        facts.extend(draft for draft in drafts if draft not in facts)
-        if drafts:
-            stating.append(clause)
+    drafts = stated_facts(parts, exchange, tongue)
+    stated = dict.fromkeys(draft for _, each in drafts for draft in each)
+    stating = [part for part, each in drafts if each]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
     events = tuple(replace(event, keywords=_keywords(event.text, user_name, character_name)) for event in events)
-    small = not facts and not events and _is_chit_chat(text)
+    small = not stated and not events and is_chit_chat(text)
     tag = SMALL_TALK[tongue] if small else _tag(text, parts, stating, tongue, character_name)
     return Understanding(
         tags={exchange.id: tag},
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
-        facts=tuple(facts),
+        facts=tuple(stated),
         events=events,
         scene_changed=changes_scene(text),
         by="rules",
@@ -82,7 +78,7 @@ def understand(
 
 
 def changes_scene(text: str) -> bool:
-    """Whether a message ends a scene (a good night, another topic)."""
+    """Whether a message ends a scene: a goodbye, or going to sleep. Another topic alone does not."""
     return bool(_SCENE.search(text.strip()))
 
 
@@ -99,108 +95,28 @@ def language_of(text: str, language: Language | None = None) -> Language:
 
 def clauses(text: str, language: Language) -> list[Clause]:
     """The clauses of a message, with whose they are and how they are meant."""
-    return clauses_zh.read(text) if language == "zh" else clauses_en.read(text)
+    return clause.read(text, language)
 
 
 def stated_facts(
     parts: Sequence[Clause], exchange: Exchange, language: Language
 ) -> list[tuple[Clause, list[FactDraft]]]:
     """Each clause with the facts that it states, in order."""
-    result: list[tuple[Clause, list[FactDraft]]] = []
-    pet: str = ""
-    tastes: list[BareFact] = []
-    for clause in parts:
-        facts, whose = _facts(clause, exchange, language), clause.whose
-        if pet and (name := _pet_name(clause)):
-            whose = USER
-            facts = [_named_pet(pet, name, language)]
-            previous, drafts = result[-1]
-            result[-1] = (previous, [draft for draft in drafts if draft.target != pet])
-        if not facts and tastes and (sense := _sense_of_taste(clause)):
-            facts = [
-                BareFact(f"{'不' if sense < 0 else ''}喜欢{taste.target}", "喜好", taste.target, sense)
-                for taste in tastes
-            ]
-        pet = next((fact.target for fact in facts if _is_nameless_pet(fact)), "")
-        if language == "zh" and (clause.mood == "past" or clause.whose == OTHER):
-            tastes = [fact for fact in _facts(_as_said(clause), exchange, language) if fact.keyword == "喜好"]
-        result.append((clause, [draft(fact, whose, exchange.id, language) for fact in facts]))
-    return result
+    return facts.stated(parts, exchange.id, exchange.at, language)
 
 
-def _facts(clause: Clause, exchange: Exchange, language: Language) -> list[BareFact]:
-    return patterns_zh.facts(clause, exchange.at) if language == "zh" else patterns_en.facts(clause, exchange.at)
+def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
+    """Whether a message asks for nothing of the past: a greeting and the like, or no word of a matter in it. A question that has
+    the user in it asks ("where am I from?"); ``names`` of those who talk are no matter."""
+    for name in names:
+        text = text.replace(name, " ") if name else text
+    if is_chit_chat(text):
+        return True
+    return not words.keywords(text, 1) and not (_OF_USER.search(text) and _ASKS.search(text))
 
 
-def draft(fact: BareFact, whose: str, source: str, language: Language) -> FactDraft:
-    """A fact with its owner: the user, or a person of the user's (用户的妈妈, the user's mother)."""
-    mine = whose == USER
-    if language == "zh":
-        subject = "用户" if mine else f"用户的{whose}"
-    else:
-        subject = "The user " if mine else f"The user's {whose} " if whose.islower() else f"{whose} "
-    return FactDraft(
-        text=subject + fact.text,
-        sources=(source,),
-        kind="relation" if fact.relation else "attribute",
-        entity="user" if mine else whose,
-        keyword=fact.keyword,
-        target=fact.target,
-        polarity=fact.polarity,
-        single=fact.single,
-    )
-
-
-def _as_said(clause: Clause) -> Clause:
-    """The clause as if the user said it of now (以前喜欢香菜 → 喜欢香菜)."""
-    body = re.sub(
-        r"^(?:以前|从前|曾经?|小时候|原[来先]|过去|当年|之前|很|最|特别|都|是|也|他们?|她们?|你们?|大家)+",
-        "",
-        clause.body,
-    )
-    return Clause(clause.text, body, USER, "said", clause.at)
-
-
-_DISLIKES = re.compile(
-    r"(?:不(?:再|太|怎么)?(?:喜欢|爱)(?:吃|喝|看|听|玩)?|不[吃喝碰]|讨厌|不感兴趣|没兴趣|腻)(?:它|它们)?[了啊呀]*"
-)
-_LIKES = re.compile(r"(?:很|超|特别|挺|蛮|爱上|又|开始)*(?:喜欢|爱)(?:上)?(?:吃|喝|看|听|玩)?(?:它|它们)?[了啊呀]*")
-
-
-def _sense_of_taste(clause: Clause) -> int:
-    """−1 or +1 for a taste of the user's that names no target, else 0.
-
-    The target was named before: 以前喜欢香菜，现在不喜欢了; 她喜欢香菜，我不喜欢.
-    """
-    if clause.mood != "said" or clause.whose != USER:
-        return 0
-    return -1 if _DISLIKES.fullmatch(clause.body) else 1 if _LIKES.fullmatch(clause.body) else 0
-
-
-_PET_NAMES = (
-    re.compile(rf"(?:它|她|他)?的?(?:名字)?(?:是|叫)([{HAN}A-Za-z]{{1,6}}?)[了啊呀哦]*"),
-    re.compile(r"(?:(?:its|his|her) name is|(?:he|she|it) is (?:called|named)|called|named) ([A-Z]\w+)"),
-)
-
-
-def _pet_name(clause: Clause) -> str:
-    """The name in 养了一只猫，叫咪咪 or "I have a cat, her name is Mochi"."""
-    names = (match[1] for pattern in _PET_NAMES if (match := pattern.fullmatch(clause.text)))
-    return next(names, "") if clause.mood == "said" else ""
-
-
-def _is_nameless_pet(fact: BareFact) -> bool:
-    named = "叫" in fact.text or "called" in fact.text
-    return fact.keyword in ("宠物", "pet") and fact.target in fact.text and not named
-
-
-def _named_pet(pet: str, name: str, language: Language) -> BareFact:
-    if language == "zh":
-        return BareFact(f"的{pet}叫{name}", "宠物", name, relation=True)
-    return BareFact(f"has a {pet} called {name}", "pet", name, relation=True)
-
-
-def _is_chit_chat(text: str) -> bool:
+def is_chit_chat(text: str) -> bool:
+    """Whether nothing but greetings, thanks, laughter and the like are in a message."""
     if len(text) > CHIT_CHAT_CHARS:
         return False
     rest = _PIECES.sub(" ", text).strip()
@@ -218,7 +134,7 @@ def _keywords(text: str, *names: str) -> tuple[str, ...]:
 
 def _tag(text: str, parts: list[Clause], stating: list[Clause], language: Language, character_name: str) -> str:
     """One sentence in the third person: 用户说…, 用户问…, "The user says …"."""
-    asking = all(clause.mood == "question" for clause in parts) if parts else text.endswith(("?", "？"))
+    asking = all(part.mood == "question" for part in parts) if parts else text.endswith(("?", "？"))
     texts = _fitting(parts, stating, TAG_CHARS[language]) or [text[: TAG_CHARS[language]]]
     if language == "zh":
         tag = re.sub(r"我们", "自己和对方" if "你" in text else "他们", "，".join(texts))

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from moechat.language import words
 from moechat.model import Event
-from moechat.rules.clause import Language
+from moechat.rules.table import Language
 from moechat.rules.topic_table import EN, ZH
 from moechat.topic_path import ARROW, parent_of
 from moechat.when.names import has_han

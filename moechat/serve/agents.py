@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from weakref import WeakKeyDictionary
 
+from moechat.access.keys import PASS, Keyring
 from moechat.agent import Agent
 from moechat.errors import EmbeddingError, NotFound
 from moechat.house import House
-from moechat.settings.character import default_character
+from moechat.settings.character import begin_character, default_character, folder_for, safe_folder
 
 SOON = 256  # So many of the author's new events are embedded at once; the rest waits for the background.
 
@@ -19,9 +20,9 @@ SOON = 256  # So many of the author's new events are embedded at once; the rest 
 class Agents:
     """Lends the agents of a house by the names that requests give."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._embedding = threading.Lock()
+    def __init__(self, house: House, keyring: Keyring | None = None) -> None:
+        self._house, self._keyring = house, keyring
+        self._embedding, self._beginning = threading.Lock(), threading.Lock()
         self._embedded: WeakKeyDictionary[Agent, int] = WeakKeyDictionary()
         """The generation of the author's store whose events have their vectors, for each open agent."""
 
@@ -30,15 +31,36 @@ class Agents:
         """The agent of a character and a user, while it is used. It has taken in what hands and other processes changed.
 
         The default character is the configured one, else the first by name.
-        Raises NotFound for a user without memory unless ``new``, PathError for an impossible name, Busy.
+        Whose they are, the pass of the request limits. Raises NotFound for a user without memory unless ``new``, PathError for an
+        impossible name, Denied, Nameless, Busy.
         """
-        name = self._character(character)
-        user = user or ""
-        if user and not new and not self._house.has_memory_of(name, user):
-            raise NotFound(f"user {user[:60]!r} has no memory with {name}; talk first, or leave user out")
+        passed = PASS.get()
+        name, user = self.character(character), passed.user(user or "")
+        passed.require_character(name)
+        if user and not self._house.has_memory_of(name, user):
+            if not new:
+                raise NotFound(f"user {user[:60]!r} has no memory with {name}; talk first, or leave user out")
+            if passed.key and self._keyring is not None:
+                self._keyring.begin_memory(passed.key)
         with self._house.lent(name, user) as agent:
             self._follow(agent)
             yield agent
+
+    def folder_of(self, name: str) -> str:
+        """The folder of the character that a program calls by this name, whether it is there or not. Raises PathError."""
+        return folder_for(self._house.characters(), name)
+
+    def begin_character(self, name: str) -> str:
+        """The folder of the character that a card is of; it is made where there is none. Raises Denied, PathError."""
+        passed = PASS.get()
+        with self._beginning:
+            folder = self.folder_of(name)
+            passed.require_character(folder)
+            if folder not in self._house.characters():
+                if passed.key and self._keyring is not None:
+                    self._keyring.begin_memory(passed.key)
+                begin_character(safe_folder(self._house.data, folder), name)
+        return folder
 
     def now(self) -> datetime:
         return self._house.clock.now()
@@ -50,7 +72,8 @@ class Agents:
                 agent.jobs.embed_events(SOON)
             self._embedded[agent] = agent.official.generation
 
-    def _character(self, character: str | None) -> str:
+    def character(self, character: str | None) -> str:
+        """The name of a character that is there. Raises NotFound."""
         name = character or default_character(self._house.data, self._house.config)
         names = self._house.characters()
         if name not in names:

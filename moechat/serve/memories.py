@@ -14,6 +14,7 @@ from fastapi import APIRouter, Body
 from fastapi import Query as Parameters
 from pydantic import Field
 
+from moechat.access.keys import PASS
 from moechat.agent import Agent
 from moechat.curation import by_hand
 from moechat.curation.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
@@ -65,6 +66,7 @@ def router(agents: Agents) -> APIRouter:
         fields = (
             {} if store == "official" else by_hand.arguments(kind, values, agents.now())
         )  # Refuse it before a user's folder is made.
+        _check_shared(store)
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
             if store == "official":
                 return agent.official.as_row(agent.official.add(kind, values, id_))
@@ -75,11 +77,13 @@ def router(agents: Agents) -> APIRouter:
     def change_memory(
         store: StoreName, id_: str, values: Annotated[JsonObject, Body()], whose: WhoseParameters
     ) -> JsonObject:
+        _check_shared(store)
         with agents.lent(whose.character, whose.user) as agent:
             return _changed(agent, store, id_, values)
 
     @routes.delete("/{store}/{id_:path}")
     def delete_memory(store: StoreName, id_: str, whose: WhoseParameters) -> JsonObject:
+        _check_shared(store)
         with agents.lent(whose.character, whose.user) as agent:
             if store == "user":
                 return {"gone": [_of_user(as_json(memory)) for memory in agent.memories.forget([id_])]}
@@ -124,6 +128,12 @@ def _of_user(row: JsonObject) -> JsonObject:
 
 
 # ---- writing
+
+
+def _check_shared(store: object) -> None:
+    """Raises Denied where a request for single users would change what all of them share."""
+    if store == "official":
+        PASS.get().require_all_users()
 
 
 def _check_new(store: object, kind: object, id_: object, values: JsonObject) -> None:

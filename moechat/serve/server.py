@@ -9,43 +9,101 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moechat import __version__
 from moechat.access.guard import Door, Guard, error_body, is_loopback
+from moechat.access.keys import Denied, Keyring, Nameless
 from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
 from moechat.access.register import OWNER
 from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
 from moechat.house import House
 from moechat.house.owners import Busy
-from moechat.serve import memories, queries
+from moechat.serve import front_ends, memories, queries, recalls
 from moechat.serve.agents import Agents
 
 PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
-MOST_REQUESTS = 64  # So many are under way at once; more are asked to come again.
+STATUSES = {PathError: 422, NotFound: 404, Busy: 503}  # What the house raises; all else cannot be done now.
+HEALTH = frozenset({"/healthz", "/readyz"})
+NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
+MOST_REQUESTS = 1000  # So many are under way at once; more are asked to come again.
 
 
 # ---- the application
 
 
-def make_app(house: House, *, key: str | None = None) -> FastAPI:
-    """The application over a house. ``key`` None: for a loopback address."""
+class Addresses:
+    """Front ends write an address in several ways: with a slash at its end, without ``/v1``, with names in it
+    (``/v1/u/USER/c/CHARACTER/chat/completions``). Behind this there is one."""
+
+    ENDS = ("/models", "/chat/completions", "/embeddings")
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            parts = scope["path"].rstrip("/").split("/")[1:]
+            parts = parts[1:] if parts[:1] == ["v1"] else parts
+            names = {}
+            while len(parts) > 2 and parts[0] in NAMED:
+                names[NAMED[parts[0]]] = parts[1]
+                parts = parts[2:]
+            path = "/" + "/".join(parts)
+            if path.startswith(self.ENDS):
+                scope = {**scope, "path": f"/v1{path}", "raw_path": b"", front_ends.ADDRESS: names}
+        await self.app(scope, receive, send)
+
+
+def make_app(house: House, *, key: str | None = None, open_here: bool = True) -> FastAPI:
+    """The application over a house. ``key`` opens everything, beside those of the key ring; ``open_here``: a loopback address
+    needs none."""
     house.warm()
     app = FastAPI(title="MoeChat", version=__version__, docs_url=None, redoc_url=None)
-    agents = Agents(house)
+    settings, keyring = house.config.serve, Keyring(house.data, house.clock)
+    agents = Agents(house, keyring)
     app.state.house = house
-    for routes in (queries, memories):
+    for routes in (queries, memories, recalls):
         app.include_router(routes.router(agents))
+    app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))
+    app.include_router(_health(house))
     app.add_exception_handler(RequestValidationError, _unfit)
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(MoeChatError, _failed)
+    app.add_exception_handler(Denied, _denied)
+    app.add_exception_handler(Nameless, _denied)
     app.add_exception_handler(Exception, _broken)
-    app.add_middleware(Guard, door=Door(open_here=key is None, keys={} if key is None else {key: OWNER}))
+    app.add_middleware(Addresses)
+    app.add_middleware(
+        Guard,
+        door=Door(
+            open_here=open_here and key is None, keys={} if key is None else {key: OWNER}, keyring=keyring,
+            origins=frozenset(settings.origins), open_paths=HEALTH,
+            bodies={"/chat/completions": settings.body_kb * 1024, "/embeddings": settings.body_kb * 1024},
+        ),
+    )  # fmt: skip
     return app
+
+
+def _health(house: House) -> APIRouter:
+    """Whether the program lives, and whether it can answer: for whoever runs it. They say nothing of any memory."""
+    routes = APIRouter(tags=["health"])
+
+    @routes.get("/healthz")
+    def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @routes.get("/readyz")
+    def readyz() -> Response:
+        is_ready = house.warm().done()
+        return _response(200 if is_ready else 503, b'{"status": "ready"}' if is_ready else b'{"status": "starting"}')
+
+    return routes
 
 
 def _response(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
@@ -75,47 +133,53 @@ def _fault(field: str, value: object, remedy: str) -> bytes:
 
 async def _plain(_: Any, error: Any) -> Any:
     remedies = {404: "there is no such address; see /openapi.json", 405: "this address does not take that method"}
-    return _response(error.status_code, error_body(remedies.get(error.status_code, str(error.detail))))
+    return _response(
+        error.status_code, error_body(remedies.get(error.status_code, str(error.detail)), error.status_code)
+    )
 
 
 async def _failed(_: Any, error: Any) -> Any:
     """What the house raised, in words."""
     if isinstance(error, FieldError):
         return _response(422, _fault(error.field, error.value, error.remedy))
-    if isinstance(error, PathError):
-        return _response(422, error_body(str(error)))
-    if isinstance(error, NotFound):
-        return _response(404, error_body(str(error)))
-    if isinstance(error, Busy):
-        return _response(503, error_body(str(error)), {"retry-after": "1"})
-    return _response(409, error_body(str(error)))
+    status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 409)
+    headers = {"retry-after": "1"} if isinstance(error, Busy) else None
+    return _response(status, error_body(str(error), status), headers)
+
+
+async def _denied(_: Any, error: Any) -> Any:
+    words = "this key speaks for several people: say for whom, as `user`" if isinstance(error, Nameless) else str(error)
+    return _response(403, error_body(words, 403))
 
 
 async def _broken(_: Any, __: Any) -> Any:
-    return _response(500, error_body("something went wrong in the server; its log tells what"))
+    return _response(500, error_body("something went wrong in the server; its log tells what", 500))
 
 
 # ---- serving
 
 
-def _checked(host: str, key: str | None, key_env: str) -> str | None:
-    """The key that requests must bring, None for a loopback address. Raises ConfigError."""
+def _checked(house: House, host: str, key: str | None, key_env: str) -> tuple[str | None, bool]:
+    """(the key that opens everything, whether none is needed). Raises ConfigError where others come in without."""
     if is_loopback(host):
-        return None
-    if not key:
-        remedy = f"others can reach this address: put a key into the variable {key_env}, or use 127.0.0.1"
+        return None, True
+    if not (key or Keyring(house.data).listed()):
+        remedy = (
+            f"others can reach this address: make a key (`moechat keys add NAME`), put one into the variable {key_env}, "
+            "or use 127.0.0.1"
+        )
         raise ConfigError("serve", "host", host, remedy)
-    return key
+    return key, False
 
 
 @contextlib.contextmanager
 def _server(
     house: House, host: str, port: int, key: str | None, key_env: str = KEY_ENV
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
-    key = _checked(host, key, key_env)
+    key, open_here = _checked(house, host, key, key_env)
     with listen(host, port) as listening:
         config = uvicorn.Config(
-            make_app(house, key=key), log_level="warning", access_log=False, server_header=False, ws="none",
+            make_app(house, key=key, open_here=open_here), log_level="warning", access_log=False, server_header=False, ws="none",
             timeout_graceful_shutdown=STOP_S, limit_concurrency=MOST_REQUESTS, proxy_headers=False,
         )  # fmt: skip
         yield uvicorn.Server(config), listening, address(host, listening)

@@ -1,23 +1,32 @@
-"""Characters: who is talking, from character.yaml or an old configuration, and the names of their folders.
+"""Characters: who is talking, from character.yaml, a card or an old configuration, and the names of their folders.
 
-A folder of ``data/agents`` is a character. Its file is read as text only (``no`` stays ``no``); ``{{user}}`` and
-``{{char}}`` in it are replaced once, when it is read.
+A folder of ``data/agents`` is a character. What its ``card.json`` says holds where ``character.yaml`` says nothing. The file is
+read as text only (``no`` stays ``no``); ``{{user}}`` and ``{{char}}`` in it are replaced once, when it is read. Who the user is,
+``you.yaml`` says (``you``).
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import unquote
 
+import yaml
+
+from moechat.cards import card as cards
+from moechat.cards.container import CARD
+from moechat.cards.macros import Macros
 from moechat.errors import DataError, MoeChatError, NotFound, PathError, shown
 from moechat.model import Message
+from moechat.settings import you
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
-from moechat.store import yaml_file
+from moechat.store import plain, yaml_file
 from moechat.store.paths import WORLDS
 from moechat.when.names import has_han
 
@@ -25,7 +34,7 @@ FILE = "character.yaml"
 USER_NAMES = {"zh": "用户", "en": "User"}
 Language = Literal["zh", "en"]
 
-_NAMES = re.compile(r"\{\{\s*(user|char)\s*\}\}", re.IGNORECASE)
+PICTURE = "avatar.png"
 # Device names that Windows takes for itself, whatever the extension.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
@@ -37,7 +46,11 @@ class Character:
     """A character as its file has it, with the names filled in.
 
     ``examples`` is a list of messages, or text where an old configuration has text. ``user_persona`` says who the user
-    is (MoeChat's ``mask``). ``prompt`` holds further instructions. ``overrides`` are settings, by section.
+    is (MoeChat's ``mask``). ``prompt`` holds further instructions, ``system_prompt`` takes the place of ours
+    (``{{original}}``), ``after_history`` stands behind the talk. A ``nickname`` is what it is called in the talk, and then its
+    ``name`` here. ``greetings`` are others to choose from. ``picture`` is the name of a file of its folder, "" where there is
+    none; ``creator_notes`` are for the user's eyes and in no prompt. ``overrides`` are settings, by section.
+    ``source`` is what the files say, the names not filled in.
     """
 
     folder: Path
@@ -51,46 +64,82 @@ class Character:
     examples: list[Message] | str = field(default_factory=list)
     user_persona: str = ""
     prompt: str = ""
+    nickname: str = ""
+    greetings: Sequence[str] = ()
+    system_prompt: str = ""
+    after_history: str = ""
+    picture: str = ""
+    creator_notes: str = ""
+    tags: Sequence[str] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def with_user(self, name: str) -> Character:
+        """The same character with another name for the user in all its texts."""
+        return replace(self, user_name=name, **_filled_texts(self.source, Macros({"char": self.name, "user": name})))
 
 
-KEYS = tuple(key.name for key in fields(Character) if key.name != "folder")
-_TEXTS = ("persona", "personality", "scenario", "greeting", "user_persona", "prompt")
+KEYS = tuple(key.name for key in fields(Character) if key.name not in ("folder", "source"))
+_TEXTS = (
+    "persona", "personality", "scenario", "greeting", "user_persona", "prompt", "system_prompt", "after_history",
+    "creator_notes",
+)  # fmt: skip
+_LISTS = ("greetings", "tags")
+_PLAIN_NAME = re.compile(r"[^/\\:\x00-\x1f.][^/\\:\x00-\x1f]{0,100}")
 
 
 def load_character(folder: Path, config: Config, user: str = "") -> Character:
-    """The character in ``folder``: from character.yaml, else from an old ``Agent:`` section that names it, else a name.
+    """The character in ``folder``: from character.yaml and its card, else from an old ``Agent:`` section that names it, else a
+    name.
 
     ``user`` is who is talking, where that is not the folder's owner. Raises DataError, which names the file, the line or
     key, and what to do.
     """
-    path = folder / FILE
+    path, agent = folder / FILE, config.Agent
+    data = _of_card(folder / CARD)
     if path.exists():
-        return _filled(folder, _read(path), user, config.Agent.user)
-    agent = config.Agent
-    return _filled(folder, _from_agent(agent) if agent.char == folder.name else {}, user, agent.user)
+        data |= read_keys(path)
+    elif not data and agent.char == folder.name:
+        data = _from_agent(agent)
+    return _filled(folder, data, user, agent.user)
+
+
+def _of_card(path: Path) -> dict[str, Any]:
+    """What the card of a folder says. Raises DataError."""
+    try:
+        value = cards.decoded(plain.data_of(path), path)
+    except FileNotFoundError:
+        return {}
+    if not cards.is_card(value):
+        raise DataError(path, "is no character card; take it away, or put a card there")
+    return cards.keys_of(value)
+
+
+def _stamps(folder: Path, owner: Path) -> tuple[yaml_file.Stamp | None, ...]:
+    return tuple(yaml_file.stamp(path) for path in (folder / FILE, folder / CARD, *you.paths(owner, folder)))
 
 
 class CharacterFile:
     """A character that follows its file: ``refresh`` reads it again when it has changed.
 
     While the file is broken, the last good version stays in use and ``problem`` says what is wrong. ``config`` has the
-    character's overrides in place.
+    character's overrides in place; ``base`` is asked for what they override.
     """
 
-    def __init__(self, folder: Path, config: Config, user: str = "") -> None:
+    def __init__(self, folder: Path, base: Callable[[], Config], user: str = "") -> None:
         self.folder = folder
-        self._base = config
+        self._ask, self._base = base, base()
         self._user = user
-        self._stamp = yaml_file.stamp(folder / FILE)
+        self._owner = owner_folder(folder, user)
+        self._stamp = _stamps(folder, self._owner)
         self.problem: MoeChatError | None = None
         self.character, self.config = self._load()
 
     def refresh(self) -> Character:
         """The character as the file has it now, or as it last had it."""
-        now = yaml_file.stamp(self.folder / FILE)
-        if now != self._stamp:
-            self._stamp = now
+        now, base = _stamps(self.folder, self._owner), self._ask()
+        if now != self._stamp or base is not self._base:
+            self._stamp, self._base = now, base
             try:
                 self.character, self.config = self._load()
                 self.problem = None
@@ -103,8 +152,13 @@ class CharacterFile:
         return character, self._base.for_character(character.overrides, self.folder / FILE)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    source = yaml_file.text(path)
+def read_keys(path: Path) -> dict[str, Any]:
+    """What a character.yaml says, its names not filled in. Raises DataError."""
+    return keys_in(yaml_file.text(path), path)
+
+
+def keys_in(source: str, path: Path) -> dict[str, Any]:
+    """What the text of a character.yaml says. Raises DataError."""
     data = yaml_file.parse(source, path, as_text=True)
     if not isinstance(data, dict):
         raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
@@ -113,10 +167,14 @@ def _read(path: Path) -> dict[str, Any]:
             near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.6)
             remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(KEYS)}"
             raise DataError(path, f"unknown key {key}; {remedy}")
-        if key not in ("examples", "overrides") and not isinstance(value, str):
+        if key in _LISTS:
+            data[key] = _texts(key, value, path)
+        elif key not in ("examples", "overrides") and not isinstance(value, str):
             raise DataError(path, f"{key} expects text; write it after `{key}: |-`, indented")
     if data.get("language", "zh") not in USER_NAMES:
         raise DataError(path, f"language = {shown(data['language'])}: expects zh or en")
+    if data.get("picture") and not _PLAIN_NAME.fullmatch(data["picture"]):
+        raise DataError(path, f"picture = {shown(data['picture'])}: expects the name of a file beside it")
     if "overrides" in data:  # settings are numbers and yes/no, so they are read as such
         data["overrides"] = yaml_file.parse(source, path)["overrides"] or {}
         if not isinstance(data["overrides"], dict):
@@ -124,6 +182,13 @@ def _read(path: Path) -> dict[str, Any]:
     if "examples" in data:
         data["examples"] = _examples(data["examples"], path)
     return data
+
+
+def _texts(key: str, value: Any, path: Path) -> list[str]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise DataError(path, f"{key} expects a list of texts: `- …`")
+    return [item for item in items if item.strip()]
 
 
 def _examples(value: Any, path: Path) -> list[Message] | str:
@@ -168,22 +233,40 @@ def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -
     name = data.get("name", "").strip() or folder.name
     texts = "".join(data.get(key, "") for key in _TEXTS) or name
     language = cast(Language, data.get("language") or ("zh" if has_han(texts) else "en"))
-    user_name = user or data.get("user_name", "").strip() or agent_user or USER_NAMES[language]
-    names = {"char": name, "user": user_name}
-
-    def fill(text: str) -> str:
-        return _NAMES.sub(lambda match: names[match[1].lower()], text).strip()
-
-    examples = data.get("examples", [])
+    name = data.get("nickname", "").strip() or name
+    who = you.read(owner_folder(folder, user), folder)
+    own_name = data.get("user_name", "").strip()
+    user_name = who.called(user, own_name) or agent_user or USER_NAMES[language]
+    data = {**data, "user_persona": who.persona(data.get("user_persona", ""), user_name, language)}
+    picture = data.get("picture", "") or (PICTURE if (folder / PICTURE).is_file() else "")
     return Character(
         folder=folder,
         name=name,
         user_name=user_name,
         language=language,
-        examples=fill(examples) if isinstance(examples, str) else [Message(m.role, fill(m.content)) for m in examples],
         overrides=data.get("overrides", {}),
-        **{key: fill(data.get(key, "")) for key in _TEXTS},
+        nickname=data.get("nickname", "").strip(),
+        picture=picture,
+        tags=data.get("tags", ()),
+        source=data,
+        **_filled_texts(data, Macros({"char": name, "user": user_name})),
     )
+
+
+def _filled_texts(data: Mapping[str, Any], macros: Macros) -> dict[str, Any]:
+    """The texts of a character that ``data`` has, with the names filled in."""
+
+    def fill(text: str) -> str:
+        return macros.fill(text).strip()
+
+    texts: dict[str, Any] = {key: fill(data[key]) for key in _TEXTS if key in data}
+    if isinstance(examples := data.get("examples", []), str):
+        texts["examples"] = fill(examples)
+    elif examples:
+        texts["examples"] = [Message(m.role, fill(m.content)) for m in examples]
+    if "greetings" in data:
+        texts["greetings"] = [fill(text) for text in data["greetings"]]
+    return texts
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
@@ -210,6 +293,25 @@ def default_character(data: Path, config: Config) -> str:
     return names[0]
 
 
+def folder_for(names: Collection[str], name: str) -> str:
+    """The folder of the character that a program calls by this name, whether it is among ``names`` or is to be made.
+
+    No two names have the same one, also where a file system ignores case or forms of letters. Raises PathError.
+    """
+    if name in names and "%" not in name:
+        return name
+    alike = {_alike(one) for one in names}
+    encoded = encode_user(name, "character")
+    if encoded.startswith("_") or (encoded not in names and _alike(encoded) in alike):
+        encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
+    is_free = encoded not in names and _alike(name) not in alike
+    return name if is_free and "%" not in name and not name.startswith("_") and not _unsafe(name) else encoded
+
+
+def _alike(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
 def safe_folder(data: Path, name: str) -> Path:
     """``data``/agents/``name``, for a name that stays inside on every system. Raises PathError for any other."""
     why = _unsafe(name)
@@ -232,10 +334,23 @@ def _unsafe(name: str) -> str:
     return f"it is longer than {_MAX_NAME_BYTES} bytes" if long else ""
 
 
+def begin_character(folder: Path, name: str) -> None:
+    """Make the folder of a character of which nothing is known but the name."""
+    folder.mkdir(parents=True)
+    words = yaml.safe_dump({"name": name}, allow_unicode=True)
+    (folder / FILE).write_text(words, encoding="utf-8")
+
+
 def owner_folder(character: Path, user: str = "", world: str = "") -> Path:
     """Where the memory of a character's folder with a user, in a world, lies. Raises PathError."""
     owner = character / "users" / encode_user(user) if user else character
     return owner / WORLDS / encode_user(world, "world") if world else owner
+
+
+def list_worlds(data: Path, character: str, user: str = "") -> list[str]:
+    """The worlds that a user has with a character, by name."""
+    folder = owner_folder(safe_folder(data, character), user) / WORLDS
+    return sorted(unquote(one.name) for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
 
 
 def encode_user(user: str, what: str = "user") -> str:

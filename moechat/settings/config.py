@@ -22,7 +22,7 @@ from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from ruamel.yaml import YAML
 
-from moechat.errors import ConfigError, DataError
+from moechat.errors import ConfigError, DataError, MoeChatError
 from moechat.model import Layer
 from moechat.settings import schema
 from moechat.settings.defaults import defaults_folder
@@ -38,7 +38,7 @@ KEYS_ELSEWHERE = "keys are not kept in files: put it in the environment variable
 CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "Agent": None,
     "chat": frozenset({"model", "temperature", "single_system", "recalled_position", "context_tokens"}),
-    "understanding": frozenset({"llm_timeout_s", "batch_size"}),
+    "understanding": frozenset({"silence_s", "batch_size"}),
     "recall": None,
     "association": None,
     "reflection": None,
@@ -47,7 +47,10 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "time": None,
 }
 # Settings that MoeChat no longer has: a file that still names one is read without it.
-REMOVED: Mapping[str, frozenset[str]] = {"association": frozenset({"wordnet"})}
+REMOVED: Mapping[str, frozenset[str]] = {
+    "association": frozenset({"wordnet"}),
+    "understanding": frozenset({"llm_timeout_s"}),
+}
 # What each recipe searches, and the threshold under Agent that its `auto` stands for.
 LAYERS: Mapping[str, Layer] = {
     "by_time": "diary",
@@ -59,6 +62,7 @@ LAYERS: Mapping[str, Layer] = {
     "entities": "core",
     "lore": "lore",
 }
+ORIGINAL_THRESHOLD = 0.38  # The floor of the diary in MoeChat's own config.yaml, for the embedding model it came with.
 LAYER_THRESHOLD = {"diary": "mem_thresholds", "core": "core_threshold", "lore": "books_thresholds"}
 
 
@@ -81,7 +85,9 @@ class Config(BaseSettings):
     time: schema.TimeSettings = schema.TimeSettings()
     web: schema.WebSettings = schema.WebSettings()
     serve: schema.ServeSettings = schema.ServeSettings()
+    backups: schema.BackupSettings = schema.BackupSettings()
     owners: schema.OwnersSettings = schema.OwnersSettings()
+    store: schema.StoreSettings = schema.StoreSettings()
 
     _values: dict[str, Any] = PrivateAttr(default_factory=dict)
     _notices: tuple[str, ...] = PrivateAttr(())
@@ -188,6 +194,11 @@ def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], l
         for key in [key for key in sections["Agent"] if key not in schema.AgentSettings.model_fields]:
             notices.append(f"{path}: Agent.{key} belongs to an old MoeChat configuration and is not used")
             del sections["Agent"][key]
+        if sections["Agent"].get("mem_thresholds") == ORIGINAL_THRESHOLD:
+            notices.append(
+                f"{path}: Agent.mem_thresholds {ORIGINAL_THRESHOLD} was fitted to another embedding model; auto is used"
+            )
+            del sections["Agent"]["mem_thresholds"]
     return sections, notices
 
 
@@ -248,14 +259,16 @@ def _explained(error: ValidationError, file: Path | str, under: str) -> ConfigEr
     """The first fault as one ConfigError; a variable of the environment is named where the value came from one."""
     fault = error.errors()[0]
     path = [str(part) for part in fault["loc"]]
-    value = None if isinstance(fault.get("input"), dict) else fault.get("input")
+    is_hidden = isinstance(fault.get("ctx", {}).get("error"), schema.HiddenValue)
+    is_shown = not isinstance(fault.get("input"), dict) and not is_hidden
+    value = fault.get("input") if is_shown else None
     keys = _keys_at(path[:-1])
     remedy = _unknown(path[-1], keys) if fault["type"] == "extra_forbidden" else _in_words(fault)
     for end in range(len(path), 0, -1):
         variable = PREFIX + "__".join(path[:end]).upper()
         for name in os.environ:
             if name.upper() == variable:
-                return ConfigError(ENVIRONMENT, name, os.environ[name], remedy)
+                return ConfigError(ENVIRONMENT, name, os.environ[name] if is_shown else None, remedy)
     return ConfigError(file, under + ".".join(path), value, remedy)
 
 
@@ -277,6 +290,40 @@ def _keys_at(path: list[str]) -> list[str]:
             return []
         model = type(field.default)
     return list(model.model_fields)
+
+
+# --- following the file ----------------------------------------------------------------------------------------------
+
+
+class ConfigFile:
+    """The settings that follow their file: ``current`` reads it again when a hand has changed it.
+
+    While the file is broken, the last good settings stay in use and ``problem`` says what is wrong. Raises ConfigError,
+    DataError where there are none yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem: MoeChatError | None = None
+        self._lock = threading.Lock()
+        self._stamp = yaml_file.stamp(path)
+        self._config = load(path)
+
+    def current(self) -> Config:
+        with self._lock:
+            stamp = yaml_file.stamp(self.path)
+            if stamp != self._stamp:
+                self._stamp = stamp
+                try:
+                    self._config = load(self.path)
+                    self.problem = None
+                except MoeChatError as error:
+                    self.problem = error
+            return self._config
+
+    def save(self, section: str, key: str, value: object) -> None:
+        """As ``save_setting``."""
+        save_setting(self.path, section, key, value)
 
 
 # --- saving one setting ----------------------------------------------------------------------------------------------

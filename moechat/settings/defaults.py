@@ -13,7 +13,7 @@ from moechat.store.paths import OWN
 
 SAMPLES = ("青禾", "Wren", "江砚")
 # Memory that has grown beside a sample in a checkout is nobody else's.
-_GROWN = shutil.ignore_patterns(*OWN, "users", "*.lock", "*.tmp")
+GROWN = shutil.ignore_patterns(*OWN, "users", "*.lock", "*.tmp")
 
 
 def defaults_folder() -> Path:
@@ -45,4 +45,4 @@ def copy_samples(data: Path) -> None:
     """The sample characters as they ship, into ``data``/agents."""
     for name in SAMPLES:
         source = defaults_folder() / "data" / "agents" / name
-        shutil.copytree(source, data / "agents" / name, ignore=_GROWN)
+        shutil.copytree(source, data / "agents" / name, ignore=GROWN)

@@ -25,18 +25,25 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "diary": ("char", "user", "entries"),
     "core": ("char", "user", "entries"),
     "lore": ("char", "user", "entries"),
+    "profile": ("char", "user", "entries", "promises"),
+    "news": ("char", "user", "entries"),
     "overview": ("char", "user", "entries"),
     "reflected": ("char", "user", "entries"),
     "remembered": ("char", "user", "entries"),
-    "time": ("now", "weekday"),
+    "plans": ("char", "user", "entries"),
+    "danger": ("char", "user", "help"),
+    "time": ("now", "weekday", "last"),
     "empty": ("phrase", "from", "to"),
+    "elsewhere": ("phrase", "from", "to"),
     "unread": ("until",),
+    "spoken": (),
     "extraction": ("char", "user", "now", "known", "before", "topics", "exchanges", "problem"),
     "consolidate": ("char", "user", "facts"),
     "topic_cues": ("now", "topics", "message"),
     "topic_evaluate": ("message", "slices"),
     "score_expansion": ("pairs",),
     "rate_importance": ("input_text",),
+    "people": ("char", "user", "persona"),
     "reflect_questions": ("recent_memory_prompt",),
     "reflect_insights": ("relevant_memories", "question"),
     "reflect_condense": ("insight_list",),
@@ -54,23 +61,17 @@ class Prompts:
         self.folders = tuple(folders)
         self.language = language
         self._cache: dict[Path, tuple[yaml_file.Stamp, str]] = {}
+        self._places: dict[str, list[Path]] = {}
 
     def fill(self, name: str, /, **values: str) -> str:
         """The prompt ``name`` with its placeholders replaced. Raises DataError naming file and unknown placeholder."""
-        path, template = self._template(name)
-        paragraphs = []
-        for paragraph in _BLANK_LINE.split(template.strip()):
-            for key in PLACEHOLDER.findall(paragraph):
-                if key not in values:
-                    names = ", ".join(f"{{{{{name}}}}}" for name in values)
-                    raise DataError(path, f"unknown placeholder {{{{{key}}}}}; known here: {names}")
-            if all(values[match[1]].strip() for match in _ALONE.finditer(paragraph)):
-                paragraphs.append(PLACEHOLDER.sub(lambda match: values[match[1]], paragraph))
-        return "\n\n".join(paragraphs)
+        return filled(*self.template(name), values)
 
-    def _template(self, name: str) -> tuple[Path, str]:
-        for folder in self.folders:
-            path = folder / self.language / f"{name}.txt"
+    def template(self, name: str) -> tuple[Path, str]:
+        """The file of the prompt ``name`` and its text as it is now. Raises DataError."""
+        if name not in self._places:
+            self._places[name] = [folder / self.language / f"{name}.txt" for folder in self.folders]
+        for path in self._places[name]:
             stamp = yaml_file.stamp(path)
             if stamp is None:
                 continue
@@ -78,4 +79,17 @@ class Prompts:
             if entry is None or entry[0] != stamp:
                 entry = self._cache[path] = (stamp, yaml_file.text(path, may_lead_out=True))
             return path, entry[1]
-        raise DataError(self.folders[-1] / self.language / f"{name}.txt", "this prompt is missing")
+        raise DataError(self._places[name][-1], "this prompt is missing")
+
+
+def filled(path: Path, template: str, values: Mapping[str, str]) -> str:
+    """The text of a prompt with its placeholders replaced. Raises DataError naming file and unknown placeholder."""
+    paragraphs = []
+    for paragraph in _BLANK_LINE.split(template.strip()):
+        for key in PLACEHOLDER.findall(paragraph):
+            if key not in values:
+                names = ", ".join(f"{{{{{name}}}}}" for name in values)
+                raise DataError(path, f"unknown placeholder {{{{{key}}}}}; known here: {names}")
+        if all(values[match[1]].strip() for match in _ALONE.finditer(paragraph)):
+            paragraphs.append(PLACEHOLDER.sub(lambda match: values[match[1]], paragraph))
+    return "\n\n".join(paragraphs)

@@ -6,12 +6,18 @@ default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+
+class HiddenValue(ValueError):
+    """What is wrong with a value that no error shows."""
 
 
 def _auto(value: Any) -> Any:
@@ -72,8 +78,10 @@ class ChatSettings(Section):
     timeout_s: Number = Field(60.0, gt=0, le=3600)
     temperature: Number | None = Field(None, ge=0, le=2)
     extra: dict[str, Any] = {}
-    single_system: bool = False
+    single_system: bool | None = None
     local_gguf: str = ""
+    local_timeout_s: Number = Field(300.0, gt=0, le=36_000)
+    context_window: Whole = Field(0, ge=0, le=100_000_000)
     recalled_position: Literal["after_history", "before_history"] = "after_history"
     context_tokens: Whole = Field(16_000, ge=0, le=10_000_000)
     reply_chars: Whole = Field(40_000, ge=1, le=1_000_000)
@@ -83,8 +91,12 @@ class UnderstandingSettings(Section):
     base_url: str = ""
     model: str = ""
     key_env: str = "MOECHAT_API_KEY"
-    llm_timeout_s: Number = Field(15.0, gt=0, le=3600)
+    silence_s: Number = Field(120.0, gt=0, le=3600)
+    temperature: Number | None = Field(0.0, ge=0, le=2)
+    max_tokens: Whole = Field(8000, ge=0, le=1_000_000)
+    extra: dict[str, Any] = {}
     batch_size: Whole = Field(0, ge=0, le=100)
+    past_tokens_a_day: Whole = Field(200_000, ge=0, le=1_000_000_000)
 
 
 class FittedThresholds(Section):
@@ -108,11 +120,15 @@ class RecipeSettings(Section):
     threshold: Threshold = None
 
 
+class AssociationRecipe(RecipeSettings):
+    all_events: bool = False
+
+
 class Recipes(Section):
     by_time: RecipeSettings = RecipeSettings(limit=40)
     events: RecipeSettings = RecipeSettings(limit=12)
     stream: RecipeSettings = RecipeSettings(weight=0.002, limit=6)
-    association: RecipeSettings = RecipeSettings(enabled=False, weight=0.002, limit=4)
+    association: AssociationRecipe = AssociationRecipe(weight=0.9, limit=2)
     by_topic: RecipeSettings = RecipeSettings(enabled=False, weight=0.002, limit=5)
     profile: RecipeSettings = RecipeSettings(limit=0)
     entities: RecipeSettings = RecipeSettings(weight=0.5, limit=5, threshold=0.5)
@@ -175,9 +191,10 @@ class TopicSettings(Section):
 
 class RecallSettings(Section):
     token_budget: Whole = Field(1500, ge=0, le=1_000_000)
+    book_tokens: Whole = Field(2000, ge=0, le=1_000_000)
     min_share: MinShare = MinShare()
     deadline_ms: Whole = Field(800, ge=1, le=600_000)
-    threads: Whole = Field(8, ge=1, le=64)
+    threads: Whole = Field(12, ge=1, le=64)
     false_recall_target: Number = Field(0.5, ge=0, le=1)
     stream: StreamSettings = StreamSettings()
     topics: TopicSettings = TopicSettings()
@@ -245,11 +262,30 @@ def _known_zone(value: Any) -> Any:
 class TimeSettings(Section):
     zone: Annotated[str, BeforeValidator(_known_zone)] = "system"
     widths: dict[str, Annotated[Number, Field(gt=0, le=36_500)]] = {}
+    second_reader: Literal["none", "jionlp"] = "none"
 
     @property
     def tzinfo(self) -> tzinfo | None:
         """The zone; None is the system's own, as SystemClock takes it."""
         return None if self.zone == "system" else ZoneInfo(self.zone)
+
+
+class StoreSettings(Section):
+    """Where memories are kept."""
+
+    kind: Literal["files", "postgres"] = "files"
+    address: str = ""
+    connections: Whole = Field(8, ge=2, le=1000)
+    timeout_s: Number = Field(10.0, gt=0, le=600)
+    name_each_time: bool = False
+
+    @field_validator("address")
+    @classmethod
+    def _without_password(cls, address: str) -> str:
+        """A password would lie in a file."""
+        if urlsplit(address).password or re.search(r"password\s*=", address):
+            raise HiddenValue("expects an address without a password: put that into PGPASSWORD or ~/.pgpass")
+        return address
 
 
 class OwnersSettings(Section):
@@ -258,6 +294,12 @@ class OwnersSettings(Section):
     open: Whole = Field(256, ge=1, le=100_000)
     idle_min: Number = Field(30.0, gt=0, le=100_000)
     threads: Whole = Field(4, ge=1, le=64)
+
+
+class BackupSettings(Section):
+    """Copies of each memory that are made by themselves."""
+
+    keep: Whole = Field(7, ge=0, le=365)
 
 
 class WebSettings(Section):
@@ -274,3 +316,6 @@ class ServeSettings(Section):
     host: str = Field("127.0.0.1", min_length=1)
     port: Whole = Field(8012, ge=0, le=65_535)
     key_env: str = Field("MOECHAT_SERVE_KEY", min_length=1)
+    origins: list[str] = Field(default_factory=list)
+    body_kb: Whole = Field(16384, ge=16, le=262_144)
+    replies: Whole = Field(256, ge=1, le=4096)

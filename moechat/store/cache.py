@@ -6,18 +6,21 @@ It only saves time. Deleted or damaged, it is made anew from the files.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact
 from moechat.store import row_numbers
+from moechat.store.database import MOST_VALUES
 from moechat.store.episode_rows import EpisodeRows
 from moechat.store.exchange_rows import ExchangeRows
 from moechat.store.fact_book import FactBook
 from moechat.store.json_forms import episode_from, fact_data, fact_from
 from moechat.store.records import Signature
+
+CHANGED = "SELECT row, id, data, alive FROM episodes WHERE row IN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,34 @@ class Changes:
 
     generation: int
     exchanges: Sequence[tuple[int, float, bool]]
-    episodes: Sequence[tuple[int, str, Episode | None]]
+    episodes: Collection[tuple[int, str, Episode | None]]
+
+    @property
+    def episode_rows(self) -> Sequence[int]:
+        """The rows of ``episodes``, without reading these."""
+        return self.episodes.rows if isinstance(self.episodes, ChangedEpisodes) else [row for row, *_ in self.episodes]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
+    """Episodes that came or went. Each pass reads them, some at a time: those of years need not all be in memory at once."""
+
+    cache: Cache
+    rows: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __contains__(self, one: object) -> bool:
+        return any(one == other for other in self)
+
+    def __iter__(self) -> Iterator[tuple[int, str, Episode | None]]:
+        for start in range(0, len(self.rows), MOST_VALUES):
+            part = self.rows[start : start + MOST_VALUES]
+            read = {row: rest for row, *rest in self.cache.among(CHANGED, part)}
+            for row in filter(read.__contains__, part):  # all are there, unless the cache was made anew meanwhile
+                id_, data, alive = read[row]
+                yield row, id_, episode_from(id_, json.loads(data)) if alive else None
 
 
 class Cache(ExchangeRows, EpisodeRows):
@@ -46,6 +76,7 @@ class Cache(ExchangeRows, EpisodeRows):
             return anew
 
     def _rolled_back(self) -> None:
+        super()._rolled_back()
         self._facts = self._signatures = None
 
     # ---- files
@@ -126,11 +157,9 @@ class Cache(ExchangeRows, EpisodeRows):
     def changes(self, since: int) -> Changes:
         generation = self.generation()
         exchanges = self.all("SELECT row, t, alive FROM exchanges WHERE gen > ? ORDER BY +row", (since,))
-        episodes = self.all("SELECT row, id, data, alive FROM episodes WHERE gen > ? ORDER BY +row", (since,))
+        episodes = [row for (row,) in self.all("SELECT row FROM episodes WHERE gen > ? ORDER BY +row", (since,))]
         return Changes(
-            generation,
-            [(row, t, bool(alive)) for row, t, alive in exchanges],
-            [(row, id_, episode_from(id_, json.loads(data)) if alive else None) for row, id_, data, alive in episodes],
+            generation, [(row, t, bool(alive)) for row, t, alive in exchanges], ChangedEpisodes(self, episodes)
         )
 
     # ---- erasing

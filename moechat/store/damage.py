@@ -9,10 +9,11 @@ as they were written. All else is a hand's edit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from moechat.errors import DataError
 from moechat.store import records
 
 STILL_S = 5.0  # A file that was written less long ago may be on its way to the disk: an editor is saving it.
@@ -63,7 +64,31 @@ def _is_cut(tail: bytes, block: bytes) -> bool:
     return bool(tail) and block.startswith(tail) and tail.rstrip() != block.rstrip()
 
 
-def is_still(path: Path) -> bool:
+def mend_end(
+    path: Path,
+    blocks: Callable[[], Blocks],
+    parts: Collection[bytes],
+    tell: Callable[[Path, Sequence[str]], object],
+    untold: Collection[str] = (),
+) -> bool:
+    """Put back what a file that was cut has lost, and tell it but for ``untold``, which are new. False where somebody may be
+    writing the file at this moment. ``blocks`` and ``parts`` are those of ``cut_of``."""
+    try:
+        cut = cut_of(records.bytes_of(path), blocks, parts)
+    except DataError:  # No file of records: whoever reads it says so.
+        return True
+    if cut is None:
+        return True
+    lost = sorted(cut.lost.keys() - set(untold))
+    if lost and not _is_still(path):
+        return False
+    records.replace(path, cut.mended)
+    if lost:
+        tell(path, lost)
+    return True
+
+
+def _is_still(path: Path) -> bool:
     """Whether nobody has written to a file for a while, by the clock of the file system."""
     return not 0 <= time.time() - path.stat().st_mtime < STILL_S
 

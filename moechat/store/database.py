@@ -14,7 +14,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from moechat.errors import DataError
 from moechat.store import disk
@@ -152,8 +152,12 @@ class Database:
         """What is kept beside the database of a transaction that came to nothing is forgotten."""
 
     def all(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock, self._in_words():
-            return self._db.execute(sql, values).fetchall()
+        with self._lock:
+            try:
+                return self._db.execute(sql, values).fetchall()
+            except sqlite3.Error as error:  # To prepare for one would cost as much as a small query.
+                with self._in_words():
+                    raise error
 
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -172,7 +176,9 @@ class Database:
         rows = []
         for i in range(0, len(values), MOST_VALUES):
             part = [int(v) if hasattr(v, "item") else v for v in values[i : i + MOST_VALUES]]  # type: ignore[call-overload]
-            rows += self.all(f"{sql} ({','.join('?' * len(part))})", part)
+            places = min(1 << (len(part) - 1).bit_length(), MOST_VALUES)  # Few forms of a query are prepared once.
+            part += part[-1:] * (places - len(part))
+            rows += self.all(f"{sql} ({','.join('?' * places)})", part)
         return rows
 
     def identity(self) -> str:
@@ -185,6 +191,10 @@ class Database:
     def generation(self) -> int:
         rows = self.all("SELECT value FROM meta WHERE key = 'gen'")
         return rows[0][0] if rows else 0
+
+    def died(self, table: Literal["exchanges", "episodes"], since: int) -> list[int]:
+        """The rows of a table that died after a generation."""
+        return [row for (row,) in self.all(f"SELECT row FROM {table} WHERE gen > ? AND +alive = 0", (since,))]
 
     def next_generation(self, db: sqlite3.Connection) -> int:
         """The generation of the running transaction."""
@@ -215,5 +225,9 @@ class Database:
 
 def has(text: str, word: str) -> str:
     """The SQL condition that a case-folded word, given as ``?``, stands in a text. SQLite itself folds ASCII alone."""
-    is_plain = all(char.isascii() or char.upper() == char.lower() for char in word)
-    return f"instr({'lower' if is_plain else 'casefold'}({text}), ?) > 0"
+    return f"instr({'lower' if is_plain(word) else 'casefold'}({text}), ?) > 0"
+
+
+def is_plain(word: str) -> bool:
+    """Whether it is enough to fold ASCII to find a case-folded word."""
+    return all(char.isascii() or char.upper() == char.lower() for char in word)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 
 from moechat.errors import DataError
 from moechat.model import Exchange
@@ -58,7 +59,10 @@ class DayFiles:
         at = self._journal.clock.now().isoformat()
         self._journal.state.write([{"op": "missing", "ids": missing, "at": at}] if missing else [])
         self._journal.state.write([{"op": "found", "ids": back}] if back else [])
-        self._findings.drop([exchange.id for exchange in corrected])
+        # Also where the log has the words already and the cache has not: an edit that was cut short there may have been
+        # understood by the old words since.
+        outdated = [e for e, _ in changed if e.id in rows and rows[e.id].sha != formats.text_hash(e)]
+        self._findings.drop(list(dict.fromkeys(exchange.id for exchange in [*corrected, *outdated])))
         for exchange in corrected:
             if exchange.id in self._journal.tree:
                 filed = {"op": "filed", "id": exchange.id, "sha": formats.text_hash(exchange)}
@@ -166,8 +170,7 @@ class DayFiles:
         return name
 
     def _is_moechats(self, name: str) -> bool:
-        rows = self._journal.cache.of_file(name)
-        if not rows or any(id_ in self._journal.tree for id_ in rows):
+        if self._journal.cache.is_any_among(name, self._journal.tree) is not False:
             return False
         _, parsed = records.read(self._journal.folder / name)
         return any(formats.is_moechat(record) for record in parsed.records)
@@ -181,19 +184,12 @@ class DayFiles:
 
     def _mend_end(self, name: str) -> bool:
         """Put back what a file that was cut has lost. False where somebody may be writing it at this moment."""
-        path, tree = self._journal.folder / name, self._journal.tree
-        data, _ = records.read(path)
-        cut = damage.cut_of(data, lambda: self._blocks(name, missing=False), PARTS)
-        if cut is None or self._journal.is_closed:
+        if self._journal.is_closed:
             return True
-        unfiled = {node.id for node in tree.unfiled()}
-        lost = {id_: block for id_, block in cut.lost.items() if id_ not in unfiled}
-        if lost and not damage.is_still(path):
-            return False
-        records.replace(path, cut.mended)
-        if lost:
-            self._journal.tell_mended(path, sorted(lost))
-        return True
+        unfiled = [node.id for node in self._journal.tree.unfiled()]
+        path = self._journal.folder / name
+        blocks = partial(self._blocks, name, missing=False)
+        return damage.mend_end(path, blocks, PARTS, self._journal.tell_mended, unfiled)
 
     def _blocks(self, name: str, *, missing: bool) -> dict[str, bytes]:
         """The records of a day file as they were written, of those exchanges whose words the log or the cache still has;

@@ -136,8 +136,8 @@ def _are_imported(rows: Any) -> bool:
 
 _is_hit = Shape(
     {
-        "id?": is_text, "layer?": is_text, "recipe?": is_text, "side?": is_text, "dropped?": is_text, "score?": is_number,
-        "features?": map_of(is_number),
+        "id?": is_text, "layer?": is_text, "recipe?": is_text, "side?": is_text, "dropped?": is_text, "why?": is_text,
+        "score?": is_number, "features?": map_of(is_number),
     }
 ).fits  # fmt: skip
 _is_span = row_of(is_text, is_moment, is_moment, is_text)
@@ -164,8 +164,10 @@ LOG = Entries(
         "dropped": _IDS,
         "restore": _ID,
         "cut": _ID,
+        "freeze": {**_ID, **_IDS},
         "understood": {**_IDS, "by": is_text},
         "requeue": _IDS,
+        "reread": {"since": maybe(is_text), "again?": one_of(True), "until?": row_of(is_number, is_text)},
         "past": {"rows": _are_past},
         "import": {"batch": _is_name, "talk": is_text, "at": is_moment, "by?": is_text, "rows": _are_imported},
         "imported": {"batch": _is_name},
@@ -201,7 +203,7 @@ _EPISODE = Shape(
         "topic": is_text, "sources": _TEXTS, "happened": maybe(row_of(is_moment, is_moment)), "insight": is_text,
         "scene": is_text, "related": _TEXTS, "profile": row_of(is_number, is_number, is_number), "evidence": _TEXTS,
         "depth": is_count, "expires": maybe(is_moment), "status?": one_of(*get_args(EventStatus)),
-        "precision?": one_of(*get_args(Precision)), "mark?": one_of(*get_args(Mark)),
+        "precision?": one_of(*get_args(Precision)), "mark?": one_of(*get_args(Mark)), "emotion?": is_text,
         "confirmed?": one_of(True, False, None), "supersedes?": _TEXTS,
     }
 )  # fmt: skip
@@ -213,5 +215,9 @@ REFLECTED = Shape(
     }
 )  # fmt: skip
 REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
-PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True)})
-"""The first line of a reply on its way."""
+USAGE = Shape(
+    {"day": is_text, "use": one_of("reply", "understanding")}
+    | {f"{name}?": is_count for name in ("calls", "prompt", "reply", "cached", "reported", "same", "compared")}
+)
+PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True), "instead?": one_of(True)})
+"""The first line of a reply on its way, or what stands between its pieces where those before were a thought."""

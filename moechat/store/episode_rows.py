@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal
+from functools import lru_cache, partial
+from pathlib import Path
 
 from moechat.model import Episode
 from moechat.store import row_numbers
 from moechat.store.database import Database, has
 from moechat.store.json_forms import episode_data, episode_from
+from moechat.store.kept_rows import KeptRows
+from moechat.store.rows import REPLACES, EpisodeKind
 
-EpisodeKind = Literal["event", "reflection"]
 Note = tuple[str, str, Sequence[str], str]
 """Exchange id, tag, keywords, by."""
-REPLACES = "replaces"  # What changes when an episode that replaces others comes or goes.
 _TEXT = "json_extract(data, '$.text')"
 _WORDS = f"{_TEXT} || ' ' || json_extract(data, '$.keywords')"
 
 
 class EpisodeRows(Database):
     """What was understood of the exchanges, by row, by id, by source and in order of time."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._kept_episodes: KeptRows[Episode] = KeptRows()
+
+    def _rolled_back(self) -> None:
+        super()._rolled_back()
+        self._kept_episodes.clear()
 
     # ---- writing
 
@@ -119,13 +128,18 @@ class EpisodeRows(Database):
     # ---- whole episodes
 
     def episodes_by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
-        selected = self.among("SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN", rows)
-        return {row: episode_from(id_, json.loads(data)) for row, id_, data in selected}
+        def read(lacking: Sequence[int]) -> dict[int, Episode]:
+            selected = self.among("SELECT row, id, data FROM episodes WHERE alive = 1 AND row IN", lacking)
+            return {row: _episode(id_, data) for row, id_, data in selected}
+
+        with self._lock:
+            numbers, died = [int(row) for row in rows], partial(self.died, "episodes")
+            return self._kept_episodes.of(numbers, self.generation(), died=died, read=read)
 
     def episodes_of_file(self, file: str) -> list[Episode]:
         """The live episodes of a notes file."""
         rows = self.all("SELECT id, data FROM episodes WHERE file = ? AND alive = 1 ORDER BY row", (file,))
-        return [episode_from(id_, json.loads(data)) for id_, data in rows]
+        return [_episode(id_, data) for id_, data in rows]
 
     # ---- which they are
 
@@ -144,7 +158,7 @@ class EpisodeRows(Database):
     def superseding(self) -> list[Episode]:
         """Live episodes that replace others, in row order."""
         sql = "SELECT e.id, e.data FROM episode_replaces r CROSS JOIN episodes e ON e.row = r.row ORDER BY r.row"
-        return [episode_from(id_, json.loads(data)) for id_, data in self.all(sql)]
+        return [_episode(id_, data) for id_, data in self.all(sql)]
 
     def rows_with_evidence(self) -> list[int]:
         """Rows of the live episodes that rest on other episodes."""
@@ -183,3 +197,8 @@ class EpisodeRows(Database):
         conditions = "".join(f" AND {has(_WORDS, word)}" for word in words)
         sql = f"SELECT t, kind, id, row FROM episodes WHERE alive = 1 AND kind IN ({','.join('?' * len(kinds))})"
         return self.all(sql + conditions, [*kinds, *words])
+
+
+@lru_cache(maxsize=512)  # A recall goes back to most of what the one before it found.
+def _episode(id_: str, data: str) -> Episode:
+    return episode_from(id_, json.loads(data))

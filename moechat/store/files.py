@@ -16,19 +16,20 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import backlog, check, disk, formats, leftovers, paths, records, upgrade
+from moechat.store import backlog, check, disk, formats, leftovers, paths, records, upgrade, usage
 from moechat.store.backlog import Backlog
 from moechat.store.cache import Changes
 from moechat.store.days import DayFiles
-from moechat.store.exchanges import FileExchanges
+from moechat.store.exchanges import RowExchanges
 from moechat.store.finding_files import FileFindings
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
-from moechat.store.json_lines import Entry
+from moechat.store.json_lines import Entry, JsonLines
 from moechat.store.log import Log
 from moechat.store.records import Signature
 from moechat.store.replies import ReplyFiles
-from moechat.store.search import FileSearch
+from moechat.store.search import RowSearch
+from moechat.store.usage import UsageFile
 from moechat.store.watch import FileWatch
 
 SLICE_S = 0.02  # Changed files are read under the owner's lock for so long at a time.
@@ -42,6 +43,8 @@ class FileStore(Journal):
     It has more than twenty methods because the protocol has.
     """
 
+    vectors = None
+
     def __init__(
         self,
         folder: Path,
@@ -53,15 +56,15 @@ class FileStore(Journal):
     ) -> None:
         upgrade.require_readable(folder)
         super().__init__(folder, clock=clock, zone=zone, contained=contained, is_closed=is_closed)
-        self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
         self._watch = FileWatch(folder)
         self._is_reading = False
         self._backlog = Backlog()
         self.replies = ReplyFiles(folder / paths.REPLIES)
-        self.exchanges = FileExchanges(self)
-        self.search = FileSearch(self)
+        self.exchanges = RowExchanges(self, self.cache)
+        self.search = RowSearch(self, self.cache)
         self.findings = FileFindings(self)
         self.days = DayFiles(self, self.findings)
+        self.usage = UsageFile(JsonLines(folder / paths.USAGE, usage.check), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staging: dict[str, FileLock] = {}
@@ -148,16 +151,6 @@ class FileStore(Journal):
     def changes(self, since: int) -> Changes:
         """All that came or went after a generation."""
         return self.cache.changes(since)
-
-    def hidden(self) -> frozenset[str]:
-        """What no recipe may see: other branches, retracted, archived, deleted by hand, being imported or forgotten.
-
-        The same object as long as it is the same: the archive of years is large, and a recall asks several times.
-        """
-        masked, state = self.tree.hidden(), self.state.masked
-        if self._hidden[0] is not masked or self._hidden[1] != state:
-            self._hidden = (masked, state, masked.union(self.state.archived, self.state.missing))
-        return self._hidden[2]
 
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges the day files hold, every difference in words). Reads all files, changes nothing."""

@@ -3,70 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 
 from moechat.errors import DataError
-from moechat.model import Episode, Fact, RefusedItem
-from moechat.store import formats, paths, records, refused_file
-from moechat.store.episode_rows import REPLACES
-from moechat.store.fact_book import FactBook
+from moechat.model import Fact, RefusedItem
+from moechat.store import damage, formats, paths, records, refused_file
 from moechat.store.finding_records import ExchangeNote, Noted
-from moechat.store.findings import Findings
 from moechat.store.journal import Journal
 from moechat.store.records import Signature
+from moechat.store.row_findings import RowFindings
 
+PARTS = (b"\n  by:",)  # Every fact that we write ends with this line.
 Changes = dict[str, bytes | None]
 """Record → its new bytes, None to remove it."""
 
 
-class FileFindings(Findings):
-    """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write.
-
-    It has more than twenty methods because ``Findings`` leaves most of them to a store; the others are the steps of a write.
-    """
+class FileFindings(RowFindings):
+    """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write."""
 
     def __init__(self, journal: Journal) -> None:
-        super().__init__(journal)
+        super().__init__(journal, journal.cache)
         self._journal = journal
-        self._superseding: tuple[int, list[Episode]] | None = None
-
-    # ---- reading, from the cache
-
-    def fact_book(self) -> FactBook:
-        return self._journal.cache.facts()
-
-    def facts_generation(self) -> int:
-        return self._journal.cache.facts_generation()
-
-    def notes_of(self, ids: Sequence[str]) -> dict[str, ExchangeNote]:
-        return {id_: ExchangeNote(*note) for id_, note in self._journal.cache.notes_of(ids).items()}
-
-    def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
-        return self._journal.cache.episodes_by_row(rows)
-
-    def rows_of(self, ids: Sequence[str]) -> dict[str, int]:
-        return self._journal.cache.rows_of_episodes(ids)
-
-    def rows_citing(self, ids: Sequence[str]) -> list[int]:
-        return self._journal.cache.rows_citing(ids)
-
-    def reflections(self) -> list[Episode]:
-        return self.episodes(self._journal.cache.rows_with_evidence())
-
-    def births(self) -> list[tuple[str, float, str, bool | None]]:
-        return self._journal.cache.births()
-
-    def happened(self) -> list[tuple[int, float, float]]:
-        return self._journal.cache.happened()
-
-    def superseding(self) -> list[Episode]:
-        generation = self._journal.cache.generation_of(REPLACES)
-        if self._superseding is None or self._superseding[0] != generation:
-            self._superseding = (generation, self._journal.cache.superseding())
-        return self._superseding[1]
-
-    def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
-        return self._journal.cache.time_happened(word, before, hidden=hidden)
 
     def refused(self) -> list[RefusedItem]:
         return refused_file.read(self._journal.folder / paths.REFUSED)
@@ -74,8 +30,14 @@ class FileFindings(Findings):
     # ---- following the files
 
     def reread(self, name: str) -> None:
-        """Read a changed notes or facts file anew. A record that cannot be read is reported; the others serve."""
+        """Read a changed notes or facts file anew. A record that cannot be read is reported; the others serve. Facts that a cut
+        has taken are put back from the cache, unless the file may be on its way to the disk: then it waits."""
         path = self._journal.folder / name
+        is_mended = name != paths.CORE or self._journal.is_closed or damage.mend_end(
+            path, lambda: {fact.id: formats.fact_entry(fact) for fact in self.facts()}, PARTS, self._journal.tell_mended
+        )  # fmt: skip
+        if not is_mended:
+            return
         signature = Signature.of(path)
         _, parsed = records.read(path)
         zone = self._journal.zone
@@ -89,9 +51,12 @@ class FileFindings(Findings):
         self._journal.sign(name, signature, problems)
 
     def _follow(self, name: str) -> None:
-        """Read the file anew if it changed. Raises DataError where it is broken: it is left alone."""
-        if Signature.of(self._journal.folder / name) != self._journal.signature(name):
+        """Read the file anew if it changed. Raises DataError where it is broken, or is being written: it is left alone."""
+        path = self._journal.folder / name
+        if Signature.of(path) != self._journal.signature(name):
             self.reread(name)
+            if Signature.of(path) != self._journal.signature(name):
+                raise DataError(path, "somebody may be writing it at this moment: try again in a few seconds")
         for problem in self._journal.problems_of(name):
             raise problem
 
@@ -101,9 +66,6 @@ class FileFindings(Findings):
         return {*cache.notes_files(list(exchanges)).values(), *(f for _, f in cache.files_of_episodes(list(episodes)))}
 
     # ---- writing
-
-    def _told_at(self, ids: Sequence[str]) -> dict[str, datetime]:
-        return {id_: row.exchange.at for id_, row in self._journal.cache.by_ids(ids).items()}
 
     def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
         keyed = by_file(self._journal.cache.notes_files(list(keys)).items())

@@ -65,6 +65,7 @@ class FindingRecords(ABC):
 
     def __init__(self, owner: OwnersLog) -> None:
         self._owner = owner
+        self._superseded: tuple[object, object, frozenset[str]] = (None, None, frozenset())
 
     # ---- reading
 
@@ -118,7 +119,10 @@ class FindingRecords(ABC):
 
     def superseded(self, hidden: Collection[str]) -> frozenset[str]:
         """Ids of the episodes that are replaced by one that may be seen."""
-        return superseded(self.superseding(), hidden)
+        newer, mask = self.superseding(), frozenset(hidden)
+        if self._superseded[0] is not newer or self._superseded[1] is not mask:
+            self._superseded = (newer, mask, superseded(newer, mask))
+        return self._superseded[2]
 
     def links_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Id → what it replaced, of these facts and episodes."""

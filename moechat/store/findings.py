@@ -25,7 +25,10 @@ Found = TypeVar("Found", Fact, Episode)
 
 
 class Findings(FindingRecords):
-    """What may happen to the findings of one owner, in whatever store. Every verb takes the owner's lock."""
+    """What may happen to the findings of one owner, in whatever store. Every verb takes the owner's lock.
+
+    It has more than twenty methods because each thing that may happen is one of its own.
+    """
 
     def merge(
         self,
@@ -144,7 +147,9 @@ class Findings(FindingRecords):
             return None
         same = next((e for e in earlier if e.event.text == event.text), None)
         refined = understanding.refines.get(event, "")
-        links = (refined,) if any(e.id == refined for e in earlier) and not (same and same.id == refined) else ()
+        links = understanding.closes.get(event, ())
+        if any(e.id == refined for e in earlier) and not (same and same.id == refined):
+            links = (*links, refined)
         if same and understanding.by == "model":
             sources = tuple(dict.fromkeys((*same.event.sources, *event.sources)))
             links = tuple(dict.fromkeys((*same.supersedes, *links)))
@@ -153,12 +158,24 @@ class Findings(FindingRecords):
         return Episode(id_, times[first], event, "event", understanding.by, supersedes=links)
 
     def refuse(self, refused: Sequence[RefusedItem]) -> None:
-        """Keep what was not believed, the newest ``MOST_REFUSED``."""
+        """Keep what was not believed, the newest ``MOST_REFUSED``, each once."""
         if refused:
             with self._owner.writing("refuse"):
-                now = self._owner.clock.now()
-                new = [replace(one, at=one.at or now) for one in refused]
-                self._write_refused([*self.refused(), *new][-MOST_REFUSED:])
+                now, again = self._owner.clock.now(), {replace(one, at=None) for one in refused}
+                before = [one for one in self.refused() if replace(one, at=None) not in again]
+                new = [replace(one, at=one.at or now) for one in dict.fromkeys(refused)]
+                self._write_refused([*before, *new][-MOST_REFUSED:])
+
+    def all_notes(self, exchanges: Sequence[str]) -> list[Noted]:
+        """What is noted of these exchanges, and of whatever events stand elsewhere."""
+        return self._noted(list(exchanges), [id_ for id_, *_ in self.births()])
+
+    def take_over(self, notes: Iterable[Noted], facts: Sequence[Fact], refused: Sequence[RefusedItem]) -> None:
+        """Write what was noted in another store, whose places mean nothing here."""
+        with self._owner.writing("take over"):
+            self._write_notes([replace(noted, place="") for noted in notes])
+            self._write_facts({fact.id: fact for fact in facts})
+            self._write_refused(refused)
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""

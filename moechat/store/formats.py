@@ -18,6 +18,7 @@ from moechat.model import (
     LONG_AGO,
     ActivationProfile,
     Attachment,
+    Author,
     Episode,
     Event,
     EventStatus,
@@ -165,7 +166,8 @@ def episode_value(episode: Episode) -> dict[str, object]:
         "status": event.status if event.status != "done" else "",
         "precision": event.precision if event.precision != "unknown" else "",
         "depth": str(episode.depth) if episode.depth else "",
-        "expires": episode.expires.isoformat() if episode.expires else "", **_standing(episode),
+        "emotion": event.emotion, "expires": episode.expires.isoformat() if episode.expires else "",
+        "mark": event.mark, "confirmed": _confirmed_text(episode),
     }  # fmt: skip
     value |= {key: content for key, content in optional.items() if content}
     if event.profile != ActivationProfile():
@@ -173,13 +175,21 @@ def episode_value(episode: Episode) -> dict[str, object]:
     return value | {"importance": f"{event.importance:g}", "sources": list(event.sources), "by": episode.by}
 
 
-def _standing(finding: Fact | Episode) -> dict[str, str]:
-    confirmed = "" if finding.confirmed is None else "true" if finding.confirmed else "false"
-    return {"mark": finding.mark, "confirmed": confirmed}
+def _confirmed_text(finding: Fact | Episode) -> str:
+    return "" if finding.confirmed is None else "true" if finding.confirmed else "false"
 
 
 def _mark_of(value: Mapping[str, object]) -> Mark:
     return _one_of(value.get("mark"), get_args(Mark), "")  # type: ignore[return-value]
+
+
+def _by_of(value: Mapping[str, object], record: Record, file: Path) -> Author:
+    """Who a finding is by. What no ``by`` says is the owner's; notes that nobody has read have an empty one."""
+    by = value.get("by", "owner")
+    if by not in ("", *get_args(Author)):
+        remedy = f"write one of {', '.join(get_args(Author))}"
+        raise DataError(file, f"record {shown(record.key)}: nobody is called {shown(by)}; {remedy}", line=record.line)
+    return by  # type: ignore[return-value]
 
 
 def _confirmed_of(value: Mapping[str, object]) -> bool | None:
@@ -197,7 +207,7 @@ def notes_from(
     value = record.value
     if not isinstance(value, Mapping):
         raise DataError(file, f"notes of {shown(record.key)} need `text_tag:`", line=record.line or None)
-    note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), str(value.get("by", "owner")))
+    note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), _by_of(value, record, file))
     episodes = [
         _episode_from(item, kind, record, file, zone)
         for kind in ("event", "reflection")
@@ -212,11 +222,12 @@ def _episode_from(value: object, kind: str, record: Record, file: Path, zone: tz
     sources = _texts(value.get("sources")) or (record.key,)
     event = event_from(value, sources, record, file, zone)
     id_ = str(value.get("id") or derived_id(event.text, sources))
-    by = str(value.get("by", "owner")) if id_ == derived_id(event.text, sources) else "owner"
+    by = _by_of(value, record, file)
     expires = _moment(value["expires"], record, file, zone) if value.get("expires") else None
     return Episode(
-        id_, _moment(value.get("told"), record, file, zone), event, kind, by,  # type: ignore[arg-type]
-        _texts(value.get("evidence")), _count(value.get("depth")), expires, _mark_of(value), _confirmed_of(value),
+        id_, _moment(value.get("told"), record, file, zone), event, kind,  # type: ignore[arg-type]
+        by if id_ == derived_id(event.text, sources) else "owner",
+        _texts(value.get("evidence")), _count(value.get("depth")), expires, _confirmed_of(value),
         _texts(value.get("supersedes")),
     )  # fmt: skip
 
@@ -238,6 +249,7 @@ def event_from(
         str(value.get("scene", "")), _texts(value.get("related")), profile,
         _one_of(value.get("status"), get_args(EventStatus), "done"),  # type: ignore[arg-type]
         _one_of(value.get("precision"), get_args(Precision), "unknown"),  # type: ignore[arg-type]
+        _mark_of(value), str(value.get("emotion", "")),
     )  # fmt: skip
 
 
@@ -259,7 +271,8 @@ def fact_entry(fact: Fact) -> bytes:
     value |= {key: "true" for key, holds in (
         ("single", d.single), ("generic", d.generic), ("consolidated", fact.consolidated)
     ) if holds}  # fmt: skip
-    value |= {key: content for key, content in _standing(fact).items() if content}
+    standing = {"mark": d.mark, "confirmed": _confirmed_text(fact)}
+    value |= {key: content for key, content in standing.items() if content}
     return entry(fact.id, value | {"by": fact.by})
 
 
@@ -274,12 +287,15 @@ def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
         text, sources, kind if (kind := str(value.get("kind"))) in ("relation", "picture") else "attribute",  # type: ignore[arg-type]
         str(value.get("entity", "user")), str(value.get("keyword", "")), str(value.get("target", "")),
         -1 if value.get("polarity") == "-1" else 1, value.get("single") == "true", value.get("generic") == "true",
+        _mark_of(value),
     )  # fmt: skip
     at = known(_moment(value["time"], record, file, zone)) if value.get("time") else None
-    by = str(value.get("by", "owner")) if record.key == derived_id(text, sources) else "owner"
+    by = _by_of(value, record, file)
+    if record.key != derived_id(text, sources):
+        by = "owner"
     consolidated = value.get("consolidated") == "true"
     links = _texts(value.get("supersedes"))
-    return Fact(record.key, at, draft, links, by, consolidated, _mark_of(value), _confirmed_of(value))  # type: ignore[arg-type]
+    return Fact(record.key, at, draft, links, by, consolidated, _confirmed_of(value))
 
 
 def _texts(value: object) -> tuple[str, ...]:

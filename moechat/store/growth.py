@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, islice, pairwise
 
 from moechat.store import notice
 from moechat.store.formats import attachments_from
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import Batch, Node, Talk, Variant
+from moechat.store.nodes import Batch, Node, Reread, Talk, Variant
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +27,12 @@ class Growth:
         self.spoken = ""
         """The talk that was last spoken in."""
         self.cuts: set[str] = set()
+        self.frozen: dict[str, Sequence[str]] = {}
+        """The facts and events of the prompt's stable part, by the exchange with which a context begins."""
         self.retracted: set[str] = set()
         self.undropped: set[str] = set()
         """Those retracted exchanges from which something derived may still be there."""
+        self.reread: Reread | None = None
         self.batches: dict[str, Batch] = {}
         self.forgets: dict[int, frozenset[str]] = {}
         """What is being forgotten: exchanges, episodes and facts by id, under the number of the forgetting."""
@@ -266,6 +269,13 @@ def _variant(entry: Entry) -> Variant:
     )  # fmt: skip
 
 
+def _reread(entry: Entry) -> Reread | None:
+    if entry["since"] is None:
+        return None
+    until = entry.get("until")
+    return Reread(entry["since"], entry.get("again", False), (until[0], until[1]) if until else None)
+
+
 _STEPS: dict[str, Callable[[Growth, Entry], None]] = {
     "exchange": Growth._exchange,
     "variant": Growth._variant,
@@ -278,8 +288,10 @@ _STEPS: dict[str, Callable[[Growth, Entry], None]] = {
     "restore": Growth._restore,
     "dropped": lambda tree, entry: tree.undropped.difference_update(entry["ids"]),
     "cut": lambda tree, entry: tree.cuts.add(entry["id"]),
+    "freeze": lambda tree, entry: tree.frozen.update({entry["id"]: entry["ids"]}),
     "understood": Growth._understood,
     "requeue": Growth._requeue,
+    "reread": lambda tree, entry: setattr(tree, "reread", _reread(entry)),
     "past": Growth._past_rows,
     "import": Growth._import,
     "imported": Growth._imported,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,39 +28,34 @@ def read(folder: Path) -> list[Message]:
 
 
 class HistoryFile:
-    """history.yaml of an owner, written again and again. It is parsed only where somebody else wrote it."""
+    """history.yaml of an owner, written again and again. It is read only where somebody else wrote it, and rendered only to be
+    written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._sound = b""  # the digest of a file that is known to be no broken one
+        self._known: tuple[yaml_file.Stamp | None, Sequence[Message]] = (None, ())
+        """The file as it was when we last looked, and what it holds."""
 
     def stands(self, messages: Sequence[Message]) -> bool:
         """Whether history.yaml holds just that. Raises DataError where it is broken."""
         path = self._folder / paths.HISTORY
-        if not path.exists():
+        stamp = yaml_file.stamp(path)
+        if stamp is None:
             return False
-        data = path.read_bytes()
-        if data == _written(messages):
-            return True
-        if _digest(data) == self._sound:
-            return False
-        stands = read(self._folder) == list(messages)
-        self._sound = _digest(data)
-        return stands
+        if stamp != self._known[0]:
+            is_ours = path.read_bytes() == _written(messages)
+            self._known = (stamp, messages if is_ours else read(self._folder))
+        return list(self._known[1]) == list(messages)
 
     def write(self, messages: Sequence[Message]) -> None:
         """Raises DataError where history.yaml is broken: then it is left as it is."""
         if self.stands(messages):
             return
-        data = _written(messages)
-        records.replace(self._folder / paths.HISTORY, data)
-        self._sound = _digest(data)
+        path = self._folder / paths.HISTORY
+        records.replace(path, _written(messages))
+        self._known = (yaml_file.stamp(path), messages)
 
 
 def _written(messages: Sequence[Message]) -> bytes:
     text = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in messages)
     return (text or "[]\n").encode("utf-8")
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()

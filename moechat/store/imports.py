@@ -59,6 +59,10 @@ class Imports:
         self.finish()
         return batch
 
+    def require_new(self, exchanges: Sequence[Exchange]) -> None:
+        """Raises MoeChatError where exactly these were imported before."""
+        self._require_new(self._named(sorted(exchanges, key=lambda one: one.at), "")[0])
+
     def _require_new(self, batch: str) -> None:
         if batch in self._unit.tree.batches:
             raise MoeChatError(f"this was imported already, as {batch}; take that back first")

@@ -6,11 +6,10 @@ It serves talk that is held off the record, and it is what other stores are comp
 from __future__ import annotations
 
 import contextlib
-import threading
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from moechat.clock import Clock
 from moechat.containment import Containment
@@ -18,18 +17,16 @@ from moechat.errors import DataError, MoeChatError, Withheld
 from moechat.model import Exchange, Fact
 from moechat.store.cache import Changes
 from moechat.store.imports import Imports
-from moechat.store.journal import LOCK_TIMEOUT_S
 from moechat.store.json_lines import Entry, MemoryLines
 from moechat.store.log import Log
+from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
 from moechat.store.memory_records import MemoryExchanges, MemoryFindings, Revision
 from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
 from moechat.store.replies import Part
 from moechat.store.search import Kind, Sort
-from moechat.store.short_log import written
 from moechat.store.standing import superseded, visible
-from moechat.store.state import State
-from moechat.store.tree import Tree
+from moechat.store.usage import UsageFile
 
 Ends = tuple[float, float]
 
@@ -51,9 +48,9 @@ class MemoryReplies:
     def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
         self._parts[id_] = Part(id_, frozenset(ids), "", None, withheld=False, key=key)
 
-    def write(self, id_: str, piece: str) -> None:
+    def write(self, id_: str, piece: str, *, instead: bool = False) -> None:
         self.require(id_)
-        self._parts[id_] = replace(self._parts[id_], text=self._parts[id_].text + piece)
+        self._parts[id_] = replace(self._parts[id_], text=piece if instead else self._parts[id_].text + piece)
 
     def require(self, id_: str) -> None:
         if id_ in self._parts and self._parts[id_].withheld:
@@ -155,35 +152,32 @@ class MemorySearch:
         return list((filed | logged).values())
 
 
-class MemoryStore:
+class MemoryStore(LogBook):
     """The store of one owner without a folder (``protocols.Store``).
 
     It has more than twenty methods because a store does; most say that nothing is to be done here.
     """
 
-    folder = index_folder = None
+    folder = index_folder = vectors = None
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None, most: int = 0) -> None:
         """``most`` bounds how many exchanges it takes; 0: any number."""
+        super().__init__(clock, MemoryLines(), MemoryLines())
         self._most = most
         self.contained = Containment()
-        self.clock = clock
         self.zone = zone
         self.identity = uuid.uuid4().hex
         self.problems: list[DataError] = []
-        self.tree = Tree()
-        self.state = State(MemoryLines())
         self.reflected = ReflectionFile(MemoryLines())
         self._revision = Revision()
         self.exchanges = self.days = MemoryExchanges(self, self._revision)
         self.findings = MemoryFindings(self, self._revision)
         self.replies = MemoryReplies()
         self.search = MemorySearch(self)
+        self.usage = UsageFile(MemoryLines(), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staged: dict[str, list[Exchange]] = {}
-        self._hidden: frozenset[str] = frozenset()
-        self._threads = threading.RLock()
         self._held = 0
 
     def close(self) -> None:
@@ -196,17 +190,7 @@ class MemoryStore:
     def changes(self, since: int) -> Changes:
         return Changes(self.generation, self.exchanges.changed(since), self.findings.changed(since))
 
-    def hidden(self) -> frozenset[str]:
-        """What no recipe may see. The same object as long as it is the same."""
-        hidden = self.tree.hidden().union(self.state.archived, self.state.missing)
-        if hidden != self._hidden:
-            self._hidden = hidden
-        return self._hidden
-
     def follow(self, *, all_files: bool = False) -> None:
-        """Nobody else changes anything."""
-
-    def follow_log(self) -> None:
         """Nobody else changes anything."""
 
     @property
@@ -235,27 +219,7 @@ class MemoryStore:
         """Raises MoeChatError where it is full."""
         if 0 < self._most <= len(self.tree.parents) and any(entry["op"] == "exchange" for entry in entries):
             raise MoeChatError(f"this talk is not recorded and holds {self._most} messages at the most: begin another")
-        self.tree.apply(entries)
-
-    def mark_understood(self, ids: Sequence[str], by: str) -> None:
-        with self.writing():
-            self.record([{"op": "understood", "ids": list(ids), "by": by}])
-
-    def requeue(self, ids: Sequence[str]) -> None:
-        with self.writing():
-            self.record([{"op": "requeue", "ids": list(ids)}])
-
-    def compact(self) -> bool:
-        """There is no file to shorten."""
-        return False
-
-    def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
-        """Nothing of the log is kept but its tree."""
-        with self.writing():
-            tree = Tree()
-            tree.apply(written(self.tree, before, without))
-            self.tree = tree
-        return True
+        super().record(entries)
 
     def scrub(self) -> None:
         """Dead records leave no words."""
@@ -275,6 +239,10 @@ class MemoryStore:
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges there are, nothing: there is nothing else that could differ)."""
         return len(self.exchanges.times()), []
+
+    def repair(self) -> list[str]:
+        """There are no files."""
+        return []
 
     def upgrade(self) -> None:
         """It is as old as this program."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -24,21 +23,17 @@ from moechat.containment import Containment
 from moechat.errors import DataError, DiskError, Locked
 from moechat.store import disk, entries, paths, reflections
 from moechat.store.cache import Cache
-from moechat.store.json_lines import Entry, JsonLines
+from moechat.store.json_lines import JsonLines
+from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
 from moechat.store.records import Signature
 from moechat.store.reflections import ReflectionFile
-from moechat.store.short_log import KEEP_WORDS, shortened, written
-from moechat.store.state import State
-from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
-LOCK_TIMEOUT_S = 30.0
 POLL_S = 0.005
 TRIES = 3
-MANY = 500  # It pays to shorten the log when so many exchanges become shorter.
 
 
-class Journal:
+class Journal(LogBook):
     """One owner's, opened. ``folder`` is made when something is first written.
 
     ``is_closed``: it may not be written (by default, where the system says so). Then it is read as it is, over a copy of its
@@ -56,18 +51,19 @@ class Journal:
         contained: Containment | None = None,
         is_closed: bool | None = None,
     ) -> None:
+        self._log: JsonLines
+        super().__init__(
+            clock,
+            JsonLines(folder / paths.LOG, entries.LOG.check),
+            JsonLines(folder / paths.STATE, entries.STATE.check),
+        )
         self.folder = folder
         self.contained = contained or Containment()
-        self.clock = clock
         self.zone = zone
-        self._threads = threading.RLock()
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
         self._mended: list[DataError] = []
-        self._log = JsonLines(folder / paths.LOG, entries.LOG.check)
         self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, reflections.check))
-        self.tree = Tree()
-        self.state = State(JsonLines(folder / paths.STATE, entries.STATE.check))
         self.is_closed = not paths.is_writable(folder) if is_closed is None else is_closed
         self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
         if self._lent and paths.index_folder(folder).is_dir():
@@ -106,7 +102,8 @@ class Journal:
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """The owner's lock, with everything that others wrote read first, and ended replies stored. Reentrant.
 
-        Raises Locked where somebody holds it for longer than ``patience_s``, DiskError where the disk is full or fails.
+        Raises Locked where another thread or process holds it for longer than ``patience_s``, DiskError where the disk is full or
+        fails.
         """
         if self.is_closed:
             raise DiskError("closed", self.folder, "read-only")
@@ -122,7 +119,7 @@ class Journal:
     @contextlib.contextmanager
     def _locking(self, what: str, patience_s: float) -> Iterator[None]:
         if not self._threads.acquire(timeout=patience_s):
-            raise self._locked(patience_s)
+            raise self._locked(patience_s, "this program itself is busy with it; try again")
         try:
             if not self._held:
                 self._take_lock(patience_s)
@@ -150,13 +147,17 @@ class Journal:
             try:
                 self._file_lock.acquire(timeout=patience_s, poll_interval=POLL_S)
             except Timeout:
-                raise self._locked(patience_s) from None
-            if not tries_left or not (self._log.is_replaced() or self.state.is_replaced()):
+                raise self._locked(patience_s, "another process holds it; close that one or try again") from None
+            try:
+                is_replaced = bool(tries_left) and (self._log.is_replaced() or self.state.is_replaced())
+            except OSError:
+                self._file_lock.release()
+                raise
+            if not is_replaced:
                 return
             self._file_lock.release()
 
-    def _locked(self, patience_s: float) -> Locked:
-        remedy = "another process holds it; close that one or try again"
+    def _locked(self, patience_s: float, remedy: str) -> Locked:
         return Locked(self.folder / ".lock", f"no lock within {patience_s:g} s: {remedy}")
 
     def read_all(self) -> None:
@@ -167,56 +168,9 @@ class Journal:
 
     # ---- the log
 
-    def follow_log(self) -> None:
-        """Take in what other processes have written to log and state."""
-        with self._threads:
-            anew, entries = self._log.unread()
-            if anew:
-                self.tree = Tree()
-            self.tree.apply(entries)
-            self.state.follow()
-
-    def record(self, entries: Sequence[Entry]) -> None:
-        """Into the log, durably, and into the tree; under the lock."""
-        self._log.append(entries)
-        self.tree.apply(entries)
-
-    def mark_understood(self, ids: Sequence[str], by: str) -> None:
-        with self.writing("understood"):
-            self.record([{"op": "understood", "ids": list(ids), "by": by}])
-
-    def requeue(self, ids: Sequence[str]) -> None:
-        with self.writing("requeue"):
-            if logged := [id_ for id_ in ids if id_ in self.tree]:
-                self.record([{"op": "requeue", "ids": logged}])
-
-    def compact(self) -> bool:
-        """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
-        self.state.compact(self.writing)
-        before = self.clock.now() - KEEP_WORDS
-        if len(shortened(self.tree, before)) < MANY:
-            return False
-        return self.rewrite_log(before)
-
     def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
-        """Replace the log by a shorter one that says the same, without some exchanges. False where another did so meanwhile.
-
-        It is written before the lock is taken; what is added meanwhile stays.
-        """
-        with self._threads:
-            self.follow_log()
-            entries, place = written(self.tree, before, without), self._log.place
         with disk.in_words(self.folder):
-            rewriting = self._log.prepare(entries, place, keep_damaged=not without)
-        tree = Tree()
-        tree.apply(entries)
-        with self.writing("rewrite the log"):
-            added = self._log.commit(rewriting)
-            if added is None:
-                return False
-            tree.apply(added)
-            self.tree = tree
-        return True
+            return super().rewrite_log(before, without)
 
     # ---- which files are known
 

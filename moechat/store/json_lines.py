@@ -130,6 +130,9 @@ class JsonLines:
     def unread(self) -> tuple[bool, list[Entry]]:
         """Entries that were added since the last call, and whether the file is another one (read from its start)."""
         try:
+            stat = os.stat(self.path)
+            if stat.st_ino == self._inode and stat.st_size == self._offset:  # as a rule, many times a turn
+                return False, []
             with opened(self.path) as file:
                 stat = os.fstat(file.fileno())
                 anew = bool(self._inode) and (stat.st_ino != self._inode or stat.st_size < self._offset)

@@ -16,8 +16,12 @@ An entry is an object with ``op``; ``growth`` says what each means.
     dropped    ids                         ... and what was derived from them is gone
     restore    id                          ... and given back
     cut        id                          the context begins anew after this exchange
+    freeze     id ids                      in the context that begins with this exchange, the stable part of the prompt has
+                                           these facts and events
     understood ids by                      the roll has understood these (``model`` or ``rules``)
     requeue    ids                         ... and these have to be understood again
+    reread     since [again until]         talk from this date on that the rules alone have read (``again``: or a model) is
+                                           requeued bit by bit, back from ``until`` (null: no more)
     past       rows                        settled exchanges folded together, without text: [id, parent, sha, (talk)] each
     import     batch talk at by rows       exchanges of another program: [id, sha] each; ``by``: who has understood them
     imported   batch                       ... and all of them stand in their day files
@@ -40,8 +44,8 @@ from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.formats import text_hash
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import Node, Variant
-from moechat.store.short_log import exchange_entry, variant_entry
+from moechat.store.nodes import Node, Reread, Variant
+from moechat.store.short_log import exchange_entry, reread_entry, variant_entry
 from moechat.store.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -95,9 +99,10 @@ class Log:
         key = self._keys[id_] = secrets.token_hex(4)
         self._unit.replies.rest(id_, ids, key)
 
-    def stream(self, id_: str, piece: str) -> None:
-        """Keep a piece of the reply before it is shown. Raises Withheld where what the reply rests on was forgotten."""
-        self._unit.replies.write(id_, piece)
+    def stream(self, id_: str, piece: str, *, instead: bool = False) -> None:
+        """Keep a piece of the reply before it is shown, ``instead`` of those before it or after them. Raises Withheld where what
+        the reply rests on was forgotten."""
+        self._unit.replies.write(id_, piece, instead=instead)
 
     def finish(
         self,
@@ -210,8 +215,8 @@ class Log:
         for entry in entries:
             variant = unit.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
             for hit in variant.hits if variant else ():
-                if "dropped" not in hit:
-                    used[str(hit["id"])] = None
+                if "id" in hit and "dropped" not in hit:
+                    used[hit["id"]] = None
         citing = unit.findings.citing(list(used))
         used |= dict.fromkeys(episode.id for episode in citing if episode.kind == "event")
         unit.state.touch(list(used), unit.clock.now())
@@ -287,6 +292,18 @@ class Log:
         with self._unit.writing("cut"):
             if id_ in self._unit.tree and id_ not in self._unit.tree.cuts:
                 self._unit.record([{"op": "cut", "id": id_}])
+
+    def freeze(self, id_: str, ids: Sequence[str]) -> None:
+        """The stable part of the prompt has these facts and events as long as the context begins with this exchange."""
+        with self._unit.writing("freeze"):
+            if id_ in self._unit.tree and id_ not in self._unit.tree.frozen:
+                self._unit.record([{"op": "freeze", "id": id_, "ids": list(ids)}])
+
+    def reread(self, wish: Reread | None, ids: Sequence[str] = ()) -> None:
+        """What old talk a model is to read; None: no more. ``ids`` are queued with it, or nothing is."""
+        with self._unit.writing("reread"):
+            queue = [{"op": "requeue", "ids": list(ids)}] if ids else []
+            self._unit.record([*queue, reread_entry(wish)])
 
     # ---- day files
 

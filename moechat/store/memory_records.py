@@ -113,6 +113,11 @@ class MemoryExchanges:
         times = [(number, exchange.at.timestamp()) for number, exchange in self._table.live()]
         return sorted(times, key=lambda one: (one[1], one[0]))
 
+    def read_by(self, readers: Sequence[str]) -> list[tuple[float, str]]:
+        live = {exchange.id: exchange.at.timestamp() for _, exchange in self._table.live()}
+        notes = self._store.findings.notes_of(list(live))
+        return sorted(((t, id_) for id_, t in live.items() if notes.get(id_, NO_NOTE).by in readers), reverse=True)
+
     def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
         seen = [e for _, e in self._table.live() if e.id not in hidden and word.casefold() in e.user.casefold()]
         times = [t for e in seen if (t := e.at.timestamp()) <= before]
@@ -123,7 +128,7 @@ class MemoryExchanges:
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         live = [(number, exchange) for number, exchange in self._table.live() if number in rows]
-        return [Side(number, e.id, e.at.timestamp(), e.sent, e.char, e.talk) for number, e in live]
+        return [Side(number, e.id, e.at.timestamp(), e.sent, e.heard, e.talk) for number, e in live]
 
     def changed(self, since: int) -> list[tuple[int, float, bool]]:
         return [(row.number, row.t, row.value is not None) for row in self._table.since(since)]

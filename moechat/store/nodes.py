@@ -69,6 +69,18 @@ class Talk:
     forked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """The wish that a model reads old talk: since a date ("": from the beginning), and, if ``again``, also what a model has read.
+
+    It goes from the newest back; what is left is before ``until`` (epoch seconds, exchange), None at first.
+    """
+
+    since: str = ""
+    again: bool = False
+    until: tuple[float, str] | None = None
+
+
 @dataclass(slots=True)
 class Batch:
     """Exchanges that were imported together. They are hidden until all stand in their day files (``done``)."""

@@ -14,6 +14,7 @@ LOG = "log.jsonl"
 STATE = "state.jsonl"
 REFLECTIONS = "reflection.jsonl"
 REFUSED = "refused.jsonl"
+USAGE = "usage.jsonl"
 HISTORY = "history.yaml"
 CORE = "core_mem.yml"
 DAYS = "memorys"
@@ -21,14 +22,33 @@ INDEX = ".index"
 REPLIES = "replies"
 IMPORTS = "imports"
 BACKUPS = "backups"
+EXPORTS = "exports.json"
 WORLDS = "worlds"
 FORMAT = "format"
-OWN = (DAYS, INDEX, CORE, HISTORY, LOG, STATE, REFLECTIONS, REFUSED, REPLIES, IMPORTS, BACKUPS, WORLDS, FORMAT)
+OWN = (
+    DAYS,
+    INDEX,
+    CORE,
+    HISTORY,
+    LOG,
+    STATE,
+    REFLECTIONS,
+    REFUSED,
+    USAGE,
+    REPLIES,
+    IMPORTS,
+    BACKUPS,
+    EXPORTS,
+    WORLDS,
+    FORMAT,
+)
 """Everything that belongs to an owner's memory."""
 _NOTES = ".notes.yaml"
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _COPY = r"\.(?:%s)\.\w{8}"  # ``records.replace`` names its copies so.
-_COPY_OF_OURS = re.compile(_COPY % "|".join(map(re.escape, (LOG, STATE, REFLECTIONS, REFUSED, HISTORY, CORE, FORMAT))))
+_COPY_OF_OURS = re.compile(
+    _COPY % "|".join(map(re.escape, (LOG, STATE, REFLECTIONS, REFUSED, USAGE, HISTORY, CORE, FORMAT)))
+)
 _COPY_OF_A_DAY = re.compile(_COPY % r".*\.ya?ml")
 
 

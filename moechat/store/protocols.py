@@ -16,7 +16,8 @@ from moechat.store.cache import Changes
 from moechat.store.imports import Imports
 from moechat.store.log import Log
 from moechat.store.search import Kind, Sort
-from moechat.store.unit import Unit
+from moechat.store.unit import Unit, Vectors
+from moechat.store.usage import UsageFile
 
 
 class Search(Protocol):
@@ -60,7 +61,8 @@ class Search(Protocol):
 class Store(Unit, Protocol):
     """One owner's durable truth, for everything above this room.
 
-    ``folder`` is where it lies and ``index_folder`` where indexes over it may be kept; both are None in memory.
+    It has more than twenty methods because faces and jobs reach everything here. ``folder`` is where it lies and
+    ``index_folder`` where indexes over it may be kept; both are None where there are no files.
     """
 
     @property
@@ -70,6 +72,10 @@ class Store(Unit, Protocol):
     def index_folder(self) -> Path | None: ...
 
     @property
+    def vectors(self) -> Vectors | None:
+        """None where they lie in the index folder, or nowhere."""
+
+    @property
     def log(self) -> Log: ...
 
     @property
@@ -77,6 +83,9 @@ class Store(Unit, Protocol):
 
     @property
     def search(self) -> Search: ...
+
+    @property
+    def usage(self) -> UsageFile: ...
 
     @property
     def contained(self) -> Containment:
@@ -102,6 +111,9 @@ class Store(Unit, Protocol):
 
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges there are, every difference between the truth and what is kept of it, in words)."""
+
+    def repair(self) -> list[str]:
+        """Put back what was lost, where it is still kept elsewhere. Returns what was done."""
 
     def mark_understood(self, ids: Sequence[str], by: str) -> None: ...
 

@@ -98,7 +98,7 @@ def parse(data: bytes, file: Path | str) -> Parsed:
         whole = plain.yaml_value(data[offset:], file)
     except DataError:
         whole = None
-    if isinstance(whole, dict) and len(whole) == len(bounds):
+    if whole and isinstance(whole, dict) and len(whole) == len(bounds):
         lines = itertools.accumulate((data.count(b"\n", s, e) for s, e in bounds[:-1]), initial=_line(data, bounds))
         return Parsed(
             [Record(k, v, s, e, line) for (k, v), (s, e), line in zip(whole.items(), bounds, lines, strict=True)]
@@ -227,7 +227,7 @@ def block(text: str, indent: int) -> str:
     return "|-\n" + "\n".join(pad + line if line else "" for line in text.split("\n"))
 
 
-def entry(key: str, value: Mapping[str, object] | str, *, shown: str = "") -> bytes:
+def entry(key: str, value: Mapping[str, object] | Sequence[str] | str, *, shown: str = "") -> bytes:
     """One record as the bytes that are appended to its file. Nested mappings, lists of mappings and of text are fine.
     ``shown`` is the key as the file has it, where it is to stay so."""
     text = _mapping(value, 2) if isinstance(value, Mapping) else _node(value, 0)

@@ -83,7 +83,7 @@ class ReflectionFile:
             self.write(value)
 
     def write(self, value: Reflected) -> None:
-        self._lines.rewrite([_written(value)])
+        self._lines.rewrite([written(value)])
         self.value = value
 
 
@@ -98,7 +98,8 @@ def check(entry: Any) -> None:
         raise ValueError(fault if type(entry) is dict else "it is no object")
 
 
-def _written(value: Reflected) -> Entry:
+def written(value: Reflected) -> Entry:
+    """The line of the record."""
     return {
         "until": None if math.isinf(value.until) else value.until,
         "open": list(value.open),

@@ -10,7 +10,7 @@ from pathlib import Path
 from moechat.model import RefusedItem
 from moechat.store import plain, records
 from moechat.store.entries import REFUSED
-from moechat.store.json_lines import encode
+from moechat.store.json_lines import Entry, encode
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +26,7 @@ def read(path: Path) -> list[RefusedItem]:
         except ValueError as error:
             log.warning("%s, line %d: passed over: %s", path.name, number, error)
             continue
-        at, sources = datetime.fromisoformat(entry["at"]), tuple(entry["sources"])
-        refused.append(RefusedItem(entry["kind"], entry["text"], entry["why"], sources, at))
+        refused.append(from_entry(entry))
     return refused
 
 
@@ -36,14 +35,19 @@ def write(path: Path, refused: Sequence[RefusedItem]) -> None:
     if not refused:
         path.unlink(missing_ok=True)
         return
-    entries = [
-        {
-            "at": one.at and one.at.isoformat(),
-            "kind": one.kind,
-            "text": one.text,
-            "why": one.why,
-            "sources": one.sources,
-        }
-        for one in refused
-    ]
-    records.replace(path, encode(entries))
+    records.replace(path, encode(map(entry_of, refused)))
+
+
+def entry_of(one: RefusedItem) -> Entry:
+    return {
+        "at": one.at and one.at.isoformat(),
+        "kind": one.kind,
+        "text": one.text,
+        "why": one.why,
+        "sources": one.sources,
+    }
+
+
+def from_entry(entry: Entry) -> RefusedItem:
+    at, sources = datetime.fromisoformat(entry["at"]), tuple(entry["sources"])
+    return RefusedItem(entry["kind"], entry["text"], entry["why"], sources, at)

@@ -3,8 +3,9 @@
 What was shown is on disk whatever another process does. Whoever holds the owner's lock next folds what has ended into the
 log. A lock beside each part file tells whether its writer lives; the system releases it when that process dies.
 
-A part file is JSON lines: first ``{"ids": […], "key": …}``, what the reply rests on, then its pieces as JSON text, last the entry
-of the log that it becomes. If a memory that it rests on is forgotten meanwhile, it holds ``{"withheld": true}`` alone.
+A part file is JSON lines: first ``{"ids": […], "key": …}``, what the reply rests on, then its pieces as JSON text (``{"instead":
+true}``: those before were a thought), last the entry of the log that it becomes. If a memory that it rests on is forgotten
+meanwhile, it holds ``{"withheld": true}`` alone.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from moechat.store.plain import data_of, json_value
 
 PART = ".jsonl"
 LOCK = ".lock"
+INSTEAD = encode([{"instead": True}])
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,20 @@ class ReplyFiles:
         self._locks[id_] = lock
 
     def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
-        """Say what the reply rests on, before it streams. Raises DiskError."""
+        """Say what the reply rests on, before it streams; it may be tried again. Raises DiskError."""
         with disk.in_words(self._folder):
+            if before := self._files.pop(id_, None):
+                before.close()
             file = self._files[id_] = open(self._path(id_, PART), "wb", buffering=0)  # noqa: SIM115 - until the reply ends
             disk.extend(file, encode([{"ids": sorted(ids), "key": key}]), durably=False)
 
-    def write(self, id_: str, piece: str) -> None:
-        """A piece of the reply that is about to be shown. Raises Withheld where what it rests on was forgotten, DiskError."""
+    def write(self, id_: str, piece: str, *, instead: bool = False) -> None:
+        """A piece of the reply that is about to be shown, ``instead`` of those before it or after them. Raises Withheld where
+        what it rests on was forgotten, DiskError."""
         self.require(id_)
+        line = json.dumps(piece, ensure_ascii=False).encode() + b"\n"
         with disk.in_words(self._folder):
-            disk.extend(self._files[id_], json.dumps(piece, ensure_ascii=False).encode() + b"\n", durably=False)
+            disk.extend(self._files[id_], INSTEAD + line if instead else line, durably=False)
 
     def end(self, id_: str, entry: Entry) -> None:
         """The reply has ended; it is durable when this returns. Raises Withheld, DiskError."""
@@ -158,6 +164,8 @@ class ReplyFiles:
             elif PART_HEAD.fits(value):
                 ids, key = ids.union(value.get("ids", ())), value.get("key", key)
                 withheld = withheld or "withheld" in value
+                if "instead" in value:
+                    pieces.clear()
         return Part(id_, ids, "".join(pieces), entry, withheld, key)
 
     def withhold(self, lost: frozenset[str]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 from moechat.model import Fact
-from moechat.store.journal import Journal
+from moechat.store.rows import Rows
 from moechat.store.standing import superseded, visible
+from moechat.store.state import State
+from moechat.store.tree import Tree
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -16,15 +18,22 @@ Place = tuple[float, Kind, str]
 """When it was told (epoch seconds), kind, id."""
 
 
-class FileSearch:
+class OwnersMarks(Protocol):
+    """What a search needs of its owner."""
+
+    tree: Tree
+    state: State
+
+
+class RowSearch:
     """What may be listed: facts and events that hold, and whatever else does not lie on another branch, was taken back or
     deleted by hand.
 
     What is archived is listed apart. Exchanges that stand in the log alone are among the others.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, owner: OwnersMarks, rows: Rows) -> None:
+        self._owner, self._rows = owner, rows
 
     def listed(
         self,
@@ -56,15 +65,15 @@ class FileSearch:
 
     def facts(self) -> list[Fact]:
         """The facts that hold, archived ones too, oldest first."""
-        return visible(self._journal.cache.facts().all(), self._unseen())
+        return visible(self._rows.facts().all(), self._unseen())
 
     def replaced(self) -> frozenset[str]:
         """Ids of the episodes that do not hold, because one that may be listed replaced them."""
-        return superseded(self._journal.cache.superseding(), self._unseen())
+        return superseded(self._rows.superseding(), self._unseen())
 
     def _unseen(self) -> frozenset[str]:
         """Exchanges of other branches, taken back, or deleted by hand."""
-        return self._journal.tree.hidden() | self._journal.state.missing.keys()
+        return self._owner.tree.hidden() | self._owner.state.missing.keys()
 
     def _places(
         self, kinds: Collection[Kind], words: Sequence[str], span: tuple[float, float] | None, archived: bool
@@ -75,21 +84,20 @@ class FileSearch:
         places |= self._episodes([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
             places |= self._exchanges(words)
-        in_archive = self._journal.state.archived
+        in_archive = self._owner.state.archived
         first, last = span or (float("-inf"), float("inf"))
         return {place for place in places if (place[2] in in_archive) == archived and first <= place[0] <= last}
 
     def _episodes(self, kinds: Sequence[Kind], words: Sequence[str]) -> set[Place]:
         if not kinds:
             return set()
-        cache = self._journal.cache
-        hidden, replaced = set(cache.rows_citing(list(self._unseen()))), self.replaced()
-        places = cache.episodes_with(kinds, words)
+        hidden, replaced = set(self._rows.rows_citing(list(self._unseen()))), self.replaced()
+        places = self._rows.episodes_with(kinds, words)
         return {(t, kind, id_) for t, kind, id_, row in places if row not in hidden and id_ not in replaced}
 
     def _exchanges(self, words: Sequence[str]) -> set[Place]:
-        tree = self._journal.tree
-        times = {id_: t for t, id_ in self._journal.cache.exchanges_with(words)}
+        tree = self._owner.tree
+        times = {id_: t for t, id_ in self._rows.exchanges_with(words)}
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
             exchange = node.exchange()
             times.pop(node.id, None)

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import Node, Variant
+from moechat.store.nodes import Node, Reread, Variant
 from moechat.store.tree import Tree
 
 KEEP_WORDS = timedelta(days=7)  # The log keeps the words of exchanges that are no older.
-_KEPT = ("id", "layer", "recipe", "score", "features", "kind", "side", "span", "dropped")
+_KEPT = ("id", "layer", "recipe", "score", "features", "kind", "side", "span", "dropped", "why")
 
 
 def shortened(tree: Tree, before: datetime) -> set[str]:
@@ -52,12 +52,16 @@ class _Writing:
         for node in self._nodes():
             yield from self._node(node)
         tree = self._tree
-        yield from ({"op": "cut", "id": id_} for id_ in sorted(set(map(self._heir, tree.cuts)) - {None}, key=str))
+        heirs = {heir for id_ in tree.cuts if (heir := self._heir(id_))}
+        yield from ({"op": "cut", "id": id_} for id_ in sorted(heirs))
+        yield from self._frozen()
         yield from ({"op": "retract", "id": id_} for id_ in sorted(tree.retracted - self._without))
         if dropped := sorted(tree.retracted - tree.undropped - self._without):
             yield {"op": "dropped", "ids": dropped}
         if again := [id_ for id_ in tree.pending() if id_ in self._short and id_ not in self._without]:
             yield {"op": "requeue", "ids": again}
+        if tree.reread is not None:
+            yield reread_entry(tree.reread)
         if tree.forgettings:
             yield {"op": "forgotten", "n": tree.forgettings}
         for number, ids in tree.forgets.items():
@@ -66,6 +70,14 @@ class _Writing:
         for talk in sorted(tree.talks.values(), key=lambda talk: talk.name == tree.spoken):
             if leaf := self._heir(talk.leaf):
                 yield {"op": "select", "id": leaf}
+
+    def _frozen(self) -> Iterator[Entry]:
+        """The stable parts of the contexts that go on, without what is gone."""
+        frozen = self._tree.frozen
+        going_on = [id_ for talk in self._tree.talks for id_ in self._tree.context(talk) if id_ in frozen]
+        for id_ in dict.fromkeys(going_on):
+            if id_ not in self._without:
+                yield {"op": "freeze", "id": id_, "ids": [one for one in frozen[id_] if one not in self._without]}
 
     def _nodes(self) -> Iterator[Node]:
         nodes = (self._tree.nodes.get(id_) for id_ in self._ids)
@@ -131,6 +143,13 @@ def variant_entry(id_: str, variant: Variant) -> Entry:
     entry = {"op": "variant", "id": id_, "char": variant.char, "status": variant.status}
     names = (one.name for one in fields(variant))
     return entry | {name: value for name in names if name not in entry and (value := getattr(variant, name))}
+
+
+def reread_entry(wish: Reread | None) -> Entry:
+    """The entry of a wish, or of its end."""
+    return {"op": "reread", "since": wish.since if wish else None} | (
+        {key: value for key, value in (("again", wish.again), ("until", wish.until)) if value} if wish else {}
+    )
 
 
 def lean(hit: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from moechat.store.json_lines import Entry, Lines
 
 Writing = Callable[[str], AbstractContextManager[None]]
 """The owner's lock, for a use that it names."""
-COMPACT_OVER = 20_000
+SUM_UP_OVER = 100_000  # It pays to sum the file up when its entries name so many ids.
 BIRTH = 1  # A memory that nobody has used yet has this strength.
 RECALLED = 15  # Each recall adds this.
 # Days since it was last told, at most, and what a memory gains when it is told again.
@@ -67,8 +67,8 @@ class State:
         self.cleaned: datetime | None = None
         self.forgotten: set[str] = set()
         self.uses: list[str] = []
-        """Ids in the order in which they were used, for those who follow; a list anew where all is read anew."""
-        self._read = 0
+        """Ids in the order in which they were used, for those who follow; a list anew where all is read or summed up anew."""
+        self._listed = 0  # How many ids the entries of the file name.
 
     @property
     def problems(self) -> list[DataError]:
@@ -104,7 +104,7 @@ class State:
         self._apply(entries)
 
     def _apply(self, entries: Sequence[Entry]) -> None:
-        self._read += len(entries)
+        self._listed += _ids_in(entries)
         self.changes += len(entries)
         for entry in entries:
             _STEPS[entry["op"]](self, entry)
@@ -176,7 +176,7 @@ class State:
 
     def compact(self, writing: Writing) -> None:
         """Sum up what is there, once the file has grown long."""
-        if self._read >= COMPACT_OVER and self._read >= 2 * len(self.access.keys() | self.gains.keys()):
+        if self._listed >= SUM_UP_OVER and self._listed >= 3 * len(self.access.keys() | self.gains.keys()):
             self._rewrite(writing, keep_damaged=True)
 
     def forget(self, ids: Collection[str], writing: Writing) -> None:
@@ -196,15 +196,17 @@ class State:
 
     def _rewrite(self, writing: Writing, *, keep_damaged: bool = False) -> bool:
         """The file is written before the lock is taken. False where another process did the same meanwhile."""
-        entries, place = self._entries(), self._lines.place
+        entries, place = self.entries(), self._lines.place
         rewriting = self._lines.prepare(entries, place, keep_damaged=keep_damaged)
         with writing("rewrite the state"):
             added = self._lines.commit(rewriting)
             if added is not None:
-                self._read = len(entries) + len(added)
+                self._listed = _ids_in(entries) + _ids_in(added)
+                self.uses = list(self.access)
         return added is not None
 
-    def _entries(self) -> list[Entry]:
+    def entries(self) -> list[Entry]:
+        """All that is known, summed up."""
         return [
             {"op": "access", "rows": {id_: list(row) for id_, row in self.access.items()}},
             {"op": "gain", "rows": {id_: list(row) for id_, row in self.gains.items()}},
@@ -224,6 +226,10 @@ def restatement(born: Mapping[str, datetime], at: datetime) -> list[Entry]:
     """
     rows = {id_: first.isoformat() for id_, first in born.items()}
     return [{"op": "restate", "born": rows, "at": at.isoformat()}] if rows else []
+
+
+def _ids_in(entries: Sequence[Entry]) -> int:
+    return sum(len(value) for entry in entries for value in entry.values() if isinstance(value, list | dict))
 
 
 def _later(one: str, other: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, tzinfo
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from moechat.clock import Clock
 from moechat.model import Exchange
@@ -17,6 +20,10 @@ from moechat.store.replies import Part
 from moechat.store.state import State
 from moechat.store.tree import Tree
 
+Ints = NDArray[np.int64]
+PackedKeys = NDArray[np.uint64]
+Floats = NDArray[np.float32]
+
 
 class Replies(Protocol):
     """Replies on their way, each by the id of its exchange."""
@@ -27,8 +34,8 @@ class Replies(Protocol):
     def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
         """Say what the reply rests on, before it streams. ``key`` is that of the reply in the log."""
 
-    def write(self, id_: str, piece: str) -> None:
-        """A piece of the reply that is about to be shown. Raises Withheld."""
+    def write(self, id_: str, piece: str, *, instead: bool = False) -> None:
+        """A piece of the reply that is about to be shown, after those before it or ``instead`` of them. Raises Withheld."""
 
     def require(self, id_: str) -> None:
         """Raises Withheld where something that the reply rests on was forgotten."""
@@ -100,6 +107,10 @@ class Exchanges(Protocol):
         """(row, epoch seconds) of all, in order of time, then of row."""
         ...
 
+    def read_by(self, readers: Sequence[str]) -> list[tuple[float, str]]:
+        """(epoch seconds, id) of those whose notes are by one of these (``rules``, ``model``), the newest first."""
+        ...
+
     def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
         """When the user first or last said a word ("": anything), in epoch seconds."""
         ...
@@ -111,6 +122,38 @@ class Exchanges(Protocol):
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
         ...
+
+
+class Vectors(Protocol):
+    """Vectors that are kept where the records are: by space (an embedding model), layer and position. ``keys`` are (n, 2)
+    uint64, all zero where nothing is stored; vectors are (n, dim) float32."""
+
+    @property
+    def generation(self) -> int:
+        """It rises with every change of them; what other processes changed shows with the next ``Unit.follow``."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """No other process writes any."""
+
+    def since(self, space: str, layer: str, generation: int, dim: int) -> tuple[int, Ints, PackedKeys, Floats]:
+        """(generation, positions, keys, vectors) of all that was written after a generation."""
+
+    def put(self, space: str, layer: str, positions: Ints, keys: PackedKeys, vectors: Floats) -> int:
+        """Returns the generation in which they were written."""
+
+    def clear(self, space: str, layer: str, positions: Ints) -> None: ...
+
+    def spaces(self) -> list[str]:
+        """Those that hold vectors."""
+
+    def manifest(self) -> dict[str, Any]: ...
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None: ...
+
+    def last_sweep(self) -> bytes: ...
+
+    def begin_sweep(self, spaces: Sequence[str]) -> None:
+        """From now on another one is the last; other spaces than these go."""
 
 
 class Unit(Protocol):

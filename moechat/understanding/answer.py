@@ -1,6 +1,7 @@
 """The form of an extraction answer: its schema, and how a model's text is read into it.
 
-Reading is lenient where the meaning is plain ("7/10", "是", one number for a list) and strict elsewhere.
+What is empty or usual may be left out. Reading is lenient where the meaning is plain ("7/10", "是", one number for a list)
+and strict elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from moechat.ai.json_answer import json_object
-from moechat.model import EventStatus, Verdict
+from moechat.model import EventStatus, Mark, Verdict
 from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -108,13 +109,9 @@ def _precision(value: Any) -> Any:
     return value if value in get_args(Precision) else None
 
 
-def _share(value: Any) -> Any:
-    """A number from 0 to 1, None for what is no number (seed 002: null is the default, others are clamped)."""
-    try:
-        number = float(value) if isinstance(value, str) else value
-        return None if number != number else _within(number, 0, 1)
-    except (TypeError, ValueError):
-        return None
+def _mark(value: Any) -> Any:
+    folded = str(value).strip().lower()
+    return folded if folded in get_args(Mark) else ""
 
 
 Text = Annotated[str, BeforeValidator(_text)]
@@ -122,13 +119,12 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 Numbers = Annotated[list[int | str], BeforeValidator(_list)]
 Number = Annotated[int | str, BeforeValidator(lambda value: value or 0)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Share = Annotated[float | None, BeforeValidator(_share)]
+Delicacy = Annotated[Mark, BeforeValidator(_mark)]
 
 
 class ExtractedExchange(BaseModel):
     id: int | str
     tag: Text = ""
-    keywords: Texts = []
 
 
 class ExtractedFact(BaseModel):
@@ -140,6 +136,7 @@ class ExtractedFact(BaseModel):
     polarity: Annotated[Literal[1, -1], BeforeValidator(_polarity)] = 1
     single: Flag = False
     generic: Flag = False
+    mark: Delicacy = ""
     sources: Numbers = []
     refines: Number = 0
 
@@ -150,19 +147,17 @@ class ExtractedEvent(BaseModel):
     predicate: Text = ""
     object: Text = ""
     importance: Annotated[float, BeforeValidator(_importance)] = Field(default=5, description="1 to 10")
-    keywords: Texts = []
     place: Text = ""
     insight: Text = ""
+    emotion: Text = ""
     topic: Text = Field(default="", description="a->b->c")
     related: Texts = []
-    activation: Share = None
-    diffusion: Share = None
-    context_independence: Share = None
     status: Annotated[EventStatus, BeforeValidator(_status)] = "done"
-    precision: Annotated[Precision | None, BeforeValidator(_precision)] = None
     happened: Text | None = Field(
         default=None, description="YYYY-MM-DD, YYYY-MM, YYYY, two of them with / between, or null"
     )
+    precision: Annotated[Precision | None, BeforeValidator(_precision)] = None
+    mark: Delicacy = ""
     sources: Numbers = []
     refines: Number = 0
 
@@ -174,10 +169,10 @@ class ExtractedVerdict(BaseModel):
 
 
 class Answer(BaseModel):
-    exchanges: list[ExtractedExchange]
+    verdicts: list[ExtractedVerdict] = []
     facts: list[ExtractedFact] = []
     events: list[ExtractedEvent] = []
-    verdicts: list[ExtractedVerdict] = []
+    exchanges: list[ExtractedExchange] = []
     scene_changed: Flag = False
 
 
@@ -190,11 +185,12 @@ _ITEMS: Mapping[FindingKind, tuple[str, type[BaseModel]]] = {
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an answer as strict endpoints want it: every key is required, no other is allowed, and nothing is
-    referenced."""
+    """The JSON schema of an answer. Nothing is referenced, since some endpoints follow no reference; only what must be there
+    is required, since an answer takes as long as what is written of it."""
     whole = Answer.model_json_schema()
     definitions = whole.pop("$defs")
-    return _strict(whole, definitions)  # type: ignore[no-any-return]
+    whole["required"] = ["facts", "events"]
+    return _plain(whole, definitions)  # type: ignore[no-any-return]
 
 
 def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,6 +205,8 @@ def read(text: str, *, leaving_out: list[Unreadable] | None = None) -> Answer:
     be read are put there, and cost themselves alone.
     """
     value = json_object(text)
+    if not value.keys() & Answer.model_fields.keys():
+        raise ValueError(f"it has none of the keys {', '.join(Answer.model_fields)}")
     if leaving_out is not None:
         for kind, (key, item) in _ITEMS.items():
             there = value.get(key) or []
@@ -231,16 +229,13 @@ def _is_readable(item: type[BaseModel], value: Any) -> bool:
     return True
 
 
-def _strict(node: Any, definitions: dict[str, Any]) -> Any:
+def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_strict(item, definitions) for item in node]
+        return [_plain(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _strict(definitions[node["$ref"].rsplit("/", 1)[1]], definitions)
-    if "properties" in node:
-        properties = {key: _strict(value, definitions) for key, value in node["properties"].items()}
-        return strict_object(properties)
+        return _plain(definitions[node["$ref"].rsplit("/", 1)[1]], definitions)
     if node.get("anyOf") == [{"type": "integer"}, {"type": "string"}]:
         return {"type": "integer"}  # Reading also takes strings.
-    return {key: _strict(value, definitions) for key, value in node.items() if key not in ("title", "default")}
+    return {key: _plain(value, definitions) for key, value in node.items() if key not in ("title", "default")}

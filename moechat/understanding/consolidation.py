@@ -25,7 +25,7 @@ from moechat.errors import DataError, ModelError
 from moechat.language import words
 from moechat.memory import contradiction
 from moechat.memory.core import CoreMemory
-from moechat.model import Fact, FactDraft, Message
+from moechat.model import Fact, FactDraft, Mark, Message
 from moechat.settings.prompts import Prompts
 from moechat.store.formats import derived_id
 from moechat.store.json_lines import Entry
@@ -239,5 +239,7 @@ def _sum(group: Sequence[Fact], text: str, by: Literal["rules", "model"]) -> Fac
     id_ = derived_id(text, sources)
     replaced = [fact.id for fact in group if fact.id != id_]
     replaced += [old for fact in group if fact.id == id_ for old in fact.supersedes]
-    draft = replace(newest.draft, text=text, sources=sources)
+    marks = {fact.draft.mark for fact in group}
+    mark: Mark = "delicate" if "delicate" in marks else "care" if "care" in marks else ""
+    draft = replace(newest.draft, text=text, sources=sources, mark=mark)
     return Fact(id_, newest.at, draft, tuple(replaced), by, consolidated=True)

@@ -20,6 +20,7 @@ from moechat.settings.prompts import Prompts
 
 QUESTIONS = 3
 INSIGHTS = 5
+ABOUT_PEOPLE = ("reflect_questions", "reflect_insights")
 WIDEST_RANGE = 1000  # A wider one, as [1-999999999], cites nothing.
 
 Statement = tuple[int, str]
@@ -52,12 +53,13 @@ class Cost:
 class Consultation:
     """Asks one model and counts what it costs. Every method raises ModelError as the model does.
 
-    ``timeout_s`` is per call.
+    ``timeout_s`` is per call. ``people`` says whose memories these are; it comes before what is asked about them.
     """
 
     model: ChatModel
     prompts: Prompts
     timeout_s: float = 60.0
+    people: str = ""
     cost: Cost = field(default_factory=Cost)
 
     def questions(self, statements: Sequence[Statement]) -> list[str]:
@@ -86,7 +88,8 @@ class Consultation:
     def _ask(self, name: str, **values: str) -> str:
         filled = self.prompts.fill(name, **values)
         *system, user = _ROLES.split(filled, maxsplit=1)
-        messages = [Message("system", text.strip()) for text in system] + [Message("user", user.strip())]
+        about = [self.people] if self.people and name in ABOUT_PEOPLE else []
+        messages = [Message("system", text.strip()) for text in (*about, *system)] + [Message("user", user.strip())]
         self.cost.calls += 1
         self.cost.tokens_in += sum(words.count_tokens(message.content) for message in messages)
         answer = self.model.complete(messages, timeout_s=self.timeout_s)

@@ -31,6 +31,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.precedence import GaveWay
 from moechat.errors import DataError, ModelError
 from moechat.index.dense import Dense
 from moechat.language import words
@@ -78,7 +79,8 @@ class Thought:
 
 @dataclass
 class Reflector:
-    """Reflects for one owner. ``model`` and ``settings`` are called anew each time. ``problem`` is "" while all is well."""
+    """Reflects for one owner. ``model``, ``settings`` and ``people`` (who the two are, for the model) are called anew each
+    time. ``problem`` is "" while all is well."""
 
     store: Store
     episodes: Episodes
@@ -86,6 +88,7 @@ class Reflector:
     prompts: Prompts
     model: Callable[[], ChatModel]
     settings: Callable[[], ReflectionSettings] = ReflectionSettings
+    people: Callable[[], str] = str
     problem: str = ""
     spent: Cost = field(default_factory=Cost)
     retry: Retry = field(default_factory=Retry)
@@ -240,7 +243,7 @@ class Reflector:
         view = self.episodes.view(now)
         new = self._new(view)
         remaining = self._remaining(view)
-        asking = Consultation(self.model(), self.prompts, settings.llm_timeout_s)
+        asking = Consultation(self.model(), self.prompts, settings.llm_timeout_s, self.people())
         thinking = _Thinking(self, asking, view, stopping or threading.Event())
         questions: list[str] = []
         try:
@@ -251,6 +254,8 @@ class Reflector:
             if remaining:
                 thinking.anew(remaining)
             thoughts = thinking.rated()
+        except GaveWay:
+            return None
         except ModelError as error:
             self._failed(now, str(error))
             return None

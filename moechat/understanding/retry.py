@@ -1,4 +1,4 @@
-"""When to ask a model again after it failed."""
+"""When to ask a model again after it failed, and how much at once."""
 
 from __future__ import annotations
 
@@ -26,3 +26,22 @@ class Retry:
 
     def succeeded(self) -> None:
         self.failures, self.not_before = 0, None
+
+
+@dataclass
+class BatchSize:
+    """How many exchanges a model is shown at once: as many as it has shown that it can answer, ``most`` at first."""
+
+    most: int
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        self.size = self.size or self.most
+
+    def failed(self, size: int) -> None:
+        """An answer about so many was cut, too slow or of no use."""
+        self.size = max(1, min(self.size, size) // 2)
+
+    def succeeded(self, size: int) -> None:
+        if size >= self.size:
+            self.size = min(self.most, self.size + max(1, self.size // 4))

@@ -11,9 +11,9 @@ import itertools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from moechat.ai.chat_model import ChatModel
+from moechat.ai.precedence import BackgroundModel, GaveWay
 from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.errors import DataError, ModelError
@@ -27,12 +27,17 @@ from moechat.rules.importance import rate
 from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
-from moechat.understanding.retry import Retry
+from moechat.understanding.closing import closing, instead, may_close
+from moechat.understanding.retry import BatchSize, Retry
 
 log = logging.getLogger(__name__)
 LARGEST_BATCH = 20
 TOPIC_TOKENS = 600  # The model is shown this much of the topic tree.
 RULES_BATCH = 20
+LONGEST_PLAN = timedelta(days=400)
+CUT = frozenset({"cut", "context_full"})
+TOO_MUCH = CUT | {"timeout", "broken_off", "nonsense"}  # Fewer exchanges at once may go better.
+NEWEST_EVENTS, MOST_PLANS = 200, 20  # The model is shown so many plans that are among so many events.
 NEAR_FACTS = 20  # The model is shown this many facts that are near to the messages.
 
 
@@ -106,16 +111,25 @@ def _record(exchange: Exchange) -> NamedText:
 
 @dataclass
 class Roller:
-    """Understands and cuts for one owner. The rules stand in for a model that does not understand."""
+    """Understands and cuts for one owner. The rules stand in for a model that does not understand.
+
+    It has more than twenty methods because the rules and the model each have theirs.
+    """
 
     layers: Layers
-    model: Callable[[], ChatModel]
+    model: Callable[[], BackgroundModel]
     retry: Retry = field(default_factory=Retry)
+    pace: BatchSize = field(default_factory=lambda: BatchSize(LARGEST_BATCH))
     problem: str = ""
     _scene_end: str = ""  # The last exchange of the scene, according to the model.
 
     def __post_init__(self) -> None:
         self.store = self.layers.store
+
+    @property
+    def batch(self) -> int:
+        """So many exchanges are understood by one call."""
+        return min(self.layers.config().understanding.batch_size or LARGEST_BATCH, self.pace.size)
 
     def by_rules(self) -> list[str]:
         """Read the settled exchanges by rules, at once, each knowing those before it: what comes of a talk must not depend on
@@ -158,8 +172,21 @@ class Roller:
 
     def _rules(self, exchange: Exchange) -> Understanding:
         user, character = self._names()
+        exchange = self._zoned(exchange)
         understanding = rules.understand(exchange, user_name=user, character_name=character)
-        return replace(understanding, events=tuple(map(self._placed, understanding.events)))
+        understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
+        if not may_close(understanding, exchange):
+            return understanding
+        plans = self.layers.episodes.view(exchange.at).plans(exchange.at - LONGEST_PLAN, exchange.at + LONGEST_PLAN)
+        others = [
+            e for e in plans if e.by != "author" and e.event.status == "planned" and exchange.id not in e.event.sources
+        ]
+        return closing(understanding, exchange, others[-NEWEST_EVENTS:])
+
+    def _zoned(self, exchange: Exchange) -> Exchange:
+        """The exchange at the same time in the owner's zone, if it was in that: days have other bounds where clocks change."""
+        at = local(exchange.at, self.store.zone)
+        return replace(exchange, at=at) if at.utcoffset() == exchange.at.utcoffset() else exchange
 
     def _names(self) -> tuple[str, str]:
         character = self.layers.character()
@@ -173,7 +200,7 @@ class Roller:
         return replace(event, topic=topic_rules.path_for(event, self.layers.topics), importance=importance)
 
     def scene_changed(self, rounds: Sequence[str]) -> bool:
-        """Whether the newest settled exchange ends the scene (a good night, another topic), by the rules."""
+        """Whether the newest settled exchange ends the scene (a goodbye, going to sleep), by the rules."""
         last = self._filed(rounds[-1:])
         return bool(last) and rules.changes_scene(last[0].user)
 
@@ -188,11 +215,15 @@ class Roller:
 
     def run(self, work: Due, now: datetime) -> bool:
         """Understand, then cut. False if understanding failed; it stays queued and is tried again later."""
-        done = True
-        size = self.layers.config().understanding.batch_size or LARGEST_BATCH
+        done, left = True, work.understand
         self._scene_end = ""
-        for start in range(0, len(work.understand), size):
-            done = done and self._understand(work.understand[start : start + size], now)
+        while left and done:
+            size = self.batch
+            done = self._understand(left[:size], now)
+            if done:
+                left = left[size:]
+            elif self.pace.size < size and not self.retry.failures:
+                done = True  # The answer was cut: the same again, in smaller parts.
         cut_after = work.cut_after or (work.newest if self._scene_end == work.newest else "")
         if cut_after and (done or work.must_cut):
             self.store.log.cut(cut_after)
@@ -221,23 +252,37 @@ class Roller:
                 return False
             if readings:
                 self._scene_end = readings[-1].exchanges[-1].id if readings[-1].understanding.scene_changed else ""
+        except GaveWay:
+            return False
         except (ModelError, DataError) as error:
+            if isinstance(error, extraction.NoAnswer):
+                self.store.findings.refuse(error.refused)
+                if error.is_empty:  # It would say so again. What the rules read stays, for a better model to judge.
+                    self.store.mark_understood([exchange.id for exchange in exchanges], "rules")
+                    return not waiting
+            if isinstance(error, ModelError) and error.kind in TOO_MUCH:
+                self.pace.failed(len(exchanges))
+                if error.kind in CUT and len(exchanges) > 1:
+                    return False
             again = self.retry.failed(now, self.layers.config().roll.retry_s)
             self.problem = f"what was said waits to be understood: {error}"
             log.warning("understanding failed, tried again after %s: %s", again, error)
             return False
         self.retry.succeeded()
+        self.pace.succeeded(len(exchanges))
         self.problem = ""
         return not waiting
 
-    def _by_model(self, model: ChatModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
+    def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
+        earlier = self._earlier(exchanges)
         understanding = extraction.understand(
-            model, exchanges, known_facts=self._known_facts(exchanges), earlier=self._earlier(exchanges),
+            replace(model, takes_cut=len(exchanges) == 1), [replace(self._zoned(e), char=e.heard) for e in exchanges],
+            known_facts=self._known_facts(exchanges), earlier=[*earlier, *self._plans(exchanges, earlier, now)],
             names=self._names(), now=now,
             prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
-            timeout_s=self.layers.config().understanding.llm_timeout_s,
+            timeout_s=self.layers.config().understanding.silence_s,
         )  # fmt: skip
-        return self._reading(exchanges, understanding)
+        return self._reading(exchanges, instead(understanding, earlier))
 
     def _known_facts(self, exchanges: Sequence[Exchange]) -> list[Fact]:
         """The facts that the model need not extract again: those that are near to the messages, and the newest.
@@ -260,6 +305,20 @@ class Roller:
             if e.kind == "event" and e.by in ("rules", "model") and e.id not in unseen and ids.issuperset(e.event.sources)
         ]  # fmt: skip
         return [*facts, *events]
+
+    def _plans(self, exchanges: Sequence[Exchange], earlier: Sequence[Fact | Episode], now: datetime) -> list[Episode]:
+        """What other exchanges tell of as planned or begun, and nothing has closed but what the rules read in these
+        (``earlier``); the newest of the newest events."""
+        view, ids = self.layers.episodes.view(now), {exchange.id for exchange in exchanges}
+        newest = view.episodes(range(max(0, len(view) - NEWEST_EVENTS), len(view)))
+        plans = [
+            e for e in newest
+            if e.event.status in ("planned", "open") and e.by in ("rules", "model") and not ids.issuperset(e.event.sources)
+        ]  # fmt: skip
+        closed_here = {
+            id_ for one in earlier if isinstance(one, Episode) and one.by == "rules" for id_ in one.supersedes
+        }
+        return [*self.layers.episodes.get(closed_here).values(), *plans[-MOST_PLANS:]]
 
     def _reading(self, exchanges: Sequence[Exchange], understanding: Understanding) -> _Reading:
         """With what it says of the known facts, worked out before the lock is taken."""
@@ -299,6 +358,7 @@ def _together(readings: Sequence[Understanding]) -> Understanding:
         tuple(event for reading in readings for event in reading.events),
         any(reading.scene_changed for reading in readings),
         "rules",
+        closes={event: plans for reading in readings for event, plans in reading.closes.items()},
     )
 
 

@@ -35,7 +35,7 @@ _OUTER = frozenset("不 没 没有 不是 不能 不会 不可能 并不是 并�
 """Beside one of these another denial affirms; 不吃肉不喝酒 denies twice."""
 # A change, an exception or a comparison: what holds now does not follow from the words one by one.
 _EITHER = re.compile(
-    r"除了|除非|以前|曾|过去|从前|原来|戒|死|去世|过世|丢|卖|分手|离婚|离开|辞|退|停|取消|而不是|与其|不如|比起|"
+    r"打错|说错|记错|弄错|搞错|除了|除非|以前|曾|过去|从前|原来|戒|死|去世|过世|丢|卖|分手|离婚|离开|辞|退|停|取消|而不是|与其|不如|比起|"
     r"\b(?:except|besides|apart|used to|former\w*|previous\w*|once|quit|stopped|gave up|died|dead|lost|sold|left|"
     r"broke up|divorced|cancel\w*|skip\w*|instead|rather|than|only|just|until|unless|anymore|any more|bad|wrong|wait|help|"
     r"resist|doubt|mind|problem|miss\w*)\b",
@@ -48,6 +48,9 @@ _UNITS = (
         "cannot_stand",
     ),
     (re.compile(r"n['’]t\b", re.I), " not"),
+    (re.compile(r"无(.{1,3})不欢"), r"爱\1"),
+    (re.compile(r"\bwould like\b", re.I), "wants"),
+    (re.compile(r"得(?:好?像|跟).*"), ""),  # what something is likened to
     (re.compile(r"\bnot a (?:day|week|night) (?:goes by|passes) without\b", re.I), "always"),
 )  # fmt: skip
 _HARD = re.compile(r"[,，。.;；!！?？:：\n]+")
@@ -59,8 +62,6 @@ BESIDE = 2  # Denials so near to each other make one: 没有人不, "not that I 
 def of(text: str, target: str) -> int | None:
     """+1 where ``text`` affirms what it says of ``target`` (of all, where it does not name it), −1 where it denies it,
     None where it says both."""
-    for unit, instead in _UNITS:
-        text = unit.sub(instead, text)
     parts = [_tokens(part) for part in _HARD.split(text) if part.strip()]
     named = set(_tokens(target))
     senses = {
@@ -81,6 +82,22 @@ def opposed(one: str, other: str, target: str) -> bool:
     return first is not None and second is not None and first != second
 
 
+def likes(text: str) -> bool:
+    """Whether a text has a word of liking."""
+    return not _LIKE.isdisjoint(_tokens(text))
+
+
+def dislikes(text: str) -> bool:
+    """Whether a text has a word of disliking, and denies nothing."""
+    tokens = _tokens(text)
+    return not _DISLIKE.isdisjoint(tokens) and not any(map(_denies, tokens))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has no word of liking, disliking or denial."""
+    return not any(token in _LIKE or token in _DISLIKE or _denies(token) for token in _tokens(text))
+
+
 def _is_open(text: str) -> bool:
     return _EITHER.search(text) is not None or _NO_LONGER.search(text) is not None
 
@@ -92,6 +109,8 @@ def _opposed_in_time(one: str, other: str) -> bool:
 
 
 def _tokens(text: str) -> list[str]:
+    for unit, instead in _UNITS:
+        text = unit.sub(instead, text)
     folded = words.fold(text)
     return [
         piece
@@ -106,13 +125,17 @@ def _at(tokens: Sequence[str], place: int) -> int:
     return before or _sense(tokens[place + 1 :]) or 1
 
 
+def _denies(token: str) -> bool:
+    return token in _DENIAL or (token[0] in "不没" and token not in _NO_DENIAL)
+
+
 def _sense(tokens: Sequence[str]) -> int:
     """+1 or −1, 0 where no word says either."""
     verb, denial, last = 0, 0, -BESIDE
     for i, token in enumerate(tokens):
         if token in _SOFT:
             verb, denial = (denial * verb if denial and verb else denial or verb), 0
-        elif token in _DENIAL or (token[0] in "不没" and token not in _NO_DENIAL):
+        elif _denies(token):
             denial = -denial if denial and i - last <= BESIDE and tokens[last] in _OUTER else -1
             last = i
         elif token in _LIKE or token in _DISLIKE:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.errors import FieldError, NameTaken
+from moechat.lore.rules import LOGICS, LORE_ROLES, POSITIONS, RULE_FIELDS
+from moechat.lore.rules import USUAL as USUAL_RULES
 from moechat.model import (
     NEW_LORE_FILE,
     OFFICIAL_FIELDS,
@@ -32,7 +34,7 @@ MOST = 10_000
 PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # Writing begins in the first of these fields; the others unfold.
     "event": ("text", "time", "place", "keywords", "insight", "topic", "importance"),
     "fact": ("text", "entity", "kind", "keyword", "target", "time"),
-    "lore": ("keyword", "text", "keys"),
+    "lore": ("keyword", "text", "keys", "constant"),
 }
 HEAD: Mapping[OfficialKind, Sequence[str]] = {  # The head of an opened record shows these.
     "event": ("text", "time"),
@@ -41,6 +43,7 @@ HEAD: Mapping[OfficialKind, Sequence[str]] = {  # The head of an opened record s
 }
 USUAL = frozenset(
     {("polarity", "1"), ("single", "false"), ("generic", "false"), ("constant", "false"), ("enabled", "true")}
+    | {("logic", "any"), ("role", "system"), ("regex", "false"), ("case", "false"), ("whole_words", "true")}
 )
 LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # These fields have so many lines.
     "event": {"text": 2, "insight": 2},
@@ -49,6 +52,7 @@ LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # These fields have so many 
 }
 CHOICES: Mapping[str, Sequence[str]] = {
     "kind": ("attribute", "relation", "picture"), "sign": ("1", "-1"), "switch": ("false", "true"),
+    "logic": LOGICS, "position": ("", *POSITIONS), "role": LORE_ROLES,
 }  # fmt: skip
 _BETWEEN = re.compile(r"\s*[,，、;；\n]\s*")
 
@@ -83,7 +87,7 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
         return {
             "keyword": one.keyword, "text": one.text, "keys": "、".join(one.keys), "constant": str(one.constant).lower(),
             "enabled": str(one.enabled).lower(), "file": one.file,
-        }  # fmt: skip
+        } | {key: _rule(one, key) for key in RULE_FIELDS}  # fmt: skip
     at = one.at.strftime("%Y-%m-%dT%H:%M") if one.at else ""
     if isinstance(one, Fact):
         d = one.draft
@@ -106,6 +110,16 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
         "time": at, "happened": span, "topic": event.topic, "keywords": "、".join(event.keywords),
         "related": "、".join(event.related),
     }  # fmt: skip
+
+
+def _rule(entry: Lore, key: str) -> str:
+    """A rule of an entry as text; numbers that are as usual are left empty."""
+    value, style = getattr(entry.rules, key), RULE_FIELDS[key]
+    if style in CHOICES:
+        return str(value).lower()
+    if style == "list":
+        return "、".join(value)
+    return "" if value == getattr(USUAL_RULES, key) else f"{value:g}"
 
 
 def changed(kind: OfficialKind, form_values: Mapping[str, str], before: Mapping[str, str]) -> dict[str, object]:
@@ -205,6 +219,9 @@ def defaults(kind: OfficialKind) -> dict[str, str]:
     usual: Mapping[OfficialKind, dict[str, str]] = {
         "event": {},
         "fact": {"kind": "attribute", "entity": "user", "polarity": "1", "single": "false", "generic": "false"},
-        "lore": {"constant": "false", "enabled": "true", "file": NEW_LORE_FILE},
+        "lore": {
+            "file": NEW_LORE_FILE,
+            **{key: value for key, value in sorted(USUAL) if key in OFFICIAL_FIELDS["lore"]},
+        },
     }
     return usual[kind]

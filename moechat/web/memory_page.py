@@ -13,6 +13,7 @@ from moechat.curation.by_hand import Kind
 from moechat.curation.catalogue import Details, Memory
 from moechat.curation.forgetting import Forecast
 from moechat.curation.keeper import Preview
+from moechat.curation.letter import Letter, Sentence
 from moechat.web.draw import button, dated, escape, tag
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import TEXTS, Words
@@ -25,8 +26,10 @@ OWN: Mapping[Kind, Mapping[str, str]] = {  # The fields of what an owner writes,
 }  # fmt: skip
 SHOWN = 12  # A question lists so many memories.
 UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
+PLAIN_VALUES = (("polarity", 1), ("kind", "attribute"), ("topic", "日常"), ("topic", "everyday"))  # They say nothing.
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
 DEEPEST = 4  # So many levels of reflections on reflections are opened.
+LABEL = 40  # A memory is named by this many of its first characters.
 PREVIEW = 400  # A memory that is not opened shows this many characters.
 LookUp = Callable[[Memory], Details | None]
 """All that is known of a memory; None where it is gone."""
@@ -54,23 +57,39 @@ class MemoryRow:
 # ---- the list
 
 
-def entry(row: MemoryRow, words: Words, inside: str = "") -> str:
-    """One memory; ``inside`` is what it opens to."""
+def entry(row: MemoryRow, words: Words, inside: str = "", *, ticks: bool = False) -> str:
+    """One memory; ``inside`` is what it opens to. ``ticks``: it can be chosen among others."""
     memory, opened = row.memory, bool(inside)
     text = memory.text if opened or len(memory.text) <= PREVIEW else f"{memory.text[:PREVIEW]}…"
     kind = " ".join(name for name, on in (("archived", memory.archived), ("old", not memory.current)) if on)
     return (
-        f'<article class="memory {escape(memory.kind)} {kind}"><button type="button" class="memory-head" data-do="open" '
+        f'<article class="memory {escape(memory.kind)} {kind}">{_tick(memory, words) if ticks else ""}'
+        f'<button type="button" class="memory-head" data-do="open" '
         f'data-id="{escape(memory.id)}" aria-expanded="{str(opened).lower()}">{tag(memory.kind, words)}'
         f'<span class="text">{escape(text) or "…"}</span>{_below(row, words)}</button>'
         f'<div class="memory-open">{inside}</div></article>'
     )
 
 
+def _tick(memory: Memory, words: Words) -> str:
+    label = escape(words("choose_it", text=memory.text[:LABEL]))
+    return f'<input type="checkbox" name="chosen" value="{escape(memory.id)}" aria-label="{label}">'
+
+
+def several_form(entries: str, words: Words) -> str:
+    """A list whose ticked entries are archived or pinned together."""
+    acts = "".join(
+        f'<button type="submit" class="act" name="act" value="{name}">{escape(words(name))}</button>'
+        for name in ("archive", "pin")
+    )
+    return f'<form data-do="several" class="several"><div class="actions">{acts}</div>{entries}</form>'
+
+
 def _below(row: MemoryRow, words: Words) -> str:
     memory, parts = row.memory, [escape(row.file) or dated(row.memory.at, words)]
     if memory.by != "author" and memory.kind != "exchange":
-        parts += [f"<span>{escape(one)}</span>" for one in (words("strength", n=memory.strength), _uses(memory, words))]
+        parts.append(f'<span class="tinker">{escape(words("strength", n=memory.strength))}</span>')
+        parts.append(f"<span>{escape(_uses(memory, words))}</span>" if memory.recalls else "")
     if row.fades:
         parts.append(f'<span class="fades">{_meter(row.forecast, words)}{escape(row.fades)}</span>')
     marks = (("pinned", memory.pinned), ("archived", memory.archived), ("replaced_tag", not memory.current))
@@ -107,7 +126,7 @@ def _fields(details: Details, speakers: Speakers, words: Words) -> str:
     for name, value in details.fields.items():
         if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
             continue
-        if f"field_{name}" in TEXTS and (name, value) not in (("polarity", 1), ("kind", "attribute")):
+        if f"field_{name}" in TEXTS and (name, value) not in PLAIN_VALUES:
             parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
     reply = quote(memory, speakers, words) if memory.kind == "exchange" else ""
     return f"{reply}{definitions(parts)}"
@@ -202,14 +221,20 @@ def form(do: str, key: str, inside: str, words: Words, **data: object) -> str:
     )
 
 
-def field(name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False) -> str:
+def field(
+    name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False, note: str = "",
+    secret: bool = False,
+) -> str:  # fmt: skip
+    """A field of a form. ``hint`` stands in it while it is empty, ``note`` below it; what is ``secret`` is not shown."""
     attributes = f'name="{escape(name)}" aria-label="{escape(label)}" placeholder="{escape(hint)}"'
     attributes += " data-first" if first else ""
     if rows:
         control = f'<textarea {attributes} rows="{rows}">{escape(value)}</textarea>'
     else:
-        control = f'<input type="text" {attributes} value="{escape(value)}" autocomplete="off">'
-    return f'<label class="field {"wide" if rows else ""}"><span>{escape(label)}</span>{control}</label>'
+        kind = "password" if secret else "text"
+        control = f'<input type="{kind}" {attributes} value="{escape(value)}" autocomplete="off">'
+    below = f"<small>{escape(note)}</small>" if note else ""
+    return f'<label class="field {"wide" if rows else ""}"><span>{escape(label)}</span>{control}{below}</label>'
 
 
 def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str = "") -> str:
@@ -221,10 +246,60 @@ def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str
     return f'<label class="field"><span>{escape(label)}</span>{control}</label>'
 
 
-def edit_form(memory: Memory, words: Words) -> str:
+def letter(letter: Letter, name: str, opened: str, inside: str, words: Words) -> str:
+    """The letter; the sentence of the memory that is ``opened`` has its form or its details below it."""
+
+    def sentences(several: Sequence[Sentence], *, dates: bool = False) -> str:
+        parts = []
+        for one in several:
+            day = f"<time>{escape(words.short_day(one.at))}</time> " if dates and one.at else ""
+            below = f'<div class="memory-open">{inside}</div>' if one.id == opened else ""
+            do = "open" if one.id == opened else "edit"
+            parts.append(
+                f'<li><button type="button" class="sentence" data-do="{do}" data-id="{escape(one.id)}" '
+                f'title="{escape(words("tap_to_correct"))}">{day}{escape(one.text)}</button>{below}</li>'
+            )
+        return f"<ul>{''.join(parts)}</ul>"
+
+    def part(title: str, html: str) -> str:
+        return f'<section class="card letter"><h2>{escape(title)}</h2>{html}</section>'
+
+    parts = [part(words("letter_you", name=name), sentences(letter.of_you))] if letter.of_you else []
+    if letter.people:
+        people = "".join(f"<h3>{escape(who)}</h3>{sentences(several)}" for who, several in letter.people)
+        parts.append(part(words("letter_people"), people))
+    if letter.happened:
+        parts.append(part(words("letter_happened"), sentences(letter.happened, dates=True)))
+    if letter.thoughts:
+        parts.append(part(words("letter_thought", name=name), sentences(letter.thoughts)))
+    return "".join(parts) or f'<p class="empty">{escape(words("nothing_yet"))}</p>'
+
+
+def edit_form(details: Details, words: Words) -> str:
+    """The form that changes a memory: of an event every field, of all else its words."""
+    memory = details.memory
+    if memory.kind == "event":
+        return form("save", f"edit {memory.id}", _event_fields(details, words), words, id=memory.id)
     hint = words("edit_exchange_hint" if memory.kind == "exchange" else "edit_hint")
     inside = field("text", words("edit_text"), memory.text, rows=3, first=True)
     return form("save", f"edit {memory.id}", f'{inside}<p class="hint">{escape(hint)}</p>', words, id=memory.id)
+
+
+def _event_fields(details: Details, words: Words) -> str:
+    values = {key: details.fields.get(key, "") for key in OWN["event"]} | {"text": details.memory.text}
+    span = values["happened"]
+    texts = {
+        key: "、".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for key, value in values.items()
+    }
+    texts["happened"] = "/".join(str(moment)[:16] for moment in span) if isinstance(span, Sequence) else ""
+    return "".join(
+        field(
+            name, words(f"field_{name}"), texts[name], rows=2 if name == "text" else 0, hint=words(hint) if hint else "",
+            first=name == "text",
+        )
+        for name, hint in OWN["event"].items()
+    )  # fmt: skip
 
 
 def own_form(kind: Kind, words: Words) -> str:

@@ -11,45 +11,41 @@ from dataclasses import dataclass, replace
 
 from moechat.agent import Agent
 from moechat.curation import by_hand, forgetting
-from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory
+from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Sort
 from moechat.errors import NotFound
 from moechat.model import official_kind
 from moechat.web import author_room, draw, memory_page
 from moechat.web.draw import button, escape
 from moechat.web.memory_page import MemoryRow, Speakers
+from moechat.web.notes import Action, Note
 from moechat.web.words import Words
 
 MINE, AUTHOR = "mine", "author"
 KINDS: Mapping[str, Sequence[str]] = {
-    MINE: ("", "fact", "event", "reflection", "exchange"),
+    MINE: ("letter", "", "fact", "event", "reflection", "exchange"),
     AUTHOR: ("", "fact", "event", "lore"),
 }
 NEW: Mapping[str, Sequence[str]] = {MINE: ("new_event", "new_fact"), AUTHOR: ("new_event", "new_fact", "new_lore")}
 PAGE = 30
-Action = Mapping[str, str]
-"""What the page reports of a click or a form: ``do``, what it is done to, and the fields of the form."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """The outcome of an action, in words."""
-
-    text: str = ""
-    bad: bool = False
+REFRESH_S = 10  # While old talk is read, the room is drawn so often.
+FILLING = 0.8  # What becomes of a memory is told once so much of the room for memories is taken.
 
 
 @dataclass(frozen=True)
 class MemoryLook:
-    """What a tab shows of the memories. ``kind`` "" is everything that was understood.
+    """What a tab shows of the memories. ``kind`` "" is everything that was understood, "letter" what one
+    would write of it.
 
     ``doing`` is what is being done with the memory that is ``opened``: "", edit, forget or surely. With none opened it is
     the kind of a new one: fact, event or lore.
     """
 
     store: str = MINE
-    kind: str = ""
+    kind: str = "letter"
     search: str = ""
     archived: bool = False
+    sort: Sort = "newest"
+    ticks: bool = False
     count: int = PAGE
     opened: str = ""
     doing: str = ""
@@ -76,7 +72,7 @@ def act(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryO
 def showing(agent: Agent, id_: str) -> MemoryLook:
     """The look at one memory, whichever store has it."""
     authored = any(one.id == id_ for one in author_room.listed(agent, "", ""))
-    return MemoryLook(AUTHOR if authored else MINE, opened=id_)
+    return MemoryLook(AUTHOR if authored else MINE, "", opened=id_)
 
 
 def _listing(look: MemoryLook, **changes: object) -> MemoryLook:
@@ -86,7 +82,7 @@ def _listing(look: MemoryLook, **changes: object) -> MemoryLook:
 
 def _stored(look: MemoryLook, action: Action) -> MemoryLook:
     store = AUTHOR if action.get("value") == AUTHOR else MINE
-    kind = look.kind if look.kind in KINDS[store] else ""
+    kind = look.kind if look.kind in KINDS[store] else KINDS[store][0]
     return _listing(look, store=store, kind=kind, archived=False)
 
 
@@ -107,8 +103,14 @@ def _kind_of_new(action: Action) -> str:
 LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "store": _stored,
     "kind": _of_kind,
-    "search": lambda look, action: _listing(look, search=action.get("q", "")[:200]),
-    "archived": lambda look, action: _listing(look, archived=not look.archived),
+    "search": lambda look, action: _listing(
+        look, search=action.get("q", "")[:200], kind="" if look.kind == "letter" else look.kind
+    ),
+    "archived": lambda look, action: _listing(
+        look, archived=not look.archived, kind="" if look.kind == "letter" else look.kind
+    ),
+    "ticks": lambda look, action: _listing(look, ticks=not look.ticks),
+    "sort": lambda look, action: _listing(look, sort="newest" if look.sort == "oldest" else "oldest"),
     "more": lambda look, action: replace(look, count=look.count + PAGE),
     "open": _toggled,
     "edit": lambda look, action: replace(look, opened=action.get("id", ""), doing="edit"),
@@ -125,7 +127,14 @@ LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
 def _saved(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     if not action.get("text", "").strip():
         return look, Note(words("needs_words"), bad=True)
-    memory = agent.memories.edit(action["id"], action["text"])
+    if "happened" in action:
+        values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
+        values["keywords"] = author_room.several(action.get("keywords", "")) or None
+        fields = by_hand.arguments("event", values, agent.now())
+        blank = {"happened": None, "place": "", "keywords": (), "topic": ""}
+        memory = agent.memories.edit_event(action["id"], **{**blank, **fields})
+    else:
+        memory = agent.memories.edit(action["id"], action["text"])
     return replace(look, opened=memory.id, doing=""), Note(words("done_edit"))
 
 
@@ -162,6 +171,20 @@ def _archived(agent: Agent, look: MemoryLook, action: Action, words: Words) -> M
     return replace(look, opened="", doing=""), Note(words(f"done_{action['do']}", n=len(moved)))
 
 
+def _undone(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    ids = agent.memories.take_back_change()
+    return replace(look, opened="", doing=""), Note(words("done_undo" if ids else "nothing_to_undo"), bad=not ids)
+
+
+def _several(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    """The same for all that were ticked."""
+    ids = action.get("chosen", "").split()
+    act, name = (agent.memories.pin, "pin") if action.get("act") == "pin" else (agent.memories.archive, "archive")
+    if not ids:
+        return look, Note(words("none_ticked"), bad=True)
+    return look, Note(words(f"done_{name}", n=len(act(ids))))
+
+
 def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     """Reflect now. It takes as long as the model does."""
     report = agent.reflect()
@@ -169,6 +192,16 @@ def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> Me
         problem = agent.reflection.problem
         return look, Note(problem or words("thought_nothing"), bad=bool(problem))
     return _listing(look, kind="reflection", search=""), Note(words("thought", n=len(report.made)))
+
+
+def _past_begun(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    agent.past.begin()
+    return look, Note(words("past_begun"))
+
+
+def _past_stopped(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    agent.past.stop()
+    return look, Note(words("past_stopped"))
 
 
 def _forgotten(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
@@ -203,11 +236,12 @@ def _record_deleted(agent: Agent, look: MemoryLook, action: Action, words: Words
 DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Action, Words], MemoryOutcome]]] = {
     MINE: {
         "save": _saved, "add": _added, "pin": _pinned, "unpin": _pinned, "archive": _archived, "restore": _archived,
-        "forget-now": _forgotten, "think": _thought,
+        "undo": _undone, "several": _several, "forget-now": _forgotten, "think": _thought,
+        "past": _past_begun, "past-stop": _past_stopped,
     },
     AUTHOR: {"save": _record_saved, "add": _record_added, "forget-now": _record_deleted},
 }  # fmt: skip
-WAITING = ("save", "add", "forget-now")
+WAITING = ("save", "add", "undo", "forget-now")
 """Deeds on the owner's memories that wait for a reply that is on its way."""
 
 
@@ -225,16 +259,31 @@ def speakers_of(agent: Agent, words: Words) -> Speakers:
 
 
 def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
+    if look.kind == "letter":
+        return _letter(agent, look, words)
     kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
-    page = agent.memories.listed(kinds, search=look.search, limit=look.count, archived=look.archived)
+    page = agent.memories.listed(kinds, search=look.search, limit=look.count, archived=look.archived, sort=look.sort)
     new = memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN and not look.opened else ""  # type: ignore[arg-type]
     opened = _details(agent, look.opened)
     rows = {row.memory.id: row for row in rows_of(agent, page.memories, words)}
     if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
         rows = {look.opened: rows_of(agent, [opened.memory], words)[0]} | rows
     inside = _inside(agent, look, opened, words) if opened is not None else ""
-    listed = "".join(memory_page.entry(row, words, inside if id_ == look.opened else "") for id_, row in rows.items())
+    listed = "".join(
+        memory_page.entry(row, words, inside if id_ == look.opened else "", ticks=look.ticks)
+        for id_, row in rows.items()
+    )
     return _framed(agent, look, page.total, new, listed, words)
+
+
+def _letter(agent: Agent, look: MemoryLook, words: Words) -> str:
+    """The room as it opens. A sentence that is tapped can be corrected in its place."""
+    letter = agent.memories.letter()
+    new = memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN and not look.opened else ""  # type: ignore[arg-type]
+    opened = _details(agent, look.opened)
+    inside = _inside(agent, look, opened, words) if opened is not None else ""
+    body = memory_page.letter(letter, agent.character.name, look.opened, inside, words)
+    return f"{_head(agent, look, 0, words)}{new}{body}"
 
 
 def _framed(agent: Agent, look: MemoryLook, total: int, above: str, entries: str, words: Words) -> str:
@@ -242,24 +291,35 @@ def _framed(agent: Agent, look: MemoryLook, total: int, above: str, entries: str
     empty = "" if entries else f'<p class="empty">{words(_empty(look))}</p>'
     left = total - look.count
     more = button("more", words("more", n=left), kind="more") if left > 0 else ""
-    return f'{_head(agent, look, total, words)}{above}<div class="list">{entries}{empty}</div>{more}'
+    listed = f'<div class="list">{entries}{empty}</div>'
+    if look.ticks and entries:
+        listed = memory_page.several_form(listed, words)
+    return f"{_head(agent, look, total, words)}{above}{listed}{more}"
 
 
 def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> str:
     """The switches, the search and what can be written."""
     stores = "".join(_chip("store", words(f"store_{one}"), one, one == look.store) for one in KINDS)
     kinds = "".join(_chip("kind", words(f"kind_{one or 'all'}"), one, one == look.kind) for one in KINDS[look.store])
+    is_list = look.store == MINE and look.kind != "letter"
+    sort = _chip("sort", words("oldest_first"), "", look.sort == "oldest") if is_list else ""
+    sort += _chip("ticks", words("several"), "", look.ticks) if is_list else ""
     archive = _chip("archived", words("in_archive"), "", look.archived) if look.store == MINE else ""
     write = "".join(button("new", words(one), kind="primary", value=one) for one in NEW[look.store])
     hint = f'<p class="hint">{escape(words("author_told"))}</p>' if look.store == AUTHOR else ""
     label = escape(words("search"))
+    count = (
+        "" if look.kind == "letter" else f'<span class="total" role="status">{escape(words("found", n=total))}</span>'
+    )
+    undo = button("undo", words("undo")) if look.store == MINE and len(agent.memories.undo) else ""
     return (
         f'<header class="room-head"><div class="line"><div class="chips" role="group" aria-label="{escape(words("whose"))}">'
-        f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(look.search)}" placeholder="{label}" '
-        f'aria-label="{label}" autocomplete="off" maxlength="200"></div>'
-        f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}</div>'
-        f'<span class="total" role="status">{escape(words("found", n=total))}</span></div>{hint}'
-        f'<div class="line write">{write}{_thinking(agent, look, words)}</div></header>'
+        f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(look.search)}" '
+        f'placeholder="{label}" aria-label="{label}" autocomplete="off" maxlength="200"></div>'
+        f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}{sort}</div>'
+        f"{count}</div>{hint}"
+        f'<div class="line write">{write}{undo}{_thinking(agent, look, words)}</div>'
+        f"{_past(agent, look, words)}</header>"
     )
 
 
@@ -283,6 +343,22 @@ def _thinking(agent: Agent, look: MemoryLook, words: Words) -> str:
     return button("think", words("think_now")) + f'<span class="hint">{escape(text)}</span>'
 
 
+def _past(agent: Agent, look: MemoryLook, words: Words) -> str:
+    """Over the letter: what the rules alone have read, and what it costs to have a model read it."""
+    if look.store == AUTHOR or look.kind != "letter":
+        return ""
+    work = agent.past.work()
+    if work.standing in ("nothing", "no_model"):
+        return ""
+    cost = words("past_cost", calls=words.count("n_calls", work.calls), tokens=f"{work.tokens:,}")
+    days, exchanges = words.count("n_days", work.days), words.count("n_exchanges", work.exchanges)
+    text = words(f"past_{work.standing}", exchanges=exchanges, days=days, cost=cost)
+    offered = work.standing == "offered"
+    act = button("past", words("past_begin")) if offered else button("past-stop", words("past_stop"))
+    refresh = "" if offered else f' data-refresh="{REFRESH_S}"'
+    return f'<div class="line past"{refresh}><span class="hint">{escape(text)}</span>{act}</div>'
+
+
 def _empty(look: MemoryLook) -> str:
     if look.search or look.kind:
         return "nothing_found"
@@ -301,7 +377,7 @@ def _details(agent: Agent, id_: str) -> Details | None:
 def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> str:
     memory = details.memory
     if look.doing == "edit":
-        return memory_page.edit_form(memory, words)
+        return memory_page.edit_form(details, words)
     if look.doing in ("forget", "surely"):
         preview = agent.memories.forgets([memory.id])
         return memory_page.forget_form(memory, preview, words, sure=look.doing == "surely")
@@ -314,7 +390,9 @@ def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Memo
     rows = []
     for memory in memories:
         forecast = forecasts.get(memory.id)
-        fades = forgetting.in_words(forecast, now, words.language) if forecast and not memory.archived else ""
+        fades = ""
+        if forecast and not memory.archived and forecast.fullness >= FILLING and not forecast.kept:
+            fades = forgetting.in_words(forecast, now, words.language)
         rows.append(MemoryRow(memory, forecast, fades))
     return rows
 

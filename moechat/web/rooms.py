@@ -6,21 +6,30 @@ A room is drawn when somebody goes there, never before.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from moechat.agent import Agent
 from moechat.errors import FieldError, MoeChatError, NotFound
-from moechat.web import author_room, memory_room, topic_room
+from moechat.house import House
+from moechat.web import author_room, memory_room, settings_room, topic_room
 from moechat.web.draw import escape
-from moechat.web.memory_room import MINE, Action, MemoryLook, Note
+from moechat.web.memory_room import MINE, MemoryLook
+from moechat.web.notes import Action, Note
+from moechat.web.settings_room import SettingsLook
 from moechat.web.topic_room import TopicLook
 from moechat.web.words import Words
 
 log = logging.getLogger(__name__)
 
-CHAT, MEMORIES, TOPICS = "chat", "memories", "topics"
-ROOMS = (CHAT, MEMORIES, TOPICS)
+CHAT, MEMORIES, TOPICS, SETTINGS = "chat", "memories", "topics", "settings"
+ROOMS = (CHAT, MEMORIES, TOPICS, SETTINGS)
+SIGNS = {  # Each is the path of a picture of 24 by 24.
+    CHAT: "M4 5h16v11H9l-5 4z",
+    MEMORIES: "M12 3l2.4 6.6L21 12l-6.6 2.4L12 21l-2.4-6.6L3 12l6.6-2.4z",
+    TOPICS: "M4 4h9v9H4zM15 4h5v5h-5zM15 11h5v9h-5zM4 15h9v5H4z",
+    SETTINGS: "M4 7h9m4 0h3M4 17h3m4 0h9M15 5v4M9 15v4",
+}
 LONGEST = 100_000  # A field may hold this many characters.
 
 
@@ -32,26 +41,18 @@ class Look:
     width: int = 900
     memories: MemoryLook = field(default_factory=MemoryLook)
     topics: TopicLook = field(default_factory=TopicLook)
+    settings: SettingsLook = field(default_factory=SettingsLook)
     note: Note = field(default_factory=Note)
+    place: Hashable = None
 
-    def elsewhere(self) -> Look:
-        """The same room of another character."""
-        return Look(self.room, self.width, replace(MemoryLook(), store=self.memories.store))
-
-
-def action_of(data: object) -> Action:
-    """What the page reports of a click or a form, as text; anything else is left out."""
-    if not isinstance(data, Mapping):
-        return {}
-    return {str(key)[:40]: str(value) for key, value in data.items() if isinstance(value, str | int | float)}
+    def of(self, place: Hashable) -> Look:
+        """This look where it is of this memory; else the same room of another."""
+        if place in (self.place, None):
+            return self
+        return Look(self.room, self.width, replace(MemoryLook(), store=self.memories.store), place=place)
 
 
-def waiting(look: Look, action: Action, words: Words) -> Look | None:
-    """The look while an action takes long; None for an action that does not."""
-    return replace(look, note=Note(words("think_begun"))) if action.get("do") == "think" else None
-
-
-def act(agent: Agent, look: Look, action: Action, words: Words, *, busy: bool = False) -> Look:
+def act(house: House, agent: Agent | None, look: Look, action: Action, words: Words, *, busy: bool = False) -> Look:
     """What is looked at after an action; ``busy``: the agent is answering, and changes have to wait."""
     look = replace(look, note=Note(), width=_width(action.get("width", ""), look.width))
     do = action.get("do", "")
@@ -59,6 +60,10 @@ def act(agent: Agent, look: Look, action: Action, words: Words, *, busy: bool = 
         return replace(look, note=Note(words("too_long", n=LONGEST), bad=True))
     if do == "room":
         return replace(look, room=action["room"]) if action.get("room") in ROOMS else look
+    if look.room == SETTINGS and do != "show":
+        return _in_settings(house, agent, look, action, words)
+    if agent is None:
+        return look
     if do == "show":
         return replace(look, room=MEMORIES, memories=memory_room.showing(agent, action.get("id", "")))
     if busy and do in memory_room.WAITING and look.memories.store == MINE:
@@ -79,32 +84,50 @@ def act(agent: Agent, look: Look, action: Action, words: Words, *, busy: bool = 
         return replace(look, note=Note(words("went_wrong", error=failure), bad=True))
 
 
+def _in_settings(house: House, agent: Agent | None, look: Look, action: Action, words: Words) -> Look:
+    try:
+        settings, note = settings_room.act(house, agent, look.settings, action, words)
+    except (MoeChatError, OSError) as failure:
+        return replace(look, note=Note(words("went_wrong", error=failure), bad=True))
+    return replace(look, settings=settings, note=note)
+
+
 def _width(text: str, before: int) -> int:
     return int(text) if text.isdecimal() and 0 < int(text) < 10_000 else before
 
 
-def drawn(agent: Agent, look: Look, words: Words) -> str:
+def drawn(house: House, agent: Agent | None, look: Look, words: Words) -> str:
     """The room as HTML; "" for the chat, which draws itself."""
     if look.room == CHAT:
         return ""
     try:
-        agent.follow()
-        inside = (
-            topic_room.drawn(agent, look.topics, words, look.width)
-            if look.room == TOPICS
-            else memory_room.drawn(agent, look.memories, words)
-        )
+        inside = _inside(house, agent, look, words)
     except (MoeChatError, OSError) as failure:
         inside = f'<p class="empty">{escape(words("went_wrong", error=failure))}</p>'
     kind = "bad" if look.note.bad else "good"
     role = "alert" if look.note.bad else "status"
     note = f'<div class="note-line {kind}" role="{role}">{escape(look.note.text)}</div>'
-    return f'{note}<div class="room {look.room}">{inside}</div>'
+    title = f'<h1 class="unseen">{escape(words(f"room_{look.room}"))}</h1>'
+    return f'{title}{note}<div class="room {look.room}">{inside}</div>'
 
 
-def switch(words: Words, *, loaded: bool = False) -> str:
-    """The doors to the rooms; which one is open is marked by the page itself."""
+def _inside(house: House, agent: Agent | None, look: Look, words: Words) -> str:
+    if look.room == SETTINGS:
+        return settings_room.drawn(house, agent, look.settings, words)
+    if agent is None:
+        return f'<p class="empty">{escape(words("no_characters"))}</p>'
+    agent.follow()
+    if look.room == TOPICS:
+        return topic_room.drawn(agent, look.topics, words, look.width)
+    return memory_room.drawn(agent, look.memories, words)
+
+
+def switch(words: Words) -> str:
+    """The doors to the rooms; which one is open is marked by the page's script."""
     doors = "".join(
-        f'<button type="button" data-room="{room}">{escape(words(f"room_{room}"))}</button>' for room in ROOMS
+        f'<button type="button" data-room="{room}"><svg class="sign" viewBox="0 0 24 24" aria-hidden="true">'
+        f'<path d="{SIGNS[room]}"/></svg>'
+        f"<span>{escape(words(f'room_{room}'))}</span></button>"
+        for room in ROOMS
     )
-    return f'<nav class="rooms" aria-label="{escape(words("rooms"))}" data-loaded="{int(loaded)}">{doors}</nav>'
+    return f'<nav class="rooms" aria-label="{escape(words("rooms"))}">{doors}</nav>'

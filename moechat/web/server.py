@@ -18,10 +18,12 @@ from moechat.access.listening import STOP_S, address, announce, in_thread, liste
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
+from moechat.web.desk import Desk
+from moechat.web.routes import router
 
 PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
 STATIC = Path(__file__).parent / "static"
-SCRIPTS, STYLES = ("page.js", "rooms.js"), ("page.css", "rooms.css")
+SCRIPTS, STYLES = ("page.js", "talk.js", "rooms.js"), ("page.css", "talk.css", "rooms.css")
 
 # The page does not use these parts of Gradio: files in and out, requests made for others, development tools.
 CLOSED = (
@@ -39,6 +41,10 @@ HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"referrer-policy", b"same-origin"),  # Without any, a form would not say whose it is.
     NOSNIFF,
+)
+HEAD = (
+    '<meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">'
+    '<link rel="manifest" href="/page/manifest.webmanifest" crossorigin="use-credentials">'
 )
 MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
 FONTS = (
@@ -108,18 +114,19 @@ def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, 
 
     from moechat.web.page import build
 
-    blocks = build(house)
+    desk = Desk(house)
     script, style = (
         "".join((STATIC / name).read_text(encoding="utf-8") for name in names) for names in (SCRIPTS, STYLES)
     )
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(router(desk))
     gr.mount_gradio_app(
         app,
-        blocks,
+        build(house.config.web.language),
         path="/",
         theme=gr.themes.Base(font=list(FONTS), font_mono=["ui-monospace", "SFMono-Regular", "Consolas", "monospace"]),
         css=style,
-        head=f'<meta name="viewport" content="width=device-width, initial-scale=1"><script>{script}</script>',
+        head=f"{HEAD}<script>{script}</script>",
         favicon_path=str(STATIC / "icon.svg"),
         footer_links=[],
         run_history=False,
@@ -132,7 +139,7 @@ def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, 
     )
     app.add_middleware(HangUp, ending=ending)
     app.add_middleware(Guard, door=door)
-    return app, blocks.page.close
+    return app, desk.close
 
 
 @contextlib.contextmanager

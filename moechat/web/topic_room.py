@@ -14,7 +14,8 @@ from moechat.topic_path import ARROW, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
 from moechat.web.draw import button, dated, escape, tag
 from moechat.web.memory_page import Speakers, choice, field
-from moechat.web.memory_room import Action, Note, speakers_of
+from moechat.web.memory_room import speakers_of
+from moechat.web.notes import Action, Note
 from moechat.web.topic_charts import Canvas, TopicNode, crumbs
 from moechat.web.words import Words
 

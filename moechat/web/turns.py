@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator
 
-from moechat.agent import Agent
+from moechat.conversation import Conversation
 from moechat.errors import MoeChatError
 from moechat.model import Recollection
-from moechat.turn import Delta, Ended, Recalled, Shown, TurnEvent
+from moechat.turn import Delta, Ended, Recalled, TurnEvent
 
 ASK_S = 0.05  # The pause between two attempts to stop a reply.
 
@@ -20,36 +19,33 @@ log = logging.getLogger(__name__)
 
 
 class Turn:
-    """One reply on its way. ``reply`` grows; ``over`` is set when it has ended. ``after`` is the day of the exchange before.
+    """One reply on its way. ``reply`` grows; ``over`` is set when it has ended. ``grown`` is called after every change.
 
-    ``error`` says in words why the turn failed as a whole, ``crash`` names the type of an error that nobody foresaw,
-    ``failure`` says what went wrong with the reply alone.
+    ``exchange_id`` is "" until the message is recorded. ``error`` says in words why the turn failed as a whole, ``crash``
+    names the type of an error that nobody foresaw, ``failure`` says what went wrong with the reply alone.
     """
 
     def __init__(
         self,
-        agent: Agent,
-        text: str,
-        at: datetime,
+        conversation: Conversation,
         events: Iterator[TurnEvent],
+        grown: Callable[[], None] = lambda: None,
         *,
-        after: Sequence[Shown] = (),
         exchange_id: str = "",
     ) -> None:
-        self.text, self.at, self.exchange_id = text, at, exchange_id
-        self.after = after[-1].exchange.at.date() if after else None
+        self.conversation, self.exchange_id = conversation, exchange_id
         self.reply = ""
         self.recollection = Recollection()
-        self._has_recalled = False
+        self.has_recalled = False
         self.error = self.crash = self.failure = ""
         self.over = threading.Event()
-        self._agent, self._events = agent, events
-        self._thread = threading.Thread(target=self._run, name=f"turn of {agent.character.name}", daemon=True)
+        self._events, self._grown = events, grown
+        self._thread = threading.Thread(target=self._run, name="turn", daemon=True)
 
     @property
     def version(self) -> tuple[int, bool]:
         """Changes with everything that a page would draw anew."""
-        return len(self.reply), self._has_recalled
+        return len(self.reply), self.has_recalled
 
     def start(self) -> Turn:
         self._thread.start()
@@ -61,7 +57,7 @@ class Turn:
         It asks again and again, because a reply that is only about to begin cannot be stopped yet.
         """
         for _ in range(max(1, round(timeout_s / ASK_S))):
-            self._agent.stop()
+            self.conversation.stop()
             if self.over.wait(ASK_S):
                 return
 
@@ -69,6 +65,7 @@ class Turn:
         try:
             for event in self._events:
                 self._take(event)
+                self._grown()
         except (MoeChatError, OSError) as failure:
             self.error = str(failure)
         except Exception as failure:  # This is the border of a background worker.
@@ -76,52 +73,58 @@ class Turn:
             self.crash = type(failure).__name__
         finally:
             self.over.set()
+            self._grown()
 
     def _take(self, event: TurnEvent) -> None:
         match event:
             case Recalled(exchange_id=id_, recollection=recollection):
                 self.exchange_id = id_
                 self.recollection = recollection
-                self._has_recalled = True
-            case Delta(text=text):
-                self.reply += text
+                self.has_recalled = True
+            case Delta(text=text, instead=instead):
+                self.reply = text if instead else self.reply + text
             case Ended(error=error):
                 self.failure = error
 
 
 class Turns:
-    """At most one turn an agent: a second send while one is under way is refused, whichever tab it comes from."""
+    """At most one turn a talk: a second send while one is under way is refused, whichever tab it comes from.
 
-    def __init__(self) -> None:
-        self._turns: dict[int, Turn] = {}
+    ``grown`` is called after every change of any of them.
+    """
+
+    def __init__(self, grown: Callable[[], None] = lambda: None) -> None:
+        self._turns: dict[Conversation, Turn] = {}
         self._lock = threading.Lock()
+        self._grown = grown
 
-    def current(self, agent: Agent) -> Turn | None:
-        turn = self._turns.get(id(agent))
+    def last(self, conversation: Conversation) -> Turn | None:
+        """The newest turn, be it over or not."""
+        return self._turns.get(conversation)
+
+    def current(self, conversation: Conversation) -> Turn | None:
+        turn = self.last(conversation)
         return turn if turn is not None and not turn.over.is_set() else None
 
-    def talk(self, agent: Agent, text: str) -> Turn | None:
+    def talk(self, conversation: Conversation, text: str) -> Turn | None:
         """The turn that begins, or None where the last one is not over."""
+        return self._begin(conversation, lambda: conversation.talk(text))
+
+    def again(self, conversation: Conversation, id_: str = "") -> Turn | None:
+        """Another reply to an exchange, "": to the last one."""
+        return self._begin(conversation, lambda: conversation.regenerate(id_), id_)
+
+    def _begin(
+        self, conversation: Conversation, events: Callable[[], Iterator[TurnEvent]], id_: str = ""
+    ) -> Turn | None:
         with self._lock:
-            if self.current(agent):
+            if self.current(conversation):
                 return None
-            return self._begin(Turn(agent, text, agent.now(), agent.talk(text), after=agent.recent(1)), agent)
+            turn = self._turns[conversation] = Turn(conversation, events(), self._grown, exchange_id=id_)
+            return turn.start()
 
-    def regenerate(self, agent: Agent) -> Turn | None:
-        with self._lock:
-            last = agent.recent(2)
-            if self.current(agent) or not last:
-                return None
-            exchange = last[-1].exchange
-            turn = Turn(agent, exchange.user, exchange.at, agent.regenerate(), after=last[:-1], exchange_id=exchange.id)
-            return self._begin(turn, agent)
-
-    def _begin(self, turn: Turn, agent: Agent) -> Turn:
-        self._turns[id(agent)] = turn
-        return turn.start()
-
-    def stop(self, agent: Agent) -> None:
-        if (turn := self.current(agent)) is not None:
+    def stop(self, conversation: Conversation) -> None:
+        if (turn := self.current(conversation)) is not None:
             turn.stop()
 
     def close(self) -> None:

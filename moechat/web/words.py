@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
 from moechat.access.words import LANGUAGES, Language
+from moechat.web.lore_words import LORE_TEXTS
 from moechat.web.room_words import ROOM_TEXTS
+from moechat.web.talk_words import TALK_TEXTS
 from moechat.when import names
 
 TEXTS: Mapping[str, tuple[str, str]] = {
@@ -21,9 +23,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "message": ("消息", "Message"),
     "send": ("发送", "Send"),
     "stop": ("停止", "Stop"),
-    "regenerate": ("↻ 换个回答", "↻ Another reply"),
-    "earlier": ("↑ 更早的", "↑ Earlier"),
-    "newest": ("↓ 回到最新", "↓ Back to the newest"),
     "conversation": ("对话", "Conversation"),
     "you_said": ("你说", "You said"),
     "said_by": ("{name}说", "{name} said"),
@@ -34,7 +33,19 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     # what happens to a reply
     "thinking": ("正在想…", "Thinking…"),
-    "thinking_of": ("想起了 {n} 条，正在说…", "Recalled {n}, about to speak…"),
+    "thoughts": ("它想了什么", "What it thought"),
+    "usage": ("模型用量", "What the models cost"),
+    "usage_day": ("日期", "Day"),
+    "usage_use": ("用途", "For"),
+    "usage_reply": ("回复", "replies"),
+    "usage_understanding": ("理解", "understanding"),
+    "usage_calls": ("次数", "Calls"),
+    "usage_prompt": ("提示词 token", "Prompt tokens"),
+    "usage_written": ("写出 token", "Written tokens"),
+    "usage_cached": ("服务方缓存", "Cached"),
+    "usage_same": ("与上次相同", "As before"),
+    "thinking_of": ("想起了 {n} 件事，正在说…", "Recalled {n} things, about to speak…"),
+    "thinking_of_one": ("想起了 1 件事，正在说…", "Recalled one thing, about to speak…"),
     "stopped": ("已停止，说到这里的都留着", "Stopped; what was said so far is kept"),
     "failed": ("没有说完", "Not finished"),
     "unfinished": ("这句话还没有得到回答", "This message has not been answered yet"),
@@ -47,35 +58,23 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "上一句话还在回答，等它说完或先停止。",
         "The last message is still being answered: wait for it, or stop it first.",
     ),
-    "variant": ("第 {n} 个回答", "Reply no. {n}"),
     # what a reply rests on
-    "memories": ("记忆 · {n} 条", "Memories · {n}"),
     "context": ("对话中", "In this talk"),
     "diary": ("日记", "Diary"),
     "core": ("事实", "Facts"),
     "lore": ("世界书", "World book"),
-    "by_time": ("按时间找到", "found by time"),
-    "events": ("按内容找到", "found by content"),
-    "stream": ("记忆流：新近、相关、重要", "memory stream: recent, relevant, important"),
-    "association": ("由此联想到", "called to mind by it"),
-    "by_topic": ("同一话题", "the same topic"),
-    "profile": ("关于你的事实", "a known fact"),
-    "entities": ("相关的人、物、事", "who and what it is about"),
-    "found_lore": ("世界书条目", "an entry of the world book"),
-    "words": ("相同的词：{words}", "words in common: {words}"),
-    "span": ("你问的时间：{span}", "the time you asked for: {span}"),
     "score": ("得分 {score}", "score {score}"),
     "learned": ("{time} 得知", "learned {time}"),
     "no_longer_there": ("这条记忆已经不在了", "This memory is no longer there"),
-    "understood": ("时间：{spans}", "Time: {spans}"),
+    "understood": ("时间", "Time"),
     # problems
     "problems": ("有 {n} 处需要看看，其余照常工作", "{n} things need a look; everything else works"),
     # connection
     "connection": ("连接模型", "Connect a model"),
     "offline": ("未连接模型", "No model connected"),
     "offline_why": (
-        "现在由内置的离线回复作答：它从记忆里找话说，不是语言模型。在「连接模型」里填写地址即可。",
-        "The built-in offline replies answer from memory; they are no language model. Fill in “Connect a model”.",
+        "现在由内置的离线回复作答：它从记忆里找话说，不是语言模型。在「设置」里填写模型的地址即可。",
+        "The built-in offline replies answer from memory; they are no language model. Fill in a model in “Settings”.",
     ),
     "online": ("已连接 {model}", "Connected to {model}"),
     "base_url": ("接口地址", "Address"),
@@ -88,7 +87,38 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "test": ("测试", "Test"),
     "save": ("保存", "Save"),
-    "testing": ("正在测试…", "Testing…"),
+    "dial": ("提起从前", "Brings up the past"),
+    "dial_rarely": ("很少", "rarely"),
+    "dial_sometimes": ("有时", "sometimes"),
+    "dial_often": ("常常", "often"),
+    "try_sentence": ("试一句：它会想起什么", "Try a sentence: what would it bring to mind?"),
+    "try_example": ("例如：周末去吃火锅吧", "For example: shall we have hotpot this weekend?"),
+    "try_it": ("试试", "Try it"),
+    "brings_nothing": ("这句话不会让它想起什么。", "This would bring nothing to mind."),
+    "speaking": ("怎么说话", "How it speaks"),
+    "tune_temperature": ("温度", "Temperature"),
+    "tune_temperature_hint": (
+        "0 到 2，越高越随意；空着用服务方的",
+        "0 to 2, higher is freer; empty: the provider's own",
+    ),
+    "tune_context_tokens": ("上下文", "Context"),
+    "tune_context_tokens_hint": (
+        "最多带上多少 token 的对话，0 为不限",
+        "Tokens of talk that it sees at most; 0: no limit",
+    ),
+    "tune_top_p": ("top_p", "top_p"),
+    "tune_top_p_hint": ("原样传给模型；空着不传", "Passed on to the model; empty: left out"),
+    "tune_max_tokens": ("一次最多说多少", "Length of a reply"),
+    "tune_max_tokens_hint": ("max_tokens；空着不限", "max_tokens; empty: no limit"),
+    "saved_settings": ("已保存，下一句话就用它。", "Saved: the next message uses it."),
+    "this_page": ("这个页面", "This page"),
+    "untried_model": (
+        "下一句话就用它；想先确认，按「测试」。",
+        "The next message uses it; to be sure before, press “Test”.",
+    ),
+    "standing_untried": ("还没试过。", "Not tried yet."),
+    "standing_works": ("连接正常。", "It works."),
+    "standing_fails": ("没连上。", "It fails."),
     "needs_url": ("请先填写接口地址。", "Fill in the address first."),
     "saved": ("已保存，下一句话就用它。", "Saved: the next message uses it."),
     "saved_offline": (
@@ -99,7 +129,9 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "地址变了：为了不把原来的密钥发给别处，请重新填写密钥。",
         "The address is a new one: enter the key again, the known one is not sent elsewhere.",
     ),
+    **TALK_TEXTS,
     **ROOM_TEXTS,
+    **LORE_TEXTS,
 }
 
 WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
@@ -118,6 +150,24 @@ class Words:
 
     def __call__(self, name: str, /, **values: object) -> str:
         return TEXTS[name][LANGUAGES.index(self.language)].format(**values)
+
+    def count(self, name: str, n: int) -> str:
+        """The text for a number of things: that of one alone, where there is such a text."""
+        return self(f"{name}_one") if n == 1 and f"{name}_one" in TEXTS else self(name, n=n)
+
+    def listed(self, words: Sequence[str]) -> str:
+        """「火锅」、「香菜」 · “hotpot”, “coriander”."""
+        return (
+            "、".join(f"「{word}」" for word in words)
+            if self.language == "zh"
+            else ", ".join(f"“{word}”" for word in words)
+        )
+
+    def short_day(self, moment: date) -> str:
+        """5月20日 · 20 May."""
+        return (
+            f"{moment.month}月{moment.day}日" if self.language == "zh" else f"{moment.day} {MONTHS[moment.month - 1]}"
+        )
 
     def day(self, moment: date) -> str:
         """2025年5月20日 周二 · Tue, 20 May 2025."""

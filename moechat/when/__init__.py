@@ -9,6 +9,19 @@ from moechat.when.display import shown
 from moechat.when.distances import WIDTHS
 from moechat.when.periods import Anchors
 from moechat.when.reader import Use, resolve
+from moechat.when.second import SecondReader, second_reader
 from moechat.when.span import Precision, Span, precision_of
 
-__all__ = ["WIDTHS", "Anchors", "Precision", "Span", "Use", "asks", "precision_of", "resolve", "shown"]
+__all__ = [
+    "WIDTHS",
+    "Anchors",
+    "Precision",
+    "SecondReader",
+    "Span",
+    "Use",
+    "asks",
+    "precision_of",
+    "resolve",
+    "second_reader",
+    "shown",
+]

@@ -31,8 +31,11 @@ _ERRAND = (
     r"\bremember to\b|\bremind me (?:to|tomorrow|next|on|in)\b"
 )
 
+# 这个夏天有什么计划: what was to happen then was told before.
+_PLANNED = r"(?i)(?:什么|啥|哪些|的)(?:计划|打算|安排)|\bplans? (?:for|this|next|on|in)\b|\bplan(?:ning)? to do\b"
+
 _QUESTION = (
-    r"什么|谁|哪|几(?=点|号|月|次|天|个|岁|[？?。]?$)|多少|多久|多长|多大|怎么|咋|啥|为什么|为何|何时|如何|几时|[吗么]\s*[？?。！!~～]*$|有没有|是不是|是否|"
+    r"什么|谁|哪|干[嘛吗]|几(?=点|号|月|次|天|个|岁|[？?。]?$)|多少|多久|多长|多大|怎么|咋|啥|为什么|为何|何时|如何|几时|[吗么]\s*[？?。！!~～]*$|有没有|是不是|是否|"
     r"([聊说吃去做看有来买玩写提到见过])没\1|[过了]没有?\s*[？?。]*$|[？?]\s*$"
 )
 # Question words that ask nothing: 什么都没做, 没吃什么, 不知道怎么了, 没什么.
@@ -154,7 +157,7 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
     if not spans:
         return False
     plain = text.translate(_TRADITIONAL)
-    if compiled(_ERRAND).search(plain) or _asks_which(plain, spans):
+    if compiled(_ERRAND).search(plain) or compiled(_PLANNED).search(plain) or _asks_which(plain, spans):
         return False
     if compiled(_MEMORY).search(plain) or _is_bare(_without(plain, 0, spans)):
         return True

@@ -163,12 +163,14 @@ FESTIVALS: dict[str, DayOf] = {
     "妇女节": _solar(3, 8),
     "植树节": _solar(3, 12),
     "白色情人节": _solar(3, 14),
+    "圣帕特里克节": _solar(3, 17),
     "愚人节": _solar(4, 1),
     "地球日": _solar(4, 22),
     "劳动节": _solar(5, 1),
     "青年节": _solar(5, 4),
     "520": _solar(5, 20),
     "儿童节": _solar(6, 1),
+    "高考": _solar(6, 7),
     "618": _solar(6, 18),
     "建党节": _solar(7, 1),
     "独立日": _solar(7, 4),
@@ -247,6 +249,8 @@ def holiday(name: str, day: date) -> tuple[date, date]:
         return day, day + timedelta(days=2 if day.year < 1999 else 6 if day.year < 2008 else 4)
     if name == "国庆":
         return day, day + timedelta(days=6 if day.year >= 1999 else 1)
+    if name == "高考":
+        return day, day + timedelta(days=2)
     if name == "圣诞":
         return day - timedelta(days=1), day + timedelta(days=7)
     before, after = _BRIDGE[day.weekday()] if name in _BRIDGED else (-1, 1)

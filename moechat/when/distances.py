@@ -153,8 +153,8 @@ def beside(start: int, count: int = 1, unit: str = "day") -> Shift:
 
 
 def nth_day(number: int) -> Shift:
-    """国庆第二天: counted from the first day on."""
-    return lambda period, ctx: day(period.start + (number - 1) * DAY)
+    """国庆第二天: counted from the first day on; -1 is the last."""
+    return lambda period, ctx: day(period.stop - DAY if number < 0 else period.start + (number - 1) * DAY)
 
 
 def weekday_beside(weekday: int, sign: int, count: int = 1, unit: str = "day") -> Shift:

@@ -8,7 +8,7 @@ from moechat.when import shapes
 from moechat.when.en_times import FESTIVAL_NAMES, MONTHS, PARTS, PATTERNS, PLAIN, SEASONS
 from moechat.when.expression import Language
 from moechat.when.periods import Maker, Match, Piece, TextContext, compiled
-from moechat.when.tense import PAST_EN, forward_en
+from moechat.when.tense import HABITS, PAST_EN, forward_en
 
 
 def _month_of(text: str) -> int:
@@ -20,15 +20,14 @@ def _ahead(word: str) -> int:
 
 
 def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
-    word = match.group().lower()
+    word, night = match.group().lower(), PARTS["night"]
     ahead = -2 if "before yesterday" in word else 2 if "after tomorrow" in word else {"y": -1, "l": -1}.get(word[0], 0)
     if word.startswith(("tomorrow", "tmr")):
         ahead = 1
-    if ahead == 0 and "night" in word and ctx.now.hour < 5 and ctx.use == "recall":
-        ahead = -1
     fixed = p.day(ctx.today + ahead * p.DAY)
     if "night" in word:
-        return p.piece(match, 3, fixed=next(p.in_days(*PARTS["night"])(fixed)), forward=ahead > 0)
+        fixed = fixed if ahead else shapes.today(ctx, night[0], forward_en(match.string, ctx.use))
+        return p.piece(match, 3, fixed=next(p.in_days(*night)(fixed)), forward=ahead > 0)
     same = p.same_day(ctx.today) if ahead == 0 else None
     return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
 
@@ -38,7 +37,9 @@ def _night_before_last(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _this_part(match: Match, ctx: TextContext) -> list[Piece]:
-    return p.piece(match, 3, fixed=next(p.in_days(*PARTS[match["tpart"].lower()])(p.day(ctx.today))))
+    hours = PARTS[match["tpart"].lower()]
+    fixed = shapes.today(ctx, hours[0], forward_en(match.string, ctx.use))
+    return p.piece(match, 3, fixed=next(p.in_days(*hours)(fixed)))
 
 
 def _relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
@@ -48,8 +49,8 @@ def _relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
     if unit == "weekend":
         is_past = compiled(PAST_EN).search(match.string) is not None
         return shapes.relative_weekend(match, ctx, ahead, is_past=is_past)
-    if unit == "quarter":
-        return shapes.relative_quarter(match, ctx, ahead)
+    if unit in ("quarter", "semester"):
+        return (shapes.relative_quarter if unit == "quarter" else shapes.relative_term)(match, ctx, ahead)
     rank, cycle = _UNITS[unit]
     return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead), forward=ahead > 0)
 
@@ -106,6 +107,15 @@ def _named(word: str) -> p.Within:
     return p.festival(FESTIVAL_NAMES[word])
 
 
+def _names_ago(match: Match, ctx: TextContext) -> list[Piece]:
+    """two Christmases ago, three summers ago: the nth back of those that are over."""
+    word = match["nplural"].lower()
+    word = word[:-2] if word.endswith("ses") else word[:-1]
+    count, year = int(counts.number(match["ncount"])), ctx.now.year
+    over = [one for y in range(year - count - 1, year + 1) for one in _named(word)(p.year(y)) if one.stop <= ctx.today]
+    return p.piece(match, 7 if word in SEASONS else 4, fixed=over[-count])
+
+
 def _season(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, *SEASONS[(match["season"] or match["season2"] or match["season3"]).lower()])
 
@@ -139,6 +149,9 @@ _BEFORE_YEAR = (
 
 def _year(match: Match, ctx: TextContext) -> list[Piece]:
     """A year; behind a word that is neither a preposition nor a time it is a number (Room 2023)."""
+    if match["yshort"]:
+        value = int(match["yshort"])
+        return p.piece(match, 8, fixed=p.year(value + (2000 if value <= ctx.now.year % 100 + 10 else 1900)))
     start = match.start("year")
     word = compiled(r"([a-z']+)\.?[ -]$").search(match.string[max(start - 20, 0) : start].lower())
     if word and word.group(1) not in _BEFORE_YEAR:
@@ -151,12 +164,10 @@ def _decade(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 9, fixed=p.year(value if value > 99 else 1900 + value, 10))
 
 
-def _iso(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.date(match, int(match["iy"]), int(match["im"]), int(match["id"] or 0))
-
-
 def _slashed(match: Match, ctx: TextContext) -> list[Piece]:
-    """5/20/2023: month first, unless only the other way gives a month."""
+    """5/20/2023: month first, unless only the other way gives a month; 5/18 in any year."""
+    if match["bm"]:
+        return [*shapes.month(match, int(match["bm"])), *shapes.day_of_month(match, int(match["bd"]))]
     month, day, year = int(match["sm"]), int(match["sd"]), int(match["sy"])
     if month > 12:
         month, day = day, month
@@ -179,7 +190,10 @@ def _part(match: Match, ctx: TextContext) -> list[Piece]:
 
 def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     """3pm, 10:30, 5 o'clock."""
-    hour, minute = int(match["hour"] or match["chour"] or match["ohour"]), match["minute"] or match["cminute"]
+    hour, minute = (
+        int(match["hour"] or match["chour"] or match["ohour"] or match["nhour"]),
+        match["minute"] or match["cminute"],
+    )
     half = (match["half"] or "").lower().replace(".", "")
     if half and not 1 <= hour <= 12:
         return []
@@ -215,12 +229,14 @@ MAKERS: dict[str, Maker] = {
     "this_unit": _this_unit,
     "relative_weekday": _relative_weekday,
     "relative_name": _relative_name,
+    "names_ago": _names_ago,
     "third": counts.third,
     "half_of": _half_of,
     "nth": counts.nth,
     "side": counts.side,
     "festival": _festival,
-    "iso": _iso,
+    "iso": shapes.iso,
+    "quarter": shapes.quarter,
     "slashed": _slashed,
     "month_day": _month_day,
     "month": _month,
@@ -243,6 +259,7 @@ ENGLISH = Language(
     to=r"\s*(?:to|until|till|through|thru|-+|–|—|~)\s*(?:the\s*)?",
     also=r"\s*(?:,|and|or|&)\s*(?:(?:on|in)\s*)?",
     between=r"(?i)\bbetween\b",
+    habit=HABITS["en"],
     refers=r"(?i)\b(?:that|same) (?:day|year|week) (?:in )?$",
     coarse_first=False,
     forward=forward_en,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moechat.when import names
+from moechat.when import names, shapes
 
 # Letters that a pattern takes for others, whatever their case, are read as these, and a curly apostrophe as a straight one.
 PLAIN = str.maketrans("ſKıİ’", "skii'")
@@ -34,7 +34,7 @@ ORDINALS = {
 # Hours of the parts of the day, from and to; past 24 is the next morning.
 PARTS = {
     "morning": (6, 12), "noon": (12, 14), "midday": (12, 14), "lunchtime": (12, 14), "afternoon": (12, 18), "evening": (17, 21),
-    "night": (18, 24), "midnight": (23, 25), "dawn": (4, 7), "dusk": (17, 19),
+    "night": (18, 24), "midnight": (23, 25), "small hours": (0, 5), "wee hours": (0, 5), "dawn": (4, 7), "dusk": (17, 19),
 }  # fmt: skip
 SEASONS = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}
 THIRDS = {
@@ -62,6 +62,7 @@ FESTIVAL_NAMES = _table("""
 元旦: new year's day | new years day | new year's | new year
 情人节: valentine's day | valentines day | valentine's
 妇女节: women's day
+圣帕特里克节: st. patrick's day | st patrick's day | saint patrick's day
 愚人节: april fools' day | april fool's day | april fools
 地球日: earth day
 复活节: easter sunday | easter
@@ -111,10 +112,13 @@ VAGUE_PAST = _table("""
 前阵子: a while ago | a while back | some time ago | sometime ago
 """)
 
+_FESTIVAL_WORDS = "|".join(sorted(FESTIVAL_NAMES, key=len, reverse=True))
+
 # Words that look like times. What they cover is read no further.
 # fmt: off
 NOT_TIMES = "|".join((
-    r"(?:wednesday addams|sunday times|monday\.com|black friday sale)",
+    r"(?:wednesday addams|sunday times|monday\.com|black friday sale|friday the 13th|saturday night (?:live|fever))",
+    rf"every (?:{_FESTIVAL_WORDS})\b",
     r"(?:every|each|any|some|one|all) (?:(?:single|other) )?(?:day|night|morning|evening|afternoon|week|"
     r"weekend|month|year|spring|summer|fall|autumn|winter|mon|tues|wednes|thurs|fri|satur|"
     r"sun)(?:day)?s?(?: (?:morning|afternoon|evening|night)s?)?\b",
@@ -130,7 +134,7 @@ NOT_TIMES = "|".join((
     r"years?)(?! (?:ago|before|earlier|back))\b",
     r"(?:how) (?:long ago|long|old|often)",
     r"as of (?=now)",
-    r"(?:saturday night live|black friday sale|sunday school|monday blues)",
+    r"(?:sunday school|monday blues)",
 ))
 
 _ONES = "|".join(names.ONES[1:10])
@@ -153,7 +157,6 @@ _QUANTITY = (
     rf"some)(?: and a half)?"
 )
 _VAGUE_WORDS = "|".join(sorted([*VAGUE_TILL_NOW, *VAGUE_PAST], key=len, reverse=True)).replace(" ", r"\s+")
-_FESTIVAL_WORDS = "|".join(sorted(FESTIVAL_NAMES, key=len, reverse=True))
 
 # By name, in the order in which they are tried; the first that fits wins.
 PATTERNS = {
@@ -169,6 +172,7 @@ PATTERNS = {
         rf"earlier|from now|from today|later)\b"
     ),
     "fridays_ago": rf"(?P<wcount>{_N}) (?P<wplural>(?:mon|tues|wednes|thurs|fri|satur|sun)days) ago",
+    "names_ago": rf"(?P<ncount>{_N}) (?P<nplural>(?:{_SEASON}|{_FESTIVAL_WORDS})s|christmases) ago",
     "week_of": r"(?:in |on |over |during )?the (?P<cunit>week|weekend) of(?=\s)",
     "in_future": (
         rf"in (?!an? (?:second|sec|minute|moment)\b)(?:about )?(?P<fdist>{_QUANTITY}) (?P<funit>{_UNIT})\b(?! of)"
@@ -191,7 +195,7 @@ PATTERNS = {
     "relative_unit": (
         r"(?:the )?(?P<bunit>week|weekend|month|year) before last|(?:the )?(?P<rel>last|previous|"
         r"past(?= weekend)|this|next|following|coming|upcoming|current) (?P<runit>week|weekend|month|year|"
-        r"quarter)(?!\w|\s+of\b)"
+        r"quarter|semester)(?!\w|\s+of\b)"
     ),
     "weekday_before_last": rf"(?:the )?(?P<wbl>{_WEEKDAY}) before last",
     "this_unit": r"(?<=of )the (?P<thunit>year|month|week)(?= *[,.?!]| *$)",
@@ -204,16 +208,15 @@ PATTERNS = {
     ),
     "half_of": r"(?:the )?(?P<halfno>first|second) half(?= of (?:the |this |last |next )?(?:year|(?:19|20)\d\d))",
     "nth": rf"(?:the |on the )?(?P<nth>{_ORDINAL}) (?P<what>{_WEEKDAY}|day|week|weekend)(?= (?:of|in)\b)",
-    "side": r"(?P<lead>since|around|before|after|prior to)\b(?=\s)",
+    "side": r"(?P<lead>since|around(?! \d{1,2}(?:[: ]|[ap]m|$))|before|after|prior to)\b(?=\s)",
     "festival": (
         rf"(?:on |over |during |at |around )?(?P<fname>{_FESTIVAL_WORDS})\b(?!\s+(?:tree|card|song|party|movie|"
         rf"cake|costume|gift|present|resolution)s?)(?P<fwhole> (?:holidays?|break|vacation|period|season))?"
     ),
-    "iso": (
-        r"(?<![\d.])(?P<iy>(?:19|20)\d\d)[-/](?P<im>1[0-2]|0?[1-9])(?:[-/](?P<id>3[01]|[12]\d|0?[1-9]))?(?!\d|"
-        r"[-/.]\d)"
-    ),
-    "slashed": r"(?<![\d./])(?P<sm>[0-3]?\d)[/](?P<sd>[0-3]?\d)[/](?P<sy>(?:20|19)?\d\d)(?![\d/])",
+    "iso": shapes.ISO,
+    "quarter": rf"{shapes.QUARTER}\b",
+    "slashed": r"(?<![\d./])(?P<sm>[0-3]?\d)[/](?P<sd>[0-3]?\d)[/](?P<sy>(?:20|19)?\d\d)(?![\d/])|"
+    r"(?<![\d./])(?P<bm>1[0-2]|0?[1-9])/(?P<bd>3[01]|2\d|1[3-9])(?![\d/%]|\.\d| (?:of|inch|cups?)\b)",
     "month_day": (
         rf"(?:on )?(?P<mda>{_MONTH})\s*(?:the )?(?P<dma>{_DAYNUM}|{_DAY_WORD})(?:st|nd|rd|th)?(?![\d:%]|"
         rf"\s*(?:am|pm|%|"
@@ -226,7 +229,7 @@ PATTERNS = {
         rf"(?<=\blast )|(?<=\bthis )|(?<=\bnext )|(?<=\bsince )|(?<=\bof )|(?<=\bby )|(?<=\bduring )|"
         rf"(?<=\buntil )|(?<=\bbefore )|(?<=\bafter )|(?<=\bfrom )|(?<=\bto )|(?<=\bthrough )|(?<=\bearly )|"
         rf"(?<=\blate )|(?<=\bmid-)|(?<=\bbetween )|(?<=\baround )|(?<=\band )|"
-        rf"(?<=\bback in ))(?P<lonemonth>{_MONTH})(?!\s+(?:i|you|we|he|she|they|it)\b)"
+        rf"(?<=\bback in ))(?P<lonemonth>{_MONTH})"
     ),
     "bare_day": (
         rf"(?:on |since |by )?the (?P<bday>{_DAYNUM}(?:st|nd|rd|th))(?!\s+(?:time|one|century|floor|place|"
@@ -237,10 +240,10 @@ PATTERNS = {
     "year": (
         r"(?:\b(?:in|of|since|during|before|after|until|from|to|late|early|mid|between|and|back in|year)[ -]|"
         r"(?<=, )|(?<=,)|(?<=\d )|(?<=[a-z] ))(?P<year>(?:19|20)\d\d)\b(?![-/:.]\d|\s*(?:people|dollars|words|"
-        r"times|points|steps|calories|km|miles|meters|yuan|%))"
+        r"times|points|steps|calories|km|miles|meters|yuan|%))|(?<![\w'])'(?P<yshort>\d\d)(?![\w'%])"
     ),
     "season": (
-        rf"(?:in |during |over )?the (?P<season>{_SEASON})\b(?!\s+(?:palace|camp|school|olympics|job|"
+        rf"(?:in |during |over )?the (?P<season>{_SEASON})\b(?!\s+(?:palace|camp|school|olympics|job|dress|clothes|"
         rf"of\s+[a-z]))|(?<=\bin )(?P<season2>spring|summer|autumn|winter)\b|"
         rf"(?P<season3>{_SEASON})(?=,? (?:of )?(?:19|20)\d\d\b)"
     ),
@@ -250,14 +253,15 @@ PATTERNS = {
     ),
     "weekend": r"(?:over |on |at |during )?the weekend\b(?! (?:of|before|after))",
     "part": (
-        r"in the (?P<inpart>morning|afternoon|evening|night)\b|(?:at |around )?(?P<part>morning|noon|midday|"
-        r"lunchtime|afternoon|evening|night|midnight|dawn|dusk)\b"
+        r"in the (?P<inpart>morning|afternoon|evening|night|small hours|wee hours)\b|(?:at |around )?(?P<part>morning|noon|"
+        r"midday|lunchtime|afternoon|evening|night|midnight|dawn|dusk)\b"
     ),
     "clock": (
         r"(?:at |around |by )?\b(?P<hour>1[0-2]|0?\d)(?::(?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?)|"
         r"(?:at |around |by )?(?<![\d:.])(?P<chour>[01]?\d|2[0-3]):(?P<cminute>[0-5]\d)(?![\d:])|(?:at |"
         r"around |by )?\b(?P<ohour>1[0-2]|0?[1-9])(?: o'?clock|(?= (?:in the (?:morning|afternoon|evening)|"
-        r"at night)\b))"
+        r"at night)\b))|(?:(?<=night )|(?<=day )|(?<=morning )|(?<=noon )|(?<=evening )|(?<=tomorrow ))(?:at|around|by) "
+        r"(?P<nhour>1[0-2]|[1-9])(?![\w:%/.-]| (?:percent|people))"
     ),
 }
 # fmt: on

@@ -27,7 +27,8 @@ class Language:
 
     The rest is glue. ``gap`` may stand inside an expression, ``to`` between the ends of a range, ``also`` between two
     expressions that share what contains the first; after ``between`` it makes a range too. What ``refers`` to a day that is
-    named elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause and use whether it speaks of the future.
+    named elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause and use whether it speaks of the future;
+    where a clause tells of a ``habit``, what floats has no time either.
     """
 
     patterns: Mapping[str, str]
@@ -39,6 +40,7 @@ class Language:
     refers: str
     coarse_first: bool
     forward: Callable[[str, str], bool]
+    habit: str
     between: str | None = None
     opening: str = ""
 
@@ -56,6 +58,10 @@ class Language:
                 except (ValueError, OverflowError):
                     continue  # a date beyond the calendar
         return pieces
+
+    def unread(self, text: str) -> str:
+        """The text with spaces for what some pattern covers: a time, or what only looks like one."""
+        return self._any_pattern.sub(lambda match: " " * len(match.group()), text.translate(self.plain))
 
     @cached_property
     def _any_pattern(self) -> re.Pattern[str]:
@@ -274,7 +280,10 @@ def spans(text: str, pieces: Sequence[Piece], language: Language, ctx: TextConte
         group = queue[index]
         index += 1
         try:
-            forward = language.forward(_clause(text, group.start, group.end), ctx.use)
+            clause = _clause(text, group.start, group.end)
+            if group.core and not group.core[0].fixed and compiled(language.habit).search(clause):
+                continue
+            forward = language.forward(clause, ctx.use)
             follower = queue[index] if index < len(queue) else None
             if follower and _linked(text, group, follower, language):
                 whole = _range(group, follower, ctx, forward)

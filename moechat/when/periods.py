@@ -18,6 +18,7 @@ from moechat.when import calendar
 compiled = cache(re.compile)
 
 DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
 # The length of a unit in days, for tolerances only; dates are reckoned on the calendar.
 UNIT_DAYS = {

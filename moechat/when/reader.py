@@ -7,7 +7,7 @@ February. A bare festival is its day; with 假期, 那几天 or 期间 it is the
 that month, N年前 that year. 前几天 and 前阵子 end before today. A named unit of the calendar is given whole (今天 until
 midnight), a stretch that reaches to the present (最近, 刚才, 以来) ends now.
 
-jionlp is not asked: on the table of the tests it finds no right span that the rules lack (``benchmarks/when.py``).
+A second reader (``second``) is asked only for what the rules leave unread, and only where that has digits or a unit.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from moechat.when.en import ENGLISH
 from moechat.when.expression import Language, spans
 from moechat.when.names import has_han
 from moechat.when.periods import SECOND, Anchors, Period, Piece, TextContext
+from moechat.when.second import SecondReader
 from moechat.when.span import Span
 from moechat.when.zh import CHINESE
 
 Use = Literal["recall", "writing"]
 
+_MEASURED = re.compile(r"\d|[年月周天日号时点分秒季]|小时|星期|礼拜|世纪")
 # What lies further on in a pasted text is not looked at.
 LONGEST = 10_000
 
-_LATIN = re.compile(r"[A-Za-z]{2}|\d{4}-\d|\d/\d")
+_LATIN = re.compile(r"[A-Za-z]{2}|\d{4}[-.Qq]\d|\d/\d|\d{8}|[Qq]\d|'\d\d")
 
 
 def resolve(
@@ -42,6 +44,7 @@ def resolve(
     use: Use = "recall",
     widths: Mapping[str, float] = WIDTHS,
     anchors: Anchors | None = None,
+    second: SecondReader | None = None,
 ) -> list[Span]:
     """The time expressions of a text, in its order, as inclusive spans in the zone of ``now`` (a naive one is the system's).
 
@@ -54,14 +57,21 @@ def resolve(
     written: ``first:talked``), ``event:毕业`` (the day of what is named). Several wordings may be tried, longest first. Of
     birthdays and anniversaries only month and day count: the year comes from the text, or is the latest that has begun.
     Unknown anchors are no time, except that 上次 falls back on its width. No text raises; an error of ``anchors`` itself
-    passes through.
+    passes through. ``second`` reads what is left of a Chinese text.
     """
     if now.tzinfo is None:
         now = now.astimezone()
     if anchors is not None:
-        return list(_resolve(text, now, use, widths, anchors))
-    own = () if widths is WIDTHS else tuple(sorted(widths.items()))
-    return list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
+        spans = list(_resolve(text, now, use, widths, anchors))
+    else:
+        own = () if widths is WIDTHS else tuple(sorted(widths.items()))
+        spans = list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
+    if second is None or not has_han(text):
+        return spans
+    rest = CHINESE.unread(text[:LONGEST])
+    for span in spans:
+        rest = rest[: span.at[0]] + " " * (span.at[1] - span.at[0]) + rest[span.at[1] :]
+    return sorted([*spans, *second(rest, now)], key=lambda span: span.at) if _MEASURED.search(rest) else spans
 
 
 @lru_cache(maxsize=2048)

@@ -9,6 +9,13 @@ from moechat.when import periods as p
 from moechat.when.calendar import holiday
 from moechat.when.periods import Match, Period, Piece, TextContext
 
+# A date in digits (2024-11-02, 2024.11.02, 2024-11, 20241102) and a quarter (Q3, 2024Q3).
+ISO = (
+    r"(?<![\d.])(?P<iy>(?:19|20)\d\d)(?:(?P<isep>[-/.])(?P<im>1[0-2]|0?[1-9])(?:(?P=isep)(?P<id>3[01]|[12]\d|0?[1-9])|"
+    r"(?![-/.]?\d))|(?P<im8>1[0-2]|0[1-9])(?P<id8>3[01]|[12]\d|0[1-9]))(?!\.?\d)"
+)
+QUARTER = r"(?:(?P<qyear>(?:19|20)\d\d)[- 年]?)?[qQ](?P<q>[1-4])(?!\d)"
+
 # A counted distance: the least, the most, and their unit.
 Amount = tuple[float, float, str]
 
@@ -24,6 +31,11 @@ def date(match: Match, year: int, month: int, day: int) -> list[Piece]:
     return p.piece(match, 4, fixed=fixed) if fixed.stop <= whole.stop else []
 
 
+def iso(match: Match, ctx: TextContext) -> list[Piece]:
+    month, day = match["im"] or match["im8"], match["id"] or match["id8"]
+    return date(match, int(match["iy"]), int(month), int(day or 0)) if day or match["isep"] != "." else []
+
+
 def month(match: Match, number: int) -> list[Piece]:
     return p.piece(match, 6, within=p.in_years(lambda y: p.months(y, number)), cycle="year")
 
@@ -36,6 +48,27 @@ def part_of_year(match: Match, first: int, count: int) -> list[Piece]:
     """``count`` months of any year from the ``first``: a season, a quarter, a half."""
     unit = "season" if count < 6 else "range"
     return p.piece(match, 7, within=p.in_years(lambda y: p.months(y, first, count, unit)), cycle="year")
+
+
+def quarter(match: Match, ctx: TextContext) -> list[Piece]:
+    first = int(match["q"]) * 3 - 2
+    if match["qyear"]:
+        return p.piece(match, 7, fixed=p.months(int(match["qyear"]), first, 3, "season"))
+    return part_of_year(match, first, 3)
+
+
+def relative_term(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:
+    """A half of the school year: from September to January, and from February to July."""
+    y, m = ctx.now.year, ctx.now.month
+    number, in_autumn = divmod(2 * (y - (m == 1)) + (m == 1 or m > 8) + ahead, 2)
+    fixed = p.months(number, 9, 5, "season") if in_autumn else p.months(number, 2, 6, "season")
+    return p.piece(match, 7, fixed=fixed, forward=ahead > 0)
+
+
+def today(ctx: TextContext, first: int, is_plan: bool) -> Period:
+    """The day of 今天早上 and this morning. Said past midnight, of hours that have not come, it is the day that is not over."""
+    is_over = ctx.now.hour < 5 and ctx.use == "recall" and first > ctx.now.hour and not is_plan
+    return p.day(ctx.today - p.DAY * is_over)
 
 
 def relative_quarter(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:

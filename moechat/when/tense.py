@@ -6,13 +6,16 @@ from moechat.when.periods import compiled
 from moechat.when.zh_times import PLAIN
 
 _FUTURE_ZH = (
-    r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
-    r"即将|预约|约好|安排|截止|到期|得(?:去|交|要)|应该(?:去|能)"
+    r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|(?<!的)会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
+    r"即将|预约|约好|安排|截止|到期|得(?:去|交|要|回|来|到|做)|应该(?:去|能)"
 )
 _PLANS_ZH = (
     r"(?i)有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
     r"记得(?:提醒|叫|去|要)|去(?!了|过|年)|deadline"
 )
+_ASKED_ZH = r"什么|谁|哪|几[点号个]|多少|怎么|啥|干嘛|为何|何时|有没有|是不是|[吗么][？?]?$"
+_SAID_ZH = r"[我你他她们]说(?!不定)|答应|为什么|为啥"
+_PROPOSED_ZH = r"[要会]不[要会]|好不好|行不行|能不能|可不可以|可以吗|[行好]吗|有空|吧[？?]?$"
 PAST_ZH = (
     r"来着|[说聊提做去吃看玩买写学讲谈见到来问过给送告诉推荐]+[过了]|记得|那天|那次|当时|没有?[去来说做吃看]|以前|"
     r"曾经|了什么|了哪|了谁"
@@ -20,10 +23,13 @@ PAST_ZH = (
 
 
 def forward_zh(clause: str, use: str) -> bool:
-    """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it."""
+    """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it, and where memory
+    is looked into a question or a word once given does (我说要去哪里), unless it proposes something (要不要)."""
     clause = clause.translate(PLAIN)
     if compiled(PAST_ZH).search(clause):
         return False
+    if use == "recall" and (compiled(_SAID_ZH).search(clause) or compiled(_ASKED_ZH).search(clause)):
+        return bool(compiled(_PROPOSED_ZH).search(clause))
     return bool(compiled(_FUTURE_ZH).search(clause) or (use == "writing" and compiled(_PLANS_ZH).search(clause)))
 
 
@@ -35,7 +41,7 @@ _FUTURE_EN = (
 )
 _PLANS_EN = (
     r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|"
-    r"\b(?:exam|deadline|meeting|appointment|interview)\b"
+    r"\b(?:exam|deadline|meeting|appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b"
 )
 PAST_EN = (
     r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
@@ -48,3 +54,13 @@ def forward_en(clause: str, use: str) -> bool:
     if compiled(PAST_EN).search(clause):
         return False
     return bool(compiled(_FUTURE_EN).search(clause) or (use == "writing" and compiled(_PLANS_EN).search(clause)))
+
+
+_HABIT_ZH = r"一般(?!般)|平时|通常|往往|每[年次逢到]"
+# 我周末都在家; 周末都做了什么 asks of one.
+_ALWAYS_ZH = r"(?:周末|双休日|[周期拜][一二三四五六日天]|[早晚]上|[上下]午)[我你他她]?们?都(?!.*[了过])"
+HABITS = {
+    "zh": rf"{_HABIT_ZH}|{_ALWAYS_ZH}",
+    "en": r"(?i)\b(?:usually|always|normally|generally)\b",
+}
+"""Of what is done again and again, a floating time (周末, on Friday) is no stretch of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from moechat.when import periods as p
 from moechat.when import shapes
@@ -10,10 +11,11 @@ from moechat.when import zh_counts as counts
 from moechat.when.calendar import lunar_day, lunar_month
 from moechat.when.expression import Language
 from moechat.when.periods import Maker, Match, Period, Piece, TextContext, compiled
-from moechat.when.tense import PAST_ZH, forward_zh
+from moechat.when.tense import HABITS, PAST_ZH, forward_zh
 from moechat.when.zh_times import (
     FESTIVAL_NAMES,
     MONTH_PARTS,
+    NUMERAL,
     PARTS,
     PATTERNS,
     PLAIN,
@@ -24,15 +26,18 @@ from moechat.when.zh_times import (
     YEAR_PARTS,
 )
 
+_PART = "|".join(sorted(PARTS, key=len, reverse=True))
+# Who was awake until two was so at night.
+_AWAKE = r"(?:熬夜|通宵|失眠|睡不着|没睡)[^，。！？]{0,5}$"
+
 
 def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
-    word = match["rday"]
-    ahead = REL_DAYS[word]
-    if word == "今" and match["rpart"] in ("晚", "夜") and ctx.now.hour < 5 and ctx.use == "recall":
-        ahead = -1  # 今晚, said after midnight, is the evening that is not over
-    fixed = p.day(ctx.today + ahead * p.DAY)
-    same = p.same_day(ctx.today) if ahead == 0 else None
-    return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
+    ahead = REL_DAYS[match["rday"]]
+    if ahead:
+        return p.piece(match, 4, fixed=p.day(ctx.today + ahead * p.DAY), forward=ahead > 0)
+    part = compiled(_PART).match(match.string, match.end())
+    fixed = shapes.today(ctx, PARTS[part.group()][0] if part else 0, forward_zh(match.string, ctx.use))
+    return p.piece(match, 4, fixed=fixed, within=p.same_day(ctx.today))
 
 
 def _relative_week(match: Match, ctx: TextContext) -> list[Piece]:
@@ -41,6 +46,11 @@ def _relative_week(match: Match, ctx: TextContext) -> list[Piece]:
 
 def _weekday(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekday(match, WEEKDAYS[match.group()[-1]])
+
+
+def _weekdays(match: Match, ctx: TextContext) -> list[Piece]:
+    """上周四五: two days that follow each other."""
+    return p.piece(match, 3.9, within=p.in_weeks(WEEKDAYS[match["wpair"]], 2, "range"), cycle="week")
 
 
 def _weekend(match: Match, ctx: TextContext) -> list[Piece]:
@@ -81,11 +91,12 @@ def _year_part(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _quarter(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, counts.number(match["quarter"] or match["q"]) * 3 - 2, 3)
+    return shapes.part_of_year(match, counts.number(match["quarter"]) * 3 - 2, 3)
 
 
 def _relative_quarter(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.relative_quarter(match, ctx, counts.ups(match["rquarter"]))
+    relative = shapes.relative_term if match.group().endswith("期") else shapes.relative_quarter
+    return relative(match, ctx, counts.ups(match["rquarter"]))
 
 
 def _season(match: Match, ctx: TextContext) -> list[Piece]:
@@ -113,7 +124,10 @@ def _winter_break(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _month(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.month(match, counts.number(match["month"]))
+    if not match["mpair"]:
+        return shapes.month(match, counts.number(match["month"]))
+    first = counts.number(match["mpair"])
+    return p.piece(match, 6, within=p.in_years(lambda y: p.months(y, first, 2, "range")), cycle="year")
 
 
 def _month_part(match: Match, ctx: TextContext) -> list[Piece]:
@@ -131,10 +145,6 @@ def _month_date(match: Match, ctx: TextContext) -> list[Piece]:
 
 def _before_dash(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, counts.number(match["dash"]))
-
-
-def _date(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.date(match, *(int(match[name] or 0) for name in ("iy", "im", "id")))
 
 
 def _short_date(match: Match, ctx: TextContext) -> list[Piece]:
@@ -179,7 +189,7 @@ def _lunar_short(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _festival(match: Match, ctx: TextContext) -> list[Piece]:
-    whole = bool(match["fwhole"]) or match["fname"] == "过年"
+    whole = match["fwhole"] is not None or match["fname"] == "过年"
     return shapes.festival(match, FESTIVAL_NAMES[match["fname"]], whole=whole)
 
 
@@ -203,7 +213,16 @@ def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     before = match.string[: match.start()][-1:]
     if text.strip() == "一点" and before not in "，。！？；,.!? 在到从约前后上午夜里晨晚":
         return []  # 一点 is a little, unless something makes it an hour
-    return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or text[0] == "0"), cycle="day")
+    is_night = compiled(_AWAKE).search(match.string[: match.start()]) is not None
+    within = p.clock(hour, minute, exact=hour > 12 or text[0] == "0" or is_night)
+    if not match[prefix + "two"]:
+        return p.piece(match, 2, within=within, cycle="day")
+
+    def two(period: Period) -> Iterator[Period]:
+        earlier = p.clock(counts.number(match[prefix + "two"]), None)
+        return (Period(hour.start, hour.stop + p.HOUR, "range") for hour in earlier(period))
+
+    return p.piece(match, 2, within=two, cycle="day")
 
 
 def _digital(match: Match, ctx: TextContext) -> list[Piece]:
@@ -225,17 +244,19 @@ MAKERS: dict[str, Maker] = {
     "passing": counts.passing,
     "relative_weekend": _relative_weekend,
     "relative_week": _relative_week,
+    "weekdays": _weekdays,
     "weekday": _weekday,
     "weekend": _weekend,
     "relative_day": _relative_day,
     "relative_month": _relative_month,
     "decade": _decade,
     "relative_year": _relative_year,
-    "date": _date,
+    "date": shapes.iso,
     "year": _year,
     "year_part": _year_part,
     "relative_quarter": _relative_quarter,
     "quarter": _quarter,
+    "latin_quarter": shapes.quarter,
     "winter_break": _winter_break,
     "festival": _festival,
     "season": _season,
@@ -261,7 +282,9 @@ CHINESE = Language(
     plain=PLAIN,
     gap=r"\s*(?:的|之)?(?:那天|那一天|当天|这天|那晚的?|那年|那个|这个|那|的时候)?(?:的|，)?\s*",
     to=r"\s*(?:的)?(?:一直)?(?:到了?|至|~+|-+|—+|–)\s*",
-    also=r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是)\s*",
+    also=r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是|[^，。！？\s]{1,4}到)\s*",
+    opening=rf"(?:(?<![第{NUMERAL}])|(?<=[周期拜][一二三四五六])|(?![{NUMERAL}]))",
+    habit=HABITS["zh"],
     refers=r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$",
     coarse_first=True,
     forward=forward_zh,

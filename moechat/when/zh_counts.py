@@ -20,8 +20,8 @@ def number(text: str) -> int:
 
 
 def ups(text: str) -> int:
-    """上 -1, 上上 -2, 这 0, 下 1."""
-    return text.count("下") - text.count("上") - text.count("前")
+    """上 -1, 上上 and 大上 -2, 这 0, 下 1."""
+    return text.count("下") - sum(text.count(word) for word in "上前大")
 
 
 def vague(match: Match, ctx: TextContext) -> list[Piece]:
@@ -75,9 +75,8 @@ def distance(match: Match, ctx: TextContext) -> list[Piece]:
     if not amount:
         return []
     least, most, unit = amount
-    if match["dhours"] and unit == "minute":
-        hours = chinese_number(match["dhours"]) or 0
-        least, most = least + 60 * hours, most + 60 * hours
+    larger = (chinese_number(match["dlarge"] or "") or 0) * {"minute": 60, "month": 12}.get(unit, 0)
+    least, most = least + larger, most + larger
     sign = 1 if match["side"].endswith("后") else -1
     weekday = compiled(r"的?那?个?(?:周|星期|礼拜)[一二三四五六日天末]").match(match.string, match.end())
     return shapes.distance(match, ctx, (least, most, unit), sign, names_weekday=weekday is not None)
@@ -122,6 +121,8 @@ def beside(match: Match, ctx: TextContext) -> list[Piece]:
     """国庆前三天, 生日前一晚, 春节后一周: counted days, weeks or months on one side of a date."""
     if match["bnth"]:
         return shapes.change(match, d.nth_day(number(match["bnth"])))
+    if not match["bside"]:
+        return shapes.change(match, d.nth_day(-1))
     ahead = match["bside"] == "后"
     if match["bunit"] == "晚":
         return shapes.change(match, d.SHIFTS["evening after" if ahead else "evening before"])

@@ -13,7 +13,6 @@ import yaml
 
 from moechat.agent import Agent
 from moechat.ai.chat_model import OpenAIChatModel
-from moechat.ai.offline.lines import NOTICES
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.errors import DataError, ModelError, MoeChatError, NotFound
@@ -37,6 +36,9 @@ from tests.houses import (
     understanding,
 )
 from tests.model_server import BreakOff, Hang, ModelServer, Refuse
+
+PATIENCE_S = 30.0
+NOTICE = OfflineModel().notice("zh")
 
 
 @pytest.fixture
@@ -108,24 +110,24 @@ def test_the_prompt_keeps_what_never_changes_first_and_what_was_recalled_after_t
 ) -> None:
     (home.folder / "data_base").mkdir()
     (home.folder / "data_base" / "w.yaml").write_text("断桥: 西湖上的桥\n", encoding="utf-8")
-    say(agent, "我住在断桥边上")
+    say(agent, "我住在西湖断桥边上")
     agent.finish()
     home.clock.advance(days=1)
     say(agent, "早上好")
     say(agent, "昨天我说我住在断桥哪里")
-    first, _, third = (roles(request.messages) for request in model.requests)
-    assert [role for role, _ in third] == ["system", "system", "user", "assistant", "system", "user"]
+    first, second, third = (roles(request.messages) for request in model.requests)
+    assert [role for role, _ in third] == ["system", "system", "system", "user", "assistant", "system", "user"]
     assert "你是小满，爱听人说话。" in third[0][1]
     assert "在的" in third[1][1]
-    assert third[2:4] == [("user", "早上好"), ("assistant", "嗯，我记住了。")]
-    recalled_block = third[4][1]
+    assert "住在西湖断桥" in third[2][1], "what is always known"
+    assert third[3:5] == [("user", "早上好"), ("assistant", "嗯，我记住了。")]
+    recalled_block = third[5][1]
     order = [
-        recalled_block.index(part)
-        for part in ("西湖上的桥", "住在断桥", "[2025-05-20 15:00", "【现在】2025-05-21 15:00")
+        recalled_block.index(part) for part in ("西湖上的桥", "[2025-05-20 星期二，昨天]", "【现在】2025-05-21 15:00")
     ]
-    assert order == sorted(order), "lore, facts, diary, time"
+    assert order == sorted(order), "lore, diary, time"
     assert third[-1] == ("user", "昨天我说我住在断桥哪里")
-    assert first[:2] == third[:2], "the prefix is the same, turn after turn"
+    assert second[:3] == third[:3], "the prefix is the same, turn after turn"
     assert first[2] == ("assistant", "你来啦。"), "a conversation seen from its start begins with the greeting"
 
 
@@ -579,16 +581,16 @@ def test_how_to_connect_a_model_is_shown_once_in_a_conversation_and_is_no_part_o
     with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
         agent = house.agent()
         first, second = say(agent, "我住在杭州"), say(agent, "我喜欢下雨")
-        assert (first.notice, second.notice) == (NOTICES["zh"], "")
+        assert (first.notice, second.notice) == (NOTICE, "")
         assert "chat.base_url" in first.notice
         agent.finish()
     with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
         agent = house.agent()
-        assert [one.notice for one in agent.recent(2)] == [NOTICES["zh"], ""]
+        assert [one.notice for one in agent.recent(2)] == [NOTICE, ""]
         assert say(agent, "我养了一只鹦鹉").notice == ""
         agent.finish()
         home.clock.advance(days=1)
-        assert say(agent, "你好").notice == NOTICES["zh"]
+        assert say(agent, "你好").notice == NOTICE
         agent.finish()
     assert "MOECHAT_API_KEY" not in "".join(path.read_text("utf-8") for path in day_files(home.folder))
     assert "MOECHAT_API_KEY" not in (home.folder / "history.yaml").read_text("utf-8")
@@ -599,14 +601,14 @@ def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_a
 ) -> None:
     with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
         store = house.agent().store
-        store.log.finish(store.log.begin("我住在杭州", home.clock.now()), f"好，记下了。\n\n{NOTICES['zh']}", "done")
+        store.log.finish(store.log.begin("我住在杭州", home.clock.now()), f"好，记下了。\n\n{NOTICE}", "done")
         agent = house.agent()
         assert say(agent, "我喜欢下雨").notice == "", "it was said in this conversation"
         agent.finish()
         (first, _) = agent.recent(2)
-        assert (first.exchange.char, first.notice) == ("好，记下了。", NOTICES["zh"])
+        assert (first.exchange.char, first.notice) == ("好，记下了。", NOTICE)
     day = day_files(home.folder)[0]
-    old = day.read_text("utf-8").replace("好，记下了。", f"好，记下了。{NOTICES['zh']}")
+    old = day.read_text("utf-8").replace("好，记下了。", f"好，记下了。{NOTICE}")
     day.write_text(old, "utf-8")
     with home.open() as house:
         agent = house.agent()
@@ -615,7 +617,7 @@ def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_a
         (exchange, _) = agent.store.exchanges.of(list(agent.store.tree.parents)).values()
         assert exchange.char == "好，记下了。"
         assert agent.verify()["problems"] == []
-    assert NOTICES["zh"] in day.read_text("utf-8"), "the file stays as it is"
+    assert NOTICE in day.read_text("utf-8"), "the file stays as it is"
 
 
 def test_a_model_understands_and_supersedes_what_the_rules_found(home: Home) -> None:
@@ -665,3 +667,13 @@ def test_a_setting_of_the_character_holds_for_it_alone(home: Home) -> None:
         found = recalled(agent, "昨天我们聊了什么")
         assert not [h for h in found.hits if h.layer == "diary"]
         assert not found.empty_spans
+
+
+def test_the_background_does_not_wait_for_a_turn_that_somebody_leaves_open(agent: Agent) -> None:
+    turn = agent.talk("在吗")
+    next(turn)
+    background = threading.Thread(target=agent.jobs.tick, daemon=True)
+    background.start()
+    background.join(PATIENCE_S)
+    assert not background.is_alive()
+    assert isinstance([*turn][-1], Ended)

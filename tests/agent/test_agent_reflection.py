@@ -88,3 +88,20 @@ def test_thinking_that_fails_keeps_nothing_else_from_being_done(tmp_path: Path) 
         agent.finish()
         assert not reflections(agent)
         assert agent.store.state.cleaned is not None
+
+
+def test_what_a_program_that_runs_for_years_notes_of_use_is_summed_up(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(ScriptedModel(polite)) as house:
+        agent = house.agent()
+        say(agent, "我今天跳伞了")
+        agent.finish()
+        with agent.store.writing("use"):
+            agent.store.state.write([{"op": "touch", "ids": ["a"] * 1_000, "at": home.clock.now().isoformat()}] * 200)
+        home.clock.advance(minutes=60 * 24 * 8)
+        say(agent, "我今天又跳伞了")
+        home.clock.advance(minutes=61)
+        agent.jobs.tick()
+        agent.settle_indexes()
+        assert (home.folder / "state.jsonl").stat().st_size < 10_000
+        assert agent.store.state.recalls("a") == 200_000

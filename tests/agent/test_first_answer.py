@@ -77,7 +77,7 @@ def opened(home: Home) -> Iterator[Agent]:
 def test_the_newest_days_and_the_facts_answer_at_once(bare: Home) -> None:
     with opened(bare) as agent:
         assert f"{DAYS - 1}号唱片" in shown(agent.recall("昨天我买了什么唱片"))
-        assert [fact.text for fact in agent.layers.core.current()] == ["我住在杭州"]
+        assert [fact.text for fact in agent.layers.core.current()] == ["用户住在杭州"]
 
 
 def test_a_time_that_is_not_read_yet_is_no_time_without_a_record(bare: Home) -> None:
@@ -145,3 +145,13 @@ def test_opening_is_not_held_up_by_garbage_collection(tmp_path: Path) -> None:
         finally:
             gc.callbacks.remove(note)
     assert gc.isenabled()
+
+
+def test_what_the_first_opening_leaves_is_not_walked_over_again(tmp_path: Path) -> None:
+    gc.unfreeze()
+    with Home.build(tmp_path).open() as house:
+        house.agent()
+        after_one = gc.get_freeze_count()
+        house.agent(user="another")
+        after_two = gc.get_freeze_count()
+    assert 0 < after_two <= after_one  # What goes of the many after it is found.

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from moechat.ai.scripted import ScriptedModel
-from moechat.conversation import MOST_HELD
 from moechat.errors import MoeChatError
 from moechat.store.in_memory import MemoryStore
+from moechat.talks import MOST_HELD
 from tests.houses import Home, say, told
 
 

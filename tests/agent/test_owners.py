@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -273,3 +274,11 @@ def test_a_memory_that_cannot_be_opened_keeps_no_file_open(home: Home) -> None:
     with pytest.raises(RuntimeError) as failure:  # the house is closed
         house.agent(user="a")
     assert failure and not open_under(folder)
+
+
+def test_the_memory_of_a_house_that_is_closed_comes_back_at_once(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = weakref.ref(house.agent())
+        assert agent() is not None
+    assert agent() is None

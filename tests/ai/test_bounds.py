@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Thread
 
 import pytest
@@ -16,7 +16,7 @@ from moechat.ai.failure import Failure
 from moechat.ai.wire import MOST_JSON, MOST_STREAMED
 from moechat.errors import EmbeddingError
 from moechat.model import Message
-from tests.model_server import ModelServer, Raw, Refuse
+from tests.model_server import LocalServer, ModelServer, Raw, Refuse
 
 ASKED = [Message("user", "你好")]
 KEY = "sk-very-secret-0123456789"
@@ -42,8 +42,7 @@ def endpoint(answer: Answer) -> Iterator[str]:
 
         do_GET = do_POST
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
+    with LocalServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:

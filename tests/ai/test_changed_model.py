@@ -16,14 +16,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from houses import Home, moment, recalled, say, shown, silent
+from houses import ZONE, Home, moment, recalled, say, shown, silent
 
 from moechat.agent import Agent, Surroundings
 from moechat.ai.embedding import HashEmbedder
+from moechat.ai.precedence import Precedence
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError
@@ -33,6 +35,7 @@ from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile
 from moechat.settings.defaults import defaults_folder
+from moechat.store.files import FileStore
 from moechat.worker import Crew
 
 OLD, NEW = 64, 96
@@ -88,10 +91,11 @@ def opened(home: Home, new: CountingEmbedder, old: CountingEmbedder | None = Non
     model = silent()
     with ThreadPoolExecutor(4) as pool, contextlib.closing(Crew(1, 5.0)) as crew:
         around = Surroundings(
-            home.clock, pool, crew, new, {"dim": str(new.dim)}, load, lambda: model, lambda: model, lambda: None,
-            [defaults_folder() / "prompts"],
+            home.clock, pool, crew, new, {"dim": str(new.dim)}, load, lambda: model, lambda: model, Precedence(),
+            lambda: None, [defaults_folder() / "prompts"],
         )  # fmt: skip
-        agent = Agent(CharacterFile(home.folder, config, ""), home.folder, around)
+        open_store = partial(FileStore, home.folder, clock=home.clock, zone=ZONE)
+        agent = Agent(CharacterFile(home.folder, lambda: config, ""), open_store, around)
         try:
             yield agent
         finally:
@@ -111,7 +115,7 @@ def memories(count: int) -> list[Exchange]:
 
 def home_with(folder: Path, count: int) -> Home:
     """A home whose ``count`` memories have the old model's vectors."""
-    home = Home.build(folder, now="2026-06-01T12:00:00")
+    home = Home.build(folder, now="2026-06-01T12:00:00", recall={"deadline_ms": 60_000})
     store = home.store()
     store.days.add(memories(count))
     store.close()
@@ -128,10 +132,12 @@ def texts_of(path: Path) -> Counter[str]:
     return Counter(json.loads(line) for line in lines if line.endswith("\n"))
 
 
-def fill_and_talk(data: Path, config: Path, at: datetime, loads: bool, said: Path, report: Path) -> None:
-    """The process that is killed: the new model's vectors are made while somebody talks."""
+def fill_and_talk(data: Path, config: Path, at: datetime, loads: bool, said: Path, report: Path, calls: int) -> None:
+    """The process that is killed: so many batches of the new model's vectors are made while somebody talks."""
     home = Home(data, config, SetClock(at))
-    with opened(home, CountingEmbedder(NEW, report=report), CountingEmbedder(OLD) if loads else None) as agent:
+    with opened(
+        home, CountingEmbedder(NEW, report=report, calls=calls), CountingEmbedder(OLD) if loads else None
+    ) as agent:
         for number in range(1_000_000):
             ended = say(agent, f"边等边说第{number}句")
             with open(said, "a", encoding="utf-8") as file:
@@ -144,7 +150,9 @@ def kill_half_way(home: Home, folder: Path, half: int, *, loads: bool) -> list[s
     """Change the model, kill the process once ``half`` of the texts are embedded. Returns the exchanges it reported."""
     said, report = folder / "said", folder / "report"
     child = multiprocessing.get_context("spawn").Process(
-        target=fill_and_talk, args=(home.data, home.config, home.clock.now(), loads, said, report), daemon=True
+        target=fill_and_talk,
+        args=(home.data, home.config, home.clock.now(), loads, said, report, half // (2 * BATCH) + 6),
+        daemon=True,
     )
     child.start()
     limit = time.monotonic() + 10 * PATIENCE_S

@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.ai.chat_model import ChatRequest, OpenAIChatModel, chat_body, diagnose
+from moechat.ai.chat_model import ChatRequest, OpenAIChatModel
+from moechat.ai.cleaner import in_whole
+from moechat.ai.diagnosis import diagnose
 from moechat.ai.failure import SAYINGS, in_words, sentence
-from moechat.ai.reply_stream import ReplyStream, ThoughtFilter, without_thoughts
+from moechat.ai.reply_stream import ReplyStream
+from moechat.ai.wire import chat_body
 from moechat.errors import ModelError
-from moechat.model import Message
+from moechat.model import Message, Usage
 from tests.model_server import (
     GARBAGE,
     RATE_LIMIT,
@@ -89,14 +92,16 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch):
         assert reply(server) == "在。"
 
 
-def test_system_messages_are_merged_for_models_that_take_one():
+def test_for_models_that_take_one_system_message_a_later_one_leads_the_next_user_message():
     later = ChatRequest(
-        [Message("system", "甲"), Message("user", "一"), Message("system", "乙"), Message("user", "二")]
+        [Message("system", "甲"), Message("user", "一"), Message("system", "乙"), Message("user", "二\n【丙】")]
     )
     with ModelServer() as server:
         list(model_of(server, single_system=True).stream(later))
-        assert [m["role"] for m in server.chats[-1]["messages"]] == ["system", "user", "user"]
-        assert server.chats[-1]["messages"][0]["content"] == "甲\n\n乙"
+        sent = [(m["role"], m["content"]) for m in server.chats[-1]["messages"]]
+    assert [role for role, _ in sent] == ["system", "user", "user"]
+    assert [content for _, content in sent[:2]] == ["甲", "一"]
+    assert sent[2][1].startswith("乙\n\n") and sent[2][1].endswith("\n\n二\n｜【丙】")
 
 
 messages = st.lists(
@@ -105,12 +110,17 @@ messages = st.lists(
 
 
 @given(messages)
-def test_merging_system_messages_loses_nothing_and_moves_nothing_else(given_messages):
+def test_merging_system_messages_loses_nothing_and_keeps_the_prefix(given_messages):
     merged = [Message(**message) for message in chat_body(given_messages, True, None)["messages"]]
-    assert [m for m in merged if m.role != "system"] == [m for m in given_messages if m.role != "system"]
-    assert [m.role for m in merged].count("system") == min(1, [m.role for m in given_messages].count("system"))
+    replies = [m.content for m in given_messages if m.role == "assistant"]
+    assert [m.content for m in merged if m.role == "assistant"] == replies
     assert all(m.role != "system" for m in merged[1:])
-    assert all(m.content in merged[0].content for m in given_messages if m.role == "system")
+    whole = "".join(m.content for m in merged)
+    assert all(m.content in whole for m in given_messages if m.role == "system")
+    more = chat_body([*given_messages, Message("system", "后")], True, None)["messages"]
+    roles = "".join(m.role[0] for m in given_messages)
+    waits_for_a_user = "s" in roles[roles.rfind("u") + 1 :] or not roles  # what is added joins the one that waits
+    assert waits_for_a_user or [Message(**message) for message in more][: len(merged)] == merged
 
 
 # thoughts
@@ -122,19 +132,46 @@ def test_thoughts_are_never_part_of_the_reply():
         assert failure(server)[1].kind == "nonsense"
 
 
-@given(st.data(), st.lists(st.sampled_from(["好", "<", "think", ">", "</", "<think>", "</think>", " "]), max_size=12))
-def test_thoughts_are_cut_alike_however_the_text_is_split(data, parts):
-    text = "".join(parts)
-    at = data.draw(st.lists(st.integers(0, len(text)), max_size=6).map(sorted))
-    whole, split = ThoughtFilter(), ThoughtFilter()
-    shown = whole.feed(text) + whole.rest()
-    pieces = [text[i:j] for i, j in zip([0, *at], [*at, len(text)], strict=True)]
-    assert "".join(map(split.feed, pieces)) + split.rest() == shown
-    assert "<think>" not in shown
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_a_provider_says_of_the_end_and_of_the_cost_is_read(stream):
+    ends = [
+        ("stop", {}, None),
+        ("length", {"usage": {"prompt_tokens": 90, "completion_tokens": 7}}, Usage(90, None, 7)),
+        ("stop", {"usage": {"prompt_tokens": 90, "prompt_tokens_details": {"cached_tokens": 64}}}, Usage(90, 64)),
+        (
+            "stop",
+            {"usage": {"prompt_tokens": 90, "prompt_cache_hit_tokens": 32, "completion_tokens": 1}},
+            Usage(90, 32, 1),
+        ),
+        ("stop", {"timings": {"prompt_n": 10, "cache_n": 80, "predicted_n": 5}}, Usage(90, 80, 5)),
+        ("stop", {"usage": {"prompt_tokens": -1, "completion_tokens": "x"}}, None),
+    ]
+    with ModelServer([Say("好。", reason=reason, more=more) for reason, more, _ in ends], streams=stream) as server:
+        model = model_of(server)
+        for reason, _, usage in ends:
+            answer = model.stream(ASKED)
+            assert "".join(answer) == "好。"
+            assert (answer.outcome.is_cut, answer.outcome.usage) == (reason == "length", usage)
 
 
-def test_a_thought_that_the_template_opened_is_cut_from_a_whole_text():
-    assert without_thoughts('他想要 JSON</think>\n{"a": 1}') == '{"a": 1}'
+def test_a_thought_that_the_template_opens_is_shown_once_at_most():
+    with ModelServer(otherwise="他在问好</think>你好。") as server:
+        model = model_of(server)
+        assert in_whole(model.stream(ASKED)) == "你好。"
+        assert "".join(model.stream(ASKED)) == "你好。"
+
+
+def test_what_an_endpoint_refuses_is_left_out_from_then_on():
+    def act(body):
+        for name in ("stream_options", "temperature", "max_tokens"):
+            if name in body:
+                return Refuse(400, f"Unsupported parameter: {name}. Use max_completion_tokens instead.")
+        return Say("好。")
+
+    with ModelServer(act) as server:
+        model = model_of(server, wishes={"temperature": 0, "max_tokens": 50})
+        assert model.complete(ASKED.messages, timeout_s=5) == model.complete(ASKED.messages, timeout_s=5) == "好。"
+        assert len(server.chats) == 5 and server.chats[-1]["max_completion_tokens"] == 50
 
 
 # failures
@@ -155,6 +192,8 @@ def test_a_thought_that_the_template_opened_is_cut_from_a_whole_text():
         (Raw('data: {"error": {"message": "slow down", "code": 429}}\n\n'), "", "rate_limit", "wait"),
         (Refuse(400, "Model Not Exist"), "", "unknown_model", "chat.model"),
         (Refuse(400, "System message must be at the beginning."), "", "other", "chat.single_system: true"),
+        (Say("榴莲", reason="content_filter"), "榴莲", "other", "content filter"),
+        (Say("", thoughts="想", reason="length"), "", "cut", "max_tokens"),
         (Refuse(404, body="404 page not found"), "", "no_route", "/v1"),
         (Refuse(403, "forbidden"), "", "bad_key", "MOECHAT_API_KEY"),
         (Refuse(500, f"worker died, key was {KEY}"), "", "other", "worker died"),
@@ -167,6 +206,25 @@ def test_every_failure_has_a_kind_and_one_sentence_that_says_what_to_do(act, str
     assert (said, error.kind) == (streamed, kind)
     assert words in str(error)
     assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Refuse(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"),
+        Refuse(400, "request (9000 tokens) exceeds the available context size (4096 tokens)", "exceed_context_size_error"),
+        Refuse(500, "the request exceeds the available context size. try increasing the context size"),
+        Refuse(400, "You passed 9000 input tokens and requested 100 output tokens. However, the model's context length is only"
+               " 4096 tokens, resulting in a maximum input length of 3996 tokens. Please reduce the length of the input prompt."),
+        Refuse(400, "prompt is too long: 210000 tokens > 200000 maximum", "invalid_request_error"),
+        Refuse(413, "input is too long for requested model"),
+        Raw('data: {"error": {"code": 400, "message": "the request exceeds the available context size"}}\n\n'),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_prompt_that_is_too_long_is_recognised_in_every_dialect(refusal):
+    with ModelServer([refusal]) as server:
+        assert failure(server)[1].kind == "context_full"
 
 
 def test_a_wrong_key_an_unknown_model_and_a_dead_address_are_told_apart():
@@ -305,10 +363,10 @@ def test_an_answer_is_asked_for_in_the_best_form_that_the_endpoint_supports(form
 
 
 def test_a_request_that_fails_in_every_form_teaches_nothing_about_forms():
-    too_long = Refuse(400, "context length exceeded")
-    with ModelServer([too_long, too_long, too_long, '{"a": "b"}']) as server:
+    refused = Refuse(400, "no such luck")
+    with ModelServer([refused, refused, refused, '{"a": "b"}']) as server:
         model = model_of(server)
-        with pytest.raises(ModelError, match="context length exceeded"):
+        with pytest.raises(ModelError, match="no such luck"):
             model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5)
         model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5)
         assert server.chats[-1]["response_format"]["type"] == "json_schema"
@@ -383,3 +441,22 @@ def test_the_connection_test_of_a_dead_address_does_not_raise():
 def test_importing_chat_models_does_not_import_the_client_library():
     told = "import sys, moechat.ai.chat_model, moechat.ai.local, moechat.ai.scripted; print('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+# ---- what a program sends along
+
+
+def test_pictures_tools_and_wishes_reach_the_endpoint_as_they_came() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    sent = Message("user", "看", {"role": "user", "content": [{"type": "text", "text": "看"}, picture]})
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
+    with ModelServer(["好"]) as server:
+        model = OpenAIChatModel(server.url, "tiny", None, temperature=0.9)
+        wishes = {"temperature": 0.1, "tools": tools}
+        assert in_whole(model.stream(ChatRequest([Message("system", "你是"), sent], wishes=wishes))) == "好"
+        one_system = OpenAIChatModel(server.url, "tiny", None, single_system=True)
+        in_whole(one_system.stream(ChatRequest([Message("user", "你好"), Message("system", "记得"), sent])))
+    body, merged = server.chats
+    assert body["messages"][-1] == sent.wire and body["temperature"] == 0.1 and body["tools"] == tools
+    assert merged["messages"][-1]["content"][1:] == [picture]
+    assert merged["messages"][-1]["content"][0]["text"].startswith("记得")

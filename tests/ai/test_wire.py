@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from moechat.ai.wire import Unfit, events, text_of
+from moechat.ai.wire import Unfit, events, whole
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from moechat.ai.wire import Unfit, events, text_of
 )
 def test_a_piece_of_another_shape_says_nothing(chunk: object) -> None:
     good = {"choices": [{"delta": {"content": "嗯"}, "finish_reason": "stop"}]}
-    assert list(events([f"data: {json.dumps(one)}" for one in (chunk, good)])) == ["嗯"]
+    assert [one.text for one in events([f"data: {json.dumps(one)}" for one in (chunk, good)])] == ["嗯"]
 
 
 @pytest.mark.parametrize("line", ["data: " + "[" * 50_000, "data: " + "9" * 5000, 'data: {"a":'])
@@ -26,4 +26,4 @@ def test_a_line_that_is_no_json_raises_one_kind_of_error(line: str) -> None:
 @pytest.mark.parametrize("code", ["9" * 5000, "²", 5, [], {}])
 def test_an_error_with_any_code_is_reported(code: object) -> None:
     with pytest.raises(Unfit):
-        text_of({"error": {"code": code, "message": "no"}})
+        whole({"error": {"code": code, "message": "no"}})

@@ -59,7 +59,7 @@ def state_of(agent: Agent, owner: Path) -> State:
     return {
         "talk": [[row[key] for key in ("id", "parent", "status", "text", "reply", "mark")] for row in agent.log()],
         "variants": {row["id"]: row["variants"] for row in agent.log()},
-        "days": {id_: [message["user"], message["char"]] for _, id_, message in records(owner)},
+        "days": {id_: [message.get("user"), message.get("char")] for _, id_, message in records(owner)},
         "memories": sorted(memories, key=json.dumps),
         "context": context(owner / "history.yaml"),
     }

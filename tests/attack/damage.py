@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from moechat.errors import MoeChatError
+from moechat.store.records import segments
 from tests.attack.checks import State, difference, settled
 from tests.attack.kill import FAULTS, MEMORY, Lines, forked, prepared
 from tests.attack.owner import Place
@@ -80,15 +81,19 @@ CHANGES: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
 KINDS = (*CHANGES, "deleted", "a folder")
 
 
-def strike(path: Path, kind: str, chance: random.Random) -> None:
-    """Damage one file, as it is found after a while."""
+def strike(path: Path, kind: str, chance: random.Random) -> bool:
+    """Damage one file, as it is found after a while. Whether it holds whole records then, fewer than before."""
     if kind in CHANGES:
-        path.write_bytes(CHANGES[kind](path.read_bytes(), chance))
+        before = path.read_bytes()
+        after = CHANGES[kind](before, chance)
+        path.write_bytes(after)
         os.utime(path, (time.time() - AGED_S, time.time() - AGED_S))
-        return
+        starts = {start for start, _ in segments(before)}
+        return before.startswith(after) and not starts.isdisjoint({len(after), len(after) + 1})
     path.unlink()
     if kind == "a folder":
         path.mkdir()
+    return False
 
 
 # ---- what must hold
@@ -96,11 +101,12 @@ def strike(path: Path, kind: str, chance: random.Random) -> None:
 
 @dataclass
 class Case:
-    """One file, one kind of damage, and what it came to."""
+    """One file, one kind of damage, and what it came to. ``is_shorter``: by whole records, as a hand takes them out."""
 
     file: str
     kind: str
     seed: int
+    is_shorter: bool = False
     refused: str = ""
     problems: list[tuple[str, str]] = field(default_factory=list)
 
@@ -149,11 +155,12 @@ def judged(case: Case, before: State, lines: Lines) -> None:
 
 
 def _may_be_a_hand(case: Case) -> bool:
-    """Whether nothing tells the damage from a hand's edit: a letter changed in a file that people edit, or, in what was
-    understood, of which there is no second copy, a record that is shorter and still reads.
+    """Whether nothing tells the damage from a hand's edit: a letter changed or a record taken out in a file that people edit,
+    or, in notes, of which there is no second copy, a record that is shorter and still reads.
     """
-    is_understood = case.file.endswith((".notes.yaml", "core_mem.yml"))
-    return (case.kind == "flipped" and case.file.startswith("memorys/")) or is_understood
+    is_edited = case.file.startswith("memorys/") or case.file == "core_mem.yml"
+    is_edit = case.kind == "flipped" or case.is_shorter
+    return (is_edited and is_edit) or case.file.endswith(".notes.yaml")
 
 
 def _untouched(case: Case) -> Sequence[str]:
@@ -195,7 +202,8 @@ def _reported(base: Place, scratch: Path, case: Case | None) -> Lines:
     shutil.copytree(base.folder, folder)
     place = Place(folder, base.now)
     if case:
-        strike(place.owner / case.file, case.kind, random.Random(f"{case.seed} {case.file} {case.kind}"))
+        chance = random.Random(f"{case.seed} {case.file} {case.kind}")
+        case.is_shorter = strike(place.owner / case.file, case.kind, chance)
 
     def task(report: Report) -> None:
         if case is None:

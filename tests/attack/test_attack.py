@@ -34,7 +34,11 @@ def attacked(root: Path, harness: str, *options: str) -> list[dict[str, Any]]:
 def problems(strikes: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """What was struck, how, and what is wrong then."""
     return [
-        (*(str(value) for key, value in one.items() if key not in ("reached", "refused", "problems")), kind, text)
+        (
+            *(str(value) for key, value in one.items() if key not in ("reached", "refused", "problems", "is_shorter")),
+            kind,
+            text,
+        )
         for one in strikes
         for kind, text in one["problems"]
     ]

@@ -194,9 +194,12 @@ def reply_on_its_way(scene: Scene) -> None:
 
 
 def forget_meanwhile(scene: Scene) -> None:
-    """The reply is not stored: it rests on what is forgotten."""
-    forget_old(scene)
-    list(scene.turns.pop())
+    """The reply is not stored: it rests on what is forgotten. It is read to its end also where nothing could be forgotten:
+    a turn that is held holds up the background."""
+    try:
+        forget_old(scene)
+    finally:
+        list(scene.turns.pop())
 
 
 def forget_corrected(scene: Scene) -> None:

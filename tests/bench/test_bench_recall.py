@@ -58,6 +58,13 @@ def file(tmp_path: Path) -> Path:
     )
 
 
+def test_where_a_question_names_sessions_any_message_of_each_is_its_evidence(tmp_path: Path) -> None:
+    said = [memory(f"s{i}.{i}.u", at, speaker, text) for i, (_, at, speaker, text) in enumerate(SAID)]
+    asked = question("q", "What of the train?", "s6.6.u", evidence_sessions=["s4", "s6", "s99"])
+    (haystack,) = dataset.read(written(tmp_path / "talk.jsonl", *said, memory("s6.9.a", *SAID[7][1:]), asked))
+    assert haystack.questions[0].evidence == (frozenset({"s4.4.u"}), frozenset({"s6.6.u", "s6.9.a"}))
+
+
 def measured(*files: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     summaries = recall.measure(files, config=None, provider="hash", each=rows.append)

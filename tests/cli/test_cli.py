@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import segno
 from moechat.access.register import Register
 from moechat.cli.main import main
 from moechat.cli.reference import commands
-from moechat.cli.run import announce_page
-from tests.houses import CHARACTER, START, Home, day_files, edit
+from moechat.cli.serving import announce_page
+from moechat.model import Message
+from tests.houses import CHARACTER, START, Home, day_files, edit, understanding
+from tests.model_server import ModelServer, Say
 from tests.shell import Shell
 
 
@@ -330,3 +333,76 @@ def test_a_password_comes_from_a_pipe_and_goes_again(
 def test_every_command_of_the_table_has_its_function(name: str) -> None:
     module, _, function = commands()[name].get_default("run").partition(".")
     assert callable(getattr(importlib.import_module(f"moechat.cli.{module}"), function))
+
+
+def understands(asked: list[int]) -> Callable[[dict[str, Any]], Say]:
+    """An endpoint that answers when it is asked to understand, and counts that in ``asked``."""
+
+    model = understanding()
+    assert callable(model.answers)
+
+    def act(body: dict[str, Any]) -> Say:
+        prompt = body["messages"][-1]["content"]
+        if "scene_changed" not in prompt:
+            return Say("好的。")
+        asked.append(1)
+        return Say(str(model.answers([Message("user", prompt)])))
+
+    return act
+
+
+def test_say_queues_what_a_model_is_to_understand_and_waits_for_it_where_asked(moechat: Shell, home: Home) -> None:
+    asked: list[int] = []
+    with ModelServer(understands(asked)) as server:
+        home.configure(chat={"base_url": server.url, "model": "tiny"}, embedding={"provider": "hash"})
+        moechat.json("say", "我住在杭州")
+        assert asked == [] and len(home.store().tree.pending()) == 1
+        moechat.json("say", "我喜欢猫", "--understand", now="2025-05-20T15:01:00")
+        assert asked and home.store().tree.pending() == []
+
+
+def test_say_tells_that_a_reply_was_cut(moechat: Shell, home: Home) -> None:
+    with ModelServer([Say("从前有座山，", reason="length")]) as server:
+        home.configure(chat={"base_url": server.url, "model": "tiny"}, embedding={"provider": "hash"})
+        told = moechat.json("say", "讲个故事")
+    assert told["cut"] is True and "max_tokens" in told["notice"] and told["reply"] == "从前有座山，"
+
+
+def test_usage_shows_what_the_models_cost_by_day(moechat: Shell, home: Home) -> None:
+    more = {"usage": {"prompt_tokens": 400, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 300}}}
+    with ModelServer(otherwise=Say("好的。", more=more)) as server:
+        home.configure(chat={"base_url": server.url, "model": "tiny"}, embedding={"provider": "hash"})
+        told = moechat.json("say", "你好")
+        assert (told["usage"]["prompt"], told["usage"]["cached"]) == (400, 300)
+        moechat.json("say", "在吗", now="2025-05-21T15:00:00")
+    status, lines, _ = moechat("usage", "--json")
+    rows = [json.loads(line) for line in lines]
+    assert status == 0
+    assert [(row["day"], row["use"], row["prompt"], row["cached"]) for row in rows] == [
+        ("2025-05-20", "reply", 400, 300), ("2025-05-21", "reply", 400, 300),
+    ]  # fmt: skip
+    assert "75%" in "\n".join(moechat("usage")[1])
+
+
+def test_understand_tells_what_waits_and_has_the_past_read(moechat: Shell, home: Home) -> None:
+    moechat.json("say", "今天下雨了")
+    moechat.json("say", "又下雨了", now="2025-05-21T15:00:00")
+    then = "2025-05-22T15:00:00"
+    waits = moechat.json("understand", now=then)
+    assert (waits["queued"], waits["has_model"], waits["past"]["standing"]) == (0, False, "no_model")
+    assert "connect a language model" in "\n".join(moechat("understand", now=then)[1])
+    assert moechat("understand", "--past", "--wait", now=then)[0] == 1
+    moechat("understand", "--stop", now=then)
+    asked: list[int] = []
+    with ModelServer(understands(asked)) as server:
+        home.configure(chat={"base_url": server.url, "model": "tiny"}, embedding={"provider": "hash"})
+        past = moechat.json("understand", now=then)["past"]
+        assert (past["standing"], past["exchanges"], past["days"], past["calls"]) == ("offered", 2, 2, 1)
+        assert moechat.json("understand", "--past", now=then)["past"]["standing"] == "going"
+        assert moechat.json("understand", "--stop", now=then)["past"]["standing"] == "offered"
+        assert asked == []
+        done = moechat.json("understand", "--past", "--days", "2", "--wait", now=then)["past"]
+        assert (asked, done["exchanges"], done["spent"] > 0) == ([1], 1, True), "two days are today and yesterday"
+        moechat.json("understand", "--past", "--wait", now=then)
+        assert asked == [1, 1]
+        assert moechat.json("understand", now=then)["past"]["standing"] == "nothing"

@@ -81,7 +81,7 @@ def test_a_reply_before_any_message_answers_nothing_and_a_message_may_have_no_re
     lines = [("2021-03-04T20:15", "char", "在吗"), ("2021-03-04T20:16", "user", "在"), ("2021-03-04", "user", "早")]
     moechat.json("import", "talk", saved(moechat, lines))
     assert [(row["text"], row["reply"]) for row in rows(moechat, "log", "list")] == [("早", "在吗"), ("在", "")]
-    other = saved(moechat, lines[:2], "另一份.jsonl")
+    other = saved(moechat, [("2021-03-05T20:15", "char", "在吗"), ("2021-03-05T20:16", "user", "在")], "另一份.jsonl")
     moechat.json("import", "talk", other)
     assert [(row["text"], row["reply"]) for row in rows(moechat, "log", "list", "--talk", "另一份")] == [
         ("", "在吗"), ("在", ""),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moechat.cli import main as cli
-from moechat.model import Fact, FactDraft
+from moechat.model import Fact, FactDraft, RefusedItem
 from moechat.store.formats import derived_id
 from tests.houses import CHARACTER, Home, told
 
@@ -47,6 +47,24 @@ def listed(home: Home, capsys: pytest.CaptureFixture[str], *args: str) -> list[d
     capsys.readouterr()
     assert run(home, "list", "--json", *args) == 0
     return rows(capsys)
+
+
+def test_what_was_refused_is_listed_and_counted_by_reason(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(home, "list", "--refused") == 0
+    assert capsys.readouterr().out == "nothing was refused\n"
+    store = home.store()
+    (source,) = store.tree.parents
+    texts = ("用户住在火星", "用户住在月亮上")
+    store.findings.refuse([RefusedItem("fact", text, "evidence", (source,)) for text in texts])
+    store.findings.refuse([RefusedItem("event", "甲不去丁了", "example", (source,))])
+    store.close()
+    newest, *_ = listed(home, capsys, "--refused")
+    assert (newest["kind"], newest["text"], newest["why"], newest["sources"]) == (
+        "event", "甲不去丁了", "example", [source],
+    )  # fmt: skip
+    assert run(home, "list", "--refused") == 0
+    *_, counted = capsys.readouterr().out.splitlines()
+    assert counted == "not borne out: 2; copied from the prompt: 1"
 
 
 def test_list_shows_what_is_remembered(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,13 +58,13 @@ def put(agent: Agent, event: Event, **more: Any) -> str:
 
 
 def test_an_event_is_shown_with_every_part_that_it_has(agent: Agent) -> None:
-    id_ = put(agent, WHOLE, mark="care", expires=NOW + DAY, depth=1)
+    id_ = put(agent, replace(WHOLE, mark="care", emotion="开心"), expires=NOW + DAY, depth=1)
     details = agent.memories.get(id_)
     assert details.fields == {
         "subject": "用户", "predicate": "放", "object": "风筝", "place": "码头", "scene": "傍晚", "insight": "用户喜欢户外",
         "topic": "生活->风筝", "related": ["朋友->小林"], "keywords": ["风筝", "码头"], "importance": 0.8, "depth": 1,
         "happened": ["2025-05-18T00:00:00+08:00", "2025-05-18T23:59:59+08:00"], "expires": (NOW + DAY).isoformat(),
-        "status": "planned", "precision": "day", "mark": "care",
+        "status": "planned", "precision": "day", "mark": "care", "emotion": "开心",
     }  # fmt: skip
     assert [one.id for one in details.sources] == [source(agent)]
 
@@ -78,8 +78,10 @@ def test_what_a_memory_does_not_have_is_not_shown(agent: Agent) -> None:
 
 
 def test_a_fact_is_shown_with_every_part_that_it_has(agent: Agent) -> None:
-    draft = FactDraft("小林欠用户一顿饭", (source(agent),), "relation", "小林", "欠", "一顿饭", -1, True, True)
-    agent.store.findings.put_facts([Fact("f1", NOW, draft, (), "model", True, "delicate")])
+    draft = FactDraft(
+        "小林欠用户一顿饭", (source(agent),), "relation", "小林", "欠", "一顿饭", -1, True, True, "delicate"
+    )
+    agent.store.findings.put_facts([Fact("f1", NOW, draft, (), "model", True)])
     assert dict(agent.memories.get("f1").fields) == {
         "kind": "relation", "entity": "小林", "keyword": "欠", "target": "一顿饭", "polarity": -1, "single": True,
         "generic": True, "consolidated": True, "mark": "delicate",

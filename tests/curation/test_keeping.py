@@ -31,7 +31,7 @@ def understood(messages: Sequence[Message]) -> str:
     if "弄丢了铜钥匙" not in messages[-1].content:
         return answer(messages[-1].content.count("用户> "))
     event = {"text": "用户2025年5月19日在灯塔下弄丢了铜钥匙", "subject": "用户", "predicate": "弄丢", "object": "铜钥匙",
-             "importance": 6, "keywords": ["铜钥匙", "灯塔"], "topic": "生活->灯塔下的铜钥匙", "sources": [1],
+             "importance": 6, "place": "灯塔", "topic": "生活->灯塔下的铜钥匙", "sources": [1],
              "refines": 2}  # fmt: skip
     return answer(1, facts=[fact("用户讨厌榴莲", 1, keyword="喜好", target="榴莲", polarity=-1)], events=[event])
 
@@ -108,7 +108,7 @@ def test_a_memory_is_shown_with_all_that_it_rests_on(house: House) -> None:
     told = keeping.get(known.id)
     assert ([one.id for one in told.sources], told.fields["target"]) == ([exchange.id], "榴莲")
     assert told.forecast_text == "如果不再想起，大约 7 天后淡忘"
-    assert keeping.get(happened.id).fields["keywords"] == ["铜钥匙", "灯塔"]
+    assert keeping.get(happened.id).fields["keywords"][:2] == ["铜钥匙", "灯塔"]
     read_by_rules = keeping.get(happened.id).replaced
     assert {one.id for one in keeping.get(exchange.id).derived} == {
         known.id,
@@ -165,6 +165,23 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
     assert {known.id, happened.id} <= {one.id for one in keeping.listed(limit=0).memories}
     assert keeping.get(known.id).memory.text == "用户最讨厌榴莲"
     assert "用户最讨厌榴莲" in (home.folder / "core_mem.yml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("我对花生过敏", "用户对花生过敏"),
+        ("我妈妈住在北京", "用户妈妈住在北京"),
+        ("I'm allergic to peanuts", "The user is allergic to peanuts"),
+        ("I love black coffee", "The user loves black coffee"),
+        ("用户住在杭州", "用户住在杭州"),
+    ],
+)
+def test_a_fact_about_the_user_is_kept_in_the_third_person(house: House, words: str, text: str) -> None:
+    keeping = house.agent().memories
+
+    assert keeping.add_fact(words).text == text
+    assert keeping.add_fact(words, entity="小雨").text == words
 
 
 def test_a_fact_in_other_words_says_what_they_say(house: House) -> None:

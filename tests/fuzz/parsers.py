@@ -16,12 +16,13 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from moechat.ai import json_answer, wire
+from moechat.ai.cleaner import Cleaner, Instead
 from moechat.ai.scripted import ScriptedModel
 from moechat.ai.wire import Unfit
 from moechat.author.lore import LoreFiles
 from moechat.author.official import Official
 from moechat.clock import SetClock
-from moechat.compat import comparison, talk_file
+from moechat.compat import comparison, past
 from moechat.compat.memory_stream import parse_insights
 from moechat.compat.persona import import_persona
 from moechat.compat.topics import MemoryRuntime, MemoryRuntimeStateCodec
@@ -112,7 +113,7 @@ def _state(data: bytes, folder: Path) -> None:
     state.follow()
     for id_ in [*state.access, *state.gains]:
         state.strength(id_), state.recalled(id_), state.updated(id_)
-    encode(state._entries())
+    encode(state.entries())
 
 
 def _lines(path: Path, data: bytes, forms: entries.Entries) -> JsonLines:
@@ -222,8 +223,8 @@ def _associations(data: bytes, folder: Path) -> None:
 
 def _talk(data: bytes, folder: Path) -> None:
     (folder / "talk.jsonl").write_bytes(data)
-    exchanges, problems = talk_file.read(folder / "talk.jsonl", ZONE, user_name="阿明", character_name="小满")
-    [formats.exchange_entry(exchange) for exchange in exchanges], [str(problem) for problem in problems]
+    read = past.read(folder / "talk.jsonl", ZONE, past.Names("阿明", "小满"))
+    [formats.exchange_entry(exchange) for exchange in read.exchanges], [str(problem) for problem in read.problems]
 
 
 def _topics(data: bytes, folder: Path) -> None:
@@ -260,7 +261,23 @@ def _stream(data: bytes, folder: Path) -> None:
 
 
 def _reply(data: bytes, folder: Path) -> None:
-    wire.text_of(json_value(data))
+    wire.whole(json_value(data))
+
+
+def _cleaned(text: str, size: int) -> tuple[str, str]:
+    """(what is shown, what was thought) of a text that comes in pieces of so many characters."""
+    cleaner = Cleaner(name="小满", headings=["【回忆】"], lines=["【回忆】", "- 用户养了一只猫"])
+    shown = ""
+    for start in range(0, len(text), size):
+        for piece in cleaner.feed(text[start : start + size]):
+            shown = "" if isinstance(piece, Instead) else shown + piece
+    return shown + "".join(cleaner.rest()), cleaner.thoughts
+
+
+def _words(data: bytes, folder: Path) -> None:
+    text = data.decode(errors="replace")
+    whole, *in_pieces = [_cleaned(text, size) for size in (len(text) + 1, 1, 7)]
+    assert in_pieces == [whole, whole]
 
 
 def _json_object(data: bytes, folder: Path) -> None:
@@ -325,6 +342,7 @@ _LOG = [
     {"op": "edit", "id": "a", "at": _AT, "user": "你好", "char": "嗯"}, {"op": "retract", "id": "b"},
     {"op": "dropped", "ids": ["b"]}, {"op": "restore", "id": "b"}, {"op": "cut", "id": "a"},
     {"op": "understood", "ids": ["a"], "by": "model"}, {"op": "requeue", "ids": ["a"]},
+    {"op": "reread", "since": "2025-05-01", "until": [1.5, "a"]},
     {"op": "import", "batch": "x1", "talk": "t", "at": _AT, "by": "", "rows": [["i", ""], ["j", ""]]},
     {"op": "imported", "batch": "x1"}, {"op": "forget", "n": 1, "ids": ["b"]}, {"op": "forgotten", "n": 1},
 ]  # fmt: skip
@@ -357,6 +375,12 @@ _ANSWER = {
 }  # fmt: skip
 _CHUNK = {"choices": [{"delta": {"content": "嗯", "reasoning": ""}, "finish_reason": "stop"}], "error": None}
 _REPLY = {"choices": [{"message": {"content": [{"type": "text", "text": "嗯"}]}}]}
+_WORDS = [
+    text.encode() for text in (
+        "<think>他养了一只猫。</think>小满：嗯，我记得\n【回忆】\n- 用户养了一只猫\n它叫年糕。", "[THINK]a[/THINK]b",
+        "想一想</think> [小满] 好", "**小满**: 好 <thought> x </thought> <b>粗</b>", "【回忆】\n- 用户养了一只猫\n\n嗯",
+    )
+]  # fmt: skip
 _LORE = [
     *_of("original/owner/data_base/*.yaml"), *[p.read_bytes() for p in sorted(_DEFAULTS.rglob("data_base/*.yaml"))][:2],
     "灯塔:\n  text: 山上的灯塔\n  keys: [塔, lighthouse]\n  constant: true\n猫: &c 一只猫\n狗: *c\n".encode(),
@@ -395,6 +419,7 @@ PARSERS: Sequence[Parser] = (
     Parser("answer of a model", _answer, [_json(_ANSWER), b"```json\n" + _json(_ANSWER) + b"```"], "json", 0.1),
     Parser("object of a model", _json_object, [_json(_ANSWER)], "json", 0.3, (ValueError,)),
     Parser("stream of a model", _stream, [b"data: " + _json(_CHUNK) + b"data: [DONE]\n"], "text", refusals=(Unfit, ValueError)),
+    Parser("words of a model", _words, _WORDS, "text"),
     Parser("reply of a model", _reply, [_json(_REPLY)], "json", refusals=(Unfit, ValueError)),
     Parser("ratings and insights", _numbers, ["7/10\n1. 他喜欢茶 (because of 1, 3)".encode()], "text"),
     Parser("body of /query", _body(Query), [_json({"query": "x", "limit": 5, "score_threshold": 0.5})], "json", refusals=_BODY),

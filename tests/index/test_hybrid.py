@@ -192,6 +192,28 @@ def test_when_asks_for_a_time():
     assert first(indexed(docs), "When did Ann go to the beach?") == 22
 
 
+def test_a_short_talk_makes_way_for_another_after_its_best():
+    plan = [
+        "Ann: the marathon plan has four weeks",
+        "Bob: the marathon plan is strict",
+        "Ann: then the marathon plan it is",
+    ]
+    later = talk("Ann: the marathon plan took all of my weekend", "Bob: poor you", start=DAY, first=3)
+    index = indexed([*talk(*plan), *later])
+    ranked = index.search("marathon plan", None)
+    assert ranked.docs.tolist().index(3) == 1
+    lost = dict(zip(ranked.docs.tolist(), ranked.features["repeats"].tolist(), strict=True))
+    assert sorted(lost[doc] for doc in range(3)) == [-2.0, -1.0, 0.0]
+    assert lost[3] == 0.0
+
+
+def test_in_a_long_talk_what_is_said_again_keeps_its_place():
+    lines = [f"Ann: number {i} of many things" for i in range(60)]
+    lines[10:12] = ["Ann: the marathon plan has four weeks", "Bob: the marathon plan is strict"]
+    index = indexed([*talk(*lines), *talk("Ann: my marathon shoes hurt", start=DAY, first=60)])
+    assert sorted(index.search("marathon plan", None).docs[:2].tolist()) == [10, 11]
+
+
 def test_hidden_documents_are_neither_found_nor_looked_at():
     docs = SMALL_TALK + talk("Ann: my parrot", "Bob: it speaks", start=DAY, first=20)
     index = indexed(docs)

@@ -25,6 +25,12 @@ def beside(rows: list[tuple[int, int]], doc: int, distance: int) -> int:
     return mine[place][1]
 
 
+def reached(rows: list[tuple[int, int]], doc: int) -> list[int]:
+    """The documents that lead to one another without a long pause."""
+    steps = [beside(rows, doc, sign * distance) for sign in (-1, 1) for distance in range(1, len(rows))]
+    return [doc, *(one for one in steps if one >= 0)]
+
+
 @given(rows, st.integers(0, 25))
 def test_neighbours_are_those_of_the_same_talk_whether_added_one_by_one_or_at_once(
     rows: list[tuple[int, int]], first: int
@@ -39,6 +45,10 @@ def test_neighbours_are_those_of_the_same_talk_whether_added_one_by_one_or_at_on
     for distance in (-2, -1, 0, 1, 2):
         expected = [beside(rows, doc, distance) for doc in range(len(rows))]
         assert order.beside(np.arange(len(rows)), distance).tolist() == expected
+    runs = [frozenset(reached(rows, doc)) for doc in range(len(rows))]
+    numbers, sizes = order.runs(np.arange(len(rows)))
+    assert sizes.tolist() == [len(run) for run in runs]
+    assert len({*zip(runs, numbers.tolist(), strict=True)}) == len(set(runs)) == len(set(numbers.tolist()))
 
 
 def test_a_document_that_belongs_elsewhere_is_not_put_at_the_end() -> None:

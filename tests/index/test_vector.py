@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -533,6 +534,38 @@ def test_a_sweep_overwrites_a_vector_that_a_killed_process_left_without_its_key(
     table.close()
     left = (tmp_path / "core" / "vectors.f32").read_bytes()
     assert (left[: 4 * DIM], any(left[4 * DIM :])) == (vectors[: 4 * DIM], False)
+
+
+def a_folder_of_vectors(folder: Path) -> None:
+    (folder / "vectors.f32").unlink()
+    (folder / "vectors.f32").mkdir()
+
+
+def another_header(folder: Path) -> None:
+    data = (folder / "keys.bin").read_bytes()
+    (folder / "keys.bin").write_bytes(b"X" + data[1:])
+
+
+def no_vectors(folder: Path) -> None:
+    (folder / "vectors.f32").unlink()
+
+
+@pytest.mark.parametrize("damage", [a_folder_of_vectors, another_header, no_vectors])
+def test_a_sweep_leaves_no_key_in_files_that_cannot_be_read(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    embedder, table = HashEmbedder(DIM), VectorTable(tmp_path / "core", DIM)
+    embed_cached(embedder, table, ["一", "二"])
+    table.close()
+    assert text_key("一") in (tmp_path / "core" / "keys.bin").read_bytes()
+    damage(tmp_path / "core")
+    for table in tables_under(tmp_path):
+        table.sweep(having(lambda: [text_key("二")]))
+        table.close()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(text_key("一") in path.read_bytes() for path in files)
+    table = VectorTable(tmp_path / "core", DIM)
+    embed_cached(embedder, table, ["三"])
+    assert table.lookup([text_key("三")]).tolist() == [0]
+    table.close()
 
 
 def test_what_a_sweep_overtook_is_embedded_and_not_kept(tmp_path: Path) -> None:

@@ -150,9 +150,12 @@ def test_a_table_is_read_with_the_best_association_first(tmp_path: Path) -> None
 
 
 def test_a_broken_line_is_named_and_the_others_serve(tmp_path: Path) -> None:
-    source = table(tmp_path, "失恋\t火锅\t6\n失恋 难过 9\n失恋\t啤酒\t13\n失恋\t\t3\n生日\t蛋糕\t11\n")
+    source = table(
+        tmp_path, "失恋\t火锅\t6\n失恋 难过 9\n失恋\t啤酒\t13\n失恋\t\t3\n生日\t蛋糕\t11\n失恋\t雨\t" + "9" * 5000
+    )
     assert source.associations("生日") == [("蛋糕", 11)]
-    assert [problem.line for problem in source.problems] == [2, 3, 4]
+    assert [problem.line for problem in source.problems] == [2, 3, 4, 6]
+    assert len(str(source.problems[3])) < 500
     assert "associations.tsv, line 3" in str(source.problems[1]) and "1 to 12" in str(source.problems[1])
 
 

@@ -45,19 +45,39 @@ def test_one_that_is_under_way_counts_one_and_the_newest_is_always_kept() -> Non
 sides = st.lists(st.tuples(st.text("你好 ab", max_size=9), st.text("嗯ok", max_size=9)), max_size=12)
 
 
-@given(sides, st.integers(0, 12), st.integers(0, 40))
-def test_what_is_kept_is_the_longest_end_within_both_limits(
-    said: list[tuple[str, str]], length: int, tokens: int
-) -> None:
+def size(exchanges: list[Exchange]) -> int:
+    return sum(count_tokens(e.user) + count_tokens(e.char) for e in exchanges)
+
+
+@given(sides, st.integers(1, 12))
+def test_what_is_kept_is_the_longest_end_within_the_length(said: list[tuple[str, str]], length: int) -> None:
     exchanges = talk(*said)
 
     def fits(end: list[Exchange]) -> bool:
-        count = sum(2 if e.char else 1 for e in end)
-        size = sum(count_tokens(e.user) + count_tokens(e.char) for e in end)
-        return len(end) <= 1 or ((not length or count <= length) and (not tokens or size <= tokens))
+        return len(end) <= 1 or sum(2 if e.char else 1 for e in end) <= length
 
     longest = max((n for n in range(len(exchanges) + 1) if fits(exchanges[len(exchanges) - n :])), default=0)
-    assert context.newest(exchanges, length=length, tokens=tokens) == exchanges[len(exchanges) - longest :]
+    assert context.newest(exchanges, length=length) == exchanges[len(exchanges) - longest :]
+
+
+@given(sides, st.integers(1, 40))
+def test_what_is_kept_is_an_end_within_the_tokens_or_the_last_exchange(
+    said: list[tuple[str, str]], tokens: int
+) -> None:
+    exchanges = talk(*said)
+    kept = context.newest(exchanges, tokens=tokens)
+    assert kept == exchanges[len(exchanges) - len(kept) :] and (len(kept) <= 1 or size(kept) <= tokens)
+    assert kept or not exchanges
+    if size(exchanges) <= tokens:
+        assert kept == exchanges
+
+
+def test_what_is_over_the_tokens_leaves_a_quarter_of_them_at_a_time() -> None:
+    exchanges = talk(*((f"今天说到第{n}件事", "嗯，后来呢") for n in range(100, 300)))
+    whole = size(exchanges[:40])
+    starts = [context.newest(exchanges[:n], tokens=whole)[0].id for n in range(1, 201)]
+    assert len(set(starts)) == 17  # 160 exchanges more, ten at a time
+    assert size(context.newest(exchanges, tokens=whole)) > whole * 0.7
 
 
 def test_the_path_has_the_words_that_stand_now(tmp_path: Path) -> None:

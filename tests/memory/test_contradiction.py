@@ -39,6 +39,8 @@ TABLE = (
     (fact("讨厌", "香菜"), fact("喜好", "香菜", -1), 0.5, "same"),
     (fact("讨厌", "香菜"), fact("喜欢", "香菜"), 0.99, "supersedes"),
     (fact("喜好", "吃香菜"), fact("喜好", "香菜"), None, "same"),
+    (fact("喜好", "喝茶"), fact("喜好", "茶"), None, "same"),
+    (fact("afraid_of", "dogs"), fact("likes", "dogs"), None, "supersedes"),
     (fact("饮食", "香菜", -1), fact("爱吃", "香菜"), None, "supersedes"),
     (fact("讨厌", "香菜", text="用户不讨厌香菜"), fact("讨厌", "香菜", -1, text="用户讨厌香菜"), 0.98, "supersedes"),
     (fact("喜好", "咖啡"), fact("喜好", "茶"), 0.95, "other"),

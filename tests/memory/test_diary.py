@@ -151,7 +151,7 @@ def test_meaning_finds_what_no_time_names(home: Home, diary: Diary, store: FileS
     diary.index.sync()
     best, _ = diary.events(cue("爬山累吗"), threshold=0.0)[0]
     assert best.id == "20250518-120000"
-    assert best.words
+    assert best.whole().words
 
 
 # Golden `threshold` of seed 003: kept where dot ≥ 0.38, in order of time.
@@ -177,7 +177,7 @@ def test_the_golden_of_the_semantic_filter(home: Home, store: FileStore, goldens
     from threading import Event as Signal
 
     diary.vectors.embed_missing(Signal())
-    question = Cue("昨天我们聊了什么", NOW, "", dense.query)
+    question = Cue("昨天我们聊了什么面条", NOW, "", dense.query)
     kept = [h.id for h, why in diary.by_time(question, threshold=0.38, check=True) if not why]
     assert sorted(kept) == [str(key) for key in golden["kept_ge"]]
     day = Span("", moment("2025-05-20T00:00:00"), moment("2025-05-20T23:59:59"))
@@ -204,7 +204,7 @@ def test_a_correction_that_waits_for_its_broken_day_file_hides_the_old_words(
     store.follow()
     store.log.correct(a, user="我的暗号是石头开门")
     diary.index.sync()
-    found = [h.text for h, _ in diary.events(cue("我的暗号是芝麻还是石头"), threshold=0.0)]
+    found = [h.whole().text for h, _ in diary.events(cue("我的暗号是芝麻还是石头"), threshold=0.0)]
     assert "我的暗号是石头开门" in found
     assert "我的暗号是芝麻开门" not in found
 

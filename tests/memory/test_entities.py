@@ -341,9 +341,9 @@ def recipe(facts: list[Fact]) -> Entities:
 def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
     entities = recipe(FACTS)
     (hit,) = entities.search(Cue("室友今天失恋了", NOW), USUAL, threshold=0.45, limit=1)
-    assert (hit.layer, hit.recipe, hit.id, hit.words) == ("core", "entities", "roommate", ("室友",))
+    assert (hit.layer, hit.recipe, hit.id, hit.words) == ("core", "entities", "roommate", ("室友", "小林"))
     guest = next(hit for hit in entities.search(Cue("室友今天失恋了", NOW), USUAL) if hit.id == "guest")
-    assert (guest.words, guest.sources, guest.time) == (("火锅",), ("xguest",), FACTS[6].at)
+    assert (guest.words, guest.sources, guest.time) == (("小林", "火锅"), ("xguest",), FACTS[6].at)
 
 
 def test_the_characters_last_reply_is_heard_but_never_before_the_users_words() -> None:
@@ -365,6 +365,25 @@ def test_a_friend_is_found_by_a_name_that_no_dictionary_has() -> None:
     told = fact("z", "朱砉喜欢下棋", keyword="喜好", target="下棋", entity="朱砉")
     other = fact("o", "朱老师姓朱", keyword="姓", entity="朱老师")
     assert [hit.id for hit in recipe([told, other]).search(Cue("朱砉最近好吗", NOW), USUAL)] == ["z"]
+
+
+@pytest.mark.parametrize(
+    ("bond", "name", "text"),
+    [
+        ("弟弟", "林柯", "我弟最近在忙啥"),
+        ("弟弟", "林柯", "我家弟弟呢"),
+        ("女朋友", "小雨", "女朋友喜欢什么"),
+        ("sister", "Ada", "how are my sisters"),
+        ("best_friend", "Ada", "my best friend"),
+    ],
+)
+def test_whom_a_message_names_by_what_they_are_to_the_user_brings_their_facts(bond: str, name: str, text: str) -> None:
+    bound = fact("bond", f"{bond} {name}", kind="relation", keyword=bond, target=name)
+    plays = fact("plays", f"{name} ♟", keyword="♟", entity=name)
+    entities = recipe([bound, plays])
+    assert "plays" in ids_of(entities, text)
+    assert "plays" not in ids_of(entities, "弟子规是谁写的 sisal"), "a word that only begins alike names nobody"
+    assert "plays" not in ids_of(recipe([replace(bound, draft=replace(bound.draft, polarity=-1)), plays]), text)
 
 
 def test_the_recipe_sees_a_new_fact_at_once_and_a_superseded_one_no_longer() -> None:

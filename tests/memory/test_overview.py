@@ -26,9 +26,9 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
     owner.close()
 
 
-def shown(owner: Owner, in_context: Sequence[str] = (), capacity: int = 10, recalled: Sequence[str] = ()) -> list[str]:
+def shown(owner: Owner, in_context: Sequence[str] = (), capacity: int = 10) -> list[str]:
     owner.episodes.sync()
-    return [episode.event.text for episode in overview(owner.episodes, NOW, in_context, capacity, recalled)]
+    return [episode.event.text for episode in overview(owner.episodes, NOW, in_context, capacity)]
 
 
 def test_it_holds_the_newest_ten_oldest_first(owner: Owner) -> None:
@@ -56,12 +56,6 @@ def test_events_still_in_the_context_take_no_place_of_others(owner: Owner) -> No
     here = owner.say("很多事")
     owner.understand(*(Event(f"新事{number}", (here,)) for number in range(99)))
     assert shown(owner, [here]) == [f"第{number}件事" for number in range(2, 12)]
-
-
-def test_what_is_recalled_leaves_it_and_what_left_long_ago_does_not_come_back_for_it(owner: Owner) -> None:
-    said = [owner.tell(f"第{number}件事") for number in range(12)]
-    exchange, event = said[5][0], said[6][1]
-    assert shown(owner, recalled=[exchange, event]) == [f"第{number}件事" for number in (2, 3, 4, 7, 8, 9, 10, 11)]
 
 
 def test_reflections_and_what_the_author_wrote_are_no_part_of_it(owner: Owner) -> None:
@@ -107,7 +101,7 @@ def understood(messages: Sequence[object]) -> str:
 def overview_of(model: ScriptedModel) -> list[str]:
     """The events of the overview in the last prompt."""
     prompt = "\n\n".join(message.content for message in model.requests[-1].messages if message.role == "system")
-    _, _, block = prompt.partition("【前情提要】\n更早以前发生过的事，由远到近：\n")
+    _, _, block = prompt.partition("【前情提要】\n这次对话以前的事，由远到近：\n")
     return [line.partition("讲起")[2] for line in block.partition("\n\n")[0].splitlines()]
 
 
@@ -144,13 +138,13 @@ def test_the_setting_says_how_many(home: Home) -> None:
             assert len(overview_of(model)) == expected
 
 
-def test_what_is_recalled_word_for_word_leaves_the_overview(home: Home) -> None:
+def test_the_overview_stays_as_it_is_where_its_events_are_recalled_word_for_word(home: Home) -> None:
     model = ScriptedModel(polite, understood)
     with home.open(model) as house:
         talked(home, house.agent(), *STORIES[:5], "还记得鹦鹉吗")
     prompt = model.requests[-1].messages[-2].content
-    assert f"阿明：{STORIES[0]}" in prompt
-    assert overview_of(model) == [STORIES[1]]
+    assert STORIES[0] in prompt
+    assert overview_of(model) == STORIES[:2]
 
 
 def test_an_answer_that_is_given_again_does_not_find_its_own_question_in_the_overview(home: Home) -> None:

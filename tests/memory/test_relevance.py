@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex
@@ -68,3 +69,29 @@ def test_a_pronoun_is_no_sign_but_a_name_is() -> None:
 def test_a_text_without_words_is_no_error(text: str) -> None:
     assert 0.0 <= Floor.of(text, diary(5), 0.9).share <= 1.0
     assert Floor.of(text, HybridIndex(None, None), 0.9).share == 0.0
+
+
+def hits(best: float, cosine: float) -> dict[str, np.ndarray]:
+    """Ten hits of which the first is the best, all of a meaning so near."""
+    return {"window": np.linspace(best, 0.0, 10), "cosine": np.full(10, cosine)}
+
+
+def test_a_question_of_words_and_meanings_that_the_diary_never_heard_belongs_elsewhere() -> None:
+    assert not Floor(0.3, share=0.1).belongs(hits(4.0, 0.15))
+    assert Floor(0.3, share=0.9).belongs(hits(4.0, 0.3))
+
+
+def test_one_near_meaning_among_strangers_is_chance_and_several_are_not() -> None:
+    chance = hits(0.5, 0.1)
+    chance["cosine"][4] = 0.45
+    assert not Floor(0.3, share=0.2).belongs(chance)
+    assert Floor(0.3, share=0.2).belongs(hits(0.5, 0.5))
+
+
+def test_a_young_diary_and_one_without_vectors_shut_nobody_out() -> None:
+    assert Floor.of("quantum submarine", diary(5), 0.3).belongs(hits(0.0, 0.1))
+    assert Floor(0.3, share=0.0).belongs({"window": np.zeros(3), "cosine": np.full(3, np.nan)})
+
+
+def test_an_empty_diary_is_asked_without_an_error() -> None:
+    assert Floor.of("parrot", HybridIndex(None, None), 0.3).belongs({"inside": np.zeros(0)})

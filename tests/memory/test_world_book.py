@@ -83,7 +83,7 @@ def test_a_score_that_meets_the_threshold_counts(folder: Path) -> None:
     embed = OneHot()
     book = WorldBook(folder, embed)
     hits = book.search(["x"], embed.towards(A=0.38, B=0.3799)[None], threshold=0.38)
-    assert [hit.text for hit in hits] == ["A：first"]
+    assert [hit.text for hit in hits] == ["A: first"]
 
 
 def test_a_name_in_the_text_is_a_hit_with_its_words(folder: Path) -> None:
@@ -115,9 +115,9 @@ def test_what_is_named_stands_before_what_is_near(folder: Path) -> None:
     book = WorldBook(folder, embed)
     hits = book.search(["tell me of C"], embed.towards(B=0.9, C=0.6)[None])
     assert [(hit.text, dict(hit.features)) for hit in hits] == [
-        ("A：one", {"constant": 1.0}),
-        ("C：three", {"literal": 1.0}),
-        ("B：two", {"relevance": pytest.approx(0.9)}),
+        ("A: one", {"constant": 1.0}),
+        ("C: three", {"literal": 1.0}),
+        ("B: two", {"relevance": pytest.approx(0.9)}),
     ]
 
 
@@ -150,7 +150,7 @@ def test_edits_show_at_the_next_refresh_and_only_new_ones_are_embedded(folder: P
     assert (keywords(book), embed.texts[3:]) == (["A", "D", "C"], ["A：one and more", "D：four"])
     second.unlink()
     assert book.refresh()
-    assert book.search(["C"], embed.towards(C=1, D=0.7)[None])[0].text == "D：four"
+    assert book.search(["C"], embed.towards(C=1, D=0.7)[None])[0].text == "D: four"
     first.unlink()
     assert book.refresh()
     assert book.search(["A"], embed.towards(A=1)[None]) == []
@@ -220,7 +220,7 @@ def test_names_serve_while_the_embedding_is_away(folder: Path) -> None:
     embed.fails = False
     book.refresh()
     assert book.problems == ()
-    assert book.search(["?"], embed.towards(A=0.9)[None])[0].text == "A：one"
+    assert book.search(["?"], embed.towards(A=0.9)[None])[0].text == "A: one"
 
 
 @pytest.mark.parametrize("name", ["青禾", "Wren"])

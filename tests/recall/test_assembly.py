@@ -12,6 +12,7 @@ import pytest
 from moechat.ai.chat_model import ChatRequest
 from moechat.model import Episode, Event, Fact, FactDraft, Hit, Message, Recollection
 from moechat.recall.assembly import Background, assemble
+from moechat.recall.profile import Stable
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
@@ -48,7 +49,12 @@ def test_without_memory_there_is_a_persona_a_time_and_the_message() -> None:
 def test_the_diary_stands_in_order_of_time_each_with_its_day_and_weekday() -> None:
     found = Recollection(hits=[hit("diary", "后来"), hit("diary", "先前", "2025-05-18T08:00:00")])
     block = assembled(character(), found)[1].content
-    assert block.index("[2025-05-18 08:00 星期日]\n先前") < block.index("[2025-05-20 18:30 星期二]\n后来")
+    assert block.index("[2025-05-18 星期日，3天前]\n先前") < block.index("[2025-05-20 星期二，昨天]\n后来")
+
+
+def test_each_day_is_named_once() -> None:
+    found = Recollection(hits=[hit("diary", "一"), hit("diary", "二", "2025-05-20T20:00:00")])
+    assert "[2025-05-20 星期二，昨天]\n一\n二\n" in assembled(character(), found)[1].content
 
 
 def test_facts_stand_under_whose_they_are_and_a_relation_with_the_day_it_was_learned() -> None:
@@ -60,9 +66,9 @@ def test_facts_stand_under_whose_they_are_and_a_relation_with_the_day_it_was_lea
     }
     hits = [replace(hit("core", fact.text), id=id_) for id_, fact in facts.items()] + [hit("core", "第一次相遇")]
     block = assembled(character(), Recollection(hits=hits), background=Background(facts))[1].content
-    assert "用户-属性\n- 用户讨厌香菜\n" in block
-    assert "用户-关系-小林\n- 2025-05-20：用户和小林是室友\n" in block
-    assert "具体实体-小林-属性\n- 小林喜欢香菜\n" in block
+    assert "关于阿明\n- 阿明讨厌香菜\n" in block
+    assert "阿明的人和事：小林\n- 2025-05-20：阿明和小林是室友\n" in block
+    assert "关于小林\n- 小林喜欢香菜\n" in block
     assert "- 第一次相遇\n" in block + "\n"
 
 
@@ -72,14 +78,14 @@ def test_an_event_stands_with_its_time_and_place_and_below_it_what_was_said() ->
     told = replace(hit("diary", "用户和室友吃了火锅\n你：我们去吃火锅"), id="e", episode="event", sources=("x", "y"))
     background = Background(episodes={"e": Episode("e", moment("2025-05-19T18:30:00"), event)})
     block = assembled(character(), Recollection(hits=[told]), background=background)[1].content
-    assert "【脑海中回忆起的事件】\n2025-05-18湖滨:用户和室友吃了火锅\n你：我们去吃火锅" in block
+    assert "【脑海中回忆起的事件】\n2025-05-18（3天前）湖滨:阿明和室友吃了火锅\n你：我们去吃火锅" in block
 
 
 def test_the_overview_stands_before_all_that_was_recalled() -> None:
     event = Episode("e", moment("2025-05-19T18:30:00"), Event("用户搬了家", ("x",)))
     found = Recollection(hits=[hit("diary", "先前")])
-    block = assembled(character(), found, background=Background(overview=[event]))[1].content
-    assert block.index("【前情提要】") < block.index("用户搬了家") < block.index("先前")
+    _, stable, tail, _ = assembled(character(), found, background=Background(stable=Stable(NOW, overview=[event])))
+    assert stable.content.index("【前情提要】") < stable.content.index("阿明搬了家") and "先前" in tail.content
 
 
 def test_a_time_without_a_record_is_said_as_such() -> None:
@@ -87,6 +93,18 @@ def test_a_time_without_a_record_is_said_as_such() -> None:
     block = assembled(character(), Recollection(spans=[span], empty_spans=[span]))[1].content
     assert "昨天" in block
     assert "没有任何记录" in block
+
+
+@pytest.mark.parametrize(
+    ("language", "truth", "order"),
+    [("zh", "没有关于这件事的记录", "不记得"), ("en", "Nothing about this", "do not remember")],
+)
+def test_a_day_without_the_answer_is_named_beside_the_other_days(language: str, truth: str, order: str) -> None:
+    span = Span("昨天", moment("2025-05-20T00:00:00"), moment("2025-05-20T23:59:59"))
+    found = Recollection(spans=[span], hits=[hit("diary", "那天的话")], empty_spans=[span], elsewhere_spans=[span])
+    block = assembled(character(language), found)[1].content
+    assert truth in block and "2025-05-20" in block
+    assert order not in block
 
 
 @pytest.mark.parametrize(("position", "roles"), [("after_history", "s u a s u"), ("before_history", "s s u a u")])
@@ -137,7 +155,7 @@ def test_the_headings_of_facts_name_user_and_character() -> None:
     facts = {draft.text: Fact(draft.text, NOW, draft) for draft in drafts}
     hits = [replace(hit("core", id_), id=id_) for id_ in facts]
     block = assembled(character("en"), Recollection(hits=hits), background=Background(facts))[1].content
-    assert "阿明: attributes\n- Ming hates coriander\n小满: attributes\n- Man grows basil" in block
+    assert "About 阿明\n- Ming hates coriander\nAbout 小满\n- Man grows basil" in block
 
 
 def test_a_time_without_a_record_is_named_from_its_first_to_its_last_minute() -> None:
@@ -158,7 +176,7 @@ def test_reflections_and_lore_are_lists_and_what_has_no_time_shows_none() -> Non
     )
     block = assembled(character(), found)[1].content
     assert "- 阿明怕黑\n" in block and "- 半舟：茶馆\n" in block
-    assert "\n很久以前\n[2025-05-20 18:30 星期二]\n昨天\n" in block
+    assert "\n很久以前\n[2025-05-20 星期二，昨天]\n昨天\n" in block
     assert block.index("半舟") < block.index("怕黑") < block.index("很久以前")
 
 

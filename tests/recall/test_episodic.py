@@ -188,7 +188,7 @@ def test_those_that_share_most_come_first_then_the_newest(mind: Mind) -> None:
     mind.tell("丙", keywords=("柏林",))
     found = mind.associated("在柏林吃火锅")
     assert texts(found) == ["甲", "丙", "乙"]
-    assert [hit.words for hit, _ in found] == [("火锅", "柏林"), ("柏林",), ("火锅",)]
+    assert [hit.words for hit, _ in found] == [("柏林", "火锅"), ("柏林",), ("火锅",)]
     assert [hit.score for hit, _ in found] == [2, 1, 1]
 
 

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from moechat.model import Episode, Event, Fact, FactDraft
-from moechat.recall.fragments import dated, event_log, fact_log, fragments, remembered
+from moechat.recall.fragments import Names, dated, event_log, fact_log, fragments, remembered
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2021, 1, 8, 20, 0, tzinfo=ZONE)
+ENGLISH = Names(language="en")
 
 
 def fact(text: str, kind: Any = "attribute", entity: str = "user", *, day: int = 5, **more: Any) -> Fact:
@@ -37,15 +38,15 @@ ALL = [
 
 
 def test_facts_stand_in_the_order_of_the_seed_and_only_relations_carry_a_date() -> None:
-    assert fragments(ALL, user_name="小棠", character_name="江砚").splitlines() == [
-        "用户-属性", "- 小棠喜欢清晨的咖啡", "- 小棠怕黑",
-        "用户-关系-江砚", "- 2021-01-05：小棠想去听江砚拉琴",
-        "主体-关系-小棠", "- 2021-01-07：江砚欠小棠一顿面",
-        "主体-属性", "- 江砚左手有茧",
-        "具体实体-阿宁-属性", "- 阿宁的画室在三楼",
-        "具体实体-阿宁-关系", "- 2021-01-02：阿宁教过小棠画画",
-        "泛化实体-猫-属性", "- 猫怕水",
-        "记忆画面", "- 雨里的站台，小棠撑一把黄伞",
+    assert fragments(ALL, Names("小棠", "江砚")).splitlines() == [
+        "关于小棠", "- 小棠喜欢清晨的咖啡", "- 小棠怕黑",
+        "小棠的人和事：江砚", "- 2021-01-05：小棠想去听江砚拉琴",
+        "江砚和小棠", "- 2021-01-07：江砚欠小棠一顿面",
+        "关于江砚自己", "- 江砚左手有茧",
+        "关于阿宁", "- 阿宁的画室在三楼",
+        "阿宁身边的人和事", "- 2021-01-02：阿宁教过小棠画画",
+        "说到猫", "- 猫怕水",
+        "记得的画面", "- 雨里的站台，小棠撑一把黄伞",
     ]  # fmt: skip
 
 
@@ -56,22 +57,22 @@ def test_the_english_headings_name_who_it_is() -> None:
         fact("Cats fear water", entity="cats", generic=True),
         fact("Yan owes Tang noodles", "relation", "character"),
     ]
-    assert fragments(facts, "en", user_name="Tang", character_name="Yan").splitlines() == [
-        "Tang: relations with the sea", "- 2021-01-05: Tang wants to see the sea",
-        "Yan: relations", "- 2021-01-05: Yan owes Tang noodles",
-        "Wen: attributes", "- Wen paints",
-        "cats (in general): attributes", "- Cats fear water",
+    assert fragments(facts, Names("Tang", "Yan", "en")).splitlines() == [
+        "Tang and the sea", "- 2021-01-05: Tang wants to see the sea",
+        "Yan", "- 2021-01-05: Yan owes Tang noodles",
+        "About Wen", "- Wen paints",
+        "cats, in general", "- Cats fear water",
     ]  # fmt: skip
 
 
 def test_a_relation_whose_date_nobody_knows_shows_none() -> None:
     undated = Fact("f", None, FactDraft("小棠想去看海", (), "relation", target="海"))
-    assert fragments([undated]) == "用户-关系-海\n- 小棠想去看海"
+    assert fragments([undated], Names("小棠")) == "小棠的人和事：海\n- 小棠想去看海"
 
 
 def test_a_name_in_a_memory_is_no_placeholder_and_no_bracket() -> None:
     odd = fact("好", "relation", target="[{user}]")
-    assert fragments([odd], user_name="小棠") == "用户-关系-[{user}]\n- 2021-01-05：好"
+    assert fragments([odd], Names("小棠")) == "小棠的人和事：[{user}]\n- 2021-01-05：好"
 
 
 def test_no_facts_are_no_text() -> None:
@@ -82,7 +83,7 @@ def test_no_facts_are_no_text() -> None:
 @pytest.mark.parametrize(
     ("happened", "zh", "en"),
     [
-        (None, "2021-01-08 20:00", "2021-01-08 20:00"),
+        (None, "2021-01-08 20:00说起", "told 2021-01-08 20:00"),
         (("2021-01-05T18:45:33", "2021-01-05T18:45:33"), "2021-01-05 18点", "2021-01-05 6 pm"),
         (("2021-01-05T00:00:00", "2021-01-05T23:59:59"), "2021-01-05", "2021-01-05"),
         (("2020-12-28T00:00:00", "2021-01-03T23:59:59"), "2020-12-28至2021-01-03", "2020-12-28 to 2021-01-03"),
@@ -95,6 +96,28 @@ def test_an_event_is_dated_as_precisely_as_it_is_known(happened: Any, zh: str, e
     assert dated(told, NOW, "en") == en
 
 
+def test_the_day_before_an_event_is_not_in_its_words_again() -> None:
+    days = [datetime(2021, 1, 7, h, tzinfo=ZONE) for h in (0, 23)]
+    lines = [
+        remembered([event(text, happened=tuple(days))], NOW, names, aged=False)
+        for text, names in (
+            ("小棠2021年1月7日早上还了书", Names()),
+            ("2021年1月7日的晚饭上小棠哭了", Names()),
+            ("On 7 January 2021 Tang gave the book back", Names(language="en")),
+            ("By 7 January 2021 Tang had read it", Names(language="en")),
+        )
+    ]
+    assert lines == [
+        "2021-01-07:小棠早上还了书", "2021-01-07:晚饭上小棠哭了",
+        "2021-01-07: Tang gave the book back", "2021-01-07: By 7 January 2021 Tang had read it",
+    ]  # fmt: skip
+
+
+def test_what_goes_on_has_no_age() -> None:
+    now_on = event("腿上打着石膏", happened=(NOW - timedelta(days=5), NOW + timedelta(days=20)))
+    assert "前" not in remembered([now_on], NOW)
+
+
 def test_events_are_time_place_and_what_happened() -> None:
     rows = [
         event("小棠还了书", datetime(2021, 1, 5, 18, 45, 33, tzinfo=ZONE), place="图书馆"),
@@ -102,9 +125,9 @@ def test_events_are_time_place_and_what_happened() -> None:
         event("旧事", None),
     ]
     assert remembered(rows, NOW).splitlines() == [
-        "2021-01-05 18点图书馆:小棠还了书", "2021-01-08 20:00:小棠回家了", "旧事",
+        "2021-01-05 18点说起（3天前）图书馆:小棠还了书", "2021-01-08 20:00说起（今天）:小棠回家了", "旧事",
     ]  # fmt: skip
-    assert remembered(rows[:1], NOW, "en") == "2021-01-05 6 pm, 图书馆: 小棠还了书"
+    assert remembered(rows[:1], NOW, ENGLISH) == "told 2021-01-05 6 pm (3 days ago), 图书馆: 小棠还了书"
 
 
 def test_log_lines_read_as_the_samples_of_the_seed() -> None:
@@ -145,16 +168,63 @@ def test_every_group_has_its_heading_with_and_without_a_name() -> None:
     ]  # fmt: skip
     headings = [line for line in fragments(facts).splitlines() if not line.startswith("- ")]
     assert headings == [
-        "用户-属性", "用户-关系", "主体-关系", "主体-属性", "具体实体-属性", "具体实体-关系", "泛化实体-猫-属性",
-        "泛化实体-猫-关系", "记忆画面",
+        "关于User", "User的人和事", "Character", "关于Character自己", "别的事", "别的事", "说到猫", "说到猫，还有", "记得的画面",
     ]  # fmt: skip
-    headings = [line for line in fragments(facts, "en").splitlines() if not line.startswith("- ")]
+    headings = [line for line in fragments(facts, ENGLISH).splitlines() if not line.startswith("- ")]
     assert headings == [
-        "User: attributes", "User: relations", "Character: relations", "Character: attributes", "attributes",
-        "relations", "猫 (in general): attributes", "猫 (in general): relations", "Pictures",
+        "About User", "User", "Character", "About Character", "Other things", "Other things", "猫, in general",
+        "猫 and others, in general", "Scenes remembered",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("precision", "zh", "en"),
+    [("month", "2020年5月（8个月前）:去海边", "May 2020 (8 months ago): 去海边"),
+     ("year", "2020年前后（8个月前）:去海边", "around 2020 (8 months ago): 去海边")],
+)  # fmt: skip
+def test_what_is_known_by_the_month_or_the_year_is_said_so(precision: Any, zh: str, en: str) -> None:
+    span = (datetime(2020, 5, 1, tzinfo=ZONE), datetime(2020, 5, 31, 23, 59, 59, tzinfo=ZONE))
+    one = event("去海边", happened=span, precision=precision)
+    assert (remembered([one], NOW), remembered([one], NOW, ENGLISH)) == (zh, en)
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [("planned", "（还是打算）"), ("cancelled", "（取消了）"), ("open", "（还没完）"), ("done", "")],
+)
+def test_an_event_says_how_far_it_came(status: Any, line: str) -> None:
+    assert remembered([event("去海边", status=status)], NOW, aged=False) == f"2021-01-08 20:00说起:去海边{line}"
 
 
 @pytest.mark.parametrize("end", list("。！？.!?…”"))
 def test_a_sentence_that_ends_is_not_ended_again(end: str) -> None:
     assert event_log(event(f"小棠走了{end}"), 0.5, 1, "").endswith(f"小棠走了{end}")
+
+
+def test_a_memory_calls_the_two_by_their_names_and_no_other_user_or_character() -> None:
+    zh, en = Names("阿森", "青禾"), Names("Sam", "Wren", "en")
+    assert zh.line("用户的妹妹和用户说，用户体验做得好的新用户多") == "阿森的妹妹和阿森说，用户体验做得好的新用户多"
+    assert zh.line("角色答应用户一起看电影里的女角色") == "青禾答应阿森一起看电影里的女角色"
+    assert en.line("The user's sister told the user about the user interface") == (
+        "Sam's sister told Sam about the user interface"
+    )
+    assert Names().line("用户和角色") == "用户和角色"
+
+
+def test_a_date_that_stands_before_an_event_is_not_told_again_with_the_words_that_meant_it() -> None:
+    at = datetime(2021, 1, 8, 20, tzinfo=ZONE)
+    day = (datetime(2021, 1, 15, tzinfo=ZONE), datetime(2021, 1, 15, 23, 59, 59, tzinfo=ZONE))
+    zh = event("用户下周五（2021-01-15）要去面试", at, happened=day)
+    en = event("the user has an interview next Friday (2021-01-15)", at, happened=day)
+    assert remembered([zh], NOW, Names("阿森"), aged=False) == "2021-01-15:阿森要去面试"
+    assert remembered([en], NOW, Names("Sam", language="en"), aged=False) == "2021-01-15: Sam has an interview"
+    other = event("用户想起那天（2020-01-15）的事", at, happened=day)
+    assert remembered([other], NOW, aged=False) == "2021-01-15:用户想起那天（2020-01-15）的事"
+
+
+def test_a_plan_whose_day_is_over_was_a_plan() -> None:
+    day = (datetime(2021, 1, 5, tzinfo=ZONE), datetime(2021, 1, 5, 23, 59, 59, tzinfo=ZONE))
+    past = event("去海边", happened=day, status="planned")
+    assert remembered([past], NOW, aged=False) == "2021-01-05:去海边（当时的打算）"
+    assert remembered([past], NOW, ENGLISH, aged=False) == "2021-01-05: 去海边 (the plan then)"
+    assert remembered([past], day[1], aged=False) == "2021-01-05:去海边（还是打算）"

@@ -236,4 +236,4 @@ def test_each_kind_of_ground_says_by_which_recipe_it_came_and_what_it_rests_on(h
     lore = by_text["半舟：一家河边的茶馆"]
     assert (lore["recipe"], lore["time"], lore["sources"], lore["kind"]) == ("lore", "", [], "")
     fact = next(one for one in by_text.values() if one["layer"] == "core")
-    assert fact["recipe"] in ("profile", "entities") and fact["sources"] == [said]
+    assert fact["recipe"] in ("profile", "entities", "about_user") and fact["sources"] == [said]

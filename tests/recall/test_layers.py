@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Event as Signal
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
-from moechat.model import Event, Understanding
+from moechat.model import Event, Recollection, Understanding
 from moechat.recall.layers import Layers
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
@@ -107,6 +108,25 @@ def test_a_time_without_a_record_is_told_only_where_the_diary_is_on(
     found = layers.recall(layers.cue("2025年5月25日我说了什么？", layers.now(), ""), ())
     assert len(found.empty_spans) == spans
     layers.close()
+
+
+def test_a_named_day_that_holds_no_answer_shuts_out_no_other(home: Home, store: FileStore, layers: Layers) -> None:
+    rain = f"{home.clock.at:%Y年%m月%d日}"
+    told(store, home.clock, "今天下雨了", settle=True, days=7)
+    told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
+    home.clock.at += timedelta(days=5)
+    layers.sync()
+
+    def of(text: str) -> Recollection:
+        return layers.recall(layers.cue(text, layers.now(), ""), ())
+
+    found = of(f"{rain}铜钥匙丢在哪里了？")
+    assert any("铜钥匙" in hit.text for hit in found.hits)
+    assert [span.phrase for span in found.elsewhere_spans] == [rain]
+    assert not of(f"{rain}下雨了吗？").elsewhere_spans, "the day answers"
+    assert not any("铜钥匙" in hit.text for hit in of(f"{rain}我们聊了什么？").hits), "the whole day is asked for"
+    nothing = of("2025年1月2日宇航员住在哪里？")
+    assert ([*nothing.elsewhere_spans], [span.phrase for span in nothing.empty_spans]) == ([], ["2025年1月2日"])
 
 
 def test_the_budget_is_the_configured_one(home: Home, store: FileStore) -> None:

@@ -17,6 +17,7 @@ from benchmarks.years import FIRST, place, years
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
+from moechat.language import words
 from moechat.memory import context
 from moechat.model import Message
 from tests.houses import ZONE, Home, answer, polite, say, understanding
@@ -70,12 +71,17 @@ class Prompts:
         overview = system.partition("【前情提要】")[2].partition("【")[0]
         self.overviews.append(max(0, len(overview.splitlines()) - 3))
         for episode in agent.layers.episodes.get(id_ for _, id_, _ in agent.store.changes(-1).episodes).values():
-            text, sources = episode.event.text, agent.store.exchanges.of(episode.event.sources)
+            text, sources = (
+                episode.event.text.replace("用户", "阿明", 1),
+                agent.store.exchanges.of(episode.event.sources),
+            )
             inside, elsewhere = text in overview, system.count(text) - overview.count(text)
             self.of_several += elsewhere > 0 and len(sources) > 1
             if episode.kind == "event" and inside + elsewhere > 1:
                 self.overlaps.append(f"{asked.content}: {text} is told twice")
-            if inside and (also := seen.intersection(one.user for one in sources.values())):
+            for also in seen.intersection(one.user for one in sources.values()) if inside else ():
+                if any(word not in text for word in words.keywords(also, 50)):
+                    continue  # It says more than the event.
                 self.overlaps.append(f"{asked.content}: {text} is in the overview, and {also} word for word")
 
 
@@ -88,7 +94,7 @@ def test_context_overview_and_details_never_overlap(
     tmp_path: Path, days: int, agent_settings: dict[str, float]
 ) -> None:
     stream = {"enabled": True, "weight": 1.0, "limit": 6}
-    recall = {"token_budget": 900, "recipes": {"stream": stream, "association": stream}}
+    recall = {"token_budget": 900, "recipes": {"stream": stream, "association": stream | {"all_events": True}}}
     home = Home.build(tmp_path, recall=recall, Agent=agent_settings)
     model, found, said = ScriptedModel(year_talk.reply, entangled), Prompts(), list[Said]()
     with home.open(model) as house:
@@ -107,7 +113,7 @@ def test_context_overview_and_details_never_overlap(
     assert found.overlaps == []
     assert 5 < max(found.overviews) <= 10 and found.overviews[:6] == [0] * 6
     assert found.recalled > 100
-    assert found.of_several > 5, "events of several exchanges were recalled as such"
+    assert found.of_several > 1, "events of several exchanges were recalled as such"
 
 
 # ---- nothing leaves before it is understood

@@ -37,16 +37,17 @@ def opened(folder: Path, *, understands: bool = False, **sections: Any) -> Itera
 @pytest.mark.parametrize(
     ("off", "names"),
     [
-        ("", "by_time events stream association by_topic profile entities lore"),
-        ("long_memory", "profile entities lore"),
-        ("is_core_mem", "by_time events stream association by_topic lore"),
+        ("", "by_time events stream association by_topic profile entities lore book"),
+        ("long_memory", "profile entities lore book"),
+        ("is_core_mem", "by_time events stream association by_topic lore book"),
         ("lore_books", "by_time events stream association by_topic profile entities"),
     ],
 )
 def test_a_layer_that_is_off_recalls_nothing(tmp_path: Path, off: str, names: str) -> None:
     switches = dict.fromkeys(("long_memory", "is_core_mem", "lore_books"), True) | ({off: False} if off else {})
     with opened(tmp_path, Agent=switches, recall={"recipes": ALL}) as (_, recipes):
-        assert {recipe.name for recipe in recipes.active()} == set(names.split())
+        whatever_ranks = set() if off == "is_core_mem" else {"care", "about_user", "former"}
+        assert {recipe.name for recipe in recipes.active()} == set(names.split()) | whatever_ranks
 
 
 def test_a_recipe_runs_with_the_weight_and_the_limit_that_are_configured(tmp_path: Path) -> None:
@@ -63,6 +64,16 @@ def test_the_floor_of_a_recipe_is_its_own_else_its_layers_else_that_of_the_embed
         assert (recipes.threshold("events"), recipes.threshold("stream")) == (0.61, 0.42)
         serving = recipes.dense.serving
         assert serving and recipes.threshold("lore") == serving.thresholds.lore
+
+
+@pytest.mark.parametrize(("floor", "count"), [(-1.0, 1), (0.999, 0)])
+def test_the_profile_brings_facts_from_its_own_floor_on(tmp_path: Path, floor: float, count: int) -> None:
+    only = {name: {"enabled": False} for name in ALL} | {"profile": {"enabled": True, "threshold": floor}}
+    with opened(tmp_path, recall={"recipes": only}) as (agent, _):
+        agent.memories.add_fact("用户养了一只叫雪球的猫")
+        agent.settle_indexes()
+        recollection = agent.recall("外面下雨了")  # no word of the fact
+        assert [hit.recipe for hit in recollection.hits] == ["profile"] * count
 
 
 def test_a_floor_that_was_fitted_to_the_serving_model_goes_before_the_models_own(tmp_path: Path) -> None:

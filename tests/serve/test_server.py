@@ -19,6 +19,7 @@ from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.access.guard import MAX_BODY, Door, Guard, is_loopback
+from moechat.access.keys import EVERYTHING, PASS
 from moechat.cli import main as cli
 from moechat.errors import ConfigError, MoeChatError
 from moechat.house.owners import Busy
@@ -549,6 +550,7 @@ def test_no_more_agents_are_open_than_allowed_and_the_idle_make_room(tmp_path: P
     home = Home.build(tmp_path, owners={"open": 2})
     with home.open() as house:
         agents = Agents(house)
+        PASS.set(EVERYTHING)
         for user in ("a", "b", "c", "a"):
             with agents.lent(CHARACTER, user, new=True) as agent:
                 agent.finish()
@@ -564,6 +566,7 @@ def test_no_more_agents_are_open_than_allowed_and_the_idle_make_room(tmp_path: P
 def test_agents_that_come_and_go_leave_no_threads(tmp_path: Path) -> None:
     with Home.build(tmp_path, owners={"open": 1}).open() as house:
         agents = Agents(house)
+        PASS.set(EVERYTHING)
         with agents.lent(CHARACTER, None):
             pass
         before = threading.active_count()

@@ -76,14 +76,14 @@ def test_the_user_is_called_as_the_settings_say(folder: Path) -> None:
 def test_another_user_of_the_folder_is_called_by_their_own_name(folder: Path) -> None:
     write(folder, "user_name: 主人\npersona: '{{user}}的朋友'")
     assert load_character(folder, agent(user="小林")).persona == "主人的朋友"
-    assert CharacterFile(folder, agent(user="小林"), "阿宁").refresh().persona == "阿宁的朋友"
+    assert CharacterFile(folder, lambda: agent(user="小林"), "阿宁").refresh().persona == "阿宁的朋友"
 
 
 def test_overrides_are_settings_and_not_text(folder: Path) -> None:
     write(
         folder, "name: no\noverrides:\n  recall: {token_budget: 700}\n  chat: {single_system: yes, temperature: null}\n"
     )
-    followed = CharacterFile(folder, Config())
+    followed = CharacterFile(folder, Config)
     assert (followed.character.name, followed.config.recall.token_budget) == ("no", 700)
     assert (followed.config.chat.single_system, followed.config.chat.temperature) == (True, None)
 
@@ -118,13 +118,13 @@ def test_broken_yaml_names_the_line(folder: Path) -> None:
 def test_an_override_that_cannot_be_is_an_error_of_this_file(folder: Path) -> None:
     path = write(folder, "overrides: {chat: {base_url: 'http://elsewhere'}}")
     with pytest.raises(ConfigError, match=r"chat\.base_url") as caught:
-        CharacterFile(folder, Config())
+        CharacterFile(folder, Config)
     assert caught.value.file == str(path)
 
 
 def test_an_edit_shows_and_a_broken_one_leaves_the_last_good_version(folder: Path) -> None:
     path = write(folder, "persona: 一")
-    followed = CharacterFile(folder, Config())
+    followed = CharacterFile(folder, Config)
     write(folder, "persona: 二二")
     assert followed.refresh().persona == "二二"
     write(folder, "persona: [\n")
@@ -142,7 +142,8 @@ def test_an_edit_shows_and_a_broken_one_leaves_the_last_good_version(folder: Pat
 
 def test_an_unchanged_file_is_not_read_again(folder: Path) -> None:
     write(folder, "persona: 一")
-    followed = CharacterFile(folder, Config())
+    base = Config()
+    followed = CharacterFile(folder, lambda: base)
     assert followed.refresh() is followed.refresh()
 
 

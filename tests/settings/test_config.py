@@ -206,7 +206,7 @@ def test_saving_a_setting_keeps_comments_and_all_else(file: Path) -> None:
     assert [line for line in after if line.strip().startswith("#")] == [
         line for line in before if line.strip().startswith("#")
     ]
-    assert sum(a != b for a, b in zip(before, after, strict=True)) == 3  # the two, and null written as nothing
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == 4  # the two, and both nulls written as nothing
     assert [one.name for one in file.parent.iterdir()] == ["config.yaml"]
 
 

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from moechat.errors import DataError
+from moechat.model import Fact, FactDraft
 from moechat.store.files import FileStore
+from moechat.store.formats import derived_id
+from moechat.store.records import segments
 from tests.houses import Home, day_files, say, told
 
 LINES = "我住在杭州\n昨天去了西湖"
@@ -116,6 +120,64 @@ def test_a_reply_shortened_by_hand_at_the_end_of_the_file_stays_short(home: Home
     still(path, path.read_bytes().replace("\n      第二行".encode(), b""))
     store = home.store()
     assert store.exchanges.get(id_).char == "第一行"
+    store.close()
+
+
+# ---- facts, which the cache has as well
+
+
+def facts_of(home: Home) -> tuple[Path, bytes]:
+    """A file of three facts, read by a store, and its bytes."""
+    store = home.store()
+    texts = ("用户住在杭州", "用户爱喝茶\n也爱喝酒", "用户怕高")
+    for text in texts:
+        store.findings.put_facts([Fact(derived_id(text, ()), home.clock.now(), FactDraft(text, ()))])
+        home.clock.advance(minutes=1)
+    store.close()
+    path = home.folder / "core_mem.yml"
+    return path, path.read_bytes()
+
+
+def test_facts_that_a_cut_took_come_back_from_the_cache_and_are_told_once(home: Home) -> None:
+    path, whole = facts_of(home)
+    starts = [start for start, _ in segments(whole)]
+    for cut in range(starts[1] + 3, len(whole), 5):
+        if whole[:cut].rstrip().endswith(b"by: model"):  # whole records are gone: a hand has taken them out
+            continue
+        still(path, whole[:cut])
+        store = home.store()
+        assert path.read_bytes() == whole, whole[:cut]
+        assert len(store.findings.facts()) == 3
+        assert [str(path) in str(problem) for problem in store.problems] == [True]
+        store.close()
+        again = home.store()
+        assert again.problems == []
+        again.close()
+
+
+def test_facts_that_a_hand_took_out_or_shortened_stay_so(home: Home) -> None:
+    path, whole = facts_of(home)
+    start = segments(whole)[2][0]
+    shorter = whole[:start].replace("\n    也爱喝酒".encode(), b"")
+    for left in (whole[:start], shorter):
+        still(path, left)
+        store = home.store()
+        assert (path.read_bytes(), store.problems) == (left, [])
+        assert len(store.findings.facts()) == 2
+        store.close()
+
+
+def test_no_fact_is_written_into_a_file_that_may_be_on_its_way_to_the_disk(home: Home) -> None:
+    path, whole = facts_of(home)
+    path.write_bytes(whole[:-10])
+    store = home.store()
+    mine = Fact("x", home.clock.now(), FactDraft("用户爱画画", ()), by="owner")
+    with pytest.raises(DataError, match="core_mem"):
+        store.findings.put_facts([mine])
+    still(path, whole[:-10])
+    store.findings.put_facts([mine])
+    assert path.read_bytes().startswith(whole)
+    assert len(store.findings.facts()) == 4
     store.close()
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from moechat.memory import context
 from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats, records
 from moechat.store.files import FileStore
+from moechat.store.formats import text_hash
+from moechat.store.log import edit_entry
 from moechat.store.standing import visible
 from tests.houses import ZONE, Home, day_files, edit, imported, moment, told
 
@@ -402,6 +405,17 @@ def test_a_right_edit_is_a_correction(home: Home, store: FileStore) -> None:
     assert store.tree.pending() == [a]
     store.log.settle()
     assert stated_once(home.folder) == {a: 1, b: 1}
+
+
+def test_what_was_understood_while_an_edit_was_cut_short_is_dropped(home: Home, store: FileStore) -> None:
+    a = told(store, home.clock, "我住在杭州", settle=True)
+    new = replace(store.exchanges.get(a), user="我住在苏州市")
+    store.record([edit_entry(new), {"op": "filed", "id": a, "sha": text_hash(new)}])
+    understood(store, a, facts={"住在杭州": (a,)})  # The cache has the old words still.
+    edit(home.folder / DAY, "我住在杭州", "我住在苏州市")
+    store.follow()
+    assert facts(store) == []
+    assert store.tree.pending() == [a]
 
 
 def test_a_wrong_edit_is_named_never_overwritten_and_new_records_wait_until_it_parses(

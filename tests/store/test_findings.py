@@ -121,7 +121,16 @@ def test_a_broken_note_is_named_costs_itself_alone_and_is_not_written_over(
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("wrong", ["x: [\n", "x: {time: 2025-05-20}\n", "x: {text: 事实, time: someday}\n", "x:\n"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "x: [\n",
+        "x: {time: 2025-05-20}\n",
+        "x: {text: 事实, time: someday}\n",
+        "x:\n",
+        "x: {text: 事实, by: mod}\n",
+    ],
+)
 def test_a_broken_fact_is_named_and_costs_itself_alone(home: Home, store: FileStore, wrong: str) -> None:
     (home.folder / "core_mem.yml").write_text(f"good: 好的事实\n{wrong}", encoding="utf-8")
     store.follow()
@@ -367,9 +376,9 @@ def test_marks_confirmation_status_precision_and_links_come_back_and_are_written
     written = (store.folder / paths.CORE).read_text("utf-8") + (store.folder / NOTES).read_text("utf-8")
     assert not any(f"{key}:" in written for key in ("mark", "confirmed", "status", "precision", "supersedes"))
     (known,), (event,) = store.findings.facts(), store.findings.citing([a])
-    happens = replace(event.event, status="planned", precision="month")
-    marked = replace(known, mark="care", confirmed=False)
-    changed = replace(event, event=happens, mark="delicate", confirmed=True, supersedes=("x", "y"))
+    happens = replace(event.event, status="planned", precision="month", mark="delicate", emotion="害怕")
+    marked = replace(known, draft=replace(known.draft, mark="care"), confirmed=False)
+    changed = replace(event, event=happens, confirmed=True, supersedes=("x", "y"))
     store.findings.put_facts([marked])
     store.findings.put_episodes([changed])
     store.close()
@@ -385,7 +394,7 @@ def test_a_hand_that_writes_an_unknown_mark_or_status_gives_none(home: Home, sto
     edit(store.folder / NOTES, "text: 一件事", "text: 一件事\n    status: 也许\n    mark: [x]\n    precision: week")
     store.follow()
     (event,) = store.findings.citing([a])
-    assert (event.event.status, event.event.precision, event.mark) == ("done", "unknown", "")
+    assert (event.event.status, event.event.precision, event.event.mark) == ("done", "unknown", "")
 
 
 # ---- what replaced one another, when the middle one goes

@@ -135,8 +135,8 @@ def episode(event: Event = EVENT, **more: Any) -> Episode:
     [
         episode(),
         episode(Event("用户搬了家", ("a",)), by="rules", confirmed=False),
-        episode(mark="care", confirmed=True, supersedes=("e1", "e2")),
-        episode(kind="reflection", evidence=("e1", "e2"), depth=2, expires=AT + timedelta(days=9), mark="delicate"),
+        episode(replace(EVENT, mark="care", emotion="开心"), confirmed=True, supersedes=("e1", "e2")),
+        episode(kind="reflection", evidence=("e1", "e2"), depth=2, expires=AT + timedelta(days=9)),
         episode(replace(EVENT, status="cancelled", precision="month", happened=None)),
     ],
     ids=["event", "by rules", "marked", "reflection", "cancelled"],
@@ -163,7 +163,8 @@ def test_events_and_reflections_stand_in_lists_of_their_own() -> None:
     assert [one["text"] for one in value["events"]] == [EVENT.text]
     assert [one["text"] for one in value["reflections"]] == ["用户爱户外"]
     kinds = [
-        one.kind for one in formats.notes_from(read(formats.notes_entry("a", "", (), "x", [thought])), FILE, ZONE)[1]
+        one.kind
+        for one in formats.notes_from(read(formats.notes_entry("a", "", (), "model", [thought])), FILE, ZONE)[1]
     ]
     assert kinds == ["reflection"]
 
@@ -217,7 +218,9 @@ DRAFT = FactDraft("小林欠用户一顿饭", ("a", "b"), "relation", "小林", 
 @pytest.mark.parametrize(
     "one",
     [
-        Fact(formats.derived_id(DRAFT.text, DRAFT.sources), AT, DRAFT, ("f1",), "model", True, "care", True),
+        Fact(
+            formats.derived_id(DRAFT.text, DRAFT.sources), AT, replace(DRAFT, mark="care"), ("f1",), "model", True, True
+        ),
         Fact(formats.derived_id("用户怕高", ("a",)), None, FactDraft("用户怕高", ("a",)), (), "rules", confirmed=False),
         Fact(formats.derived_id("雨里的站台", ()), AT, FactDraft("雨里的站台", (), "picture"), (), "owner"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -117,8 +118,27 @@ def test_what_is_gone_is_not_called_imported(home: Home) -> None:
 def test_the_owners_lock_is_not_waited_for_beyond_patience(home: Home) -> None:
     store = home.store()
     told(store, home.clock, "你好")
-    with FileLock(home.folder / ".lock"), pytest.raises(Locked), store.writing("test", patience_s=0.05):
+    with (
+        FileLock(home.folder / ".lock"),
+        pytest.raises(Locked, match="another process"),
+        store.writing("test", patience_s=0.05),
+    ):
         pass
     with store.writing("test"):
         pass
+    store.close()
+
+
+def test_who_waits_for_another_thread_is_not_sent_to_close_another_process(home: Home) -> None:
+    store = home.store()
+    told(store, home.clock, "你好")
+
+    def waits() -> str:
+        with pytest.raises(Locked) as refused, store.writing("test", patience_s=0.05):
+            pass
+        return refused.value.reason
+
+    with ThreadPoolExecutor(1) as pool, store.writing("test"):
+        reason = pool.submit(waits).result()
+    assert "this program itself" in reason and "process" not in reason
     store.close()

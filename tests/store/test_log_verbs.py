@@ -88,7 +88,8 @@ def test_only_what_entered_the_prompt_of_a_reply_that_stands_counts_as_used_with
     kite, thought = event("放了风筝", known), event("爱户外", known, kind="reflection", evidence=("x",))
     any_store.findings.put_episodes([kite, thought])
     id_ = any_store.log.begin("还记得吗", home.clock.now())
-    hits = [{"id": known}, {"id": known}, {"id": "lore"}, {"id": "out", "dropped": "budget"}]
+    nameless = {"layer": "diary"}  # A line that was damaged, or written by another hand.
+    hits = [{"id": known}, {"id": known}, {"id": "lore"}, {"id": "out", "dropped": "budget"}, nameless]
     any_store.log.finish(id_, "记得", "done", hits=hits)
     assert any_store.state.recalls(known) == 0
     any_store.log.settle()

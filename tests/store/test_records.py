@@ -182,7 +182,7 @@ def test_parsing_never_raises_and_every_record_names_its_own_bytes(data: bytes) 
 
 
 def test_an_empty_file_and_one_of_comments_hold_nothing_and_are_not_broken() -> None:
-    for data in (b"", b"\n\n", b"# only a comment\n", b"---\n", b"\xef\xbb\xbf"):
+    for data in (b"", b"\n\n", b"# only a comment\n", b"---\n", b"\r{}\n", b"\xef\xbb\xbf"):
         parsed = records.parse(data, "f")
         assert (list(parsed.records), list(parsed.problems)) == ([], [])
 

@@ -41,6 +41,6 @@ def test_it_is_shown_and_found_by_its_line(home: Home) -> None:
     assert store.search.listed(["exchange"], ["橘猫"]) == [id_]
     assert [side.user for side in store.exchanges.sides()] == ["看这个\n一张橘猫趴在窗台上的照片"]
     assert exchange_text(store.exchanges.get(id_), "用户", "澪") == (
-        "小林：看这个\n一张橘猫趴在窗台上的照片\n澪：好可爱！"
+        "小林：看这个\n小林：一张橘猫趴在窗台上的照片\n澪：好可爱！"
     )
     store.close()

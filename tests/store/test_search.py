@@ -82,4 +82,4 @@ def test_changes_are_complete_and_in_row_order(home: Home, store: FileStore) -> 
     again = store.changes(changes.generation)
     assert (list(again.exchanges), [(id_, e) for _, id_, e in again.episodes]) == ([], [("e", None)])
     assert [side.row for side in store.exchanges.sides(after=start)] == [new.row]
-    assert store.changes(store.generation).episodes == []
+    assert list(store.changes(store.generation).episodes) == []

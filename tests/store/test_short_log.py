@@ -232,3 +232,21 @@ def test_entries_say_only_what_is_not_usual() -> None:
 def test_what_is_younger_than_the_limit_is_written_whole() -> None:
     young = NOW - timedelta(days=6)
     assert [entry["id"] for entry in entries(grown(begin("a", None, young), reply("a")), "exchange")] == ["a"]
+
+
+# ---- the stable part of a prompt
+
+
+def test_the_stable_part_of_a_context_that_goes_on_stays_without_what_was_forgotten() -> None:
+    log = [*chain("a", "b"), {"op": "freeze", "id": "a", "ids": ["f", "g"]}]
+    assert again(grown(*log)).frozen == {"a": ["f", "g"]}
+    assert again(grown(*log), without={"f"}).frozen == {"a": ["g"]}
+    assert again(grown(*log), without={"a"}).frozen == {}, "its context begins with another exchange now"
+
+
+def test_the_stable_part_of_a_context_that_is_over_goes() -> None:
+    log = [
+        *chain("a"), {"op": "freeze", "id": "a", "ids": ["f"]}, {"op": "cut", "id": "a"},
+        *recent("b", "a"), {"op": "freeze", "id": "b", "ids": ["g"]},
+    ]  # fmt: skip
+    assert again(grown(*log)).frozen == {"b": ["g"]}

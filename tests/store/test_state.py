@@ -201,7 +201,7 @@ def test_summing_up_changes_nothing_that_is_known(
     state.write(first)
     reader.follow()
     before = told_of(state)
-    state._read = state_module.COMPACT_OVER + 2 * len(state.access | state.gains) + 1  # as if it had grown long
+    state._listed = state_module.SUM_UP_OVER + 3 * len(state.access | state.gains) + 1  # as if it had grown long
     state.compact(alone)
     assert told_of(reopened(state)) == before
     state.write(then)
@@ -209,16 +209,17 @@ def test_summing_up_changes_nothing_that_is_known(
     assert told_of(reader) == told_of(state) == told_of(reopened(state))
 
 
-def test_a_long_state_is_summed_up_at_a_start(tmp_path: Path) -> None:
+def test_a_long_state_is_summed_up(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     store = home.store()
     told(store, home.clock, "你好", settle=True)
     with store.writing():
-        store.state.write([{"op": "touch", "ids": ["a"], "at": AT.isoformat()}] * (state_module.COMPACT_OVER + 1))
+        store.state.write([{"op": "touch", "ids": ["a"] * 100, "at": AT.isoformat()}] * 1_001)
     size = (home.folder / "state.jsonl").stat().st_size
     store.compact()
     assert (home.folder / "state.jsonl").stat().st_size < size / 100
-    assert store.state.access["a"][1] == state_module.COMPACT_OVER + 1
+    assert store.state.access["a"][1] == 100_100
+    assert store.state.uses == ["a"]  # what follows the uses keeps no more than there is
     store.close()
 
 

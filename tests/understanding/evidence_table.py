@@ -12,6 +12,9 @@ MUST_NOT_STAND: list[Row] = [
     ("我喜欢喝茶", "用户讨厌喝茶", "茶", -1),
     ("我喜欢喝茶", "用户讨厌喝茶", "喝茶", 1),
     ("我不喜欢香菜", "用户喜欢香菜", "香菜", 1),
+    ("她喜欢香菜，我不喜欢", "用户喜欢香菜", "香菜", 1),
+    ("她喜欢香菜，我不吃辣", "用户不喜欢香菜", "香菜", -1),
+    ("以前每天喝可乐，现在不喝了", "用户每天喝可乐", "可乐", 1),
     ("我从来不喝咖啡", "用户每天喝咖啡", "咖啡", 1),
     ("我不会游泳", "用户会游泳", "游泳", 1),
     ("我会游泳", "用户不会游泳", "游泳", -1),
@@ -46,6 +49,8 @@ MUST_NOT_STAND: list[Row] = [
     ("My friend Tom hates cats", "The user hates cats", "cats", -1),
     ("我喜欢跳舞", "妈妈喜欢跳舞", "跳舞", 1, "妈妈"),
     ("My sister hates tea", "The user's sister likes tea", "tea", 1, "sister"),
+    ("She puts caraway in all of it and I cannot stand it", "A cannot stand caraway", "caraway", -1, "A"),
+    ("我妈喜欢跳舞，她天天跳", "甲喜欢跳舞", "跳舞", 1, "甲"),
     # asked, supposed, denied as said
     ("你喜欢猫吗？", "用户喜欢猫", "猫", 1),
     ("谁说我喜欢榴莲？", "用户喜欢榴莲", "榴莲", 1),
@@ -78,6 +83,8 @@ MUST_NOT_STAND: list[Row] = [
 MUST_STAND: list[Row] = [
     ("我喜欢喝茶", "用户喜欢喝茶", "茶", 1),
     ("我讨厌香菜", "用户讨厌香菜", "香菜", -1),
+    ("她喜欢香菜，我不喜欢", "用户不喜欢香菜", "香菜", -1),
+    ("以前每天喝可乐，现在不喝了", "用户不喝可乐了", "可乐", -1),
     ("我不吃香菜", "用户不吃香菜", "香菜", -1),
     ("我从来不喝咖啡", "用户不喝咖啡", "咖啡", -1),
     ("我对花生过敏", "用户对花生过敏", "花生", 1),
@@ -137,5 +144,12 @@ MUST_STAND: list[Row] = [
     ("My dog died last year", "The user no longer has a dog", "dog", -1),
     ("I hate waking up early", "The user dislikes waking up early", "waking up early", -1),
     ("My brother can't drive", "The user's brother cannot drive", "drive", -1, "brother"),
+    # conclusions, and what is the user's in a clause about another
+    ("我吃素", "用户是素食者", "素食者", 1),
+    ("我看见香菜就想跑", "用户讨厌香菜", "香菜", -1),
+    ("叫阿袁吧", "用户想让角色叫自己阿袁", "阿袁", 1),
+    ("下个月六号我就三十了", "用户的生日是下个月六号", "下个月六号", 1),
+    ("Penicillin and me don't mix", "The user is allergic to penicillin", "Penicillin", 1),
+    ("boiler in my flat in Headingley is singing", "The user lives in a flat in Headingley", "flat in Headingley", 1),
     ("Don't get me wrong, I like my job", "The user likes their job", "job", 1),
 ]

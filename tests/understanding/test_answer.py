@@ -13,7 +13,7 @@ from moechat.understanding import answer
 
 KEYS = st.sampled_from(
     "exchanges facts events verdicts scene_changed id tag keywords text kind entity keyword target polarity single generic "
-    "sources refines importance activation diffusion happened precision status finding verdict words related".split()
+    "sources refines importance emotion mark happened precision status finding verdict words related".split()
 )
 NUMBERS = st.one_of(
     st.integers(),
@@ -44,7 +44,6 @@ def read(text: str) -> answer.Answer | None:
     if last is not None:
         last.model_dump_json().encode()
         assert all(1 <= event.importance <= 10 for event in last.events)
-        assert all(0 <= (event.activation or 0) <= 1 for event in last.events)
     return last
 
 
@@ -87,9 +86,9 @@ def test_an_importance_of_any_length_is_held_to_its_bounds(importance: str) -> N
 
 
 def test_four_hundred_digits_are_ten() -> None:
-    text = '{"exchanges": [{"id": 1, "tag": "好"}], "events": [{"text": "搬家", "importance": %s, "activation": %s}]}'
-    (event,) = answer.read(text % ("9" * 400, "9" * 400)).events
-    assert (event.importance, event.activation) == (10.0, 1.0)
+    text = '{"exchanges": [{"id": 1, "tag": "好"}], "events": [{"text": "搬家", "importance": %s}]}'
+    (event,) = answer.read(text % ("9" * 400)).events
+    assert event.importance == 10.0
 
 
 @pytest.mark.parametrize("junk", ["{0} and ", "{null} and ", "{,1} ", "{(1)} ", "{[1]} "])

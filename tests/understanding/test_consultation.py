@@ -192,3 +192,17 @@ def test_nothing_to_rate_costs_nothing(root: Path) -> None:
     asking, model = consultation(root)
     assert asking.ratings([]) == []
     assert not model.questions
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_who_the_two_are_stands_before_what_is_asked_about_them(root: Path, language: str) -> None:
+    prompts = Prompts([root / "prompts"], language)
+    people = prompts.fill("people", char="青禾", user="阿袁", persona="开茶馆，补旧书")
+    model = ScriptedModel(answers=["1. 为什么？", "1. 阿袁念旧 [1]", "7"])
+    asking = Consultation(model, prompts, people=people)
+    asking.questions([(1, "用户寄出了字典")])
+    asking.insights([(1, "用户寄出了字典")], "阿袁在乎什么？")
+    asking.rating("x")
+    firsts = [messages[0].content for messages, _ in model.questions]
+    assert all("青禾" in text and "阿袁" in text and "开茶馆" in text for text in firsts[:2])
+    assert "开茶馆" not in firsts[2]

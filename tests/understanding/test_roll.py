@@ -240,6 +240,19 @@ def test_nonsense_is_asked_again_once_with_the_error_and_then_stays_queued(home:
         assert len(agent.store.tree.pending()) == 1
 
 
+def test_a_model_that_has_nothing_to_say_twice_leaves_the_talk_to_the_rules(home: Home) -> None:
+    model = understanding(lambda _: '{"facts": [], "events": [], "verdicts": []}')
+    with home.open(model) as house:
+        agent = house.agent()
+        say(agent, "我讨厌香菜")
+        agent.finish()
+        agent.finish()
+        assert len(model.questions) == 2, "it is not asked for ever"
+        assert agent.store.tree.pending() == []
+        (kept,) = agent.layers.core.current()
+        assert (kept.draft.target, kept.by) == ("香菜", "rules")
+
+
 def test_what_is_corrected_while_the_model_thinks_stays_queued_and_nothing_cites_the_old_words(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()

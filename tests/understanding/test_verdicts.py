@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.curation import forgetting
-from moechat.model import RefusedItem
+from moechat.model import Message, RefusedItem
 from tests.houses import Home, House, answer, edit, fact, polite, say, silent
 
 
@@ -58,8 +59,8 @@ def test_a_model_keeps_what_the_rules_read(house: House) -> None:
 
 
 def test_what_a_model_passes_over_stays_unconfirmed_and_goes_first_when_memory_is_full(house: House) -> None:
-    facts, agent = after(house, answer(1))
-    assert facts == {"用户喜欢喝茶": ("rules", False)}
+    facts, agent = after(house, answer(1, facts=[tea("音乐", "用户喜欢音乐")]), words="我喜欢喝茶。我喜欢音乐")
+    assert facts["用户喜欢喝茶"] == ("rules", False)
     (trace,) = [t for t in forgetting.traces(agent.store) if not t.confirmed]
     strong = forgetting.Trace("strong", 1, 0.0)
     assert forgetting.weakest([strong, trace]) == [trace, strong]
@@ -80,16 +81,18 @@ def test_a_refined_fact_takes_the_place_of_the_old_one_by_a_link(house: House) -
 
 
 def test_a_wrong_verdict_removes_only_with_words_that_contradict(house: House) -> None:
-    wrong = verdicts((1, "wrong", "我喜欢喝茶"))
-    facts, agent = after(house, wrong)
-    assert facts == {"用户喜欢喝茶": ("rules", False)}
+    wrong = verdicts((1, "wrong", "我喜欢喝茶"), facts=[tea("音乐", "用户喜欢音乐")])
+    facts, agent = after(house, wrong, words="我喜欢喝茶。我喜欢音乐")
+    assert facts["用户喜欢喝茶"] == ("rules", False)
     (refused,) = agent.store.findings.refused()
     assert (refused.kind, refused.why) == ("verdict", "verdict")
 
 
 def test_between_models_only_a_verdict_replaces(house: House) -> None:
-    facts, _ = after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]), answer(1))
-    assert facts == {"用户喜欢喝茶": ("model", True)}
+    music = tea("音乐", "用户喜欢音乐")
+    both = [answer(1, facts=[tea(text="用户喜欢喝茶"), music]), answer(1, facts=[music])]
+    facts, _ = after(house, *both, words="我喜欢喝茶。我喜欢音乐")
+    assert facts["用户喜欢喝茶"] == ("model", True)
 
 
 def test_what_the_owner_edited_is_never_touched_by_a_model(home: Home) -> None:
@@ -120,6 +123,27 @@ def test_an_owners_fact_can_get_another_id_with_its_use_when_it_loses_its_source
         (after_,) = agent.store.findings.facts()
         assert (after_.text, after_.draft.sources, after_.id == before.id) == ("用户住在西湖边", (), False)
         assert agent.store.state.pinned == {after_.id}
+
+
+def test_a_plan_of_an_earlier_day_is_given_up_by_later_talk(home: Home) -> None:
+    planned = {"text": "用户打算去云南", "object": "云南", "status": "planned", "sources": [1]}
+    given_up = {"text": "用户不去云南了", "object": "云南", "status": "cancelled", "sources": [1]}
+
+    def reads(messages: Sequence[Message]) -> str:
+        plan = re.search(r"^\((\d+)\) 用户打算去云南$", messages[-1].content, re.MULTILINE)
+        event = given_up | {"refines": int(plan[1])} if plan and "不去云南了" in messages[-1].content else planned
+        return json.dumps({"facts": [], "events": [event]}, ensure_ascii=False)
+
+    with home.open(ScriptedModel(polite, reads)) as house:
+        agent = house.agent()
+        for words in ("五一我想去云南", "云南我不去了，不去云南了"):
+            say(agent, words)
+            agent.finish()
+            home.clock.advance(days=20)
+        last, *_ = agent.memories.listed(("event",)).memories
+        assert last.text == "用户不去云南了"
+        assert "用户打算去云南" not in {one.text for one in agent.memories.listed(("event",)).memories}
+        assert "用户打算去云南" in {one.text for one in agent.memories.get(last.id).replaced}
 
 
 def test_the_newest_refusals_are_kept_and_go_with_the_exchange_that_they_cite(home: Home) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import httpx
 import pytest
@@ -21,7 +20,7 @@ from moechat.errors import MoeChatError
 from moechat.web import running
 from tests.browser import ask, chromium, say, tab
 from tests.houses import Home, polite
-from tests.model_server import ModelServer
+from tests.model_server import LocalServer, ModelServer
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +29,7 @@ KEY = "sk-of-the-environment"
 ATTACK = """async ([url, talk]) => {
   const tried = {};
   const attempt = async (name, go) => { try { tried[name] = String(await go()); } catch (error) { tried[name] = 'refused'; } };
-  const join = url + '/gradio_api/queue/join?';
+  const join = url + '/page/do/room';
   const json = {'Content-Type': 'application/json'};
   await attempt('read the page', async () => (await fetch(url + '/config')).status);
   await attempt('json', async () => (await fetch(join, {method: 'POST', headers: json, body: talk})).status);
@@ -51,12 +50,12 @@ ATTACK = """async ([url, talk]) => {
     await loaded;
   }
   await attempt('websocket', () => new Promise((open, fail) => {
-    const socket = new WebSocket(url.replace('http', 'ws') + '/gradio_api/queue/join');
+    const socket = new WebSocket(url.replace('http', 'ws') + '/page/news');
     socket.onopen = () => open('open');
     socket.onerror = fail;
   }));
   await attempt('event source', () => new Promise((open, fail) => {
-    const source = new EventSource(url + '/gradio_api/queue/data?session_hash=x', {withCredentials: true});
+    const source = new EventSource(url + '/page/news?', {withCredentials: true});
     source.onopen = () => open('open');
     source.onerror = fail;
   }));
@@ -84,7 +83,7 @@ def another_page() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"<!doctype html><title>elsewhere</title><body></body>")
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with LocalServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
@@ -92,15 +91,6 @@ def another_page() -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
-
-
-def call(url: str, part: str, *values: Any) -> str:
-    """The body of a request that does what a click on ``part`` does, with these values in the fields."""
-    config = httpx.get(f"{url}/config").json()
-    id_ = next(one["id"] for one in config["components"] if one["props"].get("elem_id") == part)
-    one = next(one for one in config["dependencies"] if [id_, "click"] in one["targets"])
-    data = [None, *values][: len(one["inputs"])]
-    return json.dumps({"data": data, "fn_index": one["id"], "session_hash": "abcdef", "trigger_id": id_})
 
 
 def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
@@ -114,7 +104,13 @@ def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
         running(house) as url,
         another_page() as elsewhere,
     ):
-        test = call(url, "test", server.url, "tiny", "typed")
+        for room in (
+            {"do": "room", "room": "settings"},
+            {"do": "connect", "act": "test", "base_url": server.url, "key": "typed"},
+        ):
+            test = json.dumps({"character": "小满", "tab": "x", "action": room})
+            if room["do"] == "room":
+                httpx.post(f"{url}/page/do/room", content=test, headers={"content-type": "application/json"})
         with browser.new_context() as context:
             page = context.new_page()
             page.goto(elsewhere)
@@ -123,7 +119,7 @@ def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
             page.evaluate(ATTACK, [url.replace("127.0.0.1", "localhost"), test])
         assert server.requests == []
         own = {"origin": url, "content-type": "application/json"}
-        assert httpx.post(f"{url}/gradio_api/queue/join", content=test, headers=own).status_code == 200
+        assert httpx.post(f"{url}/page/do/room", content=test, headers=own).status_code == 200
         assert server.arrived.wait(30)  # From the page itself the very same is done.
         assert KEY not in str(server.requests)
         assert house.agent().recent(1) == []

@@ -48,7 +48,8 @@ def test_a_memory_is_found_changed_archived_brought_back_and_forgotten(tmp_path:
     with served(tmp_path) as url, tab(browser, url) as page:
         room = enter(page, "memories")
         expect(page.locator("#main")).to_be_hidden()
-        expect(memory(page, INSIGHT)).to_contain_text("大约 7 天后淡忘")
+        expect(room.locator(".letter").first).to_contain_text("你讨厌香菜")
+        expect(room).not_to_contain_text("淡忘")  # memory is far from full
         room.get_by_label("搜索记忆").press_sequentially("毛肚")
         expect(room.locator(".memory")).to_have_count(1)
         memory(page, "毛肚").locator(".memory-head").click()
@@ -61,7 +62,7 @@ def test_a_memory_is_found_changed_archived_brought_back_and_forgotten(tmp_path:
         expect(room.get_by_role("alert")).to_have_text("请写点内容。")
         room.locator("textarea").fill(f"毛肚涮得正好 {EVIL}")
         room.get_by_role("button", name="保存").click()
-        expect(memory(page, f"毛肚涮得正好 {EVIL}")).to_contain_text("你亲手写下的，不会淡忘")
+        expect(memory(page, f"毛肚涮得正好 {EVIL}")).to_have_count(1)
         assert page.locator("#room img").count() == 0
         assert page.evaluate("window.pwned") is None
 
@@ -113,14 +114,14 @@ def test_the_map_and_the_calendar_lead_to_slices_and_a_topic_is_renamed(tmp_path
         page.go_back()
         expect(page.locator("#room .treemap")).to_be_visible()
         page.go_back()
-        expect(page.locator("#box textarea")).to_be_visible()
+        expect(page.locator("#box")).to_be_visible()
 
 
 def test_the_author_writes_in_english_on_a_phone(tmp_path: Path, browser: Browser) -> None:
     phone = {"width": 390, "height": 780}
     with served(tmp_path) as url, tab(browser, url, locale="en-GB", color_scheme="dark", viewport=phone) as page:
         room = enter(page, "memories")
-        expect(memory(page, INSIGHT)).to_contain_text("fades in about 7 days unless recalled")
+        expect(room.locator(".letter").last).to_contain_text(INSIGHT[2:])
         room.get_by_role("button", name="The author's").click()
         room.get_by_role("button", name="Write a fact").click()
         room.get_by_label("Words", exact=True).fill("{{char}} repairs violins")
@@ -153,15 +154,16 @@ def test_the_author_writes_in_english_on_a_phone(tmp_path: Path, browser: Browse
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.reload()  # the address leads back there
         expect(room.locator(".treemap .tile").first).to_be_visible()
-        page.locator("#language").click()
+        page.evaluate("localStorage['moechat.language'] = sessionStorage['moechat.language'] = '\"zh\"'")
+        page.reload()
         expect(room.locator("h2").first).to_have_text("话题地图")
 
 
 def test_what_a_reply_rests_on_leads_to_the_memory(tmp_path: Path, browser: Browser) -> None:
     with served(tmp_path) as url, tab(browser, url) as page:
         ask(page, "我讨厌吃什么")
-        page.locator("#tail details.memories > summary").click()
-        page.locator("#tail .kind.core .look").first.click()
+        page.locator("#said .exchange:last-of-type details.memories > summary").click()
+        page.locator("#said .exchange:last-of-type .kind.core .look").first.click()
         expect(page.locator("#room .memory.fact [aria-expanded=true]")).to_contain_text("香菜")
         enter(page, "memories").get_by_role("button", name="原话", exact=True).click()
         memory(page, TALK[1]).locator(".memory-head").click()
@@ -170,4 +172,4 @@ def test_what_a_reply_rests_on_leads_to_the_memory(tmp_path: Path, browser: Brow
         page.locator("#room").get_by_role("button", name="保存").click()
         expect(page.locator("#room .note-line")).to_have_text("已改好。")
         page.locator("#doors [data-room=chat]").click()
-        expect(page.locator("#past .side.user .bubble").last).to_have_text("我养了一只黑猫")
+        expect(page.locator("#said .side.user .bubble").nth(-2)).to_have_text("我养了一只黑猫")

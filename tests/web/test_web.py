@@ -22,10 +22,11 @@ from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
 from moechat.model import Exchange
 from moechat.turn import Shown
-from moechat.web import draw, running, serve
-from moechat.web.draw import Face
+from moechat.web import draw, exchange, markdown, running, serve, why
+from moechat.web.exchange import Face
 from moechat.web.server import POLICY
 from moechat.web.turns import Turns
+from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import TEXTS, Words
 from moechat.when import Span
 from tests.houses import Home, silent
@@ -33,10 +34,7 @@ from tests.houses import Home, silent
 ZONE = timezone(timedelta(hours=8))
 ZH, EN = Words("zh"), Words("en")
 FACE = Face(ZH, "青禾", greeting="来啦。")
-TAGS = {
-    "article", "div", "span", "time", "details", "summary", "section", "h4", "ul", "li", "em", "strong", "code", "pre",
-    "button",
-}  # fmt: skip
+TAGS = markdown.TAGS | {"article", "h2", "div", "span", "time", "details", "summary", "section", "button"}
 EVIL = '<img src=x onerror="alert(1)"> [a](javascript:alert(1)) $\\latex$ {{user}} ${value} </div><script>'
 
 
@@ -135,67 +133,106 @@ def test_whatever_was_written_stays_text(anything: str, nasty: str) -> None:
     one = shown(
         text, text, error=text, status="failed", grounds=[ground(text=text, words=[text], recipe=text, span=text)]
     )
-    reader = Reader(draw.conversation([one], Face(ZH, text, greeting=text), from_the_start=True))
+    face = Face(ZH, text, greeting=text)
+    reader = Reader(exchange.exchange(one, face) + exchange.greeting(face))
     assert reader.tags <= TAGS
-    assert not {name for name in reader.attributes if name.startswith("on") or name in ("src", "href")}
+    assert not {name for name in reader.attributes if name.startswith("on") or name == "src"}
     assert text in reader.text  # the message, to the letter
 
 
 def test_names_and_problems_stay_text_too() -> None:
-    drawn = (
-        draw.characters([EVIL], EVIL, ZH)
-        + draw.problems([EVIL], ZH)
-        + draw.notice(EVIL)
-        + draw.outcome(EVIL, good=False)
-    )
-    drawn += draw.header(EVIL, ZH, connected=True, model=EVIL) + draw.avatar(EVIL)
+    place = Whereabouts(EVIL, EVIL, EVIL)
+    drawn = draw.characters([EVIL], EVIL, ZH) + draw.problems([EVIL], ZH) + draw.notice(EVIL) + draw.avatar(EVIL)
+    drawn += draw.header(EVIL, EVIL, ZH, connected=True, model=EVIL) + draw.talks([place], place, ZH)
+    drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1, ZH)
     reader = Reader(drawn)
-    assert reader.tags <= {"nav", "button", "span", "details", "summary", "ul", "li", "p", "header", "h1"}
-    assert reader.text.count(EVIL) == 6
+    assert reader.tags <= {
+        "nav",
+        "button",
+        "span",
+        "details",
+        "summary",
+        "ul",
+        "li",
+        "p",
+        "header",
+        "h1",
+        "div",
+        "time",
+    }
+    assert reader.text.count(EVIL) == 9
 
 
-def test_a_reply_may_have_emphasis_asides_and_code_and_nothing_else() -> None:
-    assert draw.rich("*笑* **真的** `x<1` 2*3*4") == "<em>笑</em> <strong>真的</strong> <code>x&lt;1</code> 2*3*4"
-    assert draw.rich("看：\n```py\na *b* <c>\n```完") == "看：\n<pre><code>a *b* &lt;c&gt;\n</code></pre>完"
-    assert draw.rich("[a](http://x) # b $c$") == "[a](http://x) # b $c$"
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("*笑了。*你好 **“真的”**吗 `x<1`", "<p><em>笑了。</em>你好 <strong>“真的”</strong>吗 <code>x&lt;1</code></p>"),
+        ("一\n二\n\n三", "<p>一<br>\n二</p>\n<p>三</p>"),
+        ("# 大\n> 引", "<h3>大</h3><blockquote>\n<p>引</p>\n</blockquote>"),
+        ("```py\na *b* <c>\n```", '<pre data-language="py"><code>a *b* &lt;c&gt;\n</code></pre>'),
+        ("[a](javascript:x) ![b](data:x) <b>", "<p>[a](javascript:x) ![b](data:x) &lt;b&gt;</p>"),
+        ("$\\latex$ {{user}} * 2 * 3", "<p>$\\latex$ {{user}} * 2 * 3</p>"),
+    ],
+)
+def test_a_reply_is_markdown_and_inert(text: str, html: str) -> None:
+    assert markdown.html(text).strip() == html
+
+
+def test_a_link_says_where_it_leads_and_no_image_is_loaded() -> None:
+    drawn = markdown.html("[这里](https://example.com/a?b=1&c) ![图](https://example.com/i.png)")
+    assert (
+        'href="https://example.com/a?b=1&amp;c" target="_blank" rel="noopener noreferrer">这里</a> <small>(example.com)</small>'
+        in drawn
+    )
+    assert "<img" not in drawn
+
+
+@given(st.text(alphabet="*_`#>-|[]()!<>&\\\n a1。中:/", max_size=200))
+def test_whatever_is_written_gives_known_tags_alone(text: str) -> None:
+    reader = Reader(markdown.html(text))
+    assert reader.tags <= markdown.TAGS
+    assert reader.attributes <= {"href", "target", "rel", "data-language", "start"}
 
 
 def test_the_time_understood_stands_under_the_message_and_in_the_reason() -> None:
-    drawn = draw.exchange(shown(grounds=[ground(recipe="by_time", span="昨天")]), FACE, [YESTERDAY])
-    assert "时间：昨天 → 2025-05-20 周二" in drawn
-    assert "你问的时间：昨天 → 2025-05-20 周二" in drawn
+    drawn = exchange.exchange(shown(grounds=[ground(recipe="by_time", span="昨天")]), FACE, [YESTERDAY])
+    assert "昨天 → 2025-05-20 周二" in drawn
+    assert "你问的是 昨天 → 2025-05-20 周二" in drawn
 
 
-def test_memories_are_grouped_by_kind_each_with_its_reason_in_words() -> None:
+def test_a_quiet_line_says_what_came_to_mind_and_each_memory_has_a_sentence() -> None:
     grounds = [
         ground(),
-        ground(layer="core", recipe="profile", text="讨厌香菜"),
-        ground(layer="lore", recipe="lore", text="半舟是茶馆", time=""),
+        ground(layer="core", recipe="profile", text="讨厌香菜", words=[]),
+        ground(layer="lore", recipe="lore", text="半舟是茶馆", time="", words=[]),
         ground(dropped="in_context", text="刚说过的"),
     ]
-    text = Reader(draw.memories(grounds, ZH)).text
-    assert text.startswith("记忆 · 4 条")
-    assert [text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")] == sorted(
-        text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")
-    )
-    assert "2025-05-20 19:30 按内容找到 · 相同的词：火锅 · 得分 0.62" in text
-    assert "2025-05-20 19:30 得知" in text
-    assert "found by content · words in common: 火锅 · score 0.62" in Reader(draw.memories(grounds, EN)).text
-    assert draw.memories([], ZH) == ""
+    drawn = why.memories(grounds, ZH)
+    text = Reader(drawn).text
+    assert text.startswith("想起了 5月20日，还有关于你的 1 件事，还有1 条设定")
+    kinds = [text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")]
+    assert kinds == sorted(kinds)
+    assert "2025-05-20 19:30 · 你也提到了「火锅」" in text
+    assert "2025-05-20 19:30 得知 · 这是知道的关于你的事" in text
+    assert "刚才还在聊它" in text
+    assert drawn.count("得分") == drawn.count('<span class="tinker"> ·')  # scores are for tinkerers
+    assert why.line(grounds, EN) == "Recalled 20 May and one thing about you and one entry of the world book"
+    assert "you mentioned “火锅”" in Reader(why.memories(grounds, EN)).text
+    assert why.memories([], ZH) == ""
 
 
 def test_an_event_and_a_reflection_say_what_they_are_and_lead_to_the_memory() -> None:
     event = ground(id="m", kind="event", text="吃了火锅", sources=["e1"])
     reflection = ground(id="r", kind="reflection", recipe="stream", text="阿明爱吃辣", sources=["e1", "e2"])
     talk = ground(id="e1", sources=["e1"])
-    drawn = draw.memories([event, reflection, talk], ZH)
+    drawn = why.memories([event, reflection, talk], ZH)
     text = Reader(drawn).text
     assert "事件吃了火锅" in text
     assert "感悟阿明爱吃辣" in text
     assert "来自 2 段对话" in text
     assert text.count("来自 1 段对话") == 1  # an exchange does not come from itself
     assert 'data-memory="r"' in drawn
-    assert "from 2 exchanges" in Reader(draw.memories([reflection], EN)).text
+    assert "from 2 exchanges" in Reader(why.memories([reflection], EN)).text
 
 
 @pytest.mark.parametrize(
@@ -204,24 +241,21 @@ def test_an_event_and_a_reflection_say_what_they_are_and_lead_to_the_memory() ->
         ({"status": "failed", "error": "连接中途断开"}, "没有说完 · 连接中途断开"),
         ({"status": "stopped", "char": "说到"}, "已停止"),
         ({"status": "streaming", "char": ""}, "还没有得到回答"),
-        ({"variants": 3, "chosen": 2}, "第 3 个回答"),
+        ({"variants": 3, "chosen": 2}, "‹3/3›"),
     ],
 )
 def test_what_became_of_a_reply_is_said_under_it(told: dict[str, object], words: str) -> None:
-    assert words in Reader(draw.exchange(shown(**told), FACE)).text  # type: ignore[arg-type]
+    assert words in Reader(exchange.exchange(shown(**told), FACE)).text  # type: ignore[arg-type]
 
 
-def test_a_new_day_gets_one_line() -> None:
-    one, other = shown(), shown()
-    drawn = draw.conversation([one, other], FACE)
-    assert drawn.count('class="day"') == 1
-    assert "2025年5月21日 周三" in drawn
-    assert 'class="day"' not in draw.conversation([one], FACE, after=one.exchange.at.date())
+def test_a_failed_reply_offers_to_try_again() -> None:
+    assert "再试一次" in exchange.exchange(shown(status="failed", char="", error="连接中途断开"), FACE)
+    assert "换个回答" in exchange.exchange(shown(), FACE)
 
 
 def test_without_a_model_the_page_says_so() -> None:
-    assert "未连接模型" in draw.header("青禾", ZH, connected=False, model="")
-    assert "Connected to tiny" in draw.header("青禾", EN, connected=True, model="tiny")
+    assert "未连接模型" in draw.header("青禾", "", ZH, connected=False, model="")
+    assert "Connected to tiny" in draw.header("青禾", "", EN, connected=True, model="tiny")
 
 
 # ---- turns
@@ -238,16 +272,16 @@ def test_a_second_message_is_refused_while_the_first_is_answered(tmp_path: Path,
     held = Line("慢", hold=Event(), then="慢说完")
     with Home.build(tmp_path).open(silent([held, "第二句"])) as house:
         agent = house.agent()
-        first = turns.talk(agent, "你好")
+        first = turns.talk(agent.conversation, "你好")
         assert first is not None
-        assert turns.talk(agent, "你好") is None
-        assert turns.regenerate(agent) is None
-        assert turns.current(agent) is first
+        assert turns.talk(agent.conversation, "你好") is None
+        assert turns.again(agent.conversation) is None
+        assert turns.current(agent.conversation) is first
         assert held.hold is not None
         held.hold.set()
         assert first.over.wait(10)
         assert first.reply == "慢慢说完"
-        second = turns.talk(agent, "再说")
+        second = turns.talk(agent.conversation, "再说")
         assert second is not None
         assert second.over.wait(10)
         assert [one.exchange.char for one in agent.recent(5)] == ["慢慢说完", "第二句"]
@@ -255,7 +289,7 @@ def test_a_second_message_is_refused_while_the_first_is_answered(tmp_path: Path,
 
 def test_a_reply_stopped_at_once_is_stored_as_stopped(tmp_path: Path, turns: Turns) -> None:
     with Home.build(tmp_path).open(silent([Line("", hold=Event(), then="不会说到")])) as house:
-        turn = turns.talk(house.agent(), "你好")
+        turn = turns.talk(house.agent().conversation, "你好")
         assert turn is not None
         turn.stop()
         assert turn.over.wait(10)
@@ -264,7 +298,7 @@ def test_a_reply_stopped_at_once_is_stored_as_stopped(tmp_path: Path, turns: Tur
 
 def test_closing_ends_what_is_under_way_and_what_was_shown_is_kept(tmp_path: Path, turns: Turns) -> None:
     with Home.build(tmp_path).open(silent([Line("说到这里", hold=Event())])) as house:
-        turn = turns.talk(house.agent(), "你好")
+        turn = turns.talk(house.agent().conversation, "你好")
         assert turn is not None
         while not turn.reply and not turn.over.wait(0.01):
             pass
@@ -275,7 +309,7 @@ def test_closing_ends_what_is_under_way_and_what_was_shown_is_kept(tmp_path: Pat
 
 def test_a_turn_that_cannot_be_had_says_why(tmp_path: Path, turns: Turns) -> None:
     with Home.build(tmp_path).open(silent()) as house:
-        turn = turns.talk(house.agent(), " ")
+        turn = turns.talk(house.agent().conversation, " ")
         assert turn is not None
         assert turn.over.wait(10)
         assert "empty" in turn.error
@@ -335,7 +369,7 @@ def test_gradio_is_not_imported_before_a_page_is_built() -> None:
 
 def test_a_ground_that_is_no_longer_there_says_so_in_the_language_of_the_page() -> None:
     gone = ground(id="", text="", time="", recipe="", score=0.0, words=[], gone=True)
-    drawn = draw.memories([gone], ZH)
+    drawn = why.memories([gone], ZH)
     assert "这条记忆已经不在了" in Reader(drawn).text
     assert "data-memory" not in drawn and "得分" not in drawn
-    assert "This memory is no longer there" in Reader(draw.memories([gone], EN)).text
+    assert "This memory is no longer there" in Reader(why.memories([gone], EN)).text

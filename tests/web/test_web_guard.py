@@ -38,6 +38,15 @@ def test_this_machine_by_any_of_its_names_gets_the_page(url: str, name: str) -> 
     assert httpx.get(url, headers={"Host": f"{name}:{port}"}).status_code == 200
 
 
+def test_a_phone_can_keep_the_page_beside_its_programs(url: str) -> None:
+    manifest = httpx.get(f"{url}/page/manifest.webmanifest")
+    assert manifest.headers["content-type"] == "application/manifest+json"
+    assert manifest.json()["display"] == "standalone"
+    icon = httpx.get(url + manifest.json()["icons"][0]["src"])
+    assert (icon.status_code, icon.headers["content-type"]) == (200, "image/svg+xml")
+    assert "/page/manifest.webmanifest" in httpx.get(url).text
+
+
 def test_what_the_page_does_not_use_is_closed(url: str) -> None:
     assert httpx.post(f"{url}/gradio_api/upload").status_code == 404
 

@@ -19,14 +19,15 @@ from moechat.web.memory_room import MemoryLook
 from moechat.web.rooms import MEMORIES, TOPICS, Look
 from moechat.web.words import Words
 from tests.agent.test_agent_reflection import thinker
-from tests.houses import Home, moment, say, silent
+from tests.houses import Home, moment, say, silent, understanding
 from tests.rooms import INSIGHT, TALK, lived
 from tests.web.test_web import Reader
 
 ZH, EN = Words("zh"), Words("en")
 EVIL = '<img src=x onerror="alert(1)"></text><script>${value}{{user}}</script>'
 DRAWN = {
-    "article", "b", "blockquote", "button", "dd", "details", "div", "dl", "dt", "form", "g", "h2", "h4", "header", "i", "input",
+    "h1", "h3", "small", "article", "b", "blockquote",
+    "button", "dd", "details", "div", "dl", "dt", "form", "g", "h2", "h4", "header", "i", "input",
     "label", "li", "nav", "option", "p", "rect", "section", "select", "span", "summary", "svg", "text", "textarea", "time",
     "title", "ul",
 }  # fmt: skip
@@ -38,8 +39,17 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
         yield house.agent()
 
 
+def act(agent: Agent | None, look: Look, action: dict[str, str], words: Words, *, busy: bool = False) -> Look:
+    """What happens in a room that asks nothing of the house."""
+    return rooms.act(None, agent, look, action, words, busy=busy)  # type: ignore[arg-type]
+
+
+def drawn(agent: Agent, look: Look, words: Words) -> str:
+    return rooms.drawn(None, agent, look, words)  # type: ignore[arg-type]
+
+
 def do(agent: Agent, look: Look, what: str, **told: str) -> Look:
-    return rooms.act(agent, look, {"do": what, **told}, ZH)
+    return act(agent, look, {"do": what, **told}, ZH)
 
 
 class Spaced(Reader):
@@ -51,12 +61,12 @@ class Spaced(Reader):
 
 def seen(agent: Agent, look: Look, words: Words = ZH) -> str:
     """The words of what is drawn, blanks made one."""
-    return " ".join(Spaced(rooms.drawn(agent, look, words)).text.split())
+    return " ".join(Spaced(drawn(agent, look, words)).text.split())
 
 
 def entries(agent: Agent, look: Look) -> list[str]:
     """The texts of the list."""
-    heads = re.findall(r'class="memory-head".*?</button>', rooms.drawn(agent, look, ZH), re.DOTALL)
+    heads = re.findall(r'class="memory-head".*?</button>', drawn(agent, look, ZH), re.DOTALL)
     return [re.search(r'<span class="text">(.*?)</span>', head, re.DOTALL)[1] for head in heads]  # type: ignore[index]
 
 
@@ -65,7 +75,8 @@ def id_of(agent: Agent, text: str) -> str:
     return found
 
 
-MEMORY_ROOM, TOPIC_ROOM = Look(MEMORIES), Look(TOPICS)
+MEMORY_ROOM, TOPIC_ROOM = Look(MEMORIES, memories=MemoryLook(kind="")), Look(TOPICS)
+LETTER = Look(MEMORIES)
 
 
 # ---- memories
@@ -84,18 +95,82 @@ def test_the_list_is_found_through_by_words_and_by_kind(agent: Agent) -> None:
     assert do(agent, MEMORY_ROOM, "kind", value="nonsense") == MEMORY_ROOM
 
 
-def test_every_memory_says_how_well_it_is_kept_and_when_it_fades(agent: Agent) -> None:
+def test_what_becomes_of_a_memory_is_said_once_memory_fills(agent: Agent, tmp_path: Path) -> None:
     lived(agent)
     look = do(agent, MEMORY_ROOM, "search", q=INSIGHT)
-    assert "强度 1 还没被想起过 如果不再想起，大约 7 天后淡忘" in seen(agent, look)
-    assert "fades in about 7 days unless recalled" in seen(agent, look, EN)
-    with agent.store.writing():
-        agent.store.state.touch([id_of(agent, INSIGHT)], agent.now())
-    assert "强度 16 想起过 1 次 如果不再想起，大约 112 天后淡忘" in seen(agent, look)
-    pinned = do(agent, look, "pin", id=id_of(agent, INSIGHT))
-    assert pinned.note.text == ZH("done_pin")
-    assert "已固定，不会淡忘" in seen(agent, pinned)
-    assert "如果不再想起" in seen(agent, do(agent, look, "unpin", id=id_of(agent, INSIGHT)))
+    assert "淡忘" not in seen(agent, look)
+    assert '<span class="tinker">强度 1</span>' in drawn(agent, look, ZH)
+    with Home.build(tmp_path / "small", forgetting={"cap": 5, "every_days": 3000}).open(silent()) as house:
+        agent = house.agent()
+        lived(agent)
+        assert "如果不再想起，大约 7 天后淡忘" in seen(agent, look)
+        assert "fades in about 7 days unless recalled" in seen(agent, look, EN)
+        with agent.store.writing():
+            agent.store.state.touch([id_of(agent, INSIGHT)], agent.now())
+        assert "想起过 1 次 如果不再想起，大约 112 天后淡忘" in seen(agent, look)
+        pinned = do(agent, look, "pin", id=id_of(agent, INSIGHT))
+        assert "已固定" in seen(agent, pinned) and "淡忘" not in seen(agent, pinned).replace(pinned.note.text, "")
+
+
+def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(agent: Agent) -> None:
+    lived(agent)
+    text = seen(agent, LETTER)
+    assert "小满知道的你" in text and "你讨厌香菜" in text and "你住在杭州" in text
+    assert "5月19日 你昨天和室友吃了火锅" in text
+    assert INSIGHT.replace("阿明", "你") in text and "毛肚涮老了" in text
+    assert "强度" not in text and "淡忘" not in text
+    assert drawn(agent, LETTER, ZH).split("近来的事")[0].count('class="sentence"') <= 12
+    (fact,) = [one.id for one in agent.memories.letter().of_you if "香菜" in one.text]
+    editing = do(agent, LETTER, "edit", id=fact)
+    assert "用户讨厌香菜</textarea>" in drawn(agent, editing, ZH)
+    saved = do(agent, editing, "save", id=fact, text="用户喜欢香菜")
+    assert "你喜欢香菜" in seen(agent, saved) and "你讨厌香菜" not in seen(agent, saved)
+    assert "你讨厌香菜" in seen(agent, do(agent, saved, "undo"))
+    assert do(agent, LETTER, "undo").note.bad  # there is no other
+
+
+def test_every_field_of_an_event_is_edited_and_the_change_undone(agent: Agent) -> None:
+    lived(agent)
+    id_ = id_of(agent, "编辑催稿")
+    editing = do(agent, MEMORY_ROOM, "edit", id=id_)
+    html = drawn(agent, editing, ZH)
+    assert 'name="place"' in html and 'value="工作-&gt;编辑"' in html
+    saved = do(
+        agent, editing, "save", id=id_, text="编辑来家里催稿", happened="2025-05-01", place="杭州", keywords="编辑，稿子",
+        topic="工作->绘本", importance="0.9",
+    )  # fmt: skip
+    assert not saved.note.bad
+    event = agent.store.findings.by_ids([id_])[id_].event
+    assert (event.place, event.topic, event.keywords, event.importance) == ("杭州", "工作->绘本", ("编辑", "稿子"), 0.9)
+    assert event.happened is not None and event.happened[0].date().isoformat() == "2025-05-01"
+    do(agent, saved, "undo")
+    assert agent.store.findings.by_ids([id_])[id_].event.text == "编辑催稿"
+
+
+def test_several_are_archived_at_once_and_come_back_with_undo(agent: Agent) -> None:
+    lived(agent)
+    choosing = do(agent, MEMORY_ROOM, "ticks")
+    assert drawn(agent, choosing, ZH).count('name="chosen"') == len(entries(agent, choosing))
+    ids = [id_of(agent, text) for text in ("编辑催稿", "改喝茶了")]
+    gone = do(agent, choosing, "several", act="archive", chosen=" ".join(ids))
+    assert gone.note.text == ZH("done_archive", n=2)
+    assert "编辑催稿" not in entries(agent, gone)
+    assert "编辑催稿" in entries(agent, do(agent, gone, "undo"))
+    assert do(agent, choosing, "several", act="archive").note.bad
+
+
+def test_the_last_twenty_changes_are_taken_back_one_by_one(agent: Agent) -> None:
+    lived(agent)
+    id_ = id_of(agent, "编辑催稿")
+    for n in range(25):
+        agent.memories.edit(id_, f"编辑催稿第 {n} 次")
+    for n in reversed(range(4, 24)):
+        do(agent, MEMORY_ROOM, "undo")
+        assert agent.memories.get(id_).memory.text == f"编辑催稿第 {n} 次"
+    assert do(agent, MEMORY_ROOM, "undo").note.bad
+    fact = agent.memories.add_fact("我对芒果过敏").id
+    do(agent, MEMORY_ROOM, "undo")
+    assert fact not in [one.id for one in agent.memories.memories([fact])]
 
 
 def test_a_long_list_comes_in_parts(agent: Agent) -> None:
@@ -110,7 +185,7 @@ def test_an_edited_memory_is_the_owners(agent: Agent) -> None:
     lived(agent)
     id_ = id_of(agent, "毛肚涮老了")
     editing = do(agent, MEMORY_ROOM, "edit", id=id_)
-    assert "毛肚涮老了</textarea>" in rooms.drawn(agent, editing, ZH)
+    assert "毛肚涮老了</textarea>" in drawn(agent, editing, ZH)
     refused = do(agent, editing, "save", id=id_, text="  ")
     assert refused.note == replace(refused.note, text=ZH("needs_words"), bad=True)
     assert refused.memories.doing == "edit"
@@ -177,7 +252,7 @@ def test_a_fact_that_was_replaced_is_its_history(agent: Agent) -> None:
 
 def test_the_owner_writes_a_fact(agent: Agent) -> None:
     writing = do(agent, MEMORY_ROOM, "new", value="new_fact")
-    assert 'data-do="add"' in rooms.drawn(agent, writing, ZH)
+    assert 'data-do="add"' in drawn(agent, writing, ZH)
     assert do(agent, writing, "add", text="").note.bad
     done = do(agent, writing, "add", text="室友对花生过敏", entity="室友", keyword="过敏", target="花生")
     assert "关于谁 室友" in seen(agent, done)
@@ -188,7 +263,7 @@ def test_the_owner_writes_a_fact(agent: Agent) -> None:
 def test_the_owner_writes_an_event(agent: Agent) -> None:
     assert "写一个事件" in seen(agent, MEMORY_ROOM)
     writing = do(agent, MEMORY_ROOM, "new", value="new_event")
-    assert 'name="happened"' in rooms.drawn(agent, writing, ZH)
+    assert 'name="happened"' in drawn(agent, writing, ZH)
     assert do(agent, writing, "add", text="").note.bad
     wrong = do(agent, writing, "add", text="放风筝", happened="很红")
     assert wrong.note.bad and "去年夏天" in wrong.note.text and wrong.memories == writing.memories
@@ -198,7 +273,7 @@ def test_the_owner_writes_an_event(agent: Agent) -> None:
     )
     assert not done.note.bad and done.note.text == ZH("done_add")
     text = seen(agent, done)
-    assert "地点 青岛" in text and "2019-07-15" in text and "你亲手写下的" in text and "来源 你写的" in text
+    assert "地点 青岛" in text and "2019-07-15" in text and "来源 你写的" in text
     (made,) = agent.memories.listed(["event"]).memories
     assert agent.memories.get(made.id).fields["keywords"] == ["风筝", "海"]
 
@@ -207,7 +282,7 @@ def test_while_a_reply_is_on_its_way_changes_wait(agent: Agent) -> None:
     lived(agent)
     look = do(agent, MEMORY_ROOM, "edit", id=id_of(agent, INSIGHT))
     told = {"do": "save", "id": id_of(agent, INSIGHT), "text": "别的"}
-    waiting = rooms.act(agent, look, told, ZH, busy=True)
+    waiting = act(agent, look, told, ZH, busy=True)
     assert waiting.note.text == ZH("wait_reply")
     assert waiting.memories == look.memories
 
@@ -233,14 +308,30 @@ def test_thinking_can_be_asked_for_and_says_what_is_missing(tmp_path: Path) -> N
     home.configure(reflection={"counter": 20})
     with home.open(thinker(), looks=True) as house:
         assert ZH("think_ready") in seen(house.agent(), reflections)
-        assert rooms.waiting(reflections, {"do": "think"}, ZH).note.text == ZH("think_begun")  # type: ignore[union-attr]
-        assert rooms.waiting(reflections, {"do": "open"}, ZH) is None
         thought = do(house.agent(), reflections, "think")
         assert thought.note.text == "想到了 3 点。"
         assert len(entries(house.agent(), thought)) == 3
     with home.open(silent()) as house:
         assert ZH("think_needs_model") in seen(house.agent(), reflections)
-        assert 'data-do="think"' not in rooms.drawn(house.agent(), reflections, ZH)
+        assert 'data-do="think"' not in drawn(house.agent(), reflections, ZH)
+
+
+def test_the_past_is_offered_where_a_model_came_later_and_can_be_stopped(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house:
+        say(house.agent(), "我住在杭州")
+        house.agent().finish()
+        assert "past" not in drawn(house.agent(), LETTER, ZH)
+    with home.open(understanding(), looks=True) as house:
+        agent = house.agent()
+        assert "有 1 天的话（1 段）还没让模型读过，约 1 次调用" in seen(agent, LETTER)
+        assert "1 day of talk (1 exchange) went without a model so far; about 1 call" in seen(agent, LETTER, EN)
+        assert "past" not in drawn(agent, Look(MEMORIES, memories=MemoryLook(kind="fact")), ZH)
+        begun = do(agent, LETTER, "past")
+        assert begun.note.text == ZH("past_begun") and "还有 1 天" in seen(agent, begun)
+        assert 'data-do="past-stop"' in drawn(agent, begun, ZH)
+        do(agent, begun, "past-stop")
+        assert agent.past.work().standing == "offered"
 
 
 # ---- the author's
@@ -314,7 +405,7 @@ def test_the_world_book_is_written_found_changed_and_deleted(agent: Agent) -> No
     again = do(agent, do(agent, room, "new", value="new_lore"), "add", keyword="半舟", text="x", file="places.yaml")
     assert again.note.bad and "已经有「半舟」" in again.note.text
     assert entries(agent, do(agent, room, "search", q="茶楼")) == ["半舟：河边的茶馆"]
-    rooms.drawn(agent, room, ZH)
+    drawn(agent, room, ZH)
     assert [one.keyword for one in agent.layers.book.entries] == ["半舟"]
 
     form = do(agent, made, "edit", id="places.yaml#半舟")
@@ -345,9 +436,9 @@ def test_a_broken_file_of_the_world_book_is_told_in_the_page_and_left_as_it_is(a
 
 def test_the_map_is_sized_by_memories_and_leads_to_the_slices(agent: Agent) -> None:
     lived(agent)
-    drawn = rooms.drawn(agent, TOPIC_ROOM, ZH)
-    assert drawn.index("<title>饮食：") < drawn.index("<title>工作：")
-    assert "饮食 › 火锅：3 条" in Reader(drawn).text
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert html.index("<title>饮食：") < html.index("<title>工作：")
+    assert "饮食 › 火锅：3 条" in Reader(html).text
     chosen = do(agent, TOPIC_ROOM, "topic", topic="饮食->火锅")
     told = seen(agent, chosen)
     assert "饮食 › 火锅" in told
@@ -445,7 +536,7 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
         do(agent, MEMORY_ROOM, "search", q=EVIL),
     ]
     for look in looks:
-        reader = Reader(rooms.drawn(agent, look, ZH))
+        reader = Reader(drawn(agent, look, ZH))
         assert reader.tags <= DRAWN, reader.tags - DRAWN
         assert not {name for name in reader.attributes if name.startswith("on") or name in ("src", "href")}
 
@@ -460,11 +551,6 @@ def test_what_is_too_long_is_refused_and_never_cut(agent: Agent) -> None:
     assert agent.memories.get(exchange.id).memory.text == long_talk + "完"
     assert do(agent, editing, "save", id=exchange.id, text=long_talk * 3).note.bad
     assert agent.memories.get(exchange.id).memory.text == long_talk + "完"
-
-
-def test_what_the_page_tells_is_text() -> None:
-    assert rooms.action_of({"do": "open", "n": 3, "deep": {"x": 1}, "none": None}) == {"do": "open", "n": "3"}
-    assert rooms.action_of(["no", "mapping"]) == {}
 
 
 @given(st.dictionaries(st.sampled_from(["do", "room", "width", "value", "q", "id", "day", "topic", "top"]), st.text()))
@@ -482,8 +568,8 @@ def test_no_look_breaks_whatever_the_page_tells(told: dict[str, str]) -> None:
             "move",
             "show",
         ):
-            assert isinstance(rooms.act(None, look, told, ZH), Look)  # type: ignore[arg-type]
+            assert isinstance(act(None, look, told, ZH), Look)
 
 
 def test_the_chat_draws_itself(agent: Agent) -> None:
-    assert rooms.drawn(agent, Look(), ZH) == ""
+    assert drawn(agent, Look(), ZH) == ""

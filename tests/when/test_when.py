@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from when_table import NOWS, Row, rows
+from when_table_everyday import BLOCKS as EVERYDAY
 
 from moechat.when import WIDTHS, asks, resolve
 
@@ -37,6 +38,13 @@ def spans_of(row: Row) -> tuple[tuple[datetime, datetime], ...]:
 def test_the_table_is_right(kind: str) -> None:
     wrong = [(row.text, row.spans, spans_of(row)) for row in TABLE if row.kind == kind and spans_of(row) != row.spans]
     assert not wrong
+
+
+def test_of_everyday_talk_nineteen_in_twenty_are_right() -> None:
+    cases = list(rows(EVERYDAY))
+    wrong = [(row.text, row.spans, spans_of(row)) for row in cases if spans_of(row) != row.spans]
+    assert len(cases) == 300
+    assert len(wrong) <= 15, wrong
 
 
 def test_the_table_is_wide_enough() -> None:
@@ -208,6 +216,9 @@ KNOWN = {
         ("我生日前一天", "我生日前一天", "2024-11-02", "2024-11-02"),
         ("妈妈的生日", "妈妈的生日", "2025-02-28", "2025-02-28"),
         ("我们第一次聊天的时候说了什么", "我们第一次聊天的时候", "2025-01-02", "2025-01-02"),
+        ("我们第一次聊天", "我们第一次聊天", "2025-01-02", "2025-01-02"),
+        ("我们第一次聊天聊了什么", "我们第一次聊天", "2025-01-02", "2025-01-02"),
+        ("还记得我们第一次聊天吗", "我们第一次聊天", "2025-01-02", "2025-01-02"),
         ("上次吵架那天", "上次吵架那天", "2025-04-09", "2025-04-09"),
         ("上次我们吵架是什么时候", "上次我们吵架", "2025-04-09", "2025-04-09"),
         ("我说的毕业那天", "我说的毕业那天", "2021-06-20", "2021-06-20"),
@@ -253,6 +264,7 @@ ASKING = """
 昨天我们聊了什么
 上周三我说了什么
 还记得去年夏天吗
+上周五晚上我干嘛去了
 昨天吃的那家店叫什么来着
 上周你说要去看的那部电影叫什么
 前几天我说过的
@@ -450,7 +462,7 @@ def test_the_span_raises_recall_on_questions_that_name_a_date(files: list[str]) 
 
 
 def test_every_now_of_the_table_is_used() -> None:
-    assert {row.now for row in TABLE} == set(NOWS.values())
+    assert {row.now for row in [*TABLE, *rows(EVERYDAY)]} == set(NOWS.values())
 
 
 @pytest.mark.parametrize(

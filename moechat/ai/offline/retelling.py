@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-LABEL_CHARS = 30
+_LABEL = re.compile(r"([^：:\n]{1,30})(?:：|: )(.*)", re.S)
 ENDS = " \t\n　。．.!！,，;；~～…"
 
 _SPEAKER = re.compile(r"^(?P<who>[^：:\n]{1,40})[：:][ \t]*(?P<said>.*)$")
@@ -83,9 +83,8 @@ def retold(text: str, words: set[str], character_name: str, user_name: str, lang
     from moechat.language.words import tokens
 
     text = text.replace("{{user}}", user_name or "you").replace("{{char}}", character_name)
-    label, mark, rest = text.partition("：")
-    if mark and len(label) <= LABEL_CHARS and set(tokens(label)) & set(tokens(rest)):
-        text = rest  # the keyword before a description that says itself what it is about
+    if (named := _LABEL.match(text)) and set(tokens(named[1])) & set(tokens(named[2])):
+        text = named[2]  # the keyword before a description that says itself what it is about
     if language == "zh" and len(character_name) > 1:
         text = text.replace(character_name, "我")
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
@@ -94,6 +93,23 @@ def retold(text: str, words: set[str], character_name: str, user_name: str, lang
     best = max(sentences[1:], key=lambda s: len(words & set(tokens(s))), default="")
     chosen = [sentences[0]] + ([best] if best and words & set(tokens(best)) else [])
     return ("" if language == "zh" else " ").join(chosen)
+
+
+def of_oneself(persona: str, name: str, user_name: str, language: str) -> list[str]:
+    """What a persona says of its character in the third person, told by itself; without the sentences about anyone else."""
+    result = []
+    for sentence in re.split(r"[。；;\n]" if language == "zh" else r"(?<=[.!?;])\s+|\n(?=[A-Z])", persona):
+        text = re.sub(r"\s+", " ", sentence).strip(ENDS)
+        if not text or (user_name and user_name in text):
+            continue
+        if language == "zh":
+            text = re.sub("^我，", "我", re.sub(rf"{re.escape(name)}|[她他](?!们)", "我", text))
+            result.append(text if "我" in text[:2] else f"我{text}")
+        elif match := re.match(rf"(?:{re.escape(name)}(?: [A-Z]\w+)?(?:, [^,]+)?,?|She|He) (?P<rest>.+)", text):
+            verb = lambda m: f"{m[1]}{_first_form(m[2])} "  # noqa: E731
+            rest = re.sub(r"(^|, | and |, and |; )(\w+[^s\W]s|is|has|was) (?=\w)", verb, match["rest"])
+            result.append("I " + re.sub(r"\b(?:her|his)\b", "my", re.sub(r"\b(?:she|he)\b", "I", rest)))
+    return result
 
 
 def _turned(match: re.Match[str]) -> str:

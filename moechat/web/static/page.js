@@ -1,128 +1,172 @@
-// What the page does by itself: light and dark, staying at the newest message, and small courtesies of the keyboard.
-(() => {
-  const THEME = "moechat.theme";
+// The page's own script, first part: light and dark, where this tab is, asking the program and hearing from it. Gradio serves the
+// page; whatever a person does goes over the routes of `web/routes.py`, so that a program that went away is told in our words.
+window.moechat = (() => {
+  const RETRY_MS = 1500;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const near = 80; // px from the end that count as "at the end"
+  const $ = (selector) => document.querySelector(selector);
+  const tab = (sessionStorage["moechat.tab"] ??= Math.random().toString(36).slice(2));
+  const listeners = { frame: [], live: [] };
+  const state = { place: kept("place") ?? {}, language: "", labels: {}, edition: -1, isAway: false };
+  let source = null;
+  let retry = 0;
+
+  // ---- what this browser keeps
+
+  function kept(name) {
+    try {
+      return JSON.parse(sessionStorage[`moechat.${name}`] ?? localStorage[`moechat.${name}`] ?? "null");
+    } catch {
+      return null;
+    }
+  }
+
+  function keep(name, value) {
+    sessionStorage[`moechat.${name}`] = localStorage[`moechat.${name}`] = JSON.stringify(value);
+  }
 
   function isDark() {
-    const chosen = localStorage.getItem(THEME);
+    const chosen = localStorage["moechat.theme"];
     return chosen ? chosen === "dark" : dark.matches;
   }
 
   function applyTheme() {
     document.body?.classList.toggle("dark", isDark());
+    document.body?.classList.toggle("tinkers", kept("tinkers") === true);
     document.documentElement.style.colorScheme = isDark() ? "dark" : "light";
   }
 
   function toggleTheme() {
-    const wanted = isDark() ? "light" : "dark";
+    const next = isDark() ? "light" : "dark";
     // back at what the system says: follow the system again
-    if ((wanted === "dark") === dark.matches) localStorage.removeItem(THEME);
-    else localStorage.setItem(THEME, wanted);
+    if ((next === "dark") === dark.matches) localStorage.removeItem("moechat.theme");
+    else localStorage["moechat.theme"] = next;
     applyTheme();
   }
 
-  // Stay at the end while new text comes, unless the reader has scrolled up; keep the place when earlier talk is put above.
-  function follow(talk) {
-    let atEnd = true;
-    let fromEnd = null;
-    talk.addEventListener("scroll", () => {
-      atEnd = talk.scrollHeight - talk.scrollTop - talk.clientHeight < near;
-    }, { passive: true });
-    talk.addEventListener("click", (event) => {
-      if (event.target.closest("#earlier")) fromEnd = talk.scrollHeight - talk.scrollTop;
-      if (event.target.closest("#newest")) atEnd = true;
-    });
-    const settle = () => {
-      if (fromEnd !== null) talk.scrollTop = talk.scrollHeight - fromEnd;
-      else if (atEnd) talk.scrollTop = talk.scrollHeight;
-    };
-    new MutationObserver((changes) => {
-      if (changes.every((change) => change.target.closest?.("details"))) return;
-      settle();
-      const past = document.querySelector("#past");
-      if (fromEnd !== null && changes.some((change) => past?.contains(change.target))) fromEnd = null;
-    }).observe(talk, { childList: true, subtree: true, characterData: true });
-    new ResizeObserver(settle).observe(talk);
-    document.addEventListener("moechat:end", () => { atEnd = true; fromEnd = null; settle(); });
-    settle();
+  function chooseLanguage(language) {
+    state.language = language;
+    document.documentElement.lang = language === "en" ? "en" : "zh-CN";
   }
 
-  // Whose session has ended is led to where one begins.
-  const ask = window.fetch;
-  window.fetch = async (...request) => {
-    const answer = await ask(...request);
-    if (answer.status === 401) location.assign("/login");
-    return answer;
-  };
+  // ---- asking
 
-  // What was unfolded at the end of the talk comes into view.
-  document.addEventListener("toggle", (event) => {
-    if (event.target.open && event.target.closest?.("#talk")) event.target.scrollIntoView({ block: "nearest" });
-  }, true);
-
-  function say() {
-    document.dispatchEvent(new Event("moechat:end"));
-    document.querySelector("#box textarea")?.focus();
+  function wish(more) {
+    return { ...state.place, language: state.language, tab, ...more };
   }
 
-  function openConnection() {
-    const label = document.querySelector("#connection button");
-    if (label && !document.querySelector("#base-url input, #base-url textarea")?.offsetParent) label.click();
-    document.querySelector("#connection")?.scrollIntoView({ block: "nearest" });
-    requestAnimationFrame(() => document.querySelector("#base-url input, #base-url textarea")?.focus());
-  }
-
-  document.addEventListener("click", (event) => {
-    if (event.target.closest?.("[data-opens=connection]")) openConnection();
-    if (event.target.closest?.("#characters button")) say();
-  });
-  // A double click, or Enter pressed twice or held, sends once.
-  const last = { text: "", at: -Infinity };
-  function isSentAgain(text) {
-    const now = performance.now();
-    if (text && text === last.text && now - last.at < 700) return true;
-    last.text = text;
-    last.at = now;
-    return false;
-  }
-  function once(event) {
-    const enter = event.type === "keypress";
-    if (enter && (event.key !== "Enter" || event.shiftKey || !event.target.closest?.("#box"))) return;
-    if (!enter && !event.target.closest?.("#send, #again")) return;
-    const sends = enter || event.target.closest("#send");
-    const twice = event.detail > 1 || (sends && isSentAgain(document.querySelector("#box textarea")?.value));
-    if (twice) {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-    } else {
-      say();
+  // What the program answers; null where it cannot be reached, which the page says then.
+  async function ask(verb, more = {}) {
+    let answer;
+    try {
+      answer = await fetch(`/page/do/${verb}`, {
+        method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(wish(more)),
+      });
+    } catch {
+      away();
+      return null;
     }
+    if (answer.status === 401) location.assign("/login");
+    const view = answer.ok ? await answer.json() : { note: `${answer.status}`, bad: true };
+    if (view.note) tell(view.note, view.bad, []);
+    return view;
   }
-  document.addEventListener("click", once, true);
-  document.addEventListener("keypress", once, true);
+
+  // A line about what became of something, with buttons: [words, what they do].
+  function tell(text, isBad, offers) {
+    const note = $("#note");
+    note.textContent = text;
+    note.className = isBad ? "bad" : "";
+    note.hidden = !text;
+    for (const [words, go] of offers) {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "act", textContent: words });
+      button.addEventListener("click", () => { tell("", false, []); go(); });
+      note.append(button);
+    }
+    clearTimeout(tell.timer);
+    if (text && !offers.length) tell.timer = setTimeout(() => tell("", false, []), 6000);
+  }
+
+  // ---- hearing
+
+  function away() {
+    state.isAway = true;
+    source?.close();
+    source = null;
+    const line = $("#away");
+    line.textContent = state.labels.away ?? "…";
+    line.hidden = false;
+    clearTimeout(retry);
+    retry = setTimeout(open, RETRY_MS);
+  }
+
+  function here() {
+    if (state.isAway) tell(state.labels.back_again, false, []);
+    state.isAway = false;
+    $("#away").hidden = true;
+  }
+
+  function listen() {
+    source?.close();
+    source = null;
+    if (document.visibilityState === "hidden") return; // A browser has few connections; the tab catches up when it is seen.
+    const { character, world, talk, held } = state.place;
+    const query = new URLSearchParams({ character, world, talk, held, language: state.language });
+    const mine = (source = new EventSource(`/page/news?${query}`));
+    const hear = (name, use) => mine.addEventListener(name, (event) => mine === source && use(JSON.parse(event.data)));
+    hear("talk", (view) => show(view));
+    hear("live", (view) => listeners.live.forEach((use) => use(view)));
+    hear("shut", () => open());
+    mine.onerror = () => {
+      if (mine !== source) return;
+      mine.close();
+      source = null;
+      clearTimeout(retry);
+      retry = setTimeout(open, 200);
+    };
+  }
+
+  function show(view) {
+    here();
+    state.place = view.place;
+    keep("place", view.place);
+    if (view.labels) state.labels = view.labels;
+    listeners.frame.forEach((use) => use(view));
+  }
+
+  // Everything anew: at the start, elsewhere, and when the program is there again.
+  async function open() {
+    clearTimeout(retry);
+    const view = await ask("open");
+    if (!view) return;
+    show(view);
+    if (!view.shut) listen();
+  }
+
+  function go(place) {
+    state.place = { character: state.place.character, world: "", talk: "", held: 0, ...place };
+    return open();
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") open();
+    else { source?.close(); source = null; }
+  });
+  window.addEventListener("online", () => open());
 
   applyTheme();
   dark.addEventListener("change", applyTheme);
-  document.addEventListener("DOMContentLoaded", applyTheme);
-  const waiting = new MutationObserver(() => {
-    const talk = document.querySelector("#talk");
-    if (!talk) return;
-    waiting.disconnect();
+  const starting = new MutationObserver(() => {
+    const frame = $("#frame");
+    if (!frame) return;
+    starting.disconnect();
     applyTheme(); // Gradio sets its own when it starts
-    talk.setAttribute("role", "region");
-    talk.setAttribute("tabindex", "0");
-    document.querySelector("#tail")?.setAttribute("role", "log"); // what is new is read out, not the whole talk again
-    follow(talk);
-    const brand = document.querySelector("#brand");
-    const tell = () => {
-      const data = brand?.querySelector("[data-language]")?.dataset;
-      document.documentElement.lang = data?.language === "en" ? "en" : "zh-CN";
-      talk.setAttribute("aria-label", data?.talk ?? "");
-    };
-    tell();
-    if (brand) new MutationObserver(tell).observe(brand, { childList: true, subtree: true, attributes: true });
+    const browser = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
+    chooseLanguage(kept("language") || frame.dataset.language || browser);
+    document.dispatchEvent(new Event("moechat:frame"));
+    open();
   });
-  waiting.observe(document.documentElement, { childList: true, subtree: true });
-  window.moechat = { toggleTheme };
+  starting.observe(document.documentElement, { childList: true, subtree: true });
+
+  return { $, state, kept, keep, ask, tell, go, open, listeners, toggleTheme, applyTheme, chooseLanguage };
 })();

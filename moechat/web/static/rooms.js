@@ -1,108 +1,154 @@
-// The rooms beside the chat: clicks, forms and keys reach Python as data; the page that comes back keeps its place and focus.
-(() => {
+// The rooms beside the talk: clicks, forms and keys go to the program as data; what comes back keeps its place and focus.
+document.addEventListener("moechat:frame", () => {
+  const { $, state, ask, listeners } = window.moechat;
   const SEARCH_MS = 300;
   const RESIZE_MS = 300;
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-  let isShown = ""; // the room that Python shows already, where it has led us there itself
+  const element = $("#room");
+  let last = {}; // what was clicked last
+  let turn = 0; // answers to older clicks are not shown
+  let drawnAt = 0;
+  let drawnFor = "";
+  let arrived = "";
+  let refreshing = 0;
 
-  function roomWidth() {
-    return Math.floor(document.querySelector("#room")?.clientWidth || window.innerWidth - 32);
+  const there = () => [...document.querySelectorAll("#doors [data-room]")].map((door) => door.dataset.room)
+    .find((room) => location.hash === `#${room}`) ?? "chat";
+  const width = () => Math.floor(element.clientWidth || window.innerWidth - 32);
+
+  async function act(action) {
+    const mine = ++turn;
+    element.setAttribute("aria-busy", "true");
+    const view = await ask("room", { action: { ...action, width: String(width()) } });
+    if (mine === turn) element.removeAttribute("aria-busy");
+    if (!view || mine !== turn || view.html === undefined) return;
+    if (view.room !== there()) location.hash = view.room;
+    const place = $("#remembered").scrollTop;
+    const forms = [...element.querySelectorAll("form[data-form]")];
+    const typed = new Map(forms.map((form) => [form.dataset.form, [...new FormData(form)]]));
+    element.innerHTML = view.html;
+    mark();
+    $("#remembered").scrollTop = place;
+    settle(typed);
   }
 
-  function furnish(element, trigger, watch) {
-    const tell = (data, more) => trigger("click", { action: { ...data, width: roomWidth(), ...more } });
-    let last = {};
-
-    function press(source) {
-      last = { ...source.dataset };
-      if (source.dataset.do === "show" && location.hash !== "#memories") {
-        isShown = "memories";
-        location.hash = "memories";
-      }
-      tell(source.dataset);
+  function mark() {
+    $("#frame").dataset.room = there();
+    for (const door of document.querySelectorAll("#doors [data-room]")) {
+      door.setAttribute("aria-current", door.dataset.room === there() ? "page" : "false");
     }
-
-    element.addEventListener("click", (event) => {
-      const source = event.target.closest("[data-do]");
-      if (source && source.tagName !== "FORM") press(source);
-    });
-    element.addEventListener("submit", (event) => {
-      event.preventDefault();
-      last = { ...event.target.dataset };
-      tell(event.target.dataset, Object.fromEntries(new FormData(event.target)));
-    });
-
-    document.addEventListener("click", (event) => {
-      const look = event.target.closest("#talk [data-memory]");
-      if (look) press({ dataset: { do: "show", id: look.dataset.memory } });
-    });
-
-    let waiting = 0;
-    element.addEventListener("input", (event) => {
-      const field = event.target;
-      if (!field.dataset.live || event.isComposing) return;
-      clearTimeout(waiting);
-      waiting = setTimeout(() => tell({ do: field.dataset.live }, { q: field.value }), SEARCH_MS);
-    });
-    element.addEventListener("compositionend", (event) => event.target.dispatchEvent(new Event("input", { bubbles: true })));
-
-    element.addEventListener("keydown", (event) => {
-      const button = event.target.closest("svg [data-do]");
-      if (event.key === "Escape" && element.querySelector("[data-do=cancel]")) {
-        element.querySelector("[data-do=cancel]").click();
-      } else if (button && (event.key === "Enter" || event.key === " ")) {
-        event.preventDefault();
-        press(button);
-      } else if (button && event.key in KEYS) {
-        event.preventDefault();
-        neighbour(button, ...KEYS[event.key])?.focus();
-      }
-    });
-    element.addEventListener("focusin", (event) => {
-      const button = event.target.closest("svg [data-do]");
-      if (button) stopAt(button);
-    });
-
-    let drawnAt = 0;
-    let resizing = 0;
-    new ResizeObserver(() => {
-      clearTimeout(resizing);
-      resizing = setTimeout(() => {
-        if (element.querySelector("svg") && drawnAt && Math.abs(roomWidth() - drawnAt) > 24) tell({ do: "resize" });
-      }, RESIZE_MS);
-    }).observe(element);
-
-    let arrived = "";
-    watch("value", () => {
-      drawnAt = roomWidth();
-      for (const grid of element.querySelectorAll("[data-grid]")) {
-        stopAt(grid.querySelector("[aria-pressed=true]") ?? grid.querySelector("[data-do]"));
-      }
-      const search = element.querySelector("[data-live]");
-      if (search && search !== document.activeElement) search.value = search.getAttribute("value");
-      const first = renew(element);
-      const there = element.querySelector("[data-arrive]");
-      if (there && there.dataset.arrive !== arrived) there.querySelector("h2").scrollIntoView({ block: "center", behavior: "smooth" });
-      arrived = there?.dataset.arrive ?? "";
-      if (first) first.focus();
-      else if (document.activeElement === document.body) again(element, last)?.focus({ preventScroll: true });
-    });
   }
 
-  // A form that is another one now begins with its own values; gives its first field.
-  function renew(element) {
+  // After every drawing: pictures have one stop of the tab key, forms begin with their own values, the focus goes on.
+  function settle(typed) {
     let first = null;
+    const isRefused = element.querySelector(".note-line.bad:not(:empty)") !== null;
     for (const form of element.querySelectorAll("form[data-form]")) {
-      if (form.drawnFor === form.dataset.form) continue;
-      form.drawnFor = form.dataset.form;
-      form.reset();
-      first ??= form.querySelector("[data-first]");
+      const values = typed.get(form.dataset.form);
+      if (!values) first ??= form.querySelector("[data-first]");
+      else if (isRefused) for (const [name, value] of values) if (form.elements[name]) form.elements[name].value = value;
     }
-    return first;
+    drawnAt = width();
+    for (const grid of element.querySelectorAll("[data-grid]")) {
+      stopAt(grid.querySelector("[aria-pressed=true]") ?? grid.querySelector("[data-do]"));
+    }
+    const to = element.querySelector("[data-arrive]");
+    if (to && to.dataset.arrive !== arrived) to.querySelector("h2").scrollIntoView({ block: "center", behavior: "smooth" });
+    arrived = to?.dataset.arrive ?? "";
+    clearTimeout(refreshing);
+    const changing = element.querySelector("[data-refresh]");
+    if (changing) refreshing = setTimeout(() => element.querySelector("form") || act({ do: "look" }), changing.dataset.refresh * 1000);
+    if (last.live) {
+      const field = element.querySelector(`[data-live="${last.live}"]`);
+      field?.focus();
+      field?.setSelectionRange?.(last.at, last.at);
+    } else if (first) {
+      first.focus();
+      first.closest("form")?.scrollIntoView({ block: "nearest" });
+    } else if (document.activeElement === document.body) {
+      again()?.focus({ preventScroll: true });
+    }
   }
+
+  function press(source) {
+    last = { ...source.dataset };
+    act(source.dataset);
+  }
+
+  element.addEventListener("click", (event) => {
+    const source = event.target.closest("[data-do]");
+    if (source && source.tagName !== "FORM" && !("local" in source.dataset)) press(source);
+  });
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    last = { ...event.target.dataset };
+    const fields = new FormData(event.target, event.submitter);
+    const values = {};
+    for (const name of new Set(fields.keys())) values[name] = fields.getAll(name).join(" ");
+    act({ ...event.target.dataset, ...values });
+  });
+  document.addEventListener("click", (event) => {
+    const look = event.target.closest("#talk [data-memory]");
+    if (look) act({ do: "show", id: look.dataset.memory });
+    const door = event.target.closest("#doors [data-room]");
+    if (door) location.hash = door.dataset.room;
+  });
+
+  let waiting = 0;
+  element.addEventListener("input", (event) => {
+    const field = event.target;
+    if (!field.dataset.live || event.isComposing) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      last = { live: field.dataset.live, at: field.selectionStart };
+      act({ do: field.dataset.live, q: field.value });
+    }, SEARCH_MS);
+  });
+  element.addEventListener("compositionend", (event) => event.target.dispatchEvent(new Event("input", { bubbles: true })));
+
+  element.addEventListener("keydown", (event) => {
+    const button = event.target.closest("svg [data-do]");
+    if (event.key === "Escape" && element.querySelector("[data-do=cancel]")) {
+      element.querySelector("[data-do=cancel]").click();
+    } else if (button && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      press(button);
+    } else if (button && event.key in KEYS) {
+      event.preventDefault();
+      neighbour(button, ...KEYS[event.key])?.focus();
+    }
+  });
+  element.addEventListener("focusin", (event) => {
+    const button = event.target.closest("svg [data-do]");
+    if (button) stopAt(button);
+  });
+
+  let resizing = 0;
+  new ResizeObserver(() => {
+    clearTimeout(resizing);
+    resizing = setTimeout(() => {
+      if (element.querySelector("svg") && drawnAt && Math.abs(width() - drawnAt) > 24) act({ do: "resize" });
+    }, RESIZE_MS);
+  }).observe(element);
+
+  function enter() {
+    mark();
+    tellRoom();
+  }
+  function tellRoom() {
+    if (there() !== "chat") act({ do: "room", room: there() });
+  }
+  window.addEventListener("hashchange", () => { if ($("#frame").dataset.room !== there()) enter(); });
+  listeners.frame.push((view) => {
+    mark();
+    const now = JSON.stringify([state.place.character, state.place.world, state.language]);
+    if (now === drawnFor) return;
+    drawnFor = now;
+    tellRoom();
+  });
 
   // The element to go on from, where the one that was used is gone.
-  function again(element, last) {
+  function again() {
     const named = (name, value) => value && element.querySelector(`[data-${name}="${CSS.escape(value)}"]`);
     return named("id", last.id) || named("topic", last.topic) || named("day", last.day) || element.querySelector("[data-do]");
   }
@@ -129,14 +175,4 @@
     }
     return best;
   }
-
-  Object.assign(window.moechat, {
-    furnish,
-    roomWidth,
-    isShown: (room) => {
-      const shown = room === isShown;
-      isShown = "";
-      return shown;
-    },
-  });
-})();
+});

@@ -1,0 +1,218 @@
+"""Real front ends before a real server: three turns, a swipe, an edit and a title, and what memory holds afterwards.
+
+    make doors                      # the `openai` package, and SillyTavern where Node is there
+    make doors ARGS="openai"        # one of them
+
+SillyTavern is fetched from npm into ``.doors`` (about 250 MB, once); Chromium is driven as in the tests of the page. The
+language model is a script: each reply has a number, so that no two are alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import openai
+
+from moechat.ai.scripted import ScriptedModel
+from moechat.house import House
+from moechat.model import Message
+from moechat.serve import server
+
+ROOT = Path(__file__).resolve().parents[1]
+FETCHED = ROOT / ".doors" / "node_modules" / "sillytavern"
+CHARACTER, CARD = "青禾", "Seraphina"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+START_S, WAIT_MS = 120, 60_000
+REQUESTS = 6  # three turns, a swipe, an edit and a title
+TITLE = "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: Good morning\n</chat_history>"
+
+
+def replies() -> Callable[[Sequence[Message]], str]:
+    numbers = itertools.count(1)
+    return lambda _: f"This is reply number {next(numbers)}."
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[tuple[House, str]]:
+    """A house in a new folder, served."""
+    model = ScriptedModel(replies(), understands=False)
+    with House(folder / "data", folder / "config.yaml", model=model) as house, server.running(house) as url:
+        yield house, url
+
+
+def kept(house: House, character: str, user: str) -> list[str]:
+    """The messages on the paths of this owner's talks, in order of time."""
+    return [str(row["text"]) for row in house.agent(character, user).log() if row["mark"] == "*"]
+
+
+# ---- the doors
+
+
+def through_openai(house: House, url: str, _: Path) -> tuple[list[str], list[str]]:
+    """(what is to be kept, what is)."""
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+    talk: list[Any] = []
+
+    def say(text: str, *, stream: bool) -> str:
+        sent = [*talk, {"role": "user", "content": text}]
+        if not stream:
+            answer = client.chat.completions.create(model=CHARACTER, messages=sent, user="ann")
+            return answer.choices[0].message.content or ""
+        chunks = client.chat.completions.create(model=CHARACTER, messages=sent, user="ann", stream=True)
+        return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+
+    def turn(text: str, reply: str) -> None:
+        talk.extend([{"role": "user", "content": text}, {"role": "assistant", "content": reply}])
+
+    turn("Good morning", say("Good morning", stream=True))
+    say("I have a cat called Momo", stream=False)
+    turn("I have a cat called Momo", say("I have a cat called Momo", stream=True))  # a swipe
+    client.chat.completions.create(model=CHARACTER, messages=[{"role": "user", "content": TITLE}], user="ann")
+    say("Good nihgt", stream=False)
+    turn("Good night", say("Good night", stream=True))  # an edit
+    return ["Good morning", "I have a cat called Momo", "Good night"], kept(house, CHARACTER, "ann")
+
+
+def through_sillytavern(house: House, url: str, folder: Path) -> tuple[list[str], list[str]]:
+    """The same by hand, in a browser."""
+    from playwright.sync_api import sync_playwright
+
+    with tavern(url, folder) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.goto(address)
+        page.locator("#preloader").wait_for(state="detached")
+        page.locator("#rightNavHolder .drawer-icon").click()
+        page.locator(f'.character_select:has-text("{CARD}")').click()
+        page.locator("#chat .mes").first.wait_for()
+
+        def answered(count: int) -> None:
+            page.wait_for_function(
+                "n => document.querySelectorAll('#chat .mes').length >= n && !document.body.dataset.generating"
+                " && getComputedStyle(document.querySelector('#mes_stop')).display === 'none'", arg=count,
+            )  # fmt: skip
+            page.wait_for_timeout(300)
+
+        def say(text: str) -> None:
+            count = page.locator("#chat .mes").count()
+            page.locator("#send_textarea").fill(text)
+            page.locator("#send_but").click()
+            answered(count + 2)
+
+        say("Good morning")
+        say("I have a cat called Momo")
+        page.locator("#chat .last_mes .swipe_right").click()
+        page.wait_for_function(
+            "/reply number 3/.test(document.querySelector('#chat .last_mes .mes_text')?.textContent)"
+        )
+        answered(0)
+        say("Good nihgt")
+        last = page.locator('#chat .mes[is_user="true"]').last
+        last.locator(".mes_edit").dispatch_event("click")
+        last.locator(".edit_textarea").fill("Good night")
+        last.locator(".mes_edit_done").dispatch_event("click")
+        page.locator("#options_button").click()
+        page.locator("#option_regenerate").click()
+        page.wait_for_function(
+            "/reply number 5/.test(document.querySelector('#chat .last_mes .mes_text')?.textContent)"
+        )
+        answered(0)
+        page.locator("#send_textarea").fill("/gen Write a title for this chat | /echo")
+        page.locator("#send_but").click()
+        page.wait_for_timeout(3000)
+        shot = ROOT / "docs" / "frontends-sillytavern.png"
+        page.screenshot(path=str(shot if "--pictures" in sys.argv else folder / shot.name))
+        browser.close()
+    return ["Good morning", "I have a cat called Momo", "Good night"], kept(house, CARD, "User")
+
+
+@contextlib.contextmanager
+def tavern(url: str, folder: Path) -> Iterator[str]:
+    """SillyTavern with our server as its custom endpoint, as docs/frontends.md says to set it."""
+    settings = json.loads((FETCHED / "default/content/settings.json").read_text(encoding="utf-8"))
+    settings |= {"firstRun": False, "main_api": "openai", "username": "User"}
+    settings["power_user"] |= {"auto_connect": True}
+    settings["oai_settings"] |= {
+        "chat_completion_source": "custom", "custom_url": f"{url}/v1", "custom_model": f"{CHARACTER}:memory",
+        "custom_include_body": 'moechat_user: "{{user}}"\nmoechat_character: "{{char}}"', "stream_openai": True,
+    }  # fmt: skip
+    home = folder / "tavern"
+    (home / "data/default-user").mkdir(parents=True)
+    (home / "data/default-user/settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    shutil.copy(FETCHED / "default/config.yaml", home / "config.yaml")
+    port = free_port()
+    command = ["node", "server.js", "--port", str(port), "--dataRoot", str(home / "data"), "--configPath",
+               str(home / "config.yaml"), "--listen", "false", "--browserLaunchEnabled", "false"]  # fmt: skip
+    with (home / "log.txt").open("wb") as log:
+        running = subprocess.Popen(command, cwd=FETCHED, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            address = f"http://127.0.0.1:{port}/"
+            wait_for(address)
+            yield address
+        finally:
+            running.terminate()
+            running.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_for(address: str) -> None:
+    until = time.monotonic() + START_S
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
+            return
+        time.sleep(0.5)
+    raise SystemExit(f"{address} did not answer within {START_S} s")
+
+
+def chromium() -> str:
+    return shutil.which("chromium") or shutil.which("google-chrome") or "chromium"
+
+
+DOORS = {"openai": through_openai, "sillytavern": through_sillytavern}
+
+
+def main() -> int:
+    chosen = [name for name in sys.argv[1:] if name in DOORS] or list(DOORS)
+    if "sillytavern" in chosen and not FETCHED.is_dir():
+        sys.stderr.write(
+            f"sillytavern: not here; `npm install --prefix {FETCHED.parents[1]} sillytavern` fetches it (Node 20)\n"
+        )
+        chosen.remove("sillytavern")
+    failed = False
+    for name in chosen:
+        with tempfile.TemporaryDirectory(prefix="moechat-doors-") as folder, serving(Path(folder)) as (house, url):
+            due, there = DOORS[name](house, url, Path(folder))
+            owners, asked = owners_of(house), len(house.model.requests) if isinstance(house.model, ScriptedModel) else 0
+        is_good = due == there and len(owners) == 1 and asked == REQUESTS
+        failed |= not is_good
+        sys.stdout.write(f"{name}: {'good' if is_good else 'NOT GOOD'}: {asked} requests; kept {there} of {owners}\n")
+    return int(failed)
+
+
+def owners_of(house: House) -> list[str]:
+    """Every owner whose memory holds anything."""
+    agents = house.data / "agents"
+    return sorted(path.parent.relative_to(agents).as_posix() for path in agents.rglob("log.jsonl"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

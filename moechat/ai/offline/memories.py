@@ -1,0 +1,152 @@
+"""What may answer a question without a model: the clauses of the talk and of what was recalled, and how well each fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from moechat.ai.chat_model import ChatRequest
+from moechat.ai.offline.lines import Ears
+from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
+from moechat.language.words import is_stop_word, tokens
+from moechat.model import Hit, Layer
+from moechat.rules import reading
+from moechat.rules.clause import Clause
+from moechat.when import Span, resolve
+from moechat.when.names import has_han
+
+ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
+EARNEST = ("said", "past", "plan", "wish", "uncertain")
+
+
+@dataclass(frozen=True)
+class AnswerClause:
+    """One clause that may answer: who keeps it and when it was told. ``dated`` says how it belongs to the time that was
+    asked for: 3 it happened then, 2 it was told then of no other time, 1 of another, 0 neither."""
+
+    layer: Layer
+    text: str
+    at: datetime | None = None
+    dated: int = 0
+    source: str = ""
+    place: int = 0  # of the clause in its source
+    named: bool = False  # the question names an entry of the world book
+
+
+class Memories:
+    """The memories behind one request, for the times ``spans``: those of the talk, newest first, then the recalled ones."""
+
+    def __init__(self, request: ChatRequest, ears: Ears, names: tuple[str, str], language: str, spans: Sequence[Span]):
+        self._ears, self._names, self._language, self._spans = ears["words"], names, language, spans
+        self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
+        talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
+        every = [clause for e in reversed(talk) for clause in self._of("context", e.user, e.at, e.id)]
+        self.all = every + [clause for hit in request.hits for clause in self._of_hit(hit)]
+
+    def _of_hit(self, hit: Hit) -> list[AnswerClause]:
+        if hit.layer in ("core", "lore"):
+            return [AnswerClause(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
+        by_time = hit.episode is not None and (hit.span is not None or hit.recipe == "by_time")
+        clauses = self._of("diary", said_by_user(hit.text, *self._names), hit.time, hit.id)
+        return [replace(one, text=self._spoken(one.text), dated=one.dated or int(by_time)) for one in clauses]
+
+    def _of(self, layer: Layer, text: str, at: datetime | None, source: str) -> list[AnswerClause]:
+        """The clauses of a message that can answer. A question or a request cannot."""
+        clauses = [(place, clause.text) for place, clause in enumerate(read(text)) if self._tells(clause)]
+        return [AnswerClause(layer, part, at, self._belongs(part, at), source, place) for place, part in clauses]
+
+    def _tells(self, clause: Clause) -> bool:
+        ears = self._ears
+        asks = ears["asks"].search(clause.text) and not ears["asks_nothing"].search(clause.text)
+        small = (
+            len(clause.text.split()) <= 2
+            and len(clause.text) <= 12
+            and any(s.search(clause.text) for s in self._small_talk)
+        )
+        return clause.mood in EARNEST and not asks and not small and not ears["request"].search(clause.text)
+
+    def _spoken(self, text: str) -> str:
+        """An understood event speaks of the user in the third person: it is told to the user."""
+        return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self._names[0], self._language) or text
+
+    def _belongs(self, text: str, at: datetime | None) -> int:
+        """How a memory that was told at ``at`` belongs to the times that were asked for (see AnswerClause)."""
+        if not self._spans or at is None:
+            return 0
+        own = own_times(text, at)
+        if any(one.start <= span.end and span.start <= one.end for one in own for span in self._spans):
+            return 3
+        return any(span.covers(at) for span in self._spans) * (1 if own else 2)
+
+    def ranked(self, question: str, memories: Sequence[AnswerClause] | None = None) -> list[AnswerClause]:
+        """Memories that share enough with the question, best first; the first of equals wins."""
+        scored = [(self.match(question, memory), memory) for memory in (self.all if memories is None else memories)]
+        return [memory for score, memory in sorted(scored, key=lambda one: -one[0]) if score >= ENOUGH]
+
+    def match(self, question: str, memory: AnswerClause) -> float:
+        """How much a memory shares with the question."""
+        ears, text, there = self._ears, memory.text, set(tokens(memory.text))
+        content = self.content(question).items()
+        weights = {w: weight for w, weight in content if w in there or (has_han(w[0]) and w in text)}
+        subjects = [s for s in self._subjects.items() if s[1].search(question)]
+        if self.is_of_another(question, text, or_of_user=not weights and self._is_of_user(memory)):
+            return 0.0
+        weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
+        is_now = memory.layer == "core" and not self._spans and all(subject.search(text) for _, subject in subjects)
+        is_aside = memory.layer == "core" and not self._people(question) and bool(self._people(text))
+        score = sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
+        words = {word for word, weight in content if len(word) > (1 if has_han(word[0]) else 2)}
+        is_named, is_else = bool(words & weights.keys()), bool(words) and words.isdisjoint(weights)
+        for this, other in ((ears["likes"], ears["dislikes"]), (ears["dislikes"], ears["likes"])):
+            if this.search(question) and not other.search(question):
+                yes_or_no = is_named and memory.layer == "core"  # 我喜欢香菜吗: whichever is known of it
+                fits = 3.0 * (not is_else) if this.search(text) else -4.0
+                score += 0.0 if yes_or_no and fits < 0 else fits - 2.0 * bool(fits < 0 and other.search(text))
+        if score >= ENOUGH:
+            score += (memory.dated > 1) + 2.5 * is_now
+        if memory.layer == "lore":
+            score += 3.0 * memory.named - 1.0 * bool(ears["mine"].search(question))
+        return score
+
+    def is_of_another(self, question: str, text: str, *, or_of_user: bool = False) -> bool:
+        """Whether a question names somebody (my sister) and the text somebody else, or ``or_of_user`` nobody."""
+        asked_of, named = self._people(question), self._people(text)
+        return bool(asked_of) and (bool(named) or or_of_user) and asked_of.isdisjoint(named)
+
+    def _people(self, text: str) -> set[str]:
+        """The people and animals that a text names; of anyone (家人, pets), nobody is named."""
+        everyone = {one.casefold() for one in self._ears["people"].findall(text)}
+        return {one for one in everyone if not self._ears["anyone"].fullmatch(one)}
+
+    def _is_of_user(self, memory: AnswerClause) -> bool:
+        return memory.layer == "core" or bool(self._ears["tells"].search(memory.text))
+
+    def content(self, text: str) -> dict[str, float]:
+        """The words of a question that say what it is about, with their weight; times are matched as times."""
+        for span in self._spans:
+            text = text.replace(span.phrase, " ")
+        empty = self._ears["empty_words"]
+        return {word: 1.0 if len(word) == 1 else 2.0 for word in content_words(text) if not empty.fullmatch(word)}
+
+    def to_user(self, memory: AnswerClause) -> str:
+        """A memory told to the user as "you", "" where that is not safe."""
+        if memory.layer == "core":
+            return fact_to_user(memory.text, self._names[0], self._language)
+        return second_person(memory.text, self._language)
+
+
+def read(text: str) -> list[Clause]:
+    """The clauses of a message of the user's, read in the language that it is written in."""
+    return reading.clauses(text, "zh" if has_han(text) else "en")
+
+
+def content_words(text: str) -> dict[str, None]:
+    """The words that say something, in the order of the text."""
+    return dict.fromkeys(word for word in tokens(text, bigrams=False) if not is_stop_word(word))
+
+
+def own_times(text: str, at: datetime) -> list[Span]:
+    """The times that a remembered text names, as it meant them."""
+    return resolve(text, at, use="writing")

@@ -1,0 +1,200 @@
+"""A character's folder and its card: a card becomes a folder, a folder becomes a card again.
+
+An export starts from the ``card.json`` that came, and puts in what ``character.yaml`` says otherwise and what lies in
+``data_base`` beside it. All else stays equal.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from moechat.author import books
+from moechat.author.lore import FOLDER, paths, read
+from moechat.cards import book, card, container, macros
+from moechat.cards.card import Card
+from moechat.cards.container import CARD, CardFile, Kind
+from moechat.errors import DataError
+from moechat.model import Message
+from moechat.settings.character import FILE, PICTURE, read_keys
+from moechat.store import plain, records
+
+CHARX = "card.charx"
+SHOWN = 300  # Characters of a greeting in a preview.
+_UNHEEDED_FIELDS = ("group_only_greetings", "creator_notes_multilingual")
+_UNHEEDED_EXTENSIONS = ("depth_prompt", "regex_scripts", "world")
+_FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
+
+
+@dataclass(frozen=True)
+class CardPreview:
+    """What a card holds, before anything is written. ``unheeded`` says what is kept and not obeyed: {what: how often}."""
+
+    name: str
+    form: str
+    kind: str
+    greeting: str
+    greetings: int
+    entries: int
+    has_picture: bool
+    tags: Sequence[str]
+    creator_notes: str
+    unheeded: Mapping[str, int]
+
+
+def preview(file: CardFile) -> CardPreview:
+    keys, own_book = card.keys_of(file.card), card.book_of(file.card)
+    return CardPreview(
+        keys.get("name", ""), card.form_of(file.card), file.kind, keys.get("greeting", "")[:SHOWN],
+        len(keys.get("greetings", ())), len(book.entries_of(own_book, CARD)) if own_book else 0, bool(file.picture),
+        keys.get("tags", ()), keys.get("creator_notes", ""), unheeded(file.card),
+    )  # fmt: skip
+
+
+def unheeded(value: Card) -> dict[str, int]:
+    """What is kept of a card and not obeyed: macros, fields, and what its book has."""
+    data, own_book = card.data_of(value), card.book_of(value)
+    counts = {name: 1 for name in _UNHEEDED_FIELDS if data.get(name)}
+    extensions = data.get("extensions")
+    if isinstance(extensions, dict):
+        counts |= {f"extensions.{name}": 1 for name in _UNHEEDED_EXTENSIONS if extensions.get(name)}
+    assets = data.get("assets")
+    others = (
+        [one for one in assets if not isinstance(one, dict) or one.get("type") != "icon"]
+        if isinstance(assets, list)
+        else []
+    )
+    counts |= {"assets": len(others)} if others else {}
+    counts |= book.unheeded(own_book) if own_book else {}
+    texts = [*_texts(card.keys_of(value).values()), *(one.text for one in book.entries_of(own_book, CARD))]
+    for text in texts:
+        for name in macros.unknown(text):
+            counts[f"{{{{{name}}}}}"] = counts.get(f"{{{{{name}}}}}", 0) + 1
+    return counts
+
+
+def _texts(values: Any) -> list[str]:
+    return [text for value in values for text in ([value] if isinstance(value, str) else value)]
+
+
+def folder_name(name: str) -> str:
+    """A name that a folder may have, made of a card's."""
+    plain_name = _FORBIDDEN.sub("_", plain.storable(name)).strip(" ._")
+    return plain_name.encode()[:120].decode(errors="ignore").strip(" ._") or "character"
+
+
+def write(folder: Path, file: CardFile) -> None:
+    """Make the folder of a card. Raises OSError."""
+    folder.mkdir(parents=True)
+    try:
+        if file.picture:
+            records.replace(folder / PICTURE, file.picture)
+        if file.charx:
+            records.replace(folder / CHARX, file.charx)
+        books.write_json(folder / CARD, file.card)
+    except BaseException:  # a full disk leaves no half of a character
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+# ---- the way back
+
+
+def exported(folder: Path, kind: Kind, now: Callable[[], datetime]) -> bytes:
+    """The character of a folder as a card file. Raises DataError."""
+    before = _card(folder)
+    value = whole(folder, before)
+    if before is not None and value != before and card.form_of(value) == "v3":
+        value["data"]["modification_date"] = int(now().timestamp())
+    picture, charx = _bytes(folder / _picture(folder)), _bytes(folder / CHARX)
+    if kind == "charx" and charx and (came := container.read(charx, folder / CHARX)) and came.card == value:
+        return charx
+    return container.written(kind, value, picture=picture if picture.startswith(b"\x89PNG") else b"", charx=charx)
+
+
+def whole(folder: Path, before: Card | None) -> Card:
+    """The card of a folder, with what was changed and added here. Raises DataError."""
+    keys = read_keys(folder / FILE) if (folder / FILE).exists() else {}
+    keys = {key: _as_text(key, value) for key, value in keys.items()}
+    if before is None:
+        value = card.fresh({"name": folder.name} | keys)
+    else:
+        value = card.with_keys(before, keys)
+    worlds = [one for path in paths(folder / FOLDER) if path.name != CARD for one in _worlds(path)]
+    if not worlds:
+        return value
+    if card.form_of(value) == "v1":
+        value = card.upgraded(value, "v2")
+    own_book = card.data_of(value).setdefault("character_book", {"extensions": {}, "entries": []})
+    if not isinstance(own_book, dict) or not isinstance(own_book.setdefault("entries", []), list):
+        raise DataError(
+            folder / CARD, "its lorebook has no list of entries; mend `character_book`, then export it again"
+        )
+    first = len(own_book["entries"])
+    own_book["entries"] += [book.card_entry(one, first + number) for number, one in enumerate(worlds)]
+    return value
+
+
+def exported_book(folder: Path) -> Any:
+    """All entries of a folder as one file of world info; one of that kind that is alone goes out as it is."""
+    files = paths(folder / FOLDER)
+    with_entries = [path for path in files if read(path)[0]]
+    if len(with_entries) == 1 and books.is_book(with_entries[0]) and with_entries[0].name != CARD:
+        return books.parsed(with_entries[0])
+    entries: list[dict[str, Any]] = [one for path in with_entries for one in _worlds(path)]
+    numbered = {str(number): one | {"uid": number} for number, one in enumerate(entries)}
+    value: dict[str, Any] = {"entries": numbered}
+    own = card.book_of(_card(folder) or {})
+    return value | ({"originalData": own} if own and with_entries == [folder / CARD] else {})
+
+
+def _worlds(path: Path) -> list[dict[str, Any]]:
+    """The entries of a file as world info."""
+    if not books.is_book(path):
+        return [book.world_entry(entry, number) for number, entry in enumerate(read(path)[0])]
+    value = books.parsed(path)
+    own = card.book_of(value) if card.is_card(value) else value
+    if own is None:
+        return []
+    dialect = book.dialect_of(own)
+    raw = [entry for _, entry in book.raw_entries(own)]
+    if dialect == "world":
+        return [deepcopy(entry) for entry in raw]
+    if dialect == "card":
+        return [book.world_of_card(entry, number) for number, entry in enumerate(raw)]
+    return [book.world_entry(entry, number) for number, entry in enumerate(book.entries_of(own, path.name))]
+
+
+def _card(folder: Path) -> Card | None:
+    path = folder / CARD
+    if not path.exists():
+        return None
+    value = books.parsed(path)
+    if not card.is_card(value):
+        raise DataError(path, "is no character card")
+    whole_card: Card = value
+    return whole_card
+
+
+def _picture(folder: Path) -> str:
+    keys = read_keys(folder / FILE) if (folder / FILE).exists() else {}
+    return str(keys.get("picture") or PICTURE)
+
+
+def _bytes(path: Path) -> bytes:
+    return plain.data_of(path) if path.is_file() else b""
+
+
+def _as_text(key: str, value: Any) -> Any:
+    """A value of character.yaml as a card has it: examples as lines of talk."""
+    if key != "examples" or isinstance(value, str):
+        return value
+    names = {"user": "{{user}}", "assistant": "{{char}}"}
+    lines = [f"{names[one.role]}: {one.content}" for one in value if isinstance(one, Message)]
+    return "\n".join(["<START>", *lines]) if lines else ""

@@ -1,0 +1,80 @@
+"""character.yaml, written one key at a time: every other byte stays, comments too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from moechat.author.official import LOCK
+from moechat.author.writing import RecordWriter
+from moechat.cards import card
+from moechat.cards.container import CARD
+from moechat.errors import DataError, FieldError
+from moechat.settings.character import FILE, KEYS, keys_in, read_keys
+from moechat.store import plain, records, yaml_file
+
+LISTS = ("greetings", "tags")
+FIXED = ("overrides",)
+
+
+def values(folder: Path) -> dict[str, Any]:
+    """What file and card of a folder say together, names not filled in. Raises DataError."""
+    own = read_keys(folder / FILE) if (folder / FILE).exists() else {}
+    path = folder / CARD
+    return (card.keys_of(card.decoded(plain.data_of(path), path)) if path.exists() else {}) | own
+
+
+def change(folder: Path, changes: Mapping[str, Any]) -> None:
+    """Write some keys; None takes one out. Raises FieldError, DataError."""
+    for key, value in changes.items():
+        _check(key, value)
+    path = folder / FILE
+    records.rewrite(path, folder / LOCK, lambda data: _changed(data, path, changes))
+
+
+def _check(key: str, value: Any) -> None:
+    if key not in KEYS or key in FIXED:
+        raise FieldError(
+            key, None, f"cannot be written here; known: {', '.join(one for one in KEYS if one not in FIXED)}"
+        )
+    if key in LISTS:
+        if not (value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))):
+            raise FieldError(key, value, "expects a list of texts")
+    elif not (value is None or isinstance(value, str)):
+        raise FieldError(key, value, "expects text")
+
+
+def _changed(data: bytes, path: Path, changes: Mapping[str, Any]) -> bytes:
+    def read(after: bytes) -> dict[str, Any]:
+        return _raw(after, path)
+
+    for key, value in changes.items():
+        before = read(data)
+        writer = RecordWriter(data, path, read, "mend the file by hand, then try again")
+        clean = (
+            [plain.storable(one) for one in value]
+            if isinstance(value, list)
+            else value and plain.storable(value).strip()
+        )
+        if value is None:
+            data = (
+                writer.replace(key, b"", {one: held for one, held in before.items() if one != key})
+                if key in before
+                else data
+            )
+        else:
+            write = writer.replace if key in before else writer.append
+            data = write(key, records.entry(key, clean), before | {key: clean})
+    if data.strip():
+        keys_in(yaml_file.decoded(data, path), path)
+    return data
+
+
+def _raw(data: bytes, path: Path) -> dict[str, Any]:
+    value = yaml_file.parse(yaml_file.decoded(data, path), path, as_text=True)
+    if value in (None, ""):
+        return {}
+    if not isinstance(value, dict):
+        raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
+    return {key: one.strip() if isinstance(one, str) else one for key, one in value.items()}

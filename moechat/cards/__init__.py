@@ -1,0 +1,1 @@
+"""Character cards and lorebooks of other programs: their files read and written without loss."""

@@ -1,0 +1,52 @@
+"""Commands for the keys of programs that ask over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+
+from moechat.access.keys import Key, Keyring
+from moechat.cli.session import print_json
+
+
+def add(args: argparse.Namespace) -> int:
+    """Make a key; its word is printed once, and kept nowhere."""
+    key, word = Keyring(args.data).add(
+        args.name,
+        users=args.key_user,
+        characters=args.key_character,
+        many=args.many,
+        per_minute=args.rate,
+        new=args.new,
+    )
+    if args.json:
+        print_json(_row(key) | {"key": word})
+    else:
+        print(f"{word}\n{key.id}  {key.name}  {_reach(key)}  (shown once: keep it)")
+    return 0
+
+
+def listing(args: argparse.Namespace) -> int:
+    for key in Keyring(args.data).listed():
+        if args.json:
+            print_json(_row(key))
+        else:
+            since = f"{key.since.astimezone():%Y-%m-%d}"
+            print(
+                f"{key.id}  {key.name}  {_reach(key)}  {key.per_minute}/min  {key.begun} of {key.new} memories  since {since}"
+            )
+    return 0
+
+
+def revoke(args: argparse.Namespace) -> int:
+    for key in Keyring(args.data).revoke(args.ids):
+        print(f"{key.id}  {key.name}: revoked")
+    return 0
+
+
+def _row(key: Key) -> dict[str, object]:
+    return key.model_dump(mode="json", exclude={"mark"})
+
+
+def _reach(key: Key) -> str:
+    users = "many users" if key.many else "users " + ", ".join(key.users) if key.users else "all users"
+    return users + (f", characters {', '.join(key.characters)}" if key.characters else "")

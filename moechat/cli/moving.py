@@ -1,0 +1,56 @@
+"""``moechat migrate``: the tables, and memories between folders and a database."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator
+
+from moechat.cli.session import print_json, warn
+from moechat.clock import SystemClock
+from moechat.errors import MoeChatError
+from moechat.house.moving import Move, Outcome, Summary
+from moechat.house.owners import Owner
+from moechat.house.stores import database_of, update_tables
+from moechat.settings import config as settings
+
+
+def migrate(args: argparse.Namespace) -> int:
+    if args.way == "schema":
+        applied = update_tables(settings.load(args.config).store, args.config)
+        print_json({"applied": applied}) if args.json else print(", ".join(applied) or "the tables are up to date")
+        return 0
+    with _moving(args) as move:
+        if args.way == "to-postgres":
+            return _each(args, move.owners_in_folders(), move.to_tables)
+        return _each(args, move.owners_in_tables(), move.to_folders)
+
+
+@contextlib.contextmanager
+def _moving(args: argparse.Namespace) -> Iterator[Move]:
+    config = settings.load(args.config)
+    zone = config.time.tzinfo
+    database = database_of(config.store, args.config)
+    try:
+        yield Move(args.data, database, SystemClock(zone), zone)
+    finally:
+        database.close()
+
+
+def _each(args: argparse.Namespace, owners: Iterator[Owner], move: Callable[[Owner], tuple[Outcome, Summary]]) -> int:
+    """One owner after another. One that cannot be moved is told, and the others go on."""
+    failed = False
+    for owner in owners:
+        if args.character not in (None, owner.character) or args.user not in (None, owner.user):
+            continue
+        try:
+            outcome, moved = move(owner)
+        except MoeChatError as error:
+            warn([f"{owner.character} {owner.user} {owner.world}: {error}"])
+            failed = True
+            continue
+        row = {**owner._asdict(), "outcome": outcome, **vars(moved)}
+        print_json(row) if args.json else print(
+            ", ".join(f"{key}: {value}" for key, value in row.items() if value != "")
+        )
+    return int(failed)

@@ -1,0 +1,208 @@
+"""``moechat character …``, ``lore …`` and ``you``: characters made and changed, world books looked at, and who you are."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
+from moechat.errors import MoeChatError
+from moechat.house.studio import lore_test as tested
+from moechat.turn import Delta, Ended, Recalled
+
+LISTS = ("greetings", "tags")
+
+
+def list(args: argparse.Namespace) -> int:
+    with open_house(args, looks=True) as house:
+        characters, binned = house.characters(), house.studio.binned()
+    if args.json:
+        print_json({"characters": characters, "bin": binned})
+        return 0
+    for name in characters:
+        print(name)
+    for name in binned:
+        print(f"in the bin: {name}")
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    with open_house(args, looks=True) as house:
+        values = house.studio.values(args.name)
+    if args.json:
+        print_json({key: _plain(value) for key, value in values.items()})
+        return 0
+    for key, value in values.items():
+        print(f"{key}: {_plain(value)}")
+    return 0
+
+
+def create(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        house.studio.create(args.name, _keys(args.set))
+    return _done(args, args.name)
+
+
+def set(args: argparse.Namespace) -> int:
+    if not args.set:
+        raise MoeChatError("there is nothing to change: say what with --set KEY=VALUE")
+    with open_house(args) as house:
+        house.studio.change(args.name, _keys(args.set))
+    return _done(args, args.name)
+
+
+def duplicate(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        return _done(args, house.studio.duplicate(args.name, args.new))
+
+
+def rename(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        return _done(args, house.studio.rename(args.name, args.new))
+
+
+def greeting(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        house.studio.choose_greeting(args.name, args.number)
+    return _done(args, args.name)
+
+
+def picture(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        house.studio.set_picture(args.name, args.file)
+    return _done(args, args.name)
+
+
+def delete(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        kept = house.studio.delete(args.name)
+    return _done(args, kept, f"{kept} is in the bin; moechat character restore {kept}")
+
+
+def restore(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        return _done(args, house.studio.restore(args.name, args.new or ""))
+
+
+def empty_bin(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        if not args.yes and not confirm(f"Erase {args.name} and its memory for good?"):
+            raise MoeChatError("nothing was erased (--yes does not ask)")
+        house.studio.empty_bin([args.name])
+    return _done(args, args.name)
+
+
+def test(args: argparse.Namespace) -> int:
+    """One message off the record."""
+    with open_house(args) as house:
+        agent = house.agent(args.name)
+        held = agent.hold()
+        fired: Any = []
+        reply = ""
+        for event in held.talk(args.text):
+            if isinstance(event, Recalled):
+                fired = [hit for hit in event.recollection.hits if hit.layer == "lore"]
+                id_ = event.exchange_id
+            elif isinstance(event, Delta):
+                reply = event.text if event.instead else reply + event.text
+            elif isinstance(event, Ended) and event.error:
+                warn([event.error])
+        trace = held.trace(id_)
+        prompt = [(one.role, one.content) for one in trace.messages] if trace else []
+        warn(agent.problems())
+    rows = [{"id": hit.id, "why": hit.why or "near in meaning", "tokens": hit.tokens} for hit in fired]
+    if args.json:
+        print_json(
+            {"prompt": [{"role": role, "content": text} for role, text in prompt], "fired": rows, "reply": reply}
+        )
+        return 0
+    for role, text in prompt:
+        print(f"--- {role}\n{text}")
+    for row in rows:
+        print(f"+++ {row['id']}: {row['why']} ({row['tokens']} tokens)")
+    print(f"=== {reply}")
+    return 0
+
+
+# ---- world books
+
+
+def lore_test(args: argparse.Namespace) -> int:
+    judgements, problems = tested(args.file, args.text)
+    for one in judgements:
+        near = not one.fires and one.may_be_near
+        if args.json:
+            row = {
+                "id": one.entry.id,
+                "title": one.entry.keyword,
+                "fires": one.fires,
+                "why": one.why,
+                "by_meaning": near,
+            }
+            print_json(row)
+        else:
+            mark, meaning = "fires" if one.fires else "-    ", " (may come by meaning)" if near else ""
+            print(f"{mark} {one.entry.id} [{one.entry.keyword}] {one.why}{meaning}")
+    warn(f"the key {pattern[:80]!r} {why}" for pattern, why in problems.items())
+    return 0
+
+
+def lore_fired(args: argparse.Namespace) -> int:
+    with open_house(args, looks=True) as house:
+        agent = agent_of(house, args)
+        rows = agent.fired()
+    for row in rows:
+        if args.json:
+            print_json(row)
+        else:
+            print(f"{row['time'][:16].replace('T', ' ')} {row['id']}: {row['why']}")
+    return 0
+
+
+# ---- you
+
+
+def you(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        changes = {key: value or "" for key, value in _keys(args.set).items()}
+        values = house.studio.you(args.character or "", args.user or "", changes)
+    if args.json:
+        print_json(values)
+        return 0
+    for key, value in values.items():
+        print(f"{key}: {value}")
+    return 0
+
+
+# ---- what they share
+
+
+def _keys(pairs: Iterable[str]) -> dict[str, Any]:
+    """KEY=VALUE as character.yaml has them: ``@FILE`` is the text of a file, greetings and tags have ``|`` between them."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise MoeChatError(f"--set {pair}: write it as KEY=VALUE")
+        text = Path(value[1:]).read_text(encoding="utf-8") if value.startswith("@") else value
+        if key in LISTS:
+            values[key] = [one.strip() for one in text.split("|") if one.strip()] or None
+        else:
+            values[key] = text or None
+    return values
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | type([])):
+        return [getattr(one, "content", one) for one in value]
+    return value
+
+
+def _done(args: argparse.Namespace, name: str, line: str = "") -> int:
+    if args.json:
+        print_json({"character": name})
+    else:
+        print(line or name)
+    return 0

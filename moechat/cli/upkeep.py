@@ -1,0 +1,29 @@
+"""Commands for the house as a whole: check it, make its indexes anew."""
+
+from __future__ import annotations
+
+import argparse
+
+from moechat.cli.session import agent_of, open_house, print_json, progress, warn
+
+
+def verify(args: argparse.Namespace) -> int:
+    with open_house(args, looks=not args.repair) as house:
+        agent = agent_of(house, args)
+        repaired = {"repaired": agent.store.repair()} if args.repair else {}
+        report = agent.verify() | repaired
+    if args.json:
+        print_json(report)
+    else:
+        warn([*repaired.get("repaired", []), *report["problems"]])
+        print(", ".join(f"{name}: {value}" for name, value in report.items() if name not in ("problems", "repaired")))
+    return 1 if report["problems"] else 0
+
+
+def rebuild(args: argparse.Namespace) -> int:
+    with open_house(args) as house:
+        report = house.rebuild(
+            args.character, args.user, args.world, vectors=args.vectors, progress=progress(quiet=args.json)
+        )
+    print_json(report) if args.json else print(", ".join(f"{name}: {value}" for name, value in report.items()))
+    return 0

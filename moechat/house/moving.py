@@ -1,0 +1,134 @@
+"""Memories moved between folders and a database, an owner at a time; what is there already is compared and passed over."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
+
+from moechat.clock import Clock
+from moechat.errors import MoeChatError
+from moechat.house.owners import Owner
+from moechat.house.stores import FolderStores, TableStores
+from moechat.settings.character import list_characters, list_worlds, owner_folder, safe_folder
+from moechat.store import moving, paths
+from moechat.store.files import FileStore
+from moechat.store.protocols import Store
+
+if TYPE_CHECKING:
+    from moechat.store.postgres.database import Postgres
+
+STAGE = ".moving"  # A copy is made in this folder of an owner, and takes its place file by file, the log last.
+WHOLE = "whole"  # This file says that the copy is.
+Outcome = Literal["moved", "there already", "nothing to move"]
+Summary = moving.Contents
+
+
+@dataclass(frozen=True)
+class Move:
+    """``database`` and the folders below ``data``. Every owner that was moved stays where it was as well."""
+
+    data: Path
+    database: Postgres
+    clock: Clock
+    zone: tzinfo | None
+
+    # ---- whose
+
+    def owners_in_folders(self) -> Iterator[Owner]:
+        for character in list_characters(self.data):
+            users = safe_folder(self.data, character) / "users"
+            names = sorted(unquote(one.name) for one in users.iterdir() if one.is_dir()) if users.is_dir() else []
+            for user in ["", *names]:
+                for world in ["", *list_worlds(self.data, character, user)]:
+                    yield Owner(character, user, world)
+
+    def owners_in_tables(self) -> Iterator[Owner]:
+        """Those that the role of the address may see: the owner of the tables sees them all."""
+        return (Owner(*names) for names in self.database.owners())
+
+    # ---- there and back
+
+    def to_tables(self, owner: Owner) -> tuple[Outcome, Summary]:
+        folder = owner_folder(safe_folder(self.data, owner.character), owner.user, owner.world)
+        with self._opened(self._folders.of(owner)) as source, self._opened(self._tables.of(owner)) as target:
+            if outcome := self._needless(source, target, str(folder)):
+                return outcome
+            return "moved", self._copied(source, target)
+
+    def to_folders(self, owner: Owner) -> tuple[Outcome, Summary]:
+        folder = owner_folder(safe_folder(self.data, owner.character), owner.user, owner.world)
+        if not safe_folder(self.data, owner.character).is_dir():
+            raise MoeChatError(f"there is no character {owner.character!r} in {self.data}: put its folder there first")
+        stage = folder / STAGE
+        with self._opened(self._tables.of(owner)) as source:
+            if not (stage / WHOLE).exists():
+                with self._opened(self._folders.of(owner)) as target:
+                    if outcome := self._needless(source, target, str(folder)):
+                        return outcome
+                shutil.rmtree(stage, ignore_errors=True)
+                with self._opened(lambda: FileStore(stage, clock=self.clock, zone=self.zone)) as copy:
+                    self._copied(source, copy)
+                (stage / WHOLE).touch()
+            _put_in_place(stage, folder)
+            with self._opened(self._folders.of(owner)) as target:
+                after = moving.contents(target)
+                if after != moving.contents(source):
+                    raise MoeChatError(f"{folder}: the copy is not the same as the database; nothing there was changed")
+        return "moved", after
+
+    @property
+    def _folders(self) -> FolderStores:
+        return FolderStores(self.data, self.clock, self.zone)
+
+    @property
+    def _tables(self) -> TableStores:
+        return TableStores(self.database, self.clock, self.zone)
+
+    @contextlib.contextmanager
+    def _opened(self, open_store: Callable[[], Store]) -> Iterator[Store]:
+        store = open_store()
+        try:
+            yield store
+        finally:
+            store.close()
+
+    @staticmethod
+    def _needless(source: Store, target: Store, place: str) -> tuple[Outcome, Summary] | None:
+        """Where nothing is to be copied. Raises MoeChatError where another memory is there."""
+        before, there = moving.contents(source), moving.contents(target)
+        if before.is_empty:
+            return "nothing to move", before
+        if before == there:
+            return "there already", there
+        if not there.is_empty:
+            remedy = "the two went on apart: decide for one, and take the other away"
+            raise MoeChatError(f"{place}: both places hold a memory, and not the same; {remedy}")
+        return None
+
+    @staticmethod
+    def _copied(source: Store, target: Store) -> Summary:
+        try:
+            return moving.copy(source, target)
+        except moving.NotTheSame as error:
+            raise MoeChatError(f"the copy is not the same, so it was not kept: {error}") from error
+
+
+def _put_in_place(stage: Path, folder: Path) -> None:
+    """May be cut short and done again."""
+    names = sorted((one.name for one in stage.iterdir()), key=lambda name: name == paths.LOG)
+    for name in names:
+        if name in (WHOLE, paths.INDEX, ".lock"):
+            continue
+        source, target = stage / name, folder / name
+        if source.is_dir() and target.is_dir():
+            for one in source.iterdir():
+                one.replace(target / one.name)
+        else:
+            source.replace(target)
+    shutil.rmtree(stage)

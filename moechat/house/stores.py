@@ -1,0 +1,139 @@
+"""Where memories are kept: in folders, or in a database. The house opens a store for each owner here."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from datetime import tzinfo
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from moechat.clock import Clock
+from moechat.curation import upkeep
+from moechat.errors import ConfigError
+from moechat.house.owners import Owner
+from moechat.settings.character import owner_folder, safe_folder
+from moechat.settings.schema import StoreSettings
+from moechat.store.files import FileStore
+from moechat.store.protocols import Store
+
+if TYPE_CHECKING:
+    from moechat.store.postgres.database import Postgres
+
+EXTRA = "needs the extra `postgres`: pip install 'moechat[postgres]'"
+
+
+class Stores(Protocol):
+    """The stores of all owners."""
+
+    def of(self, owner: Owner) -> Callable[..., Store]:
+        """What opens an owner's store, given what it is ``contained`` by."""
+
+    def has(self, owner: Owner) -> bool:
+        """Whether there is a memory of this owner."""
+
+    def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
+        """While the owner is closed: what can be made anew is."""
+
+    def answers(self) -> bool:
+        """Whether memories can be read and written at this moment."""
+
+    def close(self) -> None: ...
+
+
+class FolderStores:
+    """A folder for each owner, below that of the character."""
+
+    def __init__(self, data: Path, clock: Clock, zone: tzinfo | None) -> None:
+        self._data, self._clock, self._zone = data, clock, zone
+
+    def of(self, owner: Owner) -> Callable[..., Store]:
+        return partial(FileStore, self._folder(owner), clock=self._clock, zone=self._zone)
+
+    def has(self, owner: Owner) -> bool:
+        return self._folder(owner).is_dir()
+
+    def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
+        upkeep.drop_indexes(self._folder(owner), vectors=vectors)
+
+    def answers(self) -> bool:
+        return self._data.is_dir()
+
+    def close(self) -> None:
+        """Each store closes itself."""
+
+    def _folder(self, owner: Owner) -> Path:
+        return owner_folder(safe_folder(self._data, owner.character), owner.user, owner.world)
+
+
+class TableStores:
+    """All owners in one database, over one pool of connections."""
+
+    def __init__(self, database: Postgres, clock: Clock, zone: tzinfo | None) -> None:
+        self._database, self._clock, self._zone = database, clock, zone
+
+    def of(self, owner: Owner) -> Callable[..., Store]:
+        from moechat.store.postgres.database import OwnerName
+        from moechat.store.postgres.store import PostgresStore
+
+        return partial(PostgresStore, self._database, OwnerName(*owner), clock=self._clock, zone=self._zone)
+
+    def has(self, owner: Owner) -> bool:
+        return bool(self.of(owner)().identity)
+
+    def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
+        """Indexes are made at every opening; vectors are kept."""
+        store = self.of(owner)()
+        if vectors and store.vectors is not None:
+            store.vectors.begin_sweep([])
+
+    def answers(self) -> bool:
+        return self._database.is_there()
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def require_address(settings: StoreSettings, config: Path | str) -> None:
+    """Raises ConfigError where no address is set, or the extra is missing."""
+    if not settings.address:
+        raise ConfigError(
+            config, "store.address", None, "expects where PostgreSQL is, e.g. postgresql://moechat@localhost/moechat"
+        )
+    if not all(map(importlib.util.find_spec, ("psycopg", "psycopg_pool", "pgvector", "yoyo"))):
+        raise ConfigError(config, "store.kind", settings.kind, EXTRA)
+
+
+def update_tables(settings: StoreSettings, config: Path | str) -> list[str]:
+    """Bring the tables up to date. Returns the names of what was applied. Raises ConfigError, DiskError."""
+    require_address(settings, config)
+    from moechat.store.postgres import schema
+
+    return schema.apply(settings.address)
+
+
+def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
+    """Raises ConfigError where no address is set or the extra is missing, DiskError where nobody answers, MoeChatError where
+    the tables are not those of this program."""
+    require_address(settings, config)
+    from moechat.store.postgres import schema
+    from moechat.store.postgres.database import Postgres
+
+    database = Postgres(
+        settings.address, size=settings.connections, timeout_s=settings.timeout_s, each_time=settings.name_each_time
+    )
+    try:
+        with database.in_words():
+            schema.require_current(settings.address)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def stores_of(settings: StoreSettings, config: Path | str, data: Path, clock: Clock, zone: tzinfo | None) -> Stores:
+    """As the settings say. Raises what ``database_of`` does."""
+    if settings.kind == "files":
+        return FolderStores(data, clock, zone)
+    return TableStores(database_of(settings, config), clock, zone)

@@ -1,0 +1,204 @@
+"""Where the vectors of an owner are kept: beside files, in memory, or in the store that keeps all else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.index import place
+from moechat.index.vector import Lives, VectorTable, tables_under
+from moechat.index.vector_keys import Ints, PackedKeys
+from moechat.index.vector_rows import VectorRows
+from moechat.store.plain import json_value
+from moechat.store.records import replace
+from moechat.store.unit import Vectors
+
+SWEPT = "swept"  # This file of the index folder changes with every sweep.
+
+
+class Shelf(Protocol):
+    """The tables of all models that ever served an owner, the manifest that says which does, and a mark of the last sweep."""
+
+    def folder(self, fingerprint: str) -> Path | None:
+        """Where a model's tables lie, None where that is no folder."""
+
+    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable: ...
+
+    def has(self, fingerprint: str) -> bool:
+        """Whether there are vectors of a model."""
+
+    def manifest(self) -> dict[str, Any]: ...
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None: ...
+
+    def last_sweep(self) -> bytes: ...
+
+    def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
+        """Overwrite every vector but those that ``lives`` gives for a layer; ``spaces`` are the tables that are open, by model
+        and layer. Returns how many were."""
+
+
+class FolderShelf:
+    """``manifest.json`` and a folder for each model, in the index folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def folder(self, fingerprint: str) -> Path:
+        return self._folder / f"vectors-{fingerprint}"
+
+    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable:
+        return VectorTable(self.folder(fingerprint) / layer, dim)
+
+    def has(self, fingerprint: str) -> bool:
+        return self.folder(fingerprint).is_dir()
+
+    def manifest(self) -> dict[str, Any]:
+        try:
+            manifest = json_value((self._folder / "manifest.json").read_text(encoding="utf-8"))
+            return manifest if isinstance(manifest, dict) else {}
+        except (OSError, ValueError):
+            return {}
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        place.make_way(self._folder / "manifest.json")
+        replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
+
+    def last_sweep(self) -> bytes:
+        with contextlib.suppress(OSError):
+            return (self._folder / SWEPT).read_bytes()
+        return b""
+
+    def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
+        """Tables of earlier caches (``.old``) are swept as well."""
+        for folder in self._folder.glob("gone-*"):  # a deletion that was cut short
+            shutil.rmtree(folder, ignore_errors=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        place.make_way(self._folder / SWEPT)
+        replace(self._folder / SWEPT, uuid.uuid4().bytes)
+        count = 0
+        for table in tables_under(self._folder):
+            name, _, old = table.folder.name.partition(".old") if table.folder else ("", "", "")
+            count += table.sweep(lives.get(name, lambda _: np.zeros(0, dtype=np.int64)))
+            left = len(table)
+            table.close()
+            if old and not left and table.folder:
+                shutil.rmtree(table.folder, ignore_errors=True)
+        for tables in spaces.values():
+            for open_table in tables.values():
+                open_table.refresh()
+        return count
+
+
+class MemoryShelf:
+    """Nothing stays."""
+
+    def __init__(self) -> None:
+        self._swept = b""
+
+    def folder(self, fingerprint: str) -> None:
+        """There is none."""
+
+    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable:
+        return VectorTable(None, dim)
+
+    def has(self, fingerprint: str) -> bool:
+        return False
+
+    def manifest(self) -> dict[str, Any]:
+        return {}
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """The process knows which model serves."""
+
+    def last_sweep(self) -> bytes:
+        return self._swept
+
+    def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
+        self._swept = uuid.uuid4().bytes
+        return sum(table.sweep(lives[layer]) for tables in spaces.values() for layer, table in tables.items())
+
+
+class StoreShelf(MemoryShelf):
+    """Arrays in memory over what the store keeps: every process writes through, and reads what others wrote."""
+
+    def __init__(self, vectors: Vectors) -> None:
+        super().__init__()
+        self._vectors = vectors
+
+    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable:
+        return VectorTable(None, dim, rows=StoredRows(self._vectors, fingerprint, layer, dim))
+
+    def has(self, fingerprint: str) -> bool:
+        return fingerprint in self._vectors.spaces()
+
+    def manifest(self) -> dict[str, Any]:
+        return self._vectors.manifest()
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        self._vectors.write_manifest(manifest)
+
+    def last_sweep(self) -> bytes:
+        return self._vectors.last_sweep()
+
+    def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
+        """The vectors of models that serve no more go as a whole: they are made anew where one serves again."""
+        self._vectors.begin_sweep(list(spaces))
+        return super().sweep(spaces, lives)
+
+
+class StoredRows(VectorRows):
+    """The rows of a table whose durable form lies in the store."""
+
+    def __init__(self, vectors: Vectors, space: str, layer: str, dim: int) -> None:
+        super().__init__(None, dim)
+        self._stored, self._space, self._layer = vectors, space, layer
+        self._seen = -1
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._stored.alone():
+            yield
+
+    def changed(self) -> bool:
+        return self._stored.generation != self._seen
+
+    def open(self) -> bool:
+        """Take in what was written since the last look."""
+        generation, positions, keys, vectors = self._stored.since(self._space, self._layer, self._seen, self.dim)
+        if len(positions):
+            if positions.max() >= len(self.keys):
+                self.grow(int(positions.max()) + 1)
+            self.vectors[positions] = vectors
+            self.keys[positions] = keys
+        self._seen = generation
+        return True
+
+    def write(self, positions: Ints, keys: PackedKeys, vectors: NDArray[Any]) -> None:
+        generation = self._stored.put(self._space, self._layer, positions, keys, vectors)
+        super().write(positions, keys, vectors)
+        if generation == self._seen + 1:  # nobody else wrote meanwhile
+            self._seen = generation
+
+    def clear(self, positions: Ints) -> None:
+        self._stored.clear(self._space, self._layer, positions)
+        super().clear(positions)
+
+    def close(self) -> None:
+        super().close()
+        self._seen = -1
+
+
+def shelf_at(where: Path | Vectors | None) -> Shelf:
+    """The shelf for an index folder, for a store that keeps vectors, or for neither."""
+    if where is None:
+        return MemoryShelf()
+    return FolderShelf(where) if isinstance(where, Path) else StoreShelf(where)

@@ -1,0 +1,84 @@
+"""When an entry of a world book fires, and where its words stand in the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Logic = Literal["any", "not_all", "not_any", "all"]
+Position = Literal[
+    "", "before_char", "after_char", "before_note", "after_note", "depth", "before_examples", "after_examples", "outlet"
+]
+LoreRole = Literal["system", "user", "assistant"]
+
+LOGICS: tuple[Logic, ...] = ("any", "not_all", "not_any", "all")
+"""In the order of their numbers in world-info files: a secondary key stands there; one is missing; none stands there; all do."""
+POSITIONS: tuple[Position, ...] = (
+    "before_char", "after_char", "before_note", "after_note", "depth", "before_examples", "after_examples", "outlet",
+)  # fmt: skip
+"""In the order of their numbers in world-info files."""
+LORE_ROLES: tuple[LoreRole, ...] = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class LoreRules:
+    """The rules of one entry, beside its keys. The usual ones are those of a line of ``data_base``.
+
+    ``secondary`` keys are asked by ``logic`` once a key stands in the talk; ``regex``: all keys are patterns (a key written
+    ``/…/flags`` is one anyway). ``whole_words``: letters must not go on beside a key. ``scan_depth`` is how many of the last
+    messages are searched, this one included. ``always`` and ``never`` come before all keys (decorators).
+
+    ``order`` says where it stands among others (lower comes first), ``priority`` which stays where there is no room (lower goes
+    first; None: ``order``), ``budget`` is what all entries of its book may take in tokens (0: no limit of their own),
+    ``ignores_budget`` that it does not count. ``position`` "" is the block of the world behind the talk; at ``depth`` it stands
+    so many messages before the end, as ``role``.
+
+    ``recursive``: its words wake other entries. ``no_recursion``: none wakes it. ``wakes_none``: it wakes no other.
+    ``only_recursion`` is the round from which on it may be woken, and by other entries alone (0: also by the talk). ``sticky``,
+    ``cooldown`` and ``delay`` count messages of the talk: it stays so long, then rests so long, and needs so many before it.
+    ``probability`` is in percent.
+    """
+
+    secondary: tuple[str, ...] = ()
+    logic: Logic = "any"
+    regex: bool = False
+    case: bool = False
+    whole_words: bool = True
+    scan_depth: int = 1
+    always: bool = False
+    never: bool = False
+    order: int = 100
+    priority: int | None = None
+    budget: int = 0
+    ignores_budget: bool = False
+    position: Position = ""
+    depth: int = 4
+    role: LoreRole = "system"
+    recursive: bool = False
+    no_recursion: bool = False
+    wakes_none: bool = False
+    only_recursion: int = 0
+    sticky: int = 0
+    cooldown: int = 0
+    delay: int = 0
+    probability: float = 100.0
+
+
+USUAL = LoreRules()
+
+RULE_FIELDS: Mapping[str, str] = {
+    "secondary": "list", "logic": "logic", "regex": "switch", "case": "switch", "whole_words": "switch",
+    "scan_depth": "count", "order": "number", "priority": "number", "position": "position", "depth": "count",
+    "role": "role", "probability": "percent", "sticky": "count", "cooldown": "count", "delay": "count",
+}  # fmt: skip
+"""The rules that an entry of ``data_base`` may name, and the form of each."""
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """What a talk was before a message: how many messages it has with this one, and the number of the message at which each
+    entry fired last by its own rules, by its id."""
+
+    messages: int = 1
+    fired_at: Mapping[str, int] = field(default_factory=dict)

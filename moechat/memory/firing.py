@@ -1,0 +1,230 @@
+"""Which entries of a world book fire in a talk, by the rules that their author gave them, and why.
+
+Keys are looked for in the last messages. What fires may wake others by its words, a few rounds deep. Patterns of strangers run
+under a bound of time: one that does not end counts as not there. Chance is the same for the same entry, message and talk, so
+that a turn can be looked at again.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+
+import regex
+
+from moechat.language.words import count_tokens
+from moechat.lore.rules import SoFar
+from moechat.model import Lore
+
+MOST_ROUNDS = 10
+PATTERN_S = 0.05  # One pattern may take so long over the talk,
+ALL_PATTERNS_S = 0.3  # and all of them together.
+LONGEST_PATTERN = 2000
+_FLAGS: Mapping[str, int] = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
+_SLASHED = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
+_LETTER = re.compile(r"[a-z0-9_]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether an entry ``fires``, and why, or why not. ``words`` are its keys that stand in the talk. ``may_be_near``: that it is
+    near in meaning is enough, too."""
+
+    entry: Lore
+    fires: bool
+    why: str
+    words: tuple[str, ...] = ()
+    may_be_near: bool = False
+
+
+@dataclass
+class Patterns:
+    """Runs patterns, until their time is up. ``problems`` has those that are wrong or took too long."""
+
+    problems: dict[str, str] = field(default_factory=dict)
+    left_s: float = ALL_PATTERNS_S
+
+    def stands(self, pattern: str, flags: int, text: str) -> bool:
+        compiled = _compiled(pattern, flags)
+        if isinstance(compiled, str):
+            self.problems[pattern] = compiled
+            return False
+        begun = time.monotonic()
+        try:
+            if self.left_s <= 0:
+                raise TimeoutError
+            return compiled.search(text, timeout=min(PATTERN_S, self.left_s)) is not None
+        except TimeoutError:
+            self.problems[pattern] = "takes too long; write it more simply"
+            return False
+        finally:
+            self.left_s -= time.monotonic() - begun
+
+
+def judged(
+    entries: Sequence[Lore], messages: Sequence[str], so_far: Callable[[], SoFar], patterns: Patterns | None = None
+) -> list[Judgement]:
+    """A judgement for each entry, in their order. ``messages`` are the newest first, the message itself before all."""
+    return _Judging(entries, messages, so_far, patterns or Patterns()).all()
+
+
+class _Judging:
+    def __init__(
+        self, entries: Sequence[Lore], messages: Sequence[str], so_far: Callable[[], SoFar], patterns: Patterns
+    ) -> None:
+        self._entries, self._messages, self._patterns = entries, messages, patterns
+        asks_before = any(one.rules.sticky or one.rules.cooldown or one.rules.delay for one in entries)
+        self._so_far = so_far() if asks_before else SoFar()
+        self._texts: dict[int, str] = {}
+        self._woken = ""
+
+    def all(self) -> list[Judgement]:
+        judgements = {one.id: self._first(one) for one in self._entries}
+        fresh = [one.entry for one in judgements.values() if one.fires]
+        for round_ in range(1, MOST_ROUNDS + 1):
+            speaking = [one.text for one in fresh if one.rules.recursive and not one.rules.wakes_none]
+            if not speaking:
+                break
+            self._woken = "\n".join([self._woken, *speaking])
+            fresh = []
+            for one in self._entries:
+                if judgements[one.id].fires or one.rules.no_recursion or one.rules.only_recursion > round_:
+                    continue
+                again = self._judge(one, round_)
+                if again.fires:
+                    judgements[one.id] = again
+                    fresh.append(one)
+        return [judgements[one.id] for one in self._entries]
+
+    def _first(self, entry: Lore) -> Judgement:
+        if entry.rules.only_recursion:
+            return self._held_back(entry) or Judgement(entry, False, "waits for other entries")
+        return self._judge(entry, 0)
+
+    def _held_back(self, entry: Lore) -> Judgement | None:
+        """What decides before any key: it is off, or its turn has not come; or it stays from before."""
+        rules = entry.rules
+        if not entry.enabled:
+            return Judgement(entry, False, "off")
+        if rules.never:
+            return Judgement(entry, False, "dont_activate")
+        if rules.position == "outlet":
+            return Judgement(entry, False, "outlet: only a macro that is not obeyed would place it")
+        if not entry.text:
+            return Judgement(entry, False, "it has no words")
+        fired_at = self._so_far.fired_at.get(entry.id)
+        ago = None if fired_at is None else self._so_far.messages - fired_at
+        if ago is not None and 0 < ago <= rules.sticky:
+            return Judgement(entry, True, "sticky")
+        if ago is not None and 0 < ago <= rules.sticky + rules.cooldown and rules.cooldown:
+            return Judgement(entry, False, "cooldown")
+        if self._so_far.messages < rules.delay:
+            return Judgement(entry, False, f"delay: {rules.delay} messages")
+        return None
+
+    def _judge(self, entry: Lore, round_: int) -> Judgement:
+        if (before := self._held_back(entry)) is not None:
+            return before
+        if entry.constant or entry.rules.always:
+            why = "constant" if entry.constant else "activate"
+            return self._by_chance(Judgement(entry, True, why))
+        text = self._text(entry.rules.scan_depth)
+        if round_:
+            text = f"{text}\n{self._woken}"
+        keys = entry.keys if entry.is_bare else (entry.keyword, *entry.keys)
+        words = tuple(key for key in keys if self._stands(key, text, entry))
+        is_plain = not entry.rules.secondary and not entry.rules.regex
+        if not words:
+            near = self._by_chance(Judgement(entry, True, "")).fires
+            return Judgement(entry, False, "no key stands there", may_be_near=is_plain and near)
+        if not self._second(entry, text):
+            return Judgement(entry, False, f"key: {words[0]}; secondary keys: {entry.rules.logic} does not hold", words)
+        why = "recursion" if round_ else "key"
+        return self._by_chance(Judgement(entry, True, f"{why}: {words[0]}", words))
+
+    def _second(self, entry: Lore, text: str) -> bool:
+        """Whether the secondary keys allow it."""
+        if not entry.rules.secondary:
+            return True
+        stand = [self._stands(key, text, entry) for key in entry.rules.secondary]
+        match entry.rules.logic:
+            case "any":
+                return any(stand)
+            case "all":
+                return all(stand)
+            case "not_any":
+                return not any(stand)
+        return not all(stand)
+
+    def _by_chance(self, judgement: Judgement) -> Judgement:
+        entry = judgement.entry
+        if entry.rules.probability >= 100:
+            return judgement
+        seed = f"{entry.id}\0{len(self._messages)}\0{self._messages[0] if self._messages else ''}"
+        draw = int.from_bytes(blake2b(seed.encode(), digest_size=4).digest()) / 2**32 * 100
+        if draw < entry.rules.probability:
+            return judgement
+        return Judgement(entry, False, f"{judgement.why}; probability {entry.rules.probability:g} %", judgement.words)
+
+    def _text(self, depth: int) -> str:
+        if depth not in self._texts:
+            self._texts[depth] = "\n".join(self._messages[:depth])
+        return self._texts[depth]
+
+    def _stands(self, key: str, text: str, entry: Lore) -> bool:
+        rules = entry.rules
+        if slashed := _SLASHED.fullmatch(key):
+            flags = sum(_FLAGS.get(flag, 0) for flag in set(slashed[2]))
+            return self._patterns.stands(slashed[1], flags, text)
+        if rules.regex:
+            return self._patterns.stands(key, 0 if rules.case else regex.IGNORECASE, text)
+        if not rules.case:
+            key, text = key.casefold(), text.casefold()
+        return bool(key) and key in text and (not rules.whole_words or _stands_alone(key, text))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str, flags: int) -> regex.Pattern[str] | str:
+    """The pattern, or what is wrong with it."""
+    if len(pattern) > LONGEST_PATTERN:
+        return f"has more than {LONGEST_PATTERN} characters; write it more simply"
+    try:
+        return regex.compile(pattern, flags)
+    except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
+        return f"is no pattern: {error}"
+
+
+def _stands_alone(name: str, text: str) -> bool:
+    """Whether letters do not go on beside a name (no in know)."""
+    left = r"(?<![A-Za-z0-9_])" if _LETTER.match(name[0]) else ""
+    right = r"(?![A-Za-z0-9_])" if _LETTER.match(name[-1]) else ""
+    return not (left or right) or re.search(left + re.escape(name) + right, text) is not None
+
+
+def over_budget(fires: Iterable[Judgement]) -> set[str]:
+    """The ids of those for which their book has no room: the ones of the lowest priority."""
+    used: dict[str, int] = {}
+    over: set[str] = set()
+    for one in by_priority(fires):
+        rules = one.entry.rules
+        if not rules.budget or rules.ignores_budget:
+            continue
+        tokens = count_tokens(one.entry.text)
+        if used.get(one.entry.file, 0) + tokens > rules.budget:
+            over.add(one.entry.id)
+        else:
+            used[one.entry.file] = used.get(one.entry.file, 0) + tokens
+    return over
+
+
+def by_priority(fires: Iterable[Judgement]) -> list[Judgement]:
+    """The one of the highest priority first; equals stay in their order."""
+    return sorted(fires, key=lambda one: -priority(one.entry))
+
+
+def priority(entry: Lore) -> int:
+    return entry.rules.order if entry.rules.priority is None else entry.rules.priority

@@ -1,0 +1,62 @@
+"""A message that leans on what it follows (后来她怎么样了？, and then?) is searched together with what that was about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from moechat import when
+from moechat.cue import ASKING
+from moechat.language import words
+from moechat.rules.reading import is_chit_chat
+from moechat.when.names import has_han
+
+MOST_OWN = 3  # A message with more words of a matter than this says itself what it is about.
+MOST_BORROWED = 4
+SHORT = {"zh": 8, "en": 5}  # A question of so many characters or words at most leaves its subject out.
+_PERSON = re.compile(r"[他她它]|\b(?:he|she|they|him|her|his|them|their)\b", re.I)
+_THING = re.compile(r"那[个次件家本首条位棵只儿里边是]|这[个次件]|\b(?:it|its|that|this|there|then|those)\b", re.I)
+_GOES_ON = re.compile(
+    r"^(?:那?然后|后来|之后|结果|接着|为什么|为啥|怎么会)|^(?:and then|then what|why|how come)\b", re.I
+)
+_ASKS = re.compile(r"[?？]|什么|谁|哪|几|多少|怎么|为啥|吗\W*$|呢\W*$|^(?:who|what|when|where|why|how|which)\b", re.I)
+_TO_YOU = re.compile(r"你|您|\byou(?:r|rs)?\b", re.I)
+
+
+def together(
+    text: str, now: datetime, before: Sequence[str], names: Sequence[str], is_heard: Callable[[str], bool]
+) -> str:
+    """``text``, behind the words of the matter that it leans on; as it is where it stands by itself.
+
+    ``before`` is what was said last, the latest first. ``names`` are of those who talk, and no matter; nor is a word that memory
+    never heard.
+    """
+    if not _leans(text, now):
+        return text
+    no_matter = {name.casefold() for name in names}
+    borrowed: dict[str, None] = {}
+    for line in before:
+        for span in when.resolve(line, now):
+            line = line.replace(span.phrase, " ")
+        matter = (word for word in words.keywords(line) if word.casefold() not in no_matter | ASKING)
+        borrowed.update(dict.fromkeys(word for word in matter if len(word) > 1 and is_heard(word)))
+    chosen = [word for word in list(borrowed)[:MOST_BORROWED] if word not in text]
+    # Between Chinese words stands nothing, so that what only leads on (后来她怎么样了) would be looked for as words.
+    return " ".join([*chosen, *(_matter(text) if chosen and has_han(text) else [text])])
+
+
+def _matter(text: str) -> list[str]:
+    return [word for word in words.keywords(text) if word.casefold() not in ASKING]
+
+
+def _leans(text: str, now: datetime) -> bool:
+    if is_chit_chat(text):
+        return False
+    matter = _matter(text)
+    asks = _ASKS.search(text.strip()) is not None
+    if _PERSON.search(text) or _GOES_ON.search(text.strip()) or (asks and _THING.search(text)):
+        return len(matter) <= MOST_OWN
+    length, most = (len(text.strip(" ?？。！")), SHORT["zh"]) if has_han(text) else (len(text.split()), SHORT["en"])
+    names_something = len(matter) > (1 if has_han(text) else 2) or re.search(r"\d", text)
+    return asks and length <= most and not (names_something or _TO_YOU.search(text) or when.resolve(text, now))

@@ -1,0 +1,133 @@
+"""What a character always knows of its user: the stable part of the prompt, chosen when a context begins.
+
+What is chosen is kept by id in the log (``freeze``) and drawn from the words that stand now: a restart draws the same, and
+what was forgotten, corrected or replaced shows at once. Nothing delicate is in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from moechat.language import words
+from moechat.language.words import count_tokens
+from moechat.memory.contradiction import keyword_class
+from moechat.memory.core import CoreMemory
+from moechat.memory.episodes import EpisodeView, overview
+from moechat.model import Episode, Fact
+from moechat.recall import plans
+from moechat.recall.layers import Layers
+
+TOKENS = 150
+# What one knows of a friend, the most telling first, and how much of each.
+CLASSES = {
+    "name": 1, "address": 1, "nickname": 1, "allergy": 4, "health": 3, "home": 1, "job": 1, "employer": 1, "school": 1,
+    "partner": 1, "family": 4, "pet": 2, "friend": 2, "birthday": 1,
+}  # fmt: skip
+PROMISED = timedelta(days=60)  # A promise without a day counts as open for so long.
+AHEAD = timedelta(days=400)
+MOST_PROMISES = 3
+MOST_LOOKED_AT = 12  # So many of the newest facts of a class are looked at.
+
+
+@dataclass(frozen=True)
+class Stable:
+    """The profile and the overview of a context that began at ``since``."""
+
+    since: datetime
+    facts: Sequence[Fact] = ()
+    promises: Sequence[Episode] = ()
+    overview: Sequence[Episode] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        return [fact.id for fact in self.facts] + [episode.id for episode in (*self.promises, *self.overview)]
+
+    @property
+    def name(self) -> str:
+        """What the user said to be called, "" where nothing."""
+        return next((f.draft.target for f in self.facts if keyword_class(f.draft) == "name"), "")
+
+
+def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: datetime) -> Stable:
+    """What the stable part says of the memory as it is now."""
+    view = layers.episodes.view(now)
+    facts = known(layers.core)
+    due = {hit.id for hit in plans.due(view, layers.store, now, in_context)}  # They have a place of their own.
+    name = layers.character().name
+    promises = [e for e in view.plans(now - PROMISED, now + AHEAD) if is_promise(e, name) and e.id not in due]
+    promises = promises[-MOST_PROMISES:]
+    left = TOKENS - sum(count_tokens(fact.text) for fact in facts)
+    while promises and sum(count_tokens(e.event.text) for e in promises) > left:
+        promises.pop(0)
+    before = overview(layers.episodes, now, in_context, layers.config().roll.overview)
+    lines = by_source((fact.text, fact.draft.sources) for fact in facts)
+    events = [
+        e for e in before
+        if e.id not in due and e.event.mark != "delicate" and not is_promise(e, name)
+        and not says_no_more(e.event.text, e.event.sources, lines)
+    ]  # fmt: skip
+    return Stable(since, facts, promises, events)
+
+
+def by_source(lines: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
+    """What lines of the prompt, each with the exchanges that it rests on, tell of each exchange."""
+    told_of: dict[str, str] = {}
+    for text, sources in lines:
+        told_of |= {source: f"{told_of.get(source, '')} {words.fold(text)}" for source in sources}
+    return told_of
+
+
+def says_no_more(text: str, sources: Sequence[str], lines: Mapping[str, str]) -> bool:
+    """Whether all telling words of a text stand in the lines about an exchange of its."""
+    content = words.keywords(text, 50)
+    return any(all(word in lines[source] for word in content) for source in sources if source in lines)
+
+
+def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) -> Stable:
+    """The stable part with these ids in present words, as far as they hold."""
+    facts = [fact for fact in layers.core.holding(ids).values() if fact.draft.mark != "delicate"]
+    view: EpisodeView = layers.episodes.view(now)
+    events = [episode for episode in view.having(ids) if episode.event.mark != "delicate"]
+    name = layers.character().name
+    promises = [episode for episode in events if is_promise(episode, name)]
+    others = [episode for episode in events if not is_promise(episode, name)]
+    return Stable(since, facts, promises, others)
+
+
+def known(core: CoreMemory) -> list[Fact]:
+    """The facts of a profile: of the user, none delicate and none that a model passed over (care excepted), the most telling
+    first, the newest of each class, ``TOKENS`` at most."""
+    left, profile = TOKENS, list[Fact]()
+    newest = zip(core.of_classes(CLASSES, MOST_LOOKED_AT), CLASSES.values(), strict=True)
+    fitting = ([fact for fact in facts if _belongs(fact)][:most] for facts, most in newest)
+    for fact in itertools.chain.from_iterable(fitting):
+        if (tokens := count_tokens(fact.text)) <= left:
+            profile.append(fact)
+            left -= tokens
+    return profile
+
+
+def _belongs(fact: Fact) -> bool:
+    draft = fact.draft
+    if fact.by == "author" or draft.mark == "delicate" or draft.polarity < 0:
+        return False
+    return fact.confirmed is not False or draft.mark == "care"
+
+
+def is_promise(episode: Episode, character_name: str) -> bool:
+    """Whether the character has promised it and nothing is heard of it yet."""
+    event = episode.event
+    names = ("character", "角色", character_name.casefold())
+    return event.status in ("planned", "open") and event.subject.casefold() in names and event.mark != "delicate"
+
+
+def stable(
+    layers: Layers, frozen: Sequence[str] | None, since: datetime, in_context: Collection[str], now: datetime
+) -> Stable:
+    """That of the context which began at ``since`` and holds these exchanges; ``frozen`` are its ids where it has some."""
+    if frozen is None:
+        return chosen(layers, since, in_context, now)
+    return drawn(layers, frozen, since, now)

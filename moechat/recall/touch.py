@@ -1,0 +1,130 @@
+"""What a message touches: food, medicine or animals (for care), pain (for what is delicate), what held before, the question what
+is known, or nothing at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from moechat.cue import Cue
+from moechat.language import words
+from moechat.memory.contradiction import entity, keyword_class
+from moechat.model import Candidates, Fact, Hit
+from moechat.rules.pain import in_danger, mark
+from moechat.rules.reading import is_small_talk
+from moechat.when.names import has_han
+
+MOST_FORMER = 4
+FIRST = 100.0  # The weight of what comes whatever the ranking says.
+_TOUCHES_CARE = re.compile(
+    r"吃|喝|饭|餐|菜|外卖|零食|早点|夜宵|点心|甜品|蛋糕|火锅|烧烤|饿|厨|做什么好|食|药|医|病|发烧|感冒|疼|痛|"
+    r"痒|肿|疹|过敏|不舒服|难受|疫苗|体检|手术|"
+    r"猫|狗|宠物|养一?只|\b(?:eat|ate|food|lunch|dinner|breakfast|supper|snack|meal|restaurant|cook\w*|recipe|"
+    r"bake|baking|cake|hungry|drink\w*|"
+    r"takeaway|takeout|menu|order(?:ing)? in|medicine|medication|pills?|doctor|hospital|dentist|sick|ill|fever|"
+    r"cold|pain|hurts?|ache|rash|itch\w*|"
+    r"swell\w*|allerg\w*|vaccin\w*|surgery|pets?|cats?|kitten|dogs?|puppy)\b",
+    re.I,
+)
+_ASKS_ALL = re.compile(
+    r"你(?:都|还|现在|到底|一共)*(?:记得|知道|了解|记住了?)(?:关于)?我(?:的)?(?:些|哪些|多少|什么|的?(?:一切|"
+    r"所有|全部|事))|你对我(?:都|有)?(?:了解|知道|记得)(?:多少|些?什么|哪些)|"
+    r"(?:说说|讲讲|列出|总结)(?:一下)?你(?:知道|记得|了解)的?(?:关于)?我|你眼(?:里|中)的我|"
+    r"\b(?:what|how much)(?: all)? (?:do|can) you (?:know|remember|recall)(?: all)? about me\b|"
+    r"\btell me (?:what|everything|all) (?:that )?you (?:know|remember) about me\b|"
+    r"\beverything you (?:know|remember) about me\b|\bwhat have you (?:learned|learnt|remembered) about me\b",
+    re.I,
+)
+
+_ASKS_TASTES = re.compile(
+    r"我(?:都|最|平时|还|有)*(?:喜欢|讨厌|不喜欢|爱|什么爱好|哪些爱好)(?:吃|喝|看|听|做|玩|去)?(?:什么|哪些|啥|$)|"
+    r"我的?(?:爱好|喜好)|\b(?:what|which)\b[^.!?]{0,30}\b(?:do|don't) I (?:\w+ )?(?:like|love|hate|enjoy|dislike)\b|"
+    r"\bmy (?:hobb(?:y|ies)|favou?rites)\b",
+    re.I,
+)
+
+
+_ASKS_FORMER = re.compile(
+    r"以前|之前|从前|先前|原来|原先|起初|当初|最早|最初|过去|曾经|前一[个份家任]|上一[个份家任]|前任|"
+    r"\b(?:used to|before|former(?:ly)?|previous(?:ly)?|earlier|originally|at first|last (?:job|home|place|boss)|"
+    r"ex|back then|in the past|old (?:job|home|flat|house|place|boss|school|name|address))\b",
+    re.I,
+)
+_FORMER = {"zh": "{text}（早先说的，{day}说的是：{newer}）", "en": "{text} (said earlier; on {day}: {newer})"}
+FORMER = "former"
+
+
+def asks_nothing(cue: Cue, names: Sequence[str]) -> bool:
+    """Whether a message asks for nothing of the past: it is small talk and names no time. ``names`` are of those who talk."""
+    return not cue.asks_time and is_small_talk(cue.query, names)
+
+
+def asks_all(text: str) -> bool:
+    """Whether a message asks what is known of the user, as a whole."""
+    return bool(_ASKS_ALL.search(text))
+
+
+def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
+    """Facts of health and safety, where the talk touches them, and of pain where a life is in danger; the newest first."""
+    danger = in_danger(cue.text)
+    if not (danger or _TOUCHES_CARE.search(cue.text)):
+        return []
+    marks = ("care", "delicate") if danger else ("care",)
+    facts = [fact for fact in current() if fact.draft.mark in marks and fact.draft.polarity > 0]
+    return [(_hit(fact, "care"), "") for fact in reversed(facts)]
+
+
+def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
+    """All that is known of the user, or all tastes, where that is asked for; without what is delicate."""
+    tastes = bool(_ASKS_TASTES.search(cue.text))
+    if not (tastes or asks_all(cue.text)):
+        return []
+    facts = [f for f in current() if f.by != "author" and f.draft.mark != "delicate" and f.confirmed is not False]
+    facts = [fact for fact in facts if keyword_class(fact.draft) == "taste"] if tastes else facts
+    facts.sort(key=lambda fact: entity(fact.draft) != "user")
+    return [(_hit(fact, "about_user"), "") for fact in facts]
+
+
+def former(
+    cue: Cue, replaced: Callable[[], Sequence[tuple[Fact, Fact]]], near: Callable[[], Sequence[Hit]]
+) -> Candidates:
+    """What held before, where the message asks for that: of the facts that it finds, and what has its words; the newest first,
+    each with what stands in its place. ``replaced`` is (the old fact, the current one)."""
+    if not _ASKS_FORMER.search(cue.text):
+        return []
+    about, keywords = (
+        {hit.id for hit in near()},
+        [word for word in words.keywords(cue.text, top_k=20) if len(word) > 1],
+    )
+    chosen = [
+        (old, new)
+        for old, new in replaced()
+        if old.draft.mark != "delicate" and (new.id in about or any(word in words.fold(old.text) for word in keywords))
+    ]
+    return [(_formerly(old, new), "") for old, new in reversed(chosen[-MOST_FORMER:])]
+
+
+def _formerly(old: Fact, new: Fact) -> Hit:
+    template = _FORMER["zh" if has_han(old.text) else "en"]
+    text = template.format(text=old.text, newer=new.text, day=f"{new.since:%Y-%m-%d}")
+    return replace(_hit(old, FORMER), text=text)
+
+
+def is_withheld(cue: Cue, hit: Hit, delicate: Collection[str]) -> bool:
+    """Whether a hit is delicate (its id is among those, or its words are of pain) and the talk does not touch it: it is neither
+    of pain itself, nor has it a word of the memory. Where a life is in danger, what is not delicate is withheld, care excepted.
+    """
+    is_delicate = hit.id in delicate or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")
+    if cue.once("in danger", lambda: in_danger(cue.text)):
+        return not is_delicate and hit.recipe != "care"
+    if not is_delicate:
+        return False
+    if mark(cue.text) == "delicate":
+        return False
+    text, keywords = words.fold(hit.text), cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
+    return not any(word in text for word in keywords if len(word) > 1)
+
+
+def _hit(fact: Fact, recipe: str) -> Hit:
+    return Hit("core", recipe, fact.id, fact.text, 1.0, fact.at, fact.draft.sources)

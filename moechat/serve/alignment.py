@@ -1,0 +1,241 @@
+"""How the history that a front end sends lies beside ours, and what follows of it. Pure functions over plain values.
+
+A front end knows no exchange of ours: it sends its whole talk each time, edited, shortened and branched as its user likes.
+``align`` says what that means for ours. It never takes anything back, and where it is not sure it changes nothing.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+LEAST_PREFIX = 8  # A reply that was cut off is recognised by so many of its first letters.
+LEAST_TELLING = 4  # A shorter text says little about which turn it belongs to.
+MOST_TURNS, MOST_TIPS = 200, 12  # So many of the newest turns are compared, with so many branches.
+BOTH, ONE, LITTLE = 4, 2, 1  # How much a pair says: by both sides, by one, by a short word.
+MOST_CHANGES = 2  # A front end that changes more turns than this at once rewrites text by itself.
+
+
+@dataclass(frozen=True, slots=True)
+class SentTurn:
+    """A message and the reply to it as the front end has them; "" where there is no reply."""
+
+    user: str
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TalkLine:
+    """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``settled`` says whether for good."""
+
+    id: str
+    parent: str | None
+    user: str
+    replies: tuple[str, ...] = ()
+    chosen: int = -1
+    settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What is to happen in our talk, in this order.
+
+    ``choices`` are (exchange, reply) that stand in the front end, ``corrections`` are messages that have other words there.
+    ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
+    ``ids`` are our exchanges that the history holds, as many as ``matches`` says. ``rewrites``: the front end changes text by
+    itself, so that nothing is corrected.
+    """
+
+    choices: tuple[tuple[str, int], ...] = ()
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    leaf: str = ""
+    again: str = ""
+    ids: tuple[str, ...] = ()
+    rewrites: bool = False
+
+    @property
+    def matches(self) -> int:
+        return len(self.ids)
+
+
+def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], leaf: str | None) -> Alignment:
+    """What a request means for a talk of ours.
+
+    ``turns`` come before the ``message``, oldest first. ``lines`` are the exchanges of the talk, parents first, and ``leaf`` is
+    the one that its next message follows.
+    """
+    turns = turns[-MOST_TURNS:]
+    theirs = [SentTurn(folded(turn.user), folded(turn.reply)) for turn in turns]
+    tree = {line.id: _folded_line(line) for line in lines}
+    path, pairs = _closest(theirs, tree, leaf)
+    matched = [(theirs[i], path[j]) for i, j in pairs]
+    changed = {path[j].id: turns[i].user for i, j in pairs if theirs[i].user != path[j].user}
+    rewrites = len(changed) + _strange(len(turns), pairs) > MOST_CHANGES
+    choices = ((line.id, _reply_place(turn.reply, line)) for turn, line in matched)
+    parent = _before(theirs, folded(message), path, pairs, tree.get(leaf or ""), rewrites=rewrites)
+    twins = [line.id for line in tree.values() if line.parent == parent and line.user == folded(message)]
+    again = leaf if leaf in twins else twins[-1] if twins else ""
+    next_leaf = again or parent or leaf or ""
+    return Alignment(
+        choices=tuple((id_, at) for id_, at in choices if at >= 0),
+        corrections=changed if not rewrites and len(changed) < len(matched) else {},
+        leaf=next_leaf if next_leaf != leaf else "",
+        again=again or "",
+        ids=tuple(line.id for _, line in matched),
+        rewrites=rewrites,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TalkLines:
+    """A talk of ours, as far as a front end may have it: its newest exchanges, parents first, and its leaf."""
+
+    name: str
+    lines: Sequence[TalkLine]
+    leaf: str | None
+
+
+def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) -> tuple[str, Alignment] | None:
+    """Which talk a request belongs to that does not name one, and what it means for it; None: it begins another. ``talks`` are
+    those of this owner, the newest first."""
+    plans = [(talk, align(turns, message, talk.lines, talk.leaf)) for talk in talks]
+    for talk, plan in sorted(plans, key=lambda pair: -pair[1].matches):
+        if plan.matches > 1 or (plan.matches == len(turns) == 1 and _is_whole(turns[0], plan, talk)):
+            return talk.name, plan
+    for talk in talks[:1]:
+        last = next((line for line in talk.lines if line.id == talk.leaf), None)
+        if last and not last.settled and folded(last.user) == folded(message) and (turns or last.parent is None):
+            return talk.name, Alignment(again=last.id)
+    return None
+
+
+def _is_whole(turn: SentTurn, plan: Alignment, talk: TalkLines) -> bool:
+    """Whether a single turn is the first of a talk, on both sides."""
+    line = next(line for line in talk.lines if line.id == plan.ids[0])
+    alike = _likeness(SentTurn(folded(turn.user), folded(turn.reply)), _folded_line(line)) == BOTH
+    return alike and line.parent is None
+
+
+def _folded_line(line: TalkLine) -> TalkLine:
+    return replace(line, user=folded(line.user), replies=tuple(map(folded, line.replies)))
+
+
+def _before(
+    turns: Sequence[SentTurn],
+    message: str,
+    path: Sequence[TalkLine],
+    pairs: Sequence[tuple[int, int]],
+    leaf: TalkLine | None,
+    *,
+    rewrites: bool,
+) -> str | None:
+    """The exchange that the message follows, None at the beginning.
+
+    Turns that we do not know lie beside those of ours that the front end does not have: it may have changed both sides of
+    them. Where it changes all of them, the message follows our leaf, or is it.
+    """
+    if leaf is None:
+        return None
+    if not turns:
+        is_later = leaf.user == message and not any(one.parent is None and one.user == message for one in path)
+        return leaf.parent if is_later else None
+    beyond = len(turns) - 1 - pairs[-1][0] if pairs else len(turns)
+    if pairs and (not beyond or not rewrites):
+        return path[min(pairs[-1][1] + beyond, len(path) - 1)].id
+    is_leaf = message == leaf.user and not _likeness(turns[-1], leaf)
+    return leaf.parent if is_leaf else leaf.id
+
+
+def _strange(count: int, pairs: Sequence[tuple[int, int]]) -> int:
+    """How many turns between those that match, or after them, match nothing. Older ones may be from before us."""
+    return count - pairs[0][0] - len(pairs) if pairs else 0
+
+
+# ---- which turn is which exchange
+
+
+def _closest(
+    turns: Sequence[SentTurn], tree: Mapping[str, TalkLine], leaf: str | None
+) -> tuple[Sequence[TalkLine], list[tuple[int, int]]]:
+    """The branch that lies closest to the turns, oldest first, and the pairs of (turn, exchange) by their places."""
+    parents = {line.parent for line in tree.values()}
+    tips = [id_ for id_ in tree if id_ not in parents][-MOST_TIPS:]
+    best: tuple[int, Sequence[TalkLine], list[tuple[int, int]]] = (-1, (), [])
+    for tip in dict.fromkeys([*([leaf] if leaf in tree else []), *reversed(tips)]):
+        path = [tree[id_] for id_ in _ancestors(tip, tree)][::-1][-2 * MOST_TURNS :]
+        score, pairs = _paired(turns, path)
+        if score > best[0]:
+            best = score, path, pairs
+    return best[1], best[2]
+
+
+def _ancestors(id_: str | None, tree: Mapping[str, TalkLine]) -> Iterator[str]:
+    while id_ is not None and id_ in tree:
+        yield id_
+        id_ = tree[id_].parent
+
+
+def _paired(turns: Sequence[SentTurn], path: Sequence[TalkLine]) -> tuple[int, list[tuple[int, int]]]:
+    """(how well they fit, the pairs): the best common sequence; of equals the newest exchanges."""
+    ends = _run(turns, path)
+    head, tail = len(turns) - ends, len(path) - ends
+    if not head or not tail:
+        pairs = [(head + at, tail + at) for at in range(ends)]
+        return sum(_likeness(turns[i], path[j]) for i, j in pairs), pairs
+    best = [[0] * (len(path) + 1) for _ in range(len(turns) + 1)]
+    like = [[_likeness(turn, line) for line in path] for turn in turns]
+    for i, row in enumerate(like):
+        for j, weight in enumerate(row):
+            with_pair = best[i][j] + weight if weight else 0
+            best[i + 1][j + 1] = max(best[i][j + 1], best[i + 1][j], with_pair)
+    pairs, i, j = [], len(turns), len(path)
+    while i and j:
+        weight = like[i - 1][j - 1]
+        if weight and best[i][j] == best[i - 1][j - 1] + weight:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+        elif best[i][j] == best[i - 1][j]:
+            i -= 1
+        else:
+            j -= 1
+    return best[-1][-1], pairs[::-1]
+
+
+def _run(turns: Sequence[SentTurn], path: Sequence[TalkLine]) -> int:
+    """How many of the last turns are the last exchanges, on both sides."""
+    run = 0
+    for turn, line in zip(reversed(turns), reversed(path), strict=False):
+        if _likeness(turn, line) < BOTH:
+            break
+        run += 1
+    return run
+
+
+def _likeness(turn: SentTurn, line: TalkLine) -> int:
+    """What a turn and an exchange have in common, 0 for nothing. A short text alone says little."""
+    user = turn.user == line.user
+    reply = bool(turn.reply) and any(_same_reply(turn.reply, one) for one in line.replies)
+    if user and (reply or not turn.reply):
+        return BOTH
+    if user:
+        return ONE if len(turn.user) >= LEAST_TELLING else LITTLE
+    return ONE if reply and len(turn.reply) >= LEAST_TELLING else 0
+
+
+def _reply_place(reply: str, line: TalkLine) -> int:
+    """Which of the replies stands in the front end, -1 where it is the chosen one or none of ours."""
+    if not reply or (line.replies and reply == line.replies[line.chosen]):
+        return -1
+    return line.replies.index(reply) if reply in line.replies else -1
+
+
+def _same_reply(theirs: str, ours: str) -> bool:
+    """Whether it is the same reply, though one side may have less of it."""
+    a, b = sorted((theirs, ours), key=len)
+    return a == b or (len(a) >= LEAST_PREFIX and b.startswith(a))
+
+
+def folded(text: str) -> str:
+    """A text without what front ends change in passing: spaces, and forms of letters."""
+    return "".join(unicodedata.normalize("NFC", text).split())

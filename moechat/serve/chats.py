@@ -1,0 +1,210 @@
+"""The talks of front ends in our memory: which one a request belongs to, what it changes there, and the reply to it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import logging
+import secrets
+import threading
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from moechat.agent import Agent
+from moechat.conversation import Conversation
+from moechat.serve.alignment import Alignment, TalkLine, TalkLines, align, choose, folded
+from moechat.serve.history import History
+from moechat.serve.tasks import quotes
+from moechat.turn import Sent, TurnEvent
+
+log = logging.getLogger(__name__)
+NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
+MOST_LINES, MOST_BRANCHED = 400, 1000  # So much of a talk is compared with what a front end sends.
+MOST_TALKS, MOST_LOOKED_AT = (
+    40,
+    40,
+)  # So many talks without a name may be meant, judged by so many of their newest exchanges.
+MOST_NAME, MOST_SEEN = 60, 1000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a front end asks of a character. ``chat`` is its name for the talk, "" where it has none; ``count`` replies are
+    wished for. ``stores``: it is on the record. See ``turn.Sent`` for the rest."""
+
+    history: History
+    chat: str = ""
+    count: int = 1
+    stores: bool = True
+    keeps_card: bool = False
+    spoken: bool = False
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+
+    def sent(self, ids: tuple[str, ...]) -> Sent:
+        history = self.history
+        before, after = history.before, history.after
+        if not self.keeps_card:
+            before = [one for one in before if one.role != "system"]
+            after = [one for one in after if one.role != "system"]
+        return Sent(
+            history.message, before, after, ids, self.keeps_card, history.begun, self.spoken, history.speaker,
+            history.attachments, self.wishes,
+        )  # fmt: skip
+
+
+class NoTalk(Exception):
+    """A request that turns out to be about a talk, not part of one."""
+
+
+class Reply:
+    """The replies to one request, as events with their number. ``stop`` ends the one that is under way, from any thread."""
+
+    def __init__(self) -> None:
+        self._conversation: Conversation | None = None
+
+    def of(
+        self, conversation: Conversation, events: Iterator[TurnEvent], first: TurnEvent
+    ) -> Generator[TurnEvent, None, None]:
+        self._conversation = conversation
+        try:
+            yield first
+            yield from events
+        finally:
+            self._conversation = None
+
+    def stop(self) -> None:
+        if (conversation := self._conversation) is not None:
+            conversation.stop()
+
+
+class Chats:
+    """The talks of all front ends with one house. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._locks: WeakKeyDictionary[Agent, defaultdict[str, threading.Lock]] = WeakKeyDictionary()
+        self._seen: dict[tuple[int, str, str], str] = {}  # Other words that were seen once in a talk without a name.
+
+    def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
+        """The events of each reply in turn. Raises NoTalk."""
+        words = request.history.words or ""
+        if not request.stores:
+            aside = agent.aside()
+            events = aside.talk(words, request.sent(()))
+            yield from _numbered(0, reply.of(aside, events, next(events)))
+            return
+        name = self._talk_of(agent, request)
+        conversation = agent.in_talk(name)
+        with self._locked(agent, name):
+            talk = _talk(agent, name)
+            if not request.history.turns and quotes(words, talk.lines):
+                raise NoTalk
+            plan = self._plan(request, talk)
+            self._apply(agent, conversation, plan, is_named=bool(request.chat))
+            sent = request.sent(plan.ids)
+            events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
+            first = next(events)
+        yield from _numbered(0, reply.of(conversation, events, first))
+        for number in range(1, request.count):
+            events = conversation.regenerate("", sent)
+            yield from _numbered(number, reply.of(conversation, events, next(events)))
+
+    def _locked(self, agent: Agent, name: str) -> threading.Lock:
+        """What is held while a request finds its place in a talk, or ("") its talk."""
+        with self._lock:
+            return self._locks.setdefault(agent, defaultdict(threading.Lock))[name]
+
+    # ---- which talk, and where
+
+    def _talk_of(self, agent: Agent, request: Request) -> str:
+        """The name of the talk that a request belongs to. Raises NoTalk."""
+        if request.chat:
+            return NAMED + _short(request.chat)
+        history = request.history
+        with self._locked(agent, ""):
+            talks = _talks(agent, history)
+            if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
+                raise NoTalk
+            chosen = choose(history.turns, history.words or "", talks)
+            if chosen is not None:
+                return chosen[0]
+            return f"{NAMELESS}{agent.now():%Y-%m-%d %H:%M} {secrets.token_hex(3)}"
+
+    def _plan(self, request: Request, talk: TalkLines) -> Alignment:
+        history = request.history
+        words = history.words or ""
+        if request.chat:
+            return align(history.turns, words, talk.lines, talk.leaf)
+        chosen = choose(history.turns, words, [talk]) if talk.lines else None
+        return chosen[1] if chosen is not None else Alignment()
+
+    def _apply(self, agent: Agent, conversation: Conversation, plan: Alignment, *, is_named: bool) -> None:
+        """What the front end has otherwise than we do."""
+        for id_, at in plan.choices:
+            conversation.select(id_, at)
+        for id_, words in plan.corrections.items():
+            if is_named or self._is_seen_again(agent, conversation.name, id_, words):
+                conversation.correct(id_, user=words)
+        if plan.leaf:
+            conversation.select(plan.leaf)
+        if plan.rewrites and not self._is_seen_again(agent, conversation.name, "", "rewrites"):
+            log.warning("%s: the front end changes what was said, so nothing is corrected after it", conversation.name)
+
+    def _is_seen_again(self, agent: Agent, talk: str, id_: str, words: str) -> bool:
+        key = (id(agent), talk, id_)
+        with self._lock:
+            is_again = self._seen.get(key) == words
+            self._seen[key] = words
+            while len(self._seen) > MOST_SEEN:
+                del self._seen[next(iter(self._seen))]
+        return is_again
+
+
+def _numbered(number: int, events: Generator[TurnEvent, None, None]) -> Iterator[tuple[int, TurnEvent]]:
+    """Events with the number of their reply. A turn that is not read to its end is ended here, whoever holds on to it."""
+    with contextlib.closing(events):
+        for event in events:
+            yield number, event
+
+
+def _short(chat: str) -> str:
+    """A chat's name for a talk: short enough, and another one for another chat."""
+    if len(chat) <= MOST_NAME:
+        return chat
+    return f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}"
+
+
+def _talks(agent: Agent, history: History) -> list[TalkLines]:
+    """The talks without a name that a request may mean, the one last spoken in first."""
+    tree = agent.store.tree
+    nameless = [talk for talk in list(tree.talks.values()) if talk.name.startswith(NAMELESS)]
+    newest = sorted(nameless, key=lambda talk: talk.newest or "", reverse=True)[:MOST_TALKS]
+    words = {folded(turn.user) for turn in history.turns} | {folded(history.words or "")}
+    looked_at = [_talk(agent, talk.name, MOST_LOOKED_AT) for talk in newest]
+    alike = [talk for talk in looked_at if any(folded(line.user) in words for line in talk.lines)]
+    whole = [_talk(agent, talk.name) for talk in alike]
+    return whole if history.turns else (whole + [talk for talk in looked_at if talk not in alike])
+
+
+def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
+    """A talk as it may be compared; ``most``: only so many of the newest exchanges of its path."""
+    tree = agent.store.tree
+    leaf = tree.leaf(name)
+    ids = list(itertools.islice(tree.ancestors(leaf), most or MOST_LINES))[::-1]
+    if not most and name in tree.talks and tree.talks[name].forked:
+        branches = [id_ for id_ in list(tree.parents) if tree.talk_of(id_) == name][-MOST_BRANCHED:]
+        ids = list(dict.fromkeys([*ids, *branches]))
+    texts = agent.store.exchanges.of(ids)
+    lines = []
+    for id_ in ids:
+        node, exchange = tree.nodes.get(id_), texts.get(id_)
+        user, at = (exchange.user, 0) if exchange else ("", -1)
+        replies: tuple[str, ...] = (exchange.char,) if exchange else ()
+        if exchange and node and node.variants and not node.folded:
+            replies, at = tuple(variant.char for variant in node.variants), node.chosen
+        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, node is None or node.settled))
+    return TalkLines(name, lines, leaf)

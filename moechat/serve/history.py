@@ -1,0 +1,127 @@
+"""What a front end sends: OpenAI's messages, read as turns, a new message and what belongs around it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from moechat.model import Attachment, Message, Role
+from moechat.serve.alignment import SentTurn
+
+NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
+MOST_NAME = 60
+# Front ends put documents and memories of their own before what the user says.
+_WRAPPED = re.compile(r"\A\s*### Task:.*?<context>.*</context>", re.S)
+_BLOCKS = re.compile(r"<(memory_context|context|user_context)>.*?</\1>", re.S)
+_QUERY = re.compile(r"</?user_query>")
+_GO_ON = re.compile(r"continue (?:your|the) (?:last|previous) message|继续(?:你的)?上一条", re.I)
+_KINDS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "audio_url": "audio", "file": "file"}
+ROLES: Mapping[str, Role] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool", "function": "tool",
+}  # fmt: skip
+LINES: Mapping[str, Mapping[str, str]] = {
+    "zh": {"image": "[图片]", "audio": "[录音]", "file": "[文件]"},
+    "en": {"image": "[image]", "audio": "[recording]", "file": "[file]"},
+}
+
+
+@dataclass(frozen=True)
+class History:
+    """The messages of a request. ``words`` are what the user says now, as memory keeps it (None: nobody says anything new);
+    ``message`` is the whole of it, ``before`` and ``after`` are the messages around it. ``begun`` is the beginning of a reply
+    that is to go on. ``is_aside``: the last words are an instruction about the talk, which goes not on."""
+
+    turns: Sequence[SentTurn] = ()
+    words: str | None = None
+    message: Message = field(default_factory=lambda: Message("user", ""))
+    before: Sequence[Message] = ()
+    after: Sequence[Message] = ()
+    begun: str = ""
+    is_aside: bool = False
+    speaker: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+
+def read(raw: Sequence[Mapping[str, Any]], language: str = "zh") -> History:
+    """The history of a request."""
+    messages = _without_notices([_message(one) for one in raw])
+    places = [at for at, one in enumerate(messages) if one.role == "user"]
+    if not places:
+        return History(before=messages)
+    place = places[-1]
+    message, after = messages[place], messages[place + 1 :]
+    last = next((one for one in reversed(after) if one.role != "system"), None)
+    goes_on = last is not None and last.role == "assistant" and not _calls(last)
+    is_aside = goes_on and after[-1] is not last and not _GO_ON.search(after[-1].content)
+    name = (message.wire or {}).get("name")
+    return History(
+        _turns(messages[:place]), spoken_words(message.content), message, messages[:place], after,
+        last.content if last and goes_on and not is_aside else "", is_aside,
+        name.strip()[:MOST_NAME] if isinstance(name, str) else "", _attachments(message, language),
+    )  # fmt: skip
+
+
+def spoken_words(text: str) -> str:
+    """What the user says of a message: without what a front end adds to it."""
+    if wrapped := _WRAPPED.match(text):
+        text = text[wrapped.end() :]
+    return _QUERY.sub("", _BLOCKS.sub("", text)).strip()
+
+
+def _message(raw: Mapping[str, Any]) -> Message:
+    """A message in our form. What holds more than words stays beside them, as it came."""
+    role = ROLES.get(str(raw.get("role")), "user")
+    content = raw.get("content")
+    text = content if isinstance(content, str) else "\n".join(_texts(content))
+    wire = {key: value for key, value in raw.items() if value is not None} | {"role": role}
+    is_plain = isinstance(content, str) and wire.keys() <= {"role", "content"}
+    return Message(role, text, None if is_plain else wire)
+
+
+def _texts(content: object) -> list[str]:
+    parts = content if isinstance(content, list) else []
+    return [str(part["text"]) for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+
+
+def _calls(message: Message) -> bool:
+    return bool((message.wire or {}).get("tool_calls"))
+
+
+def _without_notices(messages: Sequence[Message]) -> list[Message]:
+    """Without what we said ourselves, and without the message to which we said it."""
+    kept: list[Message] = []
+    for message in messages:
+        if message.role == "assistant" and message.content.startswith(NOTICE):
+            if kept and kept[-1].role == "user":
+                kept.pop()
+        else:
+            kept.append(message)
+    return kept
+
+
+def _turns(messages: Sequence[Message]) -> list[SentTurn]:
+    """The turns of a history. A greeting before the first message belongs to none."""
+    turns: list[SentTurn] = []
+    for message in messages:
+        if message.role == "user":
+            turns.append(SentTurn(spoken_words(message.content)))
+        elif message.role == "assistant" and message.content and turns:
+            reply = "\n".join(filter(None, [turns[-1].reply, message.content]))
+            turns[-1] = SentTurn(turns[-1].user, reply)
+    return turns
+
+
+def _attachments(message: Message, language: str) -> tuple[Attachment, ...]:
+    content = (message.wire or {}).get("content")
+    attachments = []
+    for part in content if isinstance(content, list) else []:
+        kind = _KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
+        if kind:
+            inner = next((value for key, value in part.items() if key != "type" and isinstance(value, dict)), {})
+            name = str(inner.get("filename") or inner.get("name") or "")[:MOST_NAME]
+            digest = hashlib.sha256(repr(sorted(inner.items())).encode("utf-8", "replace")).hexdigest()
+            attachments.append(Attachment(kind, name, digest, f"{LINES[language][kind]} {name}".strip()))
+    return tuple(attachments)

@@ -1,0 +1,79 @@
+"""Memory for assistants and editors that speak the Model Context Protocol (extra ``mcp``): ``moechat mcp``, over stdio."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from moechat.access.keys import EVERYTHING, PASS
+from moechat.agent import Agent
+from moechat.curation.catalogue import UNDERSTOOD, as_json
+from moechat.errors import MoeChatError
+from moechat.house import House
+from moechat.serve.agents import Agents
+from moechat.serve.queries import MAX_TEXT
+from moechat.serve.recalls import JsonObject, recalled
+
+ABOUT = (
+    "The long-term memory of a person and a character. Use `recall` before you answer what may rest on earlier talk; "
+    "use `remember` for what will matter later. Never forget anything unless the person asks for it."
+)
+MOST = 50
+
+
+def make_server(house: House, character: str | None, user: str | None) -> Any:
+    """The server over one owner's memory. Raises MoeChatError without the extra."""
+    try:
+        from mcp.server import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
+    except ImportError:
+        raise MoeChatError('moechat mcp needs a package: pip install "moechat[mcp]"') from None
+    server = MCPServer("moechat", instructions=ABOUT)
+    agents = Agents(house)
+
+    def over(work: Callable[[Agent], object]) -> str:
+        PASS.set(EVERYTHING)
+        try:
+            with agents.lent(character, user, new=True) as agent:
+                return json.dumps(work(agent), ensure_ascii=False)
+        except MoeChatError as error:
+            raise ToolError(str(error)) from None
+
+    @server.tool(name="list")
+    def list_(query: str = "", limit: int = 20) -> str:
+        """What is remembered, newest first; with `query` only what has all its words."""
+        return over(lambda agent: _listed(agent, query[:MAX_TEXT], max(1, min(limit, MOST))))
+
+    @server.tool()
+    def recall(message: str) -> str:
+        """What comes to mind for a message, each with the reasons why. It changes nothing."""
+        return over(lambda agent: recalled(agent, message[:MAX_TEXT]))
+
+    @server.tool()
+    def remember(text: str) -> str:
+        """Write down a fact about the person, in a whole sentence. It stays until it is corrected or forgotten."""
+        return over(lambda agent: as_json(agent.memories.add_fact(_words(text))))
+
+    @server.tool()
+    def correct(id: str, text: str) -> str:
+        """Give a memory other words. `id` is as `list` and `recall` show it."""
+        return over(lambda agent: as_json(agent.memories.edit(id, _words(text))))
+
+    @server.tool()
+    def forget(id: str) -> str:
+        """Erase a memory for good, with all that was made of it. Only when the person asks for it."""
+        return over(lambda agent: {"gone": [as_json(memory) for memory in agent.memories.forget([id])]})
+
+    return server
+
+
+def _listed(agent: Agent, query: str, limit: int) -> JsonObject:
+    page = agent.memories.listed(UNDERSTOOD, search=query, limit=limit)
+    return {"memories": [as_json(memory) for memory in page.memories], "total": page.total}
+
+
+def _words(text: str) -> str:
+    if not text.strip() or len(text) > MAX_TEXT:
+        raise MoeChatError(f"expects a text of 1 to {MAX_TEXT} letters")
+    return text

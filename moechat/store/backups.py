@@ -1,0 +1,72 @@
+"""Copies of a memory that are made by themselves, one a day, and the exports that were made by hand.
+
+``forget`` removes all of the copies, and one is made anew. Exports lie elsewhere and are only known by name: whoever forgets is
+told of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+
+from moechat.store import archive, paths, plain, records
+from moechat.store.protocols import Store
+
+_OURS = re.compile(r"auto-\d{4}-\d{2}-\d{2}\.zip")
+MOST_EXPORTS = 200
+
+
+def back_up(store: Store, now: datetime, keep: int) -> bool:
+    """Make the copy of a day, where there is none yet, and keep no more than ``keep``. False where none was made.
+
+    Nothing that is being forgotten gets into it. Raises OSError, DataError.
+    """
+    folder = store.folder
+    if folder is None:
+        return False
+    there = listed(folder)
+    path = folder / paths.BACKUPS / f"auto-{now.date().isoformat()}.zip"
+    is_made = False
+    if keep and path not in there and (folder / paths.LOG).exists():
+        store.follow_log()
+        forgettings = store.tree.forgettings
+        copy = records.unfinished(path, archive.pack(folder, "memory", folder.name, now, memory=True))
+        with store.writing("backup"):
+            is_made = not store.tree.forgets and store.tree.forgettings == forgettings
+            records.put_in_place(copy, path) if is_made else copy.unlink()
+        there = [*there, path] if is_made else there
+    for old in there[: max(len(there) - keep, 0)]:
+        old.unlink(missing_ok=True)
+    return is_made
+
+
+def listed(folder: Path) -> list[Path]:
+    """The copies that are there, the oldest first."""
+    return sorted(path for path in (folder / paths.BACKUPS).glob("auto-*.zip") if _OURS.fullmatch(path.name))
+
+
+class Exports:
+    """The exports of one owner, by name. ``folder`` None: there is none (a memory in no file)."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = folder / paths.EXPORTS if folder else None
+
+    def note(self, path: Path) -> None:
+        """Remember that an export was written."""
+        if self._path is not None:
+            names = [name for name in self.listed() if name != str(path.resolve())]
+            kept = [*names, str(path.resolve())][-MOST_EXPORTS:]
+            records.replace(self._path, json.dumps(kept, ensure_ascii=False).encode())
+
+    def listed(self) -> list[str]:
+        """Those that are still where they were written."""
+        if self._path is None or not self._path.is_file():
+            return []
+        names: list[str] = []
+        with contextlib.suppress(ValueError):
+            value = plain.json_value(plain.data_of(self._path))
+            names = [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+        return [name for name in names if Path(name).exists()]

@@ -1,0 +1,323 @@
+"""One database for all owners of a process: a pool of connections, and a session for each owner.
+
+Whatever reads or writes has named its owner (``SET moechat.owner``), so that row-level security shows nobody else's rows. A
+writer holds the owner's row in a transaction; where it fails, nothing of it happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import logging
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.json import Jsonb
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from moechat.errors import DiskError, DiskFault, Locked, MoeChatError
+from moechat.store.postgres import sql
+
+log = logging.getLogger(__name__)
+
+
+class OwnedConnection(psycopg.Connection[tuple[Any, ...]]):
+    """``named`` is the owner whose rows it sees outside a transaction that names another."""
+
+    named: uuid.UUID | None = None
+
+
+Values = Mapping[str, object]
+AGAIN_S = 0.05  # A database that is away is asked again after so long, until the time-out.
+
+
+@dataclass(frozen=True)
+class OwnerName:
+    """Whose memory: a character's with a user, in a world."""
+
+    character: str
+    user: str = ""
+    world: str = ""
+
+    @property
+    def id(self) -> uuid.UUID:
+        """It follows from the names, so that no worker has to look it up."""
+        return uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([self.character, self.user, self.world], ensure_ascii=False))
+
+
+@dataclass
+class Pulse:
+    """What changes with an owner's records: see the table ``owners``."""
+
+    identity: str = ""
+    generation: int = 0
+    facts: int = 0
+    replaces: int = 0
+    vectors: int = 0
+    exchange_rows: int = 0
+    episode_rows: int = 0
+    note_rows: int = 0
+    heads: dict[str, list[int]] = field(default_factory=dict)
+
+
+class Postgres:
+    """``each_time``: an owner is named in every transaction, as poolers between need it, and Citus; else once for a connection,
+    which takes a third of the time. Raises DiskError (``away``) where nobody answers at the address within ``timeout_s``."""
+
+    def __init__(self, address: str, *, size: int = 8, timeout_s: float = 10.0, each_time: bool = False) -> None:
+        self.timeout_s, self.each_time, self._address = timeout_s, each_time, address
+        parts = conninfo_to_dict(address)
+        self.place = f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
+        self._pool = ConnectionPool(
+            address, connection_class=OwnedConnection, min_size=1, max_size=size, timeout=timeout_s, configure=_configure,
+            open=False,
+            kwargs={"autocommit": True, "application_name": "moechat"},
+        )  # fmt: skip
+        self._pool.open()
+        self.worker = secrets.randbits(62)
+        """The number under which other workers know that this one lives."""
+        self._life: OwnedConnection | None = None
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        self._pool.close()
+        if self._life is not None:
+            self._life.close()
+
+    @contextlib.contextmanager
+    def in_words(self) -> Iterator[None]:
+        """Raises DiskError, or Locked."""
+        try:
+            yield
+        except psycopg.errors.LockNotAvailable as error:
+            raise Locked(self.place, "another worker holds it; try again") from error
+        except (psycopg.OperationalError, PoolTimeout) as error:
+            fault: DiskFault = "full" if isinstance(error, psycopg.errors.DiskFull) else "away"
+            raise DiskError(fault, self.place, str(error).splitlines()[0] if str(error) else "") from error
+
+    def patient(self, work: Any) -> Any:
+        """What ``work`` gives for a connection. It is tried again, as long as the time-out, while the database is away; so it
+        must be something that may be done twice."""
+        until = time.monotonic() + self.timeout_s
+        with self.in_words():
+            while True:
+                try:
+                    with self._pool.connection(timeout=max(until - time.monotonic(), 0.1)) as connection:
+                        return work(connection)
+                except (psycopg.errors.LockNotAvailable, psycopg.errors.DiskFull):
+                    raise
+                except psycopg.OperationalError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(AGAIN_S)
+
+    def take(self, begin: Any) -> OwnedConnection:
+        """A connection on which ``begin`` was done; ``give_back`` is the caller's duty. It is tried again as ``patient`` does."""
+        until = time.monotonic() + self.timeout_s
+        while True:
+            connection = self._pool.getconn(timeout=max(until - time.monotonic(), 0.1))
+            try:
+                begin(connection)
+                return connection
+            except BaseException as error:
+                with contextlib.suppress(psycopg.Error):
+                    connection.rollback()
+                self._pool.putconn(connection)
+                is_away = isinstance(error, psycopg.OperationalError) and not isinstance(
+                    error, psycopg.errors.LockNotAvailable | psycopg.errors.DiskFull
+                )
+                if not is_away or time.monotonic() > until:
+                    raise
+            time.sleep(AGAIN_S)
+
+    def give_back(self, connection: OwnedConnection) -> None:
+        self._pool.putconn(connection)
+
+    def is_there(self) -> bool:
+        """Whether it answers at this moment."""
+        try:
+            with self._pool.connection(timeout=1.0) as connection:
+                connection.execute("SELECT 1")
+            return True
+        except (psycopg.OperationalError, PoolTimeout):
+            return False
+
+    def owners(self) -> list[tuple[str, str, str]]:
+        """(character, user, world) of all owners that the role may see."""
+        return self.patient(lambda connection: connection.execute(sql.OWNERS).fetchall())  # type: ignore[no-any-return]
+
+    # ---- who lives
+
+    def live(self) -> None:
+        """Show to other workers that this one lives: a lock that the server drops when the process is gone."""
+        with self._lock, self.in_words():
+            if self._life is not None:
+                with contextlib.suppress(psycopg.OperationalError):
+                    self._life.execute("SELECT 1")
+                    return
+            self._life = OwnedConnection.connect(
+                self._address, autocommit=True, connect_timeout=max(2, int(self.timeout_s))
+            )
+            self._life.execute("SELECT pg_advisory_lock(%s)", (self.worker,))
+
+    def lives(self, worker: int | None) -> bool:
+        """Whether a worker lives."""
+        if worker is None:
+            return False
+        if worker == self.worker:
+            return True
+        (free,) = self.patient(
+            lambda connection: connection.execute("SELECT pg_try_advisory_xact_lock_shared(%s)", (worker,)).fetchone()
+        )
+        return not free
+
+
+class OwnerSession:
+    """The database as one owner sees it. One thread at a time writes."""
+
+    def __init__(self, database: Postgres, owner: OwnerName) -> None:
+        self.database, self.name, self.owner = database, owner, owner.id
+        self._seen = Pulse()
+        self._writer: int | None = None
+        self._connection: OwnedConnection | None = None
+        self._changed = self._seen
+        self._failed = False
+
+    # ---- reading
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread holds the owner's row."""
+        return self._writer == threading.get_ident()
+
+    @property
+    def pulse(self) -> Pulse:
+        """As of the last look; while this thread writes, with what it has changed."""
+        return self._changed if self.is_writing else self._seen
+
+    def look(self) -> None:
+        """Take in what others have committed."""
+        if not self.is_writing:
+            rows = self.all(sql.PULSE, {})
+            self._seen = Pulse(*rows[0]) if rows else Pulse()
+
+    def all(self, statement: str, values: Values, *, binary: bool = False) -> list[tuple[Any, ...]]:
+        return self._run(statement, values, binary=binary).fetchall()
+
+    def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
+        """A statement that may be done twice. Returns how many rows it was about."""
+        return self._run(statement, values, durably=durably).rowcount
+
+    def _run(
+        self, statement: str, values: Values, *, durably: bool = True, binary: bool = False
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
+        named = {**values, "owner": self.owner}
+
+        def once(connection: OwnedConnection) -> psycopg.Cursor[tuple[Any, ...]]:
+            if durably and not self.database.each_time:
+                if connection.named != self.owner:
+                    connection.execute(f"SET moechat.owner = '{self.owner}'".encode(), prepare=False)
+                    connection.named = self.owner
+                return connection.execute(statement, named, binary=binary)
+            self._begin(connection, "" if durably else "; SET LOCAL synchronous_commit = off")
+            try:
+                cursor = connection.execute(statement, named, binary=binary)
+                connection.execute("COMMIT")
+                return cursor
+            except BaseException:
+                with contextlib.suppress(psycopg.Error):
+                    connection.rollback()
+                raise
+
+        if self.is_writing and self._connection is not None:
+            with self.database.in_words():
+                return self._connection.execute(statement, named, binary=binary)
+        return self.database.patient(once)  # type: ignore[no-any-return]
+
+    def _begin(self, connection: OwnedConnection, more: str = "") -> None:
+        connection.execute(f"BEGIN; SET LOCAL moechat.owner = '{self.owner}'{more}".encode(), prepare=False)
+
+    # ---- writing
+
+    @contextlib.contextmanager
+    def writing(self, patience_s: float) -> Iterator[None]:
+        """A transaction that holds the owner's row; all or nothing, but for errors that were raised on purpose: what was done
+        before one of those stays. Not reentrant."""
+        patience_ms = max(1, int(patience_s * 1000))
+
+        def begin(connection: OwnedConnection) -> None:
+            self._begin(connection, f"; SET LOCAL lock_timeout = {patience_ms}")
+            name = {"owner": self.owner, **vars(self.name), "identity": uuid.uuid4().hex}
+            rows = connection.execute(sql.LOCK, name).fetchall()
+            if not rows:
+                connection.execute(sql.KNOW, name)
+                rows = connection.execute(sql.LOCK, name).fetchall()
+            self._seen = Pulse(*rows[0])
+
+        with self.database.in_words():
+            connection = self.database.take(begin)
+        self._changed = copy.deepcopy(self._seen)
+        self._connection, self._writer = connection, threading.get_ident()
+        self._failed = True
+        try:
+            try:
+                yield
+            except MoeChatError as error:
+                if isinstance(error, DiskError):
+                    raise
+                self._commit(connection)
+                raise
+            self._commit(connection)
+        finally:
+            self._connection = self._writer = None
+            with contextlib.suppress(psycopg.Error):
+                if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    connection.rollback()
+            self.database.give_back(connection)
+
+    def _commit(self, connection: OwnedConnection) -> None:
+        with self.database.in_words():
+            if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+                raise psycopg.OperationalError("a statement before this failed")
+            if self._changed != self._seen:
+                values = {**vars(self._changed), "heads": Jsonb(self._changed.heads), "owner": self.owner}
+                connection.execute(sql.BEAT, values)
+            connection.execute("COMMIT")
+        self._seen, self._failed = self._changed, False
+
+    def came_to_nothing(self) -> bool:
+        """Whether the last transaction did; it is told once."""
+        failed, self._failed = self._failed, False
+        return failed
+
+    def many(self, statement: str, values: Sequence[Values]) -> None:
+        """Under the owner's row."""
+        if self._connection is None or not self.is_writing:
+            raise RuntimeError("only who holds the owner's row may write")
+        if values:
+            with self.database.in_words(), self._connection.cursor() as cursor:
+                cursor.executemany(statement, [{**one, "owner": self.owner} for one in values])
+
+    def next_generation(self) -> int:
+        """The generation of the running transaction."""
+        if self._changed.generation == self._seen.generation:
+            self._changed.generation += 1
+        return self._changed.generation
+
+
+def _configure(connection: OwnedConnection) -> None:
+    register_vector(connection)
+
+
+def storable(text: str) -> str:
+    """PostgreSQL has no NUL in texts: it becomes U+FFFD."""
+    return text.replace("\0", "\ufffd")

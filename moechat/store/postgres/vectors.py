@@ -1,0 +1,84 @@
+"""The vectors of one owner in a table (``unit.Vectors``)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from psycopg.types.json import Jsonb
+
+from moechat.store.postgres import sql
+from moechat.store.postgres.database import OwnerSession
+from moechat.store.unit import Floats, Ints, PackedKeys
+
+Writing = Callable[[str], AbstractContextManager[None]]
+
+
+class TableVectors:
+    """``writing`` is the owner's lock."""
+
+    def __init__(self, session: OwnerSession, writing: Writing) -> None:
+        self._session, self._writing = session, writing
+
+    @property
+    def generation(self) -> int:
+        return self._session.pulse.vectors
+
+    def alone(self) -> AbstractContextManager[None]:
+        return self._writing("vectors")
+
+    def since(self, space: str, layer: str, generation: int, dim: int) -> tuple[int, Ints, PackedKeys, Floats]:
+        now = self.generation
+        rows = self._session.all(sql.VECTORS, {"space": space, "layer": layer, "since": generation}, binary=True)
+        positions = np.array([position for position, *_ in rows], dtype=np.int64)
+        keys, vectors = np.zeros((len(rows), 2), dtype=np.uint64), np.zeros((len(rows), dim), dtype=np.float32)
+        for i, (_, key, vector) in enumerate(rows):
+            if key and vector.dimensions() == dim:
+                keys[i] = np.frombuffer(key, dtype="<u8")
+                vectors[i] = vector.to_numpy()
+        return now, positions, keys, vectors
+
+    def put(self, space: str, layer: str, positions: Ints, keys: PackedKeys, vectors: Floats) -> int:
+        with self._writing("put vectors"):
+            generation = self._next()
+            rows = [
+                {"space": space, "layer": layer, "position": int(position), "key": key.tobytes(), "vector": vector,
+                 "gen": generation}
+                for position, key, vector in zip(positions, keys, vectors.astype(np.float32, copy=False), strict=True)
+            ]  # fmt: skip
+            self._session.many(sql.PUT_VECTOR, rows)
+        return generation
+
+    def clear(self, space: str, layer: str, positions: Ints) -> None:
+        if len(positions):
+            with self._writing("clear vectors"):
+                values = {"space": space, "layer": layer, "positions": positions.tolist(), "gen": self._next()}
+                self._session.do(sql.CLEAR_VECTORS, values)
+
+    def _next(self) -> int:
+        """Whoever follows the records need not look at vectors, and the other way round."""
+        self._session.pulse.vectors += 1
+        return self._session.pulse.vectors
+
+    def spaces(self) -> list[str]:
+        return [space for (space,) in self._session.all(sql.SPACES, {})]
+
+    def manifest(self) -> dict[str, Any]:
+        rows = self._session.all(sql.MANIFEST, {})
+        return rows[0][0] if rows else {}
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        with self._writing("manifest"):
+            self._session.do(sql.WRITE_MANIFEST, {"manifest": Jsonb(dict(manifest))})
+
+    def last_sweep(self) -> bytes:
+        rows = self._session.all(sql.MANIFEST, {})
+        return rows[0][1].encode() if rows else b""
+
+    def begin_sweep(self, spaces: Sequence[str]) -> None:
+        with self._writing("sweep"):
+            self._session.do(sql.SWEEP, {"swept": uuid.uuid4().hex})
+            self._session.do(sql.DROP_SPACES, {"spaces": list(spaces)})

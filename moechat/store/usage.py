@@ -1,0 +1,120 @@
+"""What calls of language models cost, by day: one file of JSON lines per owner, summed up as it grows.
+
+It holds numbers and days, no words and no ids: nothing in it tells of one exchange.
+
+    day use calls prompt reply      tokens of so many calls, as the provider counts them (else as we do); ``use`` is reply or
+                                    understanding
+    cached reported                    of ``reported`` prompt tokens the provider had so many cached
+    same compared                   of ``compared`` tokens of ours so many equal the prompt before, from its start
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import date
+from typing import Any, Literal
+
+from moechat.errors import DataError
+from moechat.model import TurnCost
+from moechat.store.entries import USAGE
+from moechat.store.json_lines import Entry, Lines
+from moechat.store.state import Writing
+
+SUM_OVER = 200  # So many lines are summed up into one for each day and use.
+Use = Literal["reply", "understanding"]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The cost of the calls of one day for one use."""
+
+    day: str
+    use: Use
+    calls: int = 0
+    prompt: int = 0
+    reply: int = 0
+    cached: int = 0
+    reported: int = 0
+    same: int = 0
+    compared: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        return Spent(self.day, self.use, **sums)
+
+
+_COUNTS = [field.name for field in fields(Spent) if field.type == "int"]
+
+
+class UsageFile:
+    """Of one owner. ``add`` costs nothing; ``write`` needs the owner's lock for a moment and is for the background."""
+
+    def __init__(self, lines: Lines, writing: Writing) -> None:
+        self._lines, self._writing = lines, writing
+        self._threads = threading.Lock()
+        self._waiting: list[Spent] = []
+        self._sums: dict[tuple[str, Use], Spent] = {}
+        self._read = 0
+
+    @property
+    def problems(self) -> list[DataError]:
+        return self._lines.problems
+
+    def add(self, spent: Spent) -> None:
+        self._waiting.append(spent)
+
+    def count(self, day: date, use: Use, cost: TurnCost) -> None:
+        """One call."""
+        reported = cost.prompt if cost.cached is not None else 0
+        self.add(Spent(
+            day.isoformat(), use, 1, cost.prompt, cost.reply, cost.cached or 0, reported, cost.same, cost.compared
+        ))  # fmt: skip
+
+    def write(self) -> None:
+        """Write what was added. Raises DiskError and the like; it waits for the next time then."""
+        if not self._waiting:
+            return
+        with self._writing("usage"), self._threads:
+            waiting = list(self._waiting)
+            self._follow()
+            self._lines.append(_rows(waiting))
+            self._take(_rows(waiting))
+            del self._waiting[: len(waiting)]
+            if self._read > SUM_OVER + len(self._sums):
+                self._lines.rewrite(_rows(self._sums.values()))
+                self._read = len(self._sums)
+
+    def days(self) -> list[Spent]:
+        """What was spent, day by day, replies first; what waits to be written, too."""
+        with self._threads:
+            self._follow()
+            sums = dict(self._sums)
+        for spent in list(self._waiting):
+            sums[spent.day, spent.use] = sums.get((spent.day, spent.use), Spent(spent.day, spent.use)) + spent
+        return [sums[key] for key in sorted(sums)]
+
+    def _follow(self) -> None:
+        anew, entries = self._lines.unread()
+        if anew:
+            self._sums, self._read = {}, 0
+        self._take(entries)
+
+    def _take(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            spent = Spent(entry["day"], entry["use"], **{name: entry.get(name, 0) for name in _COUNTS})
+            before = self._sums.get((spent.day, spent.use))
+            self._sums[spent.day, spent.use] = before + spent if before else spent
+        self._read += len(entries)
+
+
+def check(entry: Any) -> None:
+    """Raises ValueError for what is no line of this file."""
+    if fault := "it is no object" if type(entry) is not dict else USAGE.fault(entry):
+        raise ValueError(fault)
+    date.fromisoformat(entry["day"])
+
+
+def _rows(spent: Iterable[Spent]) -> list[Mapping[str, Any]]:
+    return [{key: value for key, value in asdict(one).items() if value} for one in spent]

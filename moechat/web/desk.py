@@ -1,0 +1,246 @@
+"""The desk: what a tab of the page shows of a house, and what can be done with a talk. Knows no Gradio.
+
+What goes to a tab is JSON with HTML in it; the tab holds nothing that the house does not know, but a draft.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from moechat.access.words import Language
+from moechat.agent import Agent
+from moechat.conversation import Conversation
+from moechat.cue import Cue
+from moechat.errors import MoeChatError, NotFound
+from moechat.house import House
+from moechat.turn import Shown
+from moechat.web import draw, exchange, why
+from moechat.web.exchange import Branches, Face
+from moechat.web.news import News
+from moechat.web.turns import Turn, Turns
+from moechat.web.whereabouts import Whereabouts
+from moechat.web.words import Words
+from moechat.when import Span
+
+View = dict[str, Any]
+"""JSON for a tab."""
+FOUND = 50  # A search shows so many.
+SNIPPET = 60  # Characters before and after what a search found.
+
+
+class Desk:
+    """``news`` is rung whenever something has changed that a tab may show; ``page`` is how many exchanges one shows at first."""
+
+    def __init__(self, house: House) -> None:
+        self.house, self.news = house, News()
+        self.turns = Turns(self.news.grown)
+        self.page = max(1, house.config.web.shown_messages // 2)
+        self._held: dict[int, tuple[Whereabouts, Conversation]] = {}
+        self._numbers = itertools.count(1)
+
+    def close(self) -> None:
+        self.turns.close()
+
+    # ---- where a tab is
+
+    def agent(self, place: Whereabouts) -> Agent:
+        """Raises MoeChatError where the character cannot be opened."""
+        if not place.character:
+            raise NotFound("no character is chosen")
+        return self.house.agent(place.character, world=place.world or None)
+
+    def conversation(self, place: Whereabouts) -> Conversation:
+        if not place.held:
+            return self.agent(place).in_talk(place.talk)
+        if place.held not in self._held:
+            raise NotFound("that talk off the record is over")
+        return self._held[place.held][1]
+
+    def settled(self, place: Whereabouts) -> Whereabouts:
+        """The place itself, or the nearest that is there: another character, the first talk where one off the record is over."""
+        names = self.house.characters()
+        if place.character not in names:
+            return Whereabouts(self._default(names))
+        if place.held and place.held not in self._held:
+            return Whereabouts(place.character, place.world)
+        return place
+
+    def _default(self, names: Sequence[str]) -> str:
+        try:
+            return self.house.agent().character.folder.name if names else ""
+        except (MoeChatError, OSError):
+            return names[0]
+
+    def hold(self, place: Whereabouts) -> Whereabouts:
+        """Begin a talk off the record."""
+        number = next(self._numbers)
+        held = Whereabouts(place.character, place.world, held=number)
+        self._held[number] = (held, self.agent(place).hold())
+        return held
+
+    # ---- what is shown
+
+    def frame(self, place: Whereabouts, words: Words) -> View:
+        """What stands around the talk: the characters, the talks, the head, the box, and what is wrong."""
+        around: View = {
+            "place": asdict(place), "characters": draw.characters(self.house.characters(), place.character, words),
+            "brand": draw.brand(words), "shut": "", "talks": "", "title": "", "problems": "",
+        }  # fmt: skip
+        try:
+            agent = self.agent(place)
+        except (MoeChatError, OSError) as failure:
+            return around | {
+                "shut": str(failure) if place.character else words("no_characters"),
+                "name": place.character,
+            }
+        name = agent.character.name
+        problem = self.house.settings.problem
+        problems = [*([str(problem)] if problem else []), *agent.problems()]
+        return around | {
+            "name": name,
+            "talks": draw.talks(self._talks(place, agent), place, words),
+            "title": self.title(place, agent, words),
+            "problems": draw.problems(problems, words),
+            "write": words("write", name=name),
+            "kept": words("held_note") if place.held else words("world_note", name=place.world) if place.world else "",
+        }
+
+    def _talks(self, place: Whereabouts, agent: Agent) -> list[Whereabouts]:
+        """The talks that one can go to with this character."""
+        here = [Whereabouts(place.character, place.world, name) for name in agent.store.tree.talks]
+        here += [place] if place.talk and place not in here else []
+        first = [Whereabouts(place.character)] if place.world else []
+        worlds = [
+            Whereabouts(place.character, world) for world in self.house.worlds(place.character) if world != place.world
+        ]
+        held = [one for one, _ in self._held.values() if (one.character, one.world) == (place.character, place.world)]
+        return [*first, *here, *held, *worlds]
+
+    def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
+        chat = self.house.config.chat
+        model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
+        return draw.header(
+            agent.character.name, draw.talk_name(place, words), words, connected=self.house.connected, model=model
+        )
+
+    def talk(self, place: Whereabouts, words: Words, before: str = "") -> View:
+        """The newest page of a talk, or the one before an exchange: ``{exchanges, more, greeting, busy, notice}``."""
+        conversation = self.conversation(place)
+        rows = conversation.recent(self.page + 1, before or None)
+        more, rows = len(rows) > self.page, rows[-self.page :]
+        face = self.face(place, words)
+        turn = self.turns.current(conversation)
+        return {
+            "exchanges": self._drawn(place, conversation, rows, face, turn),
+            "more": more,
+            "greeting": "" if more else exchange.greeting(face),
+            "busy": turn is not None,
+            "edition": self.news.edition,
+            "notice": "" if before else self._trouble(conversation, rows, words),
+        }
+
+    def face(self, place: Whereabouts, words: Words) -> Face:
+        character = self.agent(place).character
+        return Face(words, character.name, character.greeting, held=bool(place.held))
+
+    def one(self, place: Whereabouts, words: Words, id_: str) -> list[View]:
+        """A single exchange as it is now, none where it is gone."""
+        conversation = self.conversation(place)
+        rows, turn = conversation.path.shown([id_]), self.turns.current(conversation)
+        return self._drawn(place, conversation, rows, self.face(place, words), turn)
+
+    def _drawn(
+        self, place: Whereabouts, conversation: Conversation, rows: Sequence[Shown], face: Face, turn: Turn | None
+    ) -> list[View]:
+        forks = conversation.path.forks()
+        path = {row.exchange.id for row in rows}
+        views = []
+        for row in rows:
+            one = row.exchange
+            if turn is not None and (one.id == turn.exchange_id or one.status == "streaming"):
+                html = exchange.live(row, turn, face)
+            else:
+                ids = forks.get(one.id, ())
+                taken = next((n for n, id_ in enumerate(ids) if id_ in path), 0 if row is not rows[-1] else -1)
+                branches = Branches(ids, taken) if ids else None
+                html = exchange.exchange(row, face, self._spans(place, row), branches)
+            views.append({"id": one.id, "html": html, "user": one.user, "char": one.char})
+        return views
+
+    def live(self, place: Whereabouts, words: Words, turn: Turn) -> View | None:
+        """The exchange that is being answered, alone; None until its message is recorded."""
+        rows = turn.conversation.path.shown([turn.exchange_id]) if turn.exchange_id else []
+        if not rows:
+            return None
+        return {"id": turn.exchange_id, "html": exchange.live(rows[0], turn, self.face(place, words))}
+
+    def _spans(self, place: Whereabouts, row: Shown) -> Sequence[Span]:
+        """The times that the message named, as they were understood then; of an old one, as they would be."""
+        one = row.exchange
+        if row.spans:
+            return row.spans
+        widths = self.agent(place).config.time.widths
+        return Cue(one.user, one.at, widths=widths).spans if one.user else ()
+
+    def _trouble(self, conversation: Conversation, rows: Sequence[Shown], words: Words) -> str:
+        """What went wrong with the last turn, unless an exchange says so itself.
+
+        A regeneration that failed leaves the reply that was there.
+        """
+        turn = self.turns.last(conversation)
+        if turn is None or not turn.over.is_set():
+            return ""
+        error = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
+        if not error or any(row.error == error for row in rows):
+            return ""
+        return draw.notice(words("went_wrong", error=error))
+
+    # ---- finding
+
+    def found(self, place: Whereabouts, words: Words, text: str) -> View:
+        """Where these words were said: ``{html}``."""
+        conversation = self.conversation(place)
+        ids = conversation.path.search(text)
+        rows = conversation.path.shown(ids[:FOUND])
+        return {"html": draw.found([(row.exchange, *_snippet(row, text)) for row in rows], len(ids), words)}
+
+    def around(self, place: Whereabouts, words: Words, id_: str) -> View:
+        """A page of a talk with this exchange in it."""
+        later: deque[str] = deque(maxlen=max(2, self.page // 2))  # the exchange itself, and some after it
+        conversation = self.conversation(place)
+        for one in conversation.path.from_here(id_):
+            later.append(one)
+        before = later[0] if len(later) == later.maxlen else ""
+        return self.talk(place, words, before) | {"is_newest": not before}
+
+    def trace(self, place: Whereabouts, words: Words, id_: str) -> str:
+        return why.trace(self.conversation(place).trace(id_), words)
+
+
+def _snippet(row: Shown, text: str) -> tuple[str, str]:
+    """(which side said it, the words around what was looked for)."""
+    word = (text.split() or [""])[0].casefold()
+    sides = (("user", row.exchange.user), ("char", row.exchange.char))
+    side, words = next((pair for pair in sides if word in pair[1].casefold()), sides[0])
+    at = max(words.casefold().find(word), 0)
+    return side, words[max(0, at - SNIPPET) : at + SNIPPET]
+
+
+def language_words(language: str) -> Words:
+    chosen: Language = "en" if language == "en" else "zh"
+    return Words(chosen)
+
+
+def labels(words: Words) -> Mapping[str, str]:
+    """The words that the page's own script says."""
+    names = (
+        "send", "stop", "message", "keep", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks", "away",
+        "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name",
+    )  # fmt: skip
+    return {name: words(name) for name in names} | {"new_talk": draw.new_talk(words)}

@@ -1,0 +1,257 @@
+"""The routes of the page's own script: what a person does goes to ``/page/do/…`` as JSON, and ``/page/news`` says as server-sent
+events what happens in a talk, in this tab or another.
+
+Gradio's events would do the first, but where the program goes away they raise a toast and load the page anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+
+from moechat.errors import MoeChatError
+from moechat.web import rooms
+from moechat.web.desk import Desk, View, labels, language_words
+from moechat.web.rooms import Look
+from moechat.web.whereabouts import Whereabouts
+from moechat.web.words import Words
+
+ICON = Path(__file__).parent / "static" / "icon.svg"
+MANIFEST = {  # With it a phone keeps the page beside its programs.
+    "name": "萌聊 MoeChat", "short_name": "MoeChat", "start_url": "/", "scope": "/", "display": "standalone",
+    "background_color": "#f6f1e9", "theme_color": "#efe7db",
+    "icons": [{"src": "/page/icon.svg", "sizes": "any", "type": "image/svg+xml", "purpose": "any maskable"}],
+}  # fmt: skip
+FRAME_S = 0.06  # While a reply streams, a tab is told at most this often.
+PING_S = 15.0  # So often a tab that hears nothing is told that the program is there.
+TABS = 256  # The rooms of so many tabs are kept as they were left.
+NAME = 200
+TEXT = 1_000_000
+
+Text = Annotated[str, Field(max_length=TEXT)]
+Name = Annotated[str, Field(max_length=NAME)]
+
+
+class Wish(BaseModel):
+    """What a tab wants, and where it is. ``tab`` names it; ``id`` is an exchange."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    character: Name = ""
+    world: Name = ""
+    talk: Name = ""
+    held: int = 0
+    language: Name = ""
+    tab: Name = ""
+    id: Name = ""
+    ids: list[Name] = []
+    text: Text = ""
+    side: Name = ""
+    variant: int = 0
+    action: dict[Name, Text] = {}
+
+    @property
+    def place(self) -> Whereabouts:
+        return Whereabouts(self.character, self.world, self.talk, self.held)
+
+    @property
+    def words(self) -> Words:
+        return language_words(self.language)
+
+
+class Doings:
+    """What a tab can want of a desk, by name. Each gives JSON: ``note`` is said to the person, ``bad`` where it went wrong."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._looks: OrderedDict[str, Look] = OrderedDict()
+        self.verbs: Mapping[str, Callable[[Wish], View]] = {
+            "open": self.open, "earlier": self.earlier, "around": self.around, "search": self.search, "hold": self.hold,
+            "say": self.say, "again": self.again, "stop": self.stop, "choose": self.choose, "branch": self.branch,
+            "correct": self.correct, "delete": self.delete, "restore": self.restore, "remember": self.remember,
+            "trace": self.trace, "room": self.room,
+        }  # fmt: skip
+
+    def open(self, wish: Wish) -> View:
+        """Everything that a tab shows of a talk; where that is gone, of the nearest one."""
+        place, words = self.desk.settled(wish.place), wish.words
+        frame = self.desk.frame(place, words)
+        gone = {"note": words("talk_gone"), "bad": True} if wish.held and not place.held else {}
+        talk = {} if frame["shut"] else self.desk.talk(place, words)
+        return frame | {"talk": talk, "labels": labels(words), "doors": rooms.switch(words)} | gone
+
+    def earlier(self, wish: Wish) -> View:
+        return self.desk.talk(wish.place, wish.words, wish.id)
+
+    def around(self, wish: Wish) -> View:
+        return self.desk.around(wish.place, wish.words, wish.id)
+
+    def search(self, wish: Wish) -> View:
+        return self.desk.found(wish.place, wish.words, wish.text[:NAME])
+
+    def hold(self, wish: Wish) -> View:
+        return {"place": asdict(self.desk.hold(wish.place))}
+
+    # ---- talking
+
+    def say(self, wish: Wish) -> View:
+        if not wish.text.strip():
+            return {}
+        turn = self.desk.turns.talk(self.desk.conversation(wish.place), wish.text)
+        return self._begun(wish, turn is not None)
+
+    def again(self, wish: Wish) -> View:
+        turn = self.desk.turns.again(self.desk.conversation(wish.place), wish.id)
+        return self._begun(wish, turn is not None)
+
+    def _begun(self, wish: Wish, has_begun: bool) -> View:
+        self.desk.news.changed(wish.id)
+        begun = {"edition": self.desk.news.edition}
+        return begun if has_begun else {"note": wish.words("busy"), "bad": True}
+
+    def stop(self, wish: Wish) -> View:
+        self.desk.turns.stop(self.desk.conversation(wish.place))
+        return {}
+
+    # ---- changes of mind
+
+    def choose(self, wish: Wish) -> View:
+        return self._change(wish, lambda talk: talk.select(wish.id, wish.variant))
+
+    def branch(self, wish: Wish) -> View:
+        """Go on from an exchange; with a ``side``, from the end of the branch that begins with it."""
+        return self._change(wish, lambda talk: talk.select(talk.path.end_of(wish.id) if wish.side else wish.id))
+
+    def correct(self, wish: Wish) -> View:
+        side = "char" if wish.side == "char" else "user"
+        note = {"note": wish.words("edited"), "offers": "again"} if side == "user" else {}
+        return self._change(wish, lambda talk: talk.correct(wish.id, **{side: wish.text})) | note
+
+    def delete(self, wish: Wish) -> View:
+        ids: list[str] = []
+
+        def gone(talk: Any) -> None:
+            ids.extend(talk.path.from_here(wish.id))
+            talk.retract(*ids)
+
+        return self._change(wish, gone) | {
+            "note": wish.words.count("deleted", len(ids)),
+            "offers": "restore",
+            "ids": ids,
+        }
+
+    def restore(self, wish: Wish) -> View:
+        return self._change(wish, lambda talk: talk.restore(*wish.ids)) | {"note": wish.words("undone")}
+
+    def _change(self, wish: Wish, change: Callable[[Any], None]) -> View:
+        talk = self.desk.conversation(wish.place)
+        if self.desk.turns.current(talk):
+            return {"note": wish.words("wait_reply"), "bad": True}
+        change(talk)
+        self.desk.news.changed(wish.id)
+        return {}
+
+    def remember(self, wish: Wish) -> View:
+        if not wish.text.strip():
+            return {"note": wish.words("needs_words"), "bad": True}
+        self.desk.agent(wish.place).memories.add_fact(wish.text)
+        self.desk.news.changed()
+        return {"note": wish.words("remembered")}
+
+    # ---- beside the talk
+
+    def trace(self, wish: Wish) -> View:
+        return {"html": self.desk.trace(wish.place, wish.words, wish.id)}
+
+    def room(self, wish: Wish) -> View:
+        """A click in a room, or the way into one: ``{room, html}``."""
+        words, house, look = wish.words, self.desk.house, self._looks.get(wish.tab, Look())
+        try:
+            agent = self.desk.agent(wish.place)
+        except (MoeChatError, OSError):
+            agent = None
+        busy = agent is not None and self.desk.turns.current(agent.in_talk(wish.talk)) is not None
+        look = rooms.act(house, agent, look.of(wish.place.memory), wish.action, words, busy=busy)
+        self._looks[wish.tab] = look
+        self._looks.move_to_end(wish.tab)
+        while len(self._looks) > TABS:
+            self._looks.popitem(last=False)
+        if look.note.text:
+            self.desk.news.changed()
+        return {"room": look.room, "html": rooms.drawn(house, agent, look, words)}
+
+
+def router(desk: Desk) -> APIRouter:
+    routes = APIRouter(prefix="/page")
+    doings = Doings(desk)
+
+    @routes.post("/do/{verb}")
+    def do(verb: str, wish: Wish) -> Response:
+        if verb not in doings.verbs:
+            return JSONResponse({"note": "there is no such thing to do"}, 404)
+        try:
+            return JSONResponse(doings.verbs[verb](wish))
+        except (MoeChatError, OSError) as failure:
+            return JSONResponse({"note": wish.words("went_wrong", error=failure), "bad": True})
+
+    @routes.get("/manifest.webmanifest")
+    def manifest() -> Response:
+        return JSONResponse(MANIFEST, media_type="application/manifest+json")
+
+    @routes.get("/icon.svg")
+    def icon() -> Response:
+        return FileResponse(ICON, media_type="image/svg+xml")
+
+    @routes.get("/news")
+    async def news(wish: Annotated[Wish, Query()]) -> Response:
+        return StreamingResponse(_stream(desk, wish), media_type="text/event-stream")
+
+    return routes
+
+
+async def _stream(desk: Desk, wish: Wish) -> AsyncIterator[str]:
+    """``talk`` events with the newest page when something has changed, ``live`` events with the growing exchange between."""
+    edition, busy, version = -1, False, None
+    with desk.news.listening() as bell:
+        while True:
+            bell.clear()
+            try:
+                turn = desk.turns.current(await run_in_threadpool(desk.conversation, wish.place))
+                if desk.news.edition != edition or (turn is not None) != busy or (turn and version is None):
+                    touched, edition = desk.news.touched(edition), desk.news.edition
+                    busy, version = turn is not None, turn.version if turn and turn.exchange_id else None
+                    yield _event("talk", await run_in_threadpool(_talk, desk, wish, touched))
+                elif turn and turn.version != version:
+                    version = turn.version
+                    if live := await run_in_threadpool(desk.live, wish.place, wish.words, turn):
+                        yield _event("live", live)
+            except (MoeChatError, OSError) as failure:
+                yield _event("shut", {"note": str(failure)})
+                return
+            try:
+                async with asyncio.timeout(PING_S):
+                    await bell.wait()
+                await asyncio.sleep(FRAME_S)
+            except TimeoutError:
+                yield ": here\n\n"
+
+
+def _talk(desk: Desk, wish: Wish, touched: list[str]) -> View:
+    talk = desk.talk(wish.place, wish.words)
+    there = {one["id"] for one in talk["exchanges"]}
+    older = [one for id_ in touched if id_ not in there for one in desk.one(wish.place, wish.words, id_)]
+    return desk.frame(wish.place, wish.words) | {"talk": talk | {"older": older}}
+
+
+def _event(name: str, view: View) -> str:
+    return f"event: {name}\ndata: {json.dumps(view, ensure_ascii=False)}\n\n"

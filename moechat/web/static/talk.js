@@ -1,0 +1,454 @@
+// The talk: what was said, what can be done with it, and the box. Every exchange is drawn by the program and put in its place here.
+document.addEventListener("moechat:frame", () => {
+  const { $, state, ask, tell, go, keep, kept, listeners } = window.moechat;
+  const NEAR = 80; // px from the end that count as "at the end"
+  const talk = $("#talk");
+  const said = $("#said");
+  const box = $("#box");
+  const items = new Map(); // what the program sent of each exchange, by id
+  let atEnd = true;
+  let isBack = false; // looking at an older page
+  let isBusy = false;
+  let isFetching = false;
+  let pending = null; // a message on its way: {text, edition}
+
+  // ---- drawing
+
+  function article(id) {
+    return said.querySelector(`article[data-id="${CSS.escape(id)}"]`);
+  }
+
+  function made(html) {
+    const holder = document.createElement("template");
+    holder.innerHTML = html.trim();
+    furnish(holder.content.firstElementChild);
+    return holder.content.firstElementChild;
+  }
+
+  // Code gets its language and a button that copies it.
+  function furnish(node) {
+    for (const code of node.querySelectorAll("pre")) {
+      const head = document.createElement("div");
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "act quiet", textContent: state.labels.copy });
+      button.dataset.do = "copy-code";
+      head.className = "code-head";
+      head.append(Object.assign(document.createElement("span"), { textContent: code.dataset.language }), button);
+      const holder = Object.assign(document.createElement("div"), { className: "code" });
+      code.replaceWith(holder);
+      code.tabIndex = 0;
+      holder.append(head, code);
+    }
+  }
+
+  // Put an exchange where it belongs; one that is being edited stays as it is.
+  function put(item, before) {
+    const old = article(item.id);
+    const isSame = old && items.get(item.id)?.html === item.html;
+    items.set(item.id, item);
+    if (isSame || old?.querySelector("form")) return old;
+    const node = made(item.html);
+    if (!old) {
+      said.insertBefore(node, before ?? null);
+      return node;
+    }
+    const unfolded = [...old.querySelectorAll("details")].map((one) => one.open);
+    node.querySelectorAll("details").forEach((one, n) => { one.open = unfolded[n] ?? false; });
+    node.classList.toggle("acting", old.classList.contains("acting"));
+    const used = old.contains(document.activeElement) ? document.activeElement : null;
+    old.replaceWith(node);
+    if (used === old) node.focus({ preventScroll: true });
+    else if (used) (node.querySelector(`[data-do="${used.dataset.do}"]:not([disabled])`) ?? node).focus({ preventScroll: true });
+    return node;
+  }
+
+  function grow(item) {
+    const old = article(item.id);
+    if (!old) return;
+    const fresh = made(item.html).querySelector(".side.char");
+    old.className = "exchange streaming";
+    old.setAttribute("aria-busy", "true");
+    const reply = old.querySelector(".side.char");
+    if (reply) reply.replaceWith(fresh);
+    else old.append(fresh);
+    items.delete(item.id);
+    settle();
+  }
+
+  function days() {
+    said.querySelectorAll(".day").forEach((line) => line.remove());
+    let day = "";
+    for (const one of said.querySelectorAll("article[data-day]")) {
+      if (one.dataset.day !== day) {
+        day = one.dataset.day;
+        const line = Object.assign(document.createElement("div"), { className: "day", textContent: one.dataset.dayWords });
+        one.before(line);
+      }
+    }
+  }
+
+  function greet(html) {
+    said.querySelector(".greeting")?.remove();
+    if (html) said.prepend(made(html));
+  }
+
+  function drawTalk(view) {
+    isBusy = view.busy;
+    $("#send").hidden = isBusy;
+    $("#stop").hidden = !isBusy;
+    for (const one of view.older ?? []) if (article(one.id)) put(one);
+    if (isBack) {
+      for (const one of view.exchanges) if (article(one.id)) put(one);
+      return;
+    }
+    const ids = new Set(view.exchanges.map((one) => one.id));
+    const there = [...said.querySelectorAll("article[data-id]")];
+    const first = there.findIndex((one) => one.dataset.id === view.exchanges[0]?.id);
+    there.slice(Math.max(first, 0)).forEach((one) => { if (!ids.has(one.dataset.id)) { items.delete(one.dataset.id); one.remove(); } });
+    said.querySelectorAll(":scope > .empty").forEach((one) => one.remove());
+    deliver(view);
+    let after = null;
+    for (const one of view.exchanges) after = put(one, after ? after.nextElementSibling : said.querySelector(".pending"));
+    if (first <= 0) {
+      $("#more").hidden = !view.more;
+      greet(view.greeting);
+    }
+    $("#notice").innerHTML = view.notice;
+    days();
+    settle();
+  }
+
+  // A message on its way has arrived, or comes back into the box.
+  function deliver(view) {
+    if (!pending) return;
+    const isThere = view.exchanges.some((one) => one.user === pending.text && !pending.before.has(one.id));
+    const isLost = !isThere && !view.busy && pending.edition !== null && view.edition >= pending.edition;
+    if (!isThere && !isLost) return;
+    said.querySelector(".pending")?.remove();
+    if (isLost && !box.value) box.value = pending.text;
+    else if (isThere) write("");
+    pending = null;
+    fit();
+  }
+
+  function drawFrame(view) {
+    $("#brand").innerHTML = view.brand;
+    $("#characters").innerHTML = view.characters;
+    $("#talks").innerHTML = view.talks;
+    $("#title").innerHTML = view.title;
+    $("#problems").innerHTML = view.problems;
+    if (view.doors) $("#doors").innerHTML = view.doors;
+    const { labels } = state;
+    $("#send").textContent = labels.send;
+    $("#stop").textContent = labels.stop;
+    $("#more").textContent = labels.earlier_words;
+    $("#newest").textContent = labels.newest;
+    talk.setAttribute("aria-label", labels.conversation);
+    box.setAttribute("aria-label", labels.message);
+    const isShut = Boolean(view.shut);
+    box.disabled = $("#send").disabled = isShut;
+    box.placeholder = isShut ? view.shut : view.write;
+    $("#kept").textContent = view.kept ?? "";
+    $("#kept").hidden = !view.kept;
+    if (isShut) {
+      said.replaceChildren(Object.assign(document.createElement("p"), { className: "empty", textContent: view.shut }));
+      $("#title").innerHTML = "";
+      const name = Object.assign(document.createElement("h1"), { textContent: view.name ?? "" });
+      $("#title").append(name);
+    }
+  }
+
+  let drawnPlace = "";
+  listeners.frame.push((view) => {
+    const place = JSON.stringify([view.place, state.language]);
+    if (place !== drawnPlace) {
+      drawnPlace = place;
+      items.clear();
+      said.replaceChildren();
+      [isBack, atEnd, pending] = [false, true, null];
+      $("#newest").hidden = true;
+      box.value = draft();
+      fit();
+    }
+    drawFrame(view);
+    if (!view.shut) drawTalk(view.talk);
+  });
+  listeners.live.push(grow);
+
+  // ---- staying at the end, and going back
+
+  function settle() {
+    if (atEnd && !isBack) talk.scrollTop = talk.scrollHeight;
+  }
+
+  async function earlier() {
+    const first = said.querySelector("article[data-id]");
+    if (isFetching || !first || $("#more").hidden) return;
+    isFetching = true;
+    const view = await ask("earlier", { id: first.dataset.id });
+    isFetching = false;
+    if (!view?.exchanges) return;
+    const fromEnd = talk.scrollHeight - talk.scrollTop;
+    for (const one of view.exchanges) put(one, first);
+    $("#more").hidden = !view.more;
+    greet(view.greeting);
+    days();
+    talk.scrollTop = talk.scrollHeight - fromEnd;
+  }
+
+  async function around(id) {
+    const view = await ask("around", { id });
+    if (!view?.exchanges) return;
+    items.clear();
+    said.replaceChildren();
+    isBack = false;
+    drawTalk(view);
+    isBack = !view.is_newest;
+    $("#newest").hidden = view.is_newest;
+    atEnd = false;
+    const there = article(id);
+    there?.scrollIntoView({ block: "center" });
+    there?.focus({ preventScroll: true });
+  }
+
+  function newest() {
+    drawnPlace = "";
+    window.moechat.open();
+  }
+
+  talk.addEventListener("scroll", () => {
+    atEnd = talk.scrollHeight - talk.scrollTop - talk.clientHeight < NEAR;
+    if (talk.scrollTop < 300) earlier();
+  }, { passive: true });
+  new ResizeObserver(settle).observe(talk);
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open && event.target.closest?.("#talk")) event.target.scrollIntoView({ block: "nearest" });
+  }, true);
+
+  // ---- the box
+
+  function draftKey() {
+    const { character, world, talk: name, held } = state.place;
+    return `moechat.draft.${JSON.stringify([character, world, name, held])}`;
+  }
+  function draft() {
+    return (state.place.held ? sessionStorage : localStorage)[draftKey()] ?? "";
+  }
+  function write(text) {
+    const kept = state.place.held ? sessionStorage : localStorage;
+    if (text) kept[draftKey()] = text;
+    else delete kept[draftKey()];
+  }
+  function fit() {
+    box.style.height = "auto";
+    box.style.height = `${Math.min(box.scrollHeight + 2, 180)}px`;
+  }
+
+  async function send() {
+    const text = box.value;
+    if (!text.trim() || pending) return;
+    if (isBusy && !state.isAway) return tell(state.labels.busy, true, []);
+    if (isBack) await around(said.querySelector("article:last-of-type")?.dataset.id ?? "").then(newest);
+    pending = { text, edition: null, before: new Set(items.keys()) };
+    box.value = "";
+    fit();
+    const node = made('<article class="exchange pending"><div class="side user"><div class="said"><div class="bubble"></div></div></div></article>');
+    node.querySelector(".bubble").textContent = text;
+    said.append(node);
+    atEnd = true;
+    settle();
+    const view = await ask("say", { text });
+    if (pending && view?.edition !== undefined) pending.edition = view.edition;
+    if (view && !view.bad) return;
+    node.remove();
+    pending = null;
+    if (!box.value) box.value = text;
+    fit();
+    if (!view) tell(state.labels.not_sent, true, []);
+  }
+
+  box.addEventListener("input", () => { write(box.value); fit(); });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    send();
+  });
+  $("#composer").addEventListener("submit", (event) => { event.preventDefault(); send(); box.focus(); });
+  $("#stop").addEventListener("click", () => ask("stop"));
+  $("#newest").addEventListener("click", newest);
+
+  // ---- what can be done with an exchange
+
+  const again = (id) => { atEnd = !article(id)?.nextElementSibling; return ask("again", { id }); };
+  const branch = (id) => ask("branch", { id, side: "end" });
+  const doings = {
+    again,
+    choose: (id, button) => ask("choose", { id, variant: Number(button.dataset.variant) }),
+    branch: (id) => ask("branch", { id }),
+    "branch-to": (_, button) => branch(button.dataset.id),
+    "flip-branch": (_, button) => branch(button.closest("[data-ids]").dataset.ids.split(" ")[Number(button.dataset.variant)]),
+    copy: (id, button) => copy(items.get(id)[button.dataset.side]),
+    "copy-code": (_, button) => copy(button.closest(".code").querySelector("code").textContent),
+    edit: (id, button) => change(id, button.dataset.side),
+    remember: (id) => form(article(id).querySelector(".side.user .said"), items.get(id).user, state.labels.remember_hint,
+      (text) => ask("remember", { text })),
+    delete: async (id) => {
+      const view = await ask("delete", { id });
+      if (view?.offers) tell(view.note, false, [[state.labels.undo, () => ask("restore", { ids: view.ids })]]);
+    },
+    trace: async (id, button) => {
+      const view = await ask("trace", { id });
+      if (view?.html) button.insertAdjacentHTML("afterend", view.html);
+    },
+  };
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch { // no secure context: the old way
+      const area = Object.assign(document.createElement("textarea"), { value: text });
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    tell(state.labels.copied, false, []);
+  }
+
+  function change(id, side) {
+    form(article(id).querySelector(`.side.${side} .said`), items.get(id)[side], "", async (text) => {
+      const view = await ask("correct", { id, side, text });
+      if (view?.offers) tell(view.note, false, [[state.labels.again, () => again(id)], [state.labels.no_thanks, () => {}]]);
+    });
+  }
+
+  // A field in the place of a bubble. Escape leaves everything as it was.
+  function form(place, text, hint, use) {
+    if (place.querySelector("form")) return;
+    const node = made('<form class="inline"><textarea></textarea><p class="hint"></p><div class="actions"><button type="submit" class="act primary"></button><button type="button" class="act"></button></div></form>');
+    const [area, [save, cancel]] = [node.querySelector("textarea"), node.querySelectorAll("button")];
+    area.value = text;
+    area.setAttribute("aria-label", state.labels.message);
+    node.querySelector("p").textContent = hint;
+    [save.textContent, cancel.textContent] = [state.labels.keep, state.labels.cancel];
+    place.classList.add("editing");
+    const leave = () => {
+      node.remove();
+      place.classList.remove("editing");
+      const one = place.closest("article");
+      one?.focus({ preventScroll: true });
+    };
+    node.addEventListener("submit", (event) => { event.preventDefault(); const words = area.value; leave(); use(words); });
+    cancel.addEventListener("click", leave);
+    node.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") leave();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) node.requestSubmit();
+    });
+    place.prepend(node);
+    area.style.height = `${Math.min(area.scrollHeight + 4, 320)}px`;
+    area.focus();
+    node.scrollIntoView({ block: "nearest" });
+  }
+
+  said.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-do]");
+    const one = event.target.closest("article");
+    if (button && one) doings[button.dataset.do]?.(one.dataset.id, button);
+    else if (one && event.target.closest(".bubble") && !event.target.closest("a") && String(getSelection()) === "") {
+      for (const other of said.querySelectorAll(".acting")) if (other !== one) other.classList.remove("acting");
+      one.classList.toggle("acting");
+    }
+  });
+  // Arrows go from exchange to exchange, and flip the replies of the one that has the focus.
+  talk.addEventListener("keydown", (event) => {
+    const one = event.target.closest("article");
+    const all = [...said.querySelectorAll("article[data-id]")];
+    if (event.target !== talk && event.target !== one) return;
+    const way = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (way) {
+      event.preventDefault();
+      const next = one ? all[all.indexOf(one) + way] : way < 0 ? all.at(-1) : null;
+      next?.focus();
+      next?.scrollIntoView({ block: "nearest" });
+    } else if (one && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+      const [back, on] = one.querySelectorAll("[data-do=choose]");
+      (event.key === "ArrowLeft" ? back : on)?.click();
+    }
+  });
+
+  // ---- the sheet: which character, which talk, a new one, and what was said where
+
+  const sheet = $("#sheet");
+  function unfold(...nodes) {
+    sheet.replaceChildren(...nodes);
+    sheet.hidden = false;
+    sheet.querySelector("input, button")?.focus();
+  }
+  function fold() {
+    sheet.hidden = true;
+    sheet.replaceChildren();
+  }
+  function part(id) {
+    const node = document.createElement("div");
+    node.className = id;
+    node.innerHTML = $(`#${id}`).innerHTML;
+    return node;
+  }
+  function find() {
+    const input = Object.assign(document.createElement("input"), { type: "search", placeholder: state.labels.search_talk });
+    input.setAttribute("aria-label", state.labels.search_talk);
+    const list = Object.assign(document.createElement("div"), { className: "hits" });
+    let waiting = 0;
+    input.addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(async () => {
+        const view = input.value.trim() ? await ask("search", { text: input.value }) : { html: "" };
+        if (view) list.innerHTML = view.html ?? "";
+      }, 250);
+    });
+    unfold(input, list);
+  }
+  async function begin(data) {
+    const name = data.get("name").trim();
+    const kind = data.get("kind");
+    if (kind === "held") {
+      const view = await ask("hold");
+      if (view?.place) await go(view.place);
+    } else if (!name) {
+      return tell(state.labels.needs_name, true, []);
+    } else {
+      const world = kind === "world" ? name : state.place.world;
+      await go({ world, talk: kind === "world" ? "" : name });
+    }
+    fold();
+    box.focus();
+  }
+  const around_the_talk = {
+    go: ({ talk: name, world, held }) => { fold(); go({ talk: name, world, held: Number(held) }); },
+    talks: () => (sheet.hidden ? unfold(part("characters"), part("talks")) : fold()),
+    "new-talk": () => unfold(made(`<div>${state.labels.new_talk}</div>`)),
+    find: () => (sheet.hidden ? find() : fold()),
+    close: fold,
+    around: ({ id }) => { fold(); around(id); },
+    settings: () => { location.hash = "settings"; },
+    theme: () => window.moechat.toggleTheme(),
+    tinkers: () => { keep("tinkers", kept("tinkers") !== true); window.moechat.applyTheme(); },
+    language: () => {
+      window.moechat.chooseLanguage(state.language === "zh" ? "en" : "zh");
+      keep("language", state.language);
+      window.moechat.open();
+    },
+  };
+  document.addEventListener("click", (event) => {
+    const name = event.target.closest("[data-name]");
+    const button = event.target.closest("[data-do]");
+    if (name && name.closest("#characters, #sheet")) {
+      fold();
+      go({ character: name.dataset.name }).then(() => box.focus());
+    } else if (button && !button.closest("#said") && button.tagName !== "FORM") {
+      around_the_talk[button.dataset.do]?.(button.dataset);
+    }
+  });
+  sheet.addEventListener("submit", (event) => { event.preventDefault(); begin(new FormData(event.target)); });
+  sheet.addEventListener("keydown", (event) => { if (event.key === "Escape") fold(); });
+});

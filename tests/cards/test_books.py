@@ -1,0 +1,145 @@
+"""Lorebooks of other programs: what their entries mean, and that one change leaves all else equal."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moechat.cards import book, decorators
+from moechat.cards.book import WORLD_FIELDS
+from tests.cards.cards import V3, WORLD, WORLD_ENTRY, world
+
+
+def rules(entry: dict[str, Any], **more: Any) -> Any:
+    return book.entries_of(world(entry, **more), "w.json")[0].rules
+
+
+def test_an_entry_of_world_info_means_what_its_fields_say() -> None:
+    entry, gull = book.entries_of(WORLD, "sea.json")
+    assert (entry.id, entry.keyword, entry.text, entry.keys) == (
+        "sea.json#0",
+        "The harbour",
+        "Stone, two cranes.",
+        ("harbour", "/quay[0-9]/"),
+    )
+    r = entry.rules
+    assert (r.secondary, r.logic, r.case, r.whole_words, r.scan_depth) == (("rain",), "all", True, False, 5)
+    assert (r.order, r.position, r.depth, r.role, r.probability) == (90, "depth", 3, "assistant", 75)
+    assert (r.sticky, r.cooldown, r.delay, r.ignores_budget) == (3, 2, 1, True)
+    assert (r.no_recursion, r.wakes_none, r.only_recursion, r.recursive) == (True, True, 2, True)
+    assert (gull.keyword, gull.rules.scan_depth, gull.rules.secondary) == ("gull", 2, ())
+
+
+def test_an_entry_of_a_card_means_what_its_fields_and_decorators_say() -> None:
+    lamp, bell = book.entries_of(V3["data"]["character_book"], "card.json")
+    assert (lamp.id, lamp.keys, lamp.rules.secondary, lamp.rules.priority) == (
+        "card.json#11",
+        ("lamp", "/l[ai]ght\\b/i"),
+        ("night",),
+        3,
+    )
+    assert (lamp.rules.scan_depth, lamp.rules.budget, lamp.rules.recursive, lamp.rules.position) == (
+        3,
+        400,
+        True,
+        "after_char",
+    )
+    assert (bell.text, bell.rules.position, bell.rules.depth, bell.rules.role) == (
+        "The bell is cracked.",
+        "depth",
+        2,
+        "user",
+    )
+
+
+def test_world_info_becomes_a_card_entry_and_comes_back_with_all_fields() -> None:
+    entry = book.card_entry(WORLD_ENTRY, 0)
+    back = book.world_of_card(entry, 0)
+    assert {key: back[key] for key in WORLD_FIELDS} == {key: WORLD_ENTRY[key] for key in WORLD_FIELDS}
+    assert back["extensions"]["x_unknown"] == WORLD_ENTRY["x_unknown"]
+    assert (
+        book.entries_of({"entries": [entry]}, "a")[0].rules
+        == book.entries_of({"entries": {"0": WORLD_ENTRY}}, "a")[0].rules
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "value"),
+    [
+        ({"text": "new"}, "content", "new"),
+        ({"keys": ["a", "b"]}, "key", ["a", "b"]),
+        ({"enabled": False}, "disable", True),
+        ({"constant": True}, "constant", True),
+        ({"logic": "not_any"}, "selectiveLogic", 2),
+        ({"order": 3}, "order", 3),
+        ({"sticky": None}, "sticky", None),
+        ({"position": "before_char"}, "position", 0),
+        ({"keyword": "T"}, "comment", "T"),
+    ],
+)
+def test_one_change_changes_one_field(changes: dict[str, Any], field: str, value: Any) -> None:
+    before = deepcopy(WORLD_ENTRY)
+    assert book.changed(WORLD_ENTRY, "world", changes) == WORLD_ENTRY | {field: value}
+    assert before == WORLD_ENTRY
+
+
+def test_new_words_of_a_decorated_entry_keep_its_decorators() -> None:
+    bell = V3["data"]["character_book"]["entries"][1]
+    changed = book.changed(bell, "card", {"text": "New.\nWords."})
+    assert changed == bell | {"content": "@@depth 2\n@@role user\n@@scan_depth 3\nNew.\nWords."}
+
+
+@pytest.mark.parametrize(
+    ("value", "keys", "text"),
+    [
+        (
+            {
+                "type": "risu",
+                "ver": 1,
+                "data": [{"key": "a, b", "secondkey": "", "content": "words", "insertorder": 5}],
+            },
+            ("a", "b"),
+            "words",
+        ),
+        ({"lorebookVersion": 4, "entries": [{"keys": ["a"], "text": "words", "enabled": True}]}, ("a",), "words"),
+        ({"kind": "memory", "entries": [{"keywords": ["a"], "entry": "words", "name": "n"}]}, ("a",), "words"),
+        ({"spec": "lorebook_v3", "data": {"entries": [{"keys": ["a"], "content": "words"}]}}, ("a",), "words"),
+    ],
+)
+def test_the_plain_entries_of_other_books_are_read(value: Any, keys: tuple[str, ...], text: str) -> None:
+    [entry] = book.entries_of(value, "b.json")
+    assert (entry.keys, entry.text, entry.enabled) == (keys, text, True)
+
+
+@pytest.mark.parametrize("value", [None, "x", 10**400, -5, [], {"a": 1}, float("nan"), True])
+def test_values_that_make_no_sense_are_as_usual(value: Any) -> None:
+    strange = dict.fromkeys(WORLD_FIELDS, value)
+    [entry] = book.entries_of(
+        {"entries": {"0": strange | {"content": "words"}}, "scan_depth": value, "token_budget": value}, "b"
+    )
+    assert entry.text == "words" and 0 <= entry.rules.probability <= 100
+
+
+def test_what_is_not_obeyed_is_named() -> None:
+    counts = book.unheeded(WORLD)
+    assert counts["group"] == counts["triggers"] == 1 and "sticky" not in counts
+    assert book.unheeded(V3["data"]["character_book"]) == {"@@scan_depth": 1}
+
+
+def test_a_second_choice_of_a_decorator_counts_where_the_first_is_not_obeyed() -> None:
+    one = decorators.read("@@foo 1\n@@@bar\n@@@depth 3\n@@@role user\n@@dont_activate\n\nwords\n@@late\n")
+    assert (one.depth, one.role, one.dont_activate, one.unheeded) == (3, None, True, ["foo", "bar"])
+    assert one.text == "\nwords\n@@late\n"
+    assert decorators.read("no decorators\n@@depth 2").text == "no decorators\n@@depth 2"
+
+
+def test_the_document_says_of_every_field_whether_it_is_obeyed(root: Path) -> None:
+    text = (root / "docs" / "cards.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (是|保留)", text, re.MULTILINE)
+    assert {name: (place.strip("`"), word == "是") for name, place, word in rows} == {
+        name: (field.place or "–", field.obeyed) for name, field in WORLD_FIELDS.items()
+    }

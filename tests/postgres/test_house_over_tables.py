@@ -1,0 +1,129 @@
+"""A house over tables talks, recalls, forgets and starts again as one over files does."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moechat.agent import Agent
+from moechat.errors import ConfigError, MoeChatError
+from moechat.house import House
+from moechat.model import Recollection
+from tests.houses import CHARACTER, Home, say
+from tests.pg_server import fresh_name
+
+TALK = (
+    "我叫阿明，住在杭州", "我喜欢绿茶", "昨天去了西湖", "我不喜欢吃香菜", "我养了一只猫叫团子", "明天要去北京开会", "今天下雨了",
+    "我妹妹叫小雨", "上周三看了一场电影", "I like jazz", "团子今天吐了", "我搬到上海了", "晚上吃了面", "我在学吉他",
+)  # fmt: skip
+QUESTIONS = (
+    "我住在哪里？",
+    "团子怎么了？",
+    "昨天做了什么？",
+    "我喜欢喝什么？",
+    "What music do I like?",
+    "上周三呢？",
+    "今天天气",
+)
+STEPS = 24
+
+
+@pytest.fixture
+def homes(tmp_path: Path, address: str) -> list[Home]:
+    """One over files, one over tables."""
+    over_files, over_tables = (Home.build(tmp_path / kind) for kind in ("files", "tables"))
+    over_tables.configure(store={"kind": "postgres", "address": address})
+    return [over_files, over_tables]
+
+
+@pytest.fixture
+def houses(homes: list[Home]) -> Iterator[list[House]]:
+    with homes[0].open() as over_files, homes[1].open() as over_tables:
+        yield [over_files, over_tables]
+
+
+def plain(recollection: Recollection) -> list[tuple[object, ...]]:
+    """What came to mind, in order, ties included."""
+    return [(hit.layer, hit.recipe, hit.id, hit.text, round(hit.score, 9)) for hit in recollection.hits]
+
+
+def same(agents: list[Agent], steps: list[str]) -> int:
+    """Compare what comes to mind, and what is shown. Returns how many hits there were."""
+    count = 0
+    for agent in agents:
+        agent.finish()
+        agent.settle_indexes()
+    for question in QUESTIONS:
+        over_files, over_tables = (plain(agent.recall(question)) for agent in agents)
+        assert over_tables == over_files, (question, steps)
+        count += len(over_files)
+    lists = [[dataclasses.astuple(one) for one in agent.recent(50)] for agent in agents]
+    assert lists[0] == lists[1], steps
+    return count
+
+
+def test_files_and_tables_recall_the_same(houses: list[House], homes: list[Home]) -> None:
+    user = fresh_name()
+    agents = [house.agent(user=user) for house in houses]
+    draw, steps = random.Random(7), list[str]()
+    for number in range(STEPS):
+        step = draw.choice(["say", "say", "say", "correct", "retract", "restore", "branch", "forget", "archive"])
+        ids = list(agents[0].store.tree.parents)
+        id_, text = draw.choice(ids or [""]), draw.choice(TALK)
+        steps.append(f"{number} {step} {id_} {text}")
+        for agent in agents:
+            try:
+                if step == "say" or not ids:
+                    say(agent, text)
+                elif step == "correct":
+                    agent.correct(id_, user=text + "！")
+                elif step == "branch":
+                    agent.select(id_)
+                elif step == "forget":
+                    agent.memories.forget([id_])
+                elif step == "archive":
+                    agent.memories.archive([id_])
+                else:
+                    getattr(agent, step)(id_)
+            except MoeChatError as error:
+                steps.append(type(error).__name__)
+        for home in homes:
+            home.clock.advance(hours=7)
+        if number % 8 == 7:
+            for home in homes:
+                home.clock.advance(hours=13)
+            assert same(agents, steps)
+
+
+def test_another_worker_goes_on_where_one_ended(homes: list[Home]) -> None:
+    user, home = fresh_name(), homes[1]
+    with home.open() as first, home.open() as second:
+        one, other = first.agent(user=user), second.agent(user=user)
+        say(one, "我把铜钥匙丢在灯塔下了")
+        home.clock.advance(minutes=5)
+        say(other, "我喜欢绿茶")
+        one.follow()
+        assert list(one.store.tree.parents) == list(other.store.tree.parents)
+        for agent in (one, other):
+            agent.finish()
+        home.clock.advance(days=1)
+        assert "铜钥匙" in str(plain(other.recall("铜钥匙丢在哪里？")))
+        assert second.has_memory_of(CHARACTER, user)
+        assert not second.has_memory_of(CHARACTER, "nobody")
+    with home.open() as third:
+        report = third.agent(user=user).verify()
+        assert (report["exchanges"], report["problems"]) == (2, [])
+        assert third.rebuild(None, user, vectors=True, progress=lambda *_: None)["without_vector"] == 0
+    assert not (home.folder / "users").exists()
+
+
+@pytest.mark.parametrize("address", ["postgresql://me:secret@localhost/x", "host=x password = secret"])
+def test_a_password_is_not_kept_in_the_settings(tmp_path: Path, address: str) -> None:
+    home = Home.build(tmp_path, store={"kind": "postgres", "address": address})
+    with pytest.raises(ConfigError, match="PGPASSWORD") as refused:
+        home.open()
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,132 @@
+"""A store over tables: the second wall, a database that goes away, and what is kept of words that are gone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from moechat.clock import SetClock
+from moechat.errors import DiskError, MoeChatError
+from moechat.model import Event, Understanding
+from moechat.store import erasure
+from moechat.store.postgres import sql
+from moechat.store.postgres.database import OwnerName, Postgres
+from moechat.store.postgres.store import PostgresStore
+from tests.houses import START, ZONE, moment, told
+from tests.pg_server import fresh_name
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock(moment(START))
+
+
+@pytest.fixture(params=["once", "each time"])
+def database(address: str, request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    database = Postgres(address, size=4, timeout_s=2.0, each_time=request.param == "each time")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def name() -> OwnerName:
+    return OwnerName("tables", fresh_name())
+
+
+def opened(database: Postgres, name: OwnerName, clock: SetClock) -> PostgresStore:
+    return PostgresStore(database, name, clock=clock, zone=ZONE)
+
+
+def rows(connection: psycopg.Connection[Any], table: str) -> int:
+    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
+    return int(count)
+
+
+def test_a_connection_that_has_not_named_its_owner_sees_nothing(
+    address: str, database: Postgres, name: OwnerName, clock: SetClock
+) -> None:
+    store = opened(database, name, clock)
+    id_ = told(store, clock, "我住在杭州", settle=True)
+    store.findings.merge([id_], Understanding({id_: "住"}, {}, (), (Event("用户住在杭州", (id_,)),)), [], {})
+    filled = ("owners", "lines", "exchanges", "notes", "episodes", "episode_sources")
+    with psycopg.connect(address, autocommit=True) as connection:
+        assert {table: rows(connection, table) for table in sql.TABLES} == dict.fromkeys(sql.TABLES, 0)
+        connection.execute(f"SET moechat.owner = '{OwnerName('tables', 'another').id}'".encode())
+        assert {table: rows(connection, table) for table in sql.TABLES} == dict.fromkeys(sql.TABLES, 0)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO facts VALUES (%s, 'x', '{}')", (name.id,))
+        connection.execute(f"SET moechat.owner = '{name.id}'".encode())
+        assert all(rows(connection, table) for table in filled)
+    store.close()
+
+
+def test_words_that_were_forgotten_are_in_no_row(
+    address: str, database: Postgres, name: OwnerName, clock: SetClock
+) -> None:
+    store = opened(database, name, clock)
+    id_ = told(store, clock, "我的密语是蓝鲸", "蓝鲸，记住了。", settle=True)
+    told(store, clock, "今天下雨", settle=True)
+    store.findings.merge([id_], Understanding({id_: "说蓝鲸"}, {}, (), (Event("密语是蓝鲸", (id_,)),)), [], {})
+    erasure.forget(store, erasure.gone(store, exchanges=[id_], episodes=(), facts=()))
+    assert erasure.erase(store, lambda: None)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"SET moechat.owner = '{name.id}'".encode())
+        kept = [repr(connection.execute(f"SELECT * FROM {table}").fetchall()) for table in sql.TABLES]
+    assert "下雨" in "".join(kept)
+    assert "蓝鲸" not in "".join(kept)
+    store.close()
+
+
+def test_a_verb_that_fails_in_the_middle_has_done_nothing(database: Postgres, name: OwnerName, clock: SetClock) -> None:
+    store, other = opened(database, name, clock), opened(database, name, clock)
+    first = told(store, clock, "第一句", settle=True)
+    with contextlib.suppress(ZeroDivisionError), store.writing():
+        store.log.correct(first, user="改了")
+        raise ZeroDivisionError
+    for one in (store, other):
+        one.follow()
+        assert [node.user for node in one.tree.nodes.values()] == ["第一句"]
+        assert one.exchanges.get(first).user == "第一句"
+        assert one.verify() == (1, [])
+    assert told(store, clock, "第二句", settle=True) in store.tree
+    store.close()
+    other.close()
+
+
+def test_a_reply_whose_worker_died_is_kept_as_far_as_it_was_shown(
+    address: str, database: Postgres, name: OwnerName, clock: SetClock
+) -> None:
+    another = Postgres(address, size=2)
+    dying = opened(another, name, clock)
+    id_ = dying.log.begin("你在吗", clock.now())
+    dying.log.rest(id_, [])
+    dying.log.stream(id_, "我在")
+    store = opened(database, name, clock)
+    assert store.log.is_streaming(id_)
+    assert store.log.settle() == []
+    with pytest.raises(MoeChatError):
+        store.log.answer_again(id_)
+    another.close()
+    assert store.log.settle() == [id_]
+    assert (store.exchanges.get(id_).char, store.exchanges.get(id_).status) == ("我在", "stopped")
+    store.close()
+
+
+def test_nul_is_stored_as_a_mark_of_its_own(database: Postgres, name: OwnerName, clock: SetClock) -> None:
+    store = opened(database, name, clock)
+    id_ = told(store, clock, "a\0b", settle=True)
+    assert store.exchanges.by_ids([id_])[id_].exchange.user == "a\ufffdb"
+    assert store.verify() == (1, [])
+    store.close()
+
+
+def test_a_database_that_is_not_there_is_told_in_words(address: str) -> None:
+    database = Postgres(address.replace("/data", "/nowhere"), timeout_s=0.2)
+    with pytest.raises(DiskError, match="the database does not answer"):
+        PostgresStore(database, OwnerName("a"), clock=SetClock(moment(START)))
+    assert not database.is_there()
+    database.close()

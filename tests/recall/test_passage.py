@@ -1,0 +1,56 @@
+"""A long memory in fewer words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moechat.language.words import count_tokens
+from moechat.recall.passage import LEAST, fair_length, passage
+
+TALK = (
+    "阿明：周末去了哪里？\n"
+    "小满：上午先去了花市。花市人很多，挤了半天。后来在湖边吃了片儿川，汤有点咸。晚上回家看书，十点就睡了。\n"
+    "阿明：好的。"
+)
+
+
+def test_the_sentences_with_the_words_asked_for_stay_with_the_name_of_who_said_them() -> None:
+    short = passage(TALK, 25, ["片儿川"])
+    assert "小满：…后来在湖边吃了片儿川，汤有点咸。…" in short
+    assert "花市人很多" not in short
+
+
+def test_where_nothing_is_asked_for_the_beginning_stays() -> None:
+    assert passage(TALK, 25, []).startswith("阿明：周末去了哪里？\n小满：上午先去了花市。…")
+
+
+def test_what_fits_stays_word_for_word() -> None:
+    assert passage(TALK, 500, ["花市"]) == TALK
+
+
+def test_one_sentence_without_end_is_cut() -> None:
+    short = passage("很长" * 300, 30, [])
+    assert short.endswith("…") and count_tokens(short) <= 30
+
+
+@given(st.text(alphabet="ab我们。.!？\n：: ", max_size=200), st.integers(1, 60), st.sampled_from([["a"], ["我们"], []]))
+def test_a_passage_never_takes_more_room_than_there_is(text: str, tokens: int, words: list[str]) -> None:
+    short = passage(text, tokens, words)
+    assert count_tokens(short) <= max(tokens, 2)
+    assert all(letter in text or letter == "…" for letter in short)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "room", "length"),
+    [
+        ([10, 20, 30], 60, 30),
+        ([300, 300, 300], 600, 200),
+        ([50, 500, 500], 850, 400),
+        ([500] * 20, 1500, LEAST),
+        ([], 100, LEAST),
+    ],
+)
+def test_all_find_room_when_the_longest_are_cut_alike(tokens: list[int], room: int, length: int) -> None:
+    assert fair_length(tokens, room) == length

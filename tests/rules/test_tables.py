@@ -1,0 +1,66 @@
+"""The examples and counter-examples that stand in the tables of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Literal
+
+import pytest
+
+from moechat.rules import clause, facts
+from moechat.rules.table import Language, Row, table
+
+NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
+
+
+def rows(section: Literal["moods", "facts"]) -> Iterator[tuple[Language, Row, str, str]]:
+    for language in LANGUAGES:
+        for row in table(language).rows[section]:
+            yield language, row, row.fits, row.fits_not
+
+
+def keywords(text: str, language: Language) -> list[str]:
+    drafts_by_clause = facts.stated(clause.read(text, language), "x", NOW, language)
+    return [fact.keyword for _, drafts in drafts_by_clause for fact in drafts]
+
+
+@pytest.mark.parametrize(("language", "row", "fits", "fits_not"), list(rows("moods")))
+def test_a_clause_is_meant_as_its_line_says(language: Language, row: Row, fits: str, fits_not: str) -> None:
+    mood = row.what.split()[0]
+    assert mood in [part.mood for part in clause.read(fits, language)]
+    assert mood not in [part.mood for part in clause.read(fits_not, language)]
+
+
+@pytest.mark.parametrize(("language", "row", "fits", "fits_not"), list(rows("facts")))
+def test_a_line_states_the_fact_of_its_example_and_none_of_its_counter_example(
+    language: Language, row: Row, fits: str, fits_not: str
+) -> None:
+    assert keywords(fits, language)
+    assert not keywords(fits_not, language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_line_has_an_example_and_a_counter_example(language: Language) -> None:
+    bare = [
+        row.source
+        for section in ("moods", "facts")
+        for row in table(language).rows[section]
+        if not (row.fits and row.fits_not)
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_pattern_can_be_compiled(language: Language) -> None:
+    for section in table(language).rows.values():
+        for row in section:
+            assert row.pattern
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("face", ["👩\u200d👧", ":(", "-:", "。"])
+def test_a_face_that_does_not_end_keeps_nothing_else_from_being_read(face: str, language: Language) -> None:
+    words = {"zh": "我对花生过敏。", "en": "I am allergic to peanuts. "}[language]
+    assert keywords(f"{words}{face * 2_000}x", language) == keywords(words, language) != []

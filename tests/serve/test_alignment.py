@@ -1,0 +1,150 @@
+"""The history of a front end beside ours: what is new, what is the same again, and what is only told otherwise."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from front_end import FrontEnd
+
+from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose
+from moechat.serve.history import read
+
+A, B, C = SentTurn("第一句话", "第一句回答"), SentTurn("第二句话", "第二句回答"), SentTurn("第三句话", "第三句回答")
+OURS = [
+    TalkLine("a", None, "第一句话", ("第一句回答",), 0),
+    TalkLine("b", "a", "第二句话", ("旧的回答", "第二句回答"), 1),
+    TalkLine("c", "b", "第三句话", ("第三句回答",), 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("turns", "message", "plan"),
+    [
+        ([A, B, C], "新的话", Alignment(ids=("a", "b", "c"))),
+        ([A, B], "第三句话", Alignment(again="c", ids=("a", "b"))),
+        ([A, SentTurn("第二句话", "旧的回答"), C], "新的话", Alignment(choices=(("b", 0),), ids=("a", "b", "c"))),
+        ([A, SentTurn("改过的话", "第二句回答"), C], "新的话", Alignment(corrections={"b": "改过的话"}, ids=("a", "b", "c"))),
+        ([A, B], "另一句话", Alignment(leaf="b", ids=("a", "b"))),
+        ([A], "第二句话", Alignment(leaf="b", again="b", ids=("a",))),
+        ([A], "别的话", Alignment(leaf="a", ids=("a",))),
+        ([A, C], "新的话", Alignment(ids=("a", "c"))),
+        ([B, C], "新的话", Alignment(ids=("b", "c"))),
+        ([A, B, C, SentTurn("在别处说的话", "在别处的回答")], "新的话", Alignment(ids=("a", "b", "c"))),
+        ([SentTurn("〔x〕", "〔1〕"), SentTurn("〔y〕", "〔2〕"), SentTurn("〔z〕", "〔3〕")], "新的话", Alignment()),
+        ([], "第一句话", Alignment(leaf="a", again="a")),
+        ([SentTurn(" 第一句话 ", "第一句回答\n"), B, C], "新的话", Alignment(ids=("a", "b", "c"))),
+        ([A, SentTurn("第二句话", "第二句回答，还有很多很多"), C], "新的话", Alignment(ids=("a", "b", "c"))),
+    ],
+    ids=[
+        "new", "again", "another reply stands", "other words, with followers", "other words, last", "shorter, again", "shorter",
+        "a hole", "cut at its beginning", "a turn from elsewhere", "all rewritten", "the first again", "spaces", "cut off",
+    ],
+)  # fmt: skip
+def test_what_a_history_means(turns: list[SentTurn], message: str, plan: Alignment) -> None:
+    assert align(turns, message, OURS, "c") == plan
+
+
+def test_a_front_end_that_rewrites_text_corrects_nothing() -> None:
+    turns = [replace(turn, user=f"[阿明] {turn.user}") for turn in (A, B, C)]
+    plan = align(turns, "新的话", OURS, "c")
+    assert plan.rewrites and plan.corrections == {} and plan.ids == ("a", "b", "c") and not plan.leaf
+
+
+def test_another_branch_of_ours_is_recognised() -> None:
+    lines = [*OURS, TalkLine("d", "a", "岔开的话", ("岔开的回答",), 0)]
+    assert align([A, B, C], "新的话", lines, "d") == Alignment(leaf="c", ids=("a", "b", "c"))
+    assert align([A, SentTurn("岔开的话", "岔开的回答")], "新的话", lines, "c") == Alignment(leaf="d", ids=("a", "d"))
+
+
+def test_the_same_words_again_are_another_message() -> None:
+    lines = [TalkLine("a", None, "嗯", ("好。",), 0), TalkLine("b", "a", "嗯", ("好。",), 0)]
+    again = SentTurn("嗯", "好。")
+    assert align([again, again], "嗯", lines, "b") == Alignment(ids=("a", "b"))
+    assert align([again], "嗯", lines[:1], "a") == Alignment(ids=("a",))
+    assert align([again], "嗯", lines, "b") in (Alignment(again="b", ids=("a",)), Alignment(ids=("b",)))
+
+
+def test_without_a_name_one_turn_alike_is_no_talk_of_ours() -> None:
+    talks = [TalkLines("chat", OURS, "c")]
+    assert choose([A, B], "新的话", talks) is not None
+    assert choose([A], "第二句话", talks) is not None  # the first, on both sides
+    assert choose([B], "新的话", talks) is None
+    assert choose([A, SentTurn("x", "y"), SentTurn("z", "w")], "新的话", talks) is None
+    assert choose([], "第一句话", talks) is None
+    first = [TalkLine("a", None, "你好", ("你好呀",), 0, settled=False)]
+    assert choose([], "你好", [TalkLines("chat", first, "a")]) == ("chat", Alignment(again="a"))
+
+
+# ---- five hundred histories
+
+
+@dataclass
+class Ours:
+    """Our side of a front end: talks that do what a plan says. ``begun`` counts how often each message was begun."""
+
+    named: bool
+    front: FrontEnd
+    talks: dict[str, TalkLines] = field(default_factory=dict)
+    begun: Counter[str] = field(default_factory=Counter)
+    corrections: list[tuple[str, str]] = field(default_factory=list)
+    replies: int = 0
+
+    def ask(self, messages: Sequence[dict[str, str]]) -> str:
+        history = read(messages)
+        assert history.words is not None
+        name, plan = self.place(history.turns, history.words)
+        talk = self.talks.get(name, TalkLines(name, [], None))
+        lines = {line.id: line for line in talk.lines}
+        for id_, at in plan.choices:
+            lines[id_] = replace(lines[id_], chosen=at)
+        for id_, words in plan.corrections.items():
+            lines[id_] = replace(lines[id_], user=words)
+            self.corrections.append((id_, words))
+        leaf = plan.leaf or talk.leaf
+        if not plan.again:
+            id_ = f"x{sum(self.begun.values())}"
+            self.begun[self.front.turns[-1][0]] += 1
+            lines = {key: replace(line, settled=True) for key, line in lines.items()}
+            lines[id_] = TalkLine(id_, leaf, history.words, settled=False)
+            leaf = id_
+        self.replies += 1
+        reply = "好。" if self.front.chance.random() < 0.05 else f"这是第{self.replies}个回答"
+        line = lines[plan.again or leaf or ""]
+        lines[line.id] = replace(line, replies=(*line.replies, history.begun + reply), chosen=len(line.replies))
+        self.talks.pop(name, None)
+        self.talks = {name: TalkLines(name, list(lines.values()), leaf), **self.talks}
+        return reply
+
+    def place(self, turns: Sequence[SentTurn], message: str) -> tuple[str, Alignment]:
+        if self.named:
+            talk = self.talks.get("chat", TalkLines("chat", [], None))
+            return "chat", align(turns, message, talk.lines, talk.leaf)
+        return choose(turns, message, list(self.talks.values())) or (f"chat{len(self.talks)}", Alignment())
+
+
+def simulated(seed: int, *, named: bool) -> Ours:
+    chance = random.Random(seed)
+    front = FrontEnd(chance, window=chance.choice([0, 0, 0, 4, 8]), rewrites=chance.random() < 0.08)
+    ours = Ours(named, front)
+    for _ in range(chance.randint(4, 30)):
+        front.step(ours.ask)
+    return ours
+
+
+@pytest.mark.parametrize(("named", "most_doubles"), [(True, 0.0), (False, 0.01)])
+def test_of_500_histories_hardly_a_message_is_begun_twice(named: bool, most_doubles: float) -> None:
+    messages = doubles = losses = wrong = 0
+    for seed in range(500):
+        ours = simulated(seed, named=named)
+        messages += len(ours.front.asks)
+        doubles += sum(count - 1 for count in ours.begun.values())
+        losses += sum(ours.begun[id_] == 0 for id_ in ours.front.asks)
+        wrong += sum("〔" in words for _, words in ours.corrections)
+    print(f"{messages} messages, {doubles} doubles, {losses} losses, {wrong} wrong corrections")
+    assert doubles <= most_doubles * messages
+    assert losses <= 0.01 * messages
+    assert wrong == 0

@@ -1,0 +1,350 @@
+"""OpenAI's language: what front ends send, what they get, and what memory keeps of it."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx
+import numpy as np
+import openai
+import pytest
+from houses import CHARACTER, Home
+
+from moechat.ai.scripted import Line, ScriptedModel
+from moechat.errors import ModelError
+from moechat.house import House
+from moechat.model import Usage
+from moechat.serve import server
+from moechat.serve.history import NOTICE
+from moechat.settings.character import folder_for
+
+ANNE, BEN = {"x-moechat-user": "anne"}, {"x-moechat-user": "ben"}
+
+
+class Served:
+    """A house behind a server, with a model whose replies are numbered."""
+
+    def __init__(self, folder: Path, replies: Any = None, **sections: Any) -> None:
+        numbers = itertools.count(1)
+        self.model = ScriptedModel(replies or (lambda _: f"这是第{next(numbers)}个回答。"), understands=False)
+        self.home = Home.build(folder, **sections)
+
+    def __enter__(self) -> Served:
+        self.house: House = self.home.open(self.model)
+        self._running = server.running(self.house)
+        self.url = self._running.__enter__()
+        self.client = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self._running.__exit__(None, None, None)
+        self.house.close()
+
+    def say(self, *messages: Any, model: str = CHARACTER, **more: Any) -> str:
+        """The reply to messages, user and assistant in turn."""
+        roles = itertools.cycle(("user", "assistant"))
+        sent = [one if isinstance(one, dict) else {"role": next(roles), "content": one} for one in messages]
+        answer = self.client.chat.completions.create(model=model, messages=sent, **more)
+        return answer.choices[0].message.content or ""
+
+    def kept(self, user: str = "", character: str = CHARACTER) -> list[tuple[str, str]]:
+        """(message, reply) of every exchange on some talk's path, in order of time."""
+        rows = self.house.agent(character, user).log()
+        return [(str(row["text"]), str(row["reply"])) for row in rows if row["mark"] == "*"]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with Served(tmp_path) as one:
+        yield one
+
+
+# ---- the form
+
+
+def test_a_character_has_three_names(served: Served) -> None:
+    names = [model.id for model in served.client.models.list()]
+    assert names == [CHARACTER, f"{CHARACTER}:memory", f"{CHARACTER}:raw"]
+    assert served.client.models.retrieve(f"{CHARACTER}:memory").owned_by == "moechat"
+    with pytest.raises(openai.NotFoundError) as refused:
+        served.say("你好", model="nobody")
+    assert refused.value.code == "model_not_found" and CHARACTER in str(refused.value)
+
+
+def test_a_reply_comes_whole_or_as_it_is_made(tmp_path: Path) -> None:
+    lines = [Line("你好呀。", usage=Usage(30, 20, 5))] * 2
+    with Served(tmp_path, lines) as served:
+        whole = served.client.chat.completions.create(model=CHARACTER, messages=[{"role": "user", "content": "你好"}])
+        assert whole.choices[0].message.content == "你好呀。" and whole.choices[0].finish_reason == "stop"
+        assert whole.usage and (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (30, 5)
+        stream = served.client.chat.completions.create(
+            model=CHARACTER, messages=[{"role": "user", "content": "再见"}], stream=True,
+            stream_options={"include_usage": True},
+        )  # fmt: skip
+        chunks = list(stream)
+    first, *middle, end, cost = chunks
+    assert first.choices[0].delta.role == "assistant" and first.choices[0].delta.content == ""
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in middle) == "你好呀。"
+    assert end.choices[0].finish_reason == "stop" and cost.choices == [] and cost.usage
+    assert cost.usage.total_tokens == 35
+    assert {(chunk.id, chunk.model, chunk.object) for chunk in chunks} == {
+        (first.id, CHARACTER, "chat.completion.chunk")
+    }
+
+
+def test_addresses_and_fields_are_taken_as_they_come(served: Served) -> None:
+    body = {"model": CHARACTER, "messages": [{"role": "developer", "content": "x"}, {"role": "user", "content": "在吗"}],
+            "unknown": {"a": 1}, "logprobs": None}  # fmt: skip
+    for path in ("/v1/chat/completions", "/v1/chat/completions/", "/chat/completions", "/v1/u/anne/chat/completions"):
+        assert httpx.post(served.url + path, json=body).status_code == 200
+    assert httpx.get(served.url + "/models/").json()["data"]
+    assert served.kept("anne") == [("在吗", "这是第4个回答。")]
+
+
+def test_pictures_calls_of_tools_and_wishes_reach_the_model(tmp_path: Path) -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    said = {"role": "user", "content": [{"type": "text", "text": "看看窗外"}, picture]}
+    with Served(tmp_path, [Line("", calls=[call]), "在下雨。"]) as served:
+        first = served.client.chat.completions.create(
+            model=CHARACTER, messages=[said], tools=tools, temperature=0.2, extra_headers=ANNE,
+        )  # type: ignore[call-overload]  # fmt: skip
+        assert first.choices[0].finish_reason == "tool_calls"
+        asked = first.choices[0].message
+        assert asked.tool_calls[0].function.name == "look"
+        result = {"role": "tool", "tool_call_id": "c1", "content": "雨"}
+        served.say(said, asked.model_dump(exclude_none=True), result, tools=tools, extra_headers=ANNE)
+        assert served.kept("anne") == [("看看窗外", "在下雨。")]
+        exchange = served.house.agent(CHARACTER, "anne").store.exchanges.get(
+            str(served.house.agent(CHARACTER, "anne").log()[0]["id"])
+        )
+    assert served.model.requests[0].wishes == {"temperature": 0.2, "tools": tools}
+    assert served.model.requests[0].messages[-1].wire == said
+    assert [message.role for message in served.model.requests[1].messages[-3:]] == ["user", "assistant", "tool"]
+    assert [(one.kind, one.line) for one in exchange.attachments] == [("image", "[图片]")]
+
+
+def test_embeddings_are_those_of_the_built_in_model(served: Served) -> None:
+    rows = served.client.embeddings.create(model="any", input=["猫", "狗"]).data
+    assert np.allclose([row.embedding for row in rows], served.home.embedder.embed(["猫", "狗"]))
+    raw = httpx.post(served.url + "/v1/embeddings", json={"input": "猫", "encoding_format": "base64"}).json()
+    assert np.frombuffer(base64.b64decode(raw["data"][0]["embedding"]), "float32").shape == (64,)
+    assert httpx.post(served.url + "/v1/embeddings", json={"input": [[1, 2]]}).status_code == 422
+
+
+def test_errors_have_a_status_before_the_first_letter_and_a_place_in_the_stream_after_it(tmp_path: Path) -> None:
+    full = ModelError("context_full", "the prompt is too long")
+    with Served(tmp_path, [full, full, Line("说到一半", fails=ModelError("broken_off", "gone"))]) as served:
+        for stream in (False, True):
+            with pytest.raises(openai.BadRequestError) as refused:
+                served.say("你好", stream=stream)
+            assert refused.value.code == "context_length_exceeded"
+        body = {"model": CHARACTER, "messages": [{"role": "user", "content": "说吧"}], "stream": True}
+        events = [
+            line for line in httpx.post(served.url + "/v1/chat/completions", json=body).text.split("\n\n") if line
+        ]
+        assert "error" not in events[1] and events[-1] == "data: [DONE]"
+        assert served.kept()[-1] == ("说吧", "说到一半")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (422, {"messages": []}),
+        (422, {"messages": "hello"}),
+        (422, {"messages": [{"role": "user", "content": "x"}], "n": 99}),
+        (404, {"model": "nobody", "messages": [{"role": "user", "content": "x"}]}),
+        (422, {"model": 5, "messages": [{"role": "user", "content": "x"}]}),
+    ],
+)
+def test_a_wrong_request_is_answered_in_openais_form(served: Served, status: int, body: dict[str, Any]) -> None:
+    answer = httpx.post(served.url + "/v1/chat/completions", json=body)
+    assert answer.status_code == status, answer.text
+    assert {"message", "type", "param", "code"} <= answer.json()["error"].keys()
+
+
+# ---- what memory keeps
+
+
+def test_three_turns_a_swipe_an_edit_and_a_title_leave_each_exchange_once(served: Served) -> None:
+    one = served.say("早上好")
+    two = served.say("早上好", one, "今天好累")
+    other = served.say("早上好", one, "今天好累")  # another reply
+    title = "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: 早上好\n</chat_history>"
+    served.say(title)
+    three = served.say("早上好", one, "今天好累", two, "晚安")  # the first reply stands after all
+    last = served.say("早上好", one, "今天好累", two, "明天见")  # other words for the last message
+    assert served.kept() == [("早上好", one), ("今天好累", two), ("明天见", last)]
+    assert other != two and three != last
+
+
+def test_with_a_name_for_the_chat_an_edited_message_is_corrected_at_once(served: Served) -> None:
+    named = {"extra_headers": {"x-openwebui-chat-id": "c-1"}}
+    one = served.say("我住在杭州", **named)
+    two = served.say("我住在杭州", one, "今天下雨", **named)
+    served.say("我住在苏州", one, "今天下雨", two, "晚安", **named)
+    assert [text for text, _ in served.kept()] == ["我住在苏州", "今天下雨", "晚安"]
+
+
+def test_without_one_it_is_corrected_when_it_is_seen_again(served: Served) -> None:
+    one = served.say("我住在杭州")
+    two = served.say("我住在杭州", one, "今天下雨")
+    three = served.say("我住在苏州", one, "今天下雨", two, "晚安")
+    assert served.kept()[0][0] == "我住在杭州"
+    served.say("我住在苏州", one, "今天下雨", two, "晚安", three, "早")
+    assert served.kept()[0][0] == "我住在苏州"
+
+
+def test_a_reply_that_is_to_go_on_is_kept_as_one(served: Served) -> None:
+    one = served.say("讲个故事")
+    more = served.say("讲个故事", one)
+    assert served.kept() == [("讲个故事", one + more)]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"messages": ["你好"], "max_tokens": 1},
+        {"messages": ["### Task:\nTags.\n<chat_history>\n</chat_history>"]},
+        {"messages": ["随便什么"], "extra_headers": {"x-moechat-task": "title_generation"}},
+        {"messages": ["你好", "你好呀", {"role": "system", "content": "[Pause your roleplay. Summarize the story.]"}]},
+        {"messages": [{"role": "system", "content": "Write a title."}]},
+        {"messages": ["你好"], "store": False},
+        {"messages": ["你好"], "model": f"{CHARACTER}:raw"},
+    ],
+    ids=["ping", "task", "header", "summary", "no message", "off the record", "raw"],
+)
+def test_what_is_no_talk_leaves_no_trace(served: Served, asked: dict[str, Any]) -> None:
+    assert served.say(*asked.pop("messages"), **asked)
+    assert served.kept() == [] and served.house.agent().store.tree.talks.keys() <= {""}
+
+
+def test_a_message_that_tells_the_talk_is_for_a_title(served: Served) -> None:
+    one = served.say("我明天去北京出差")
+    served.say(f"user: 我明天去北京出差\nassistant: {one}\n\n请总结上述对话为10个字以内的标题")
+    assert len(served.kept()) == 1
+
+
+def test_several_replies_at_once_are_replies_to_one_message(served: Served) -> None:
+    answer = served.client.chat.completions.create(model=CHARACTER, messages=[{"role": "user", "content": "你好"}], n=3)
+    texts = [choice.message.content for choice in answer.choices]
+    assert len(set(texts)) == 3 and served.kept() == [("你好", texts[-1])]
+    assert served.house.agent().log()[0]["variants"] == 3
+
+
+def test_documents_that_a_front_end_adds_are_not_what_the_user_said(served: Served) -> None:
+    served.say("### Task:\nRespond using the context.\n<context>机密文件</context>\n\n明天放假吗", extra_headers=ANNE)
+    assert [text for text, _ in served.kept("anne")] == ["明天放假吗"]
+    assert "机密文件" in served.model.requests[-1].messages[-1].content
+
+
+def test_a_client_that_leaves_stops_the_reply(tmp_path: Path) -> None:
+
+    hold = Event()
+    with Served(tmp_path, [Line("说到一半", hold=hold)]) as served:
+        body = {"model": CHARACTER, "messages": [{"role": "user", "content": "说吧"}], "stream": True}
+        with httpx.stream("POST", served.url + "/v1/chat/completions", json=body) as answer:
+            text = ""
+            for piece in answer.iter_text():
+                text += piece
+                if "一半" in text:
+                    break
+        log = served.house.agent().in_talk(list(served.house.agent().store.tree.talks)[-1])
+        for _ in range(500):
+            if log.recent(1)[0].exchange.status == "stopped":
+                break
+            Event().wait(0.02)
+        assert log.recent(1)[0].exchange.char == "说到一半"
+
+
+# ---- who it is
+
+
+def test_a_card_without_a_name_gets_words_and_no_memory(served: Served) -> None:
+    card = {"role": "system", "content": "你是一只猫。"}
+    text = served.say(card, "我叫阿明", model=f"{CHARACTER}:memory")
+    assert text.startswith(NOTICE) and "moechat_character" in text and served.kept() == []
+    served.say(card, "我叫阿明", text, "我叫阿明", model=f"{CHARACTER}:memory", extra_body={"moechat_character": "猫"})
+    request = served.model.requests[-1]
+    assert NOTICE not in str(request.messages) and request.messages[0].content == "你是一只猫。"
+    assert served.kept(character="猫")[0][0] == "我叫阿明" and served.kept() == []
+
+
+def test_a_name_is_taken_from_what_is_sent_beside_the_talk(served: Served) -> None:
+    ways: list[dict[str, Any]] = [
+        {"extra_headers": {"x-moechat-user": "%E5%AE%89%E5%A6%AE"}},
+        {"user": "安妮"},
+        {"extra_body": {"user": {"id": "安妮", "name": "x"}}},
+        {"extra_body": {"moechat_user": "安妮"}},
+        {"extra_headers": {"x-openwebui-user-id": "%E5%AE%89%E5%A6%AE", "x-openwebui-user-name": "Anne"}},
+    ]
+    for at, way in enumerate(ways):
+        served.say(f"第{at}次", **way)
+    assert [text for text, _ in served.kept("安妮")] == [f"第{at}次" for at in range(len(ways))]
+    served.say("我是谁", extra_body={"moechat_user": "{{user}}"})
+    assert [text for text, _ in served.kept()] == ["我是谁"]
+
+
+def test_the_same_words_of_50_cards_and_30_people_never_meet(served: Served) -> None:
+    secrets = {}
+    for at in range(50):
+        card, user = f"Card {at}", f"user{at % 30}"
+        secrets[card, user] = f"暗号{at:02d}是枫叶"
+        who = {"moechat_user": user, "moechat_character": card}
+        served.say(secrets[card, user], model=f"{CHARACTER}:memory", extra_body=who)
+    for (card, user), secret in list(secrets.items())[::5]:
+        who = {"moechat_user": user, "moechat_character": card}
+        served.say("暗号是什么枫叶", model=f"{CHARACTER}:memory", extra_body=who)
+        prompt = str(served.model.requests[-1].messages)
+        assert not [other for other in secrets.values() if other != secret and other in prompt]
+        folder = folder_for(served.house.characters(), card)
+        assert [text for text, _ in served.kept(user, folder)] == [secret, "暗号是什么枫叶"]
+
+
+def test_a_page_of_an_allowed_site_may_call_and_no_other(tmp_path: Path) -> None:
+    with Served(tmp_path, serve={"origins": ["https://chat.example"]}) as served:
+        ask = {"origin": "https://chat.example", "access-control-request-method": "POST",
+               "access-control-request-headers": "authorization, content-type, x-moechat-user"}  # fmt: skip
+        early = httpx.options(served.url + "/v1/chat/completions", headers=ask)
+        assert early.status_code == 204 and "x-moechat-user" in early.headers["access-control-allow-headers"]
+        body = {"model": CHARACTER, "messages": [{"role": "user", "content": "你好"}]}
+        good = httpx.post(served.url + "/v1/chat/completions", json=body, headers={"origin": "https://chat.example"})
+        assert good.headers["access-control-allow-origin"] == "https://chat.example"
+        bad = httpx.post(served.url + "/v1/chat/completions", json=body, headers={"origin": "https://evil.example"})
+        assert bad.status_code == 403 and "access-control-allow-origin" not in bad.headers
+        assert json.loads(bad.text)["error"]["type"] == "permission_error"
+
+
+# ---- a voice, and who shares a talk
+
+
+def test_a_program_that_speaks_gets_words_to_say(tmp_path: Path) -> None:
+    with Served(tmp_path, ["（笑）好的，**明天**见。"]) as served:
+        text = served.say("明天见吗", extra_headers={"x-moechat-style": "spoken"})
+        assert text == "好的，明天见。" and served.kept() == [("明天见吗", text)]
+
+
+def test_who_spoke_is_kept(served: Served) -> None:
+    served.say({"role": "user", "name": "小周", "content": "我也来了"})
+    (row,) = served.house.agent().log()
+    assert served.house.agent().store.exchanges.get(str(row["id"])).speaker == "小周"
+
+
+def test_a_slow_reply_holds_up_no_recall(tmp_path: Path) -> None:
+    hold = Event()
+    with Served(tmp_path, [Line("从前", hold=hold, then="完。")]) as served:
+        body = {"model": CHARACTER, "messages": [{"role": "user", "content": "讲个故事"}], "stream": True}
+        with httpx.stream("POST", served.url + "/v1/chat/completions", json=body, timeout=30) as answer:
+            lines = answer.iter_lines()
+            next(line for line in lines if "从前" in line)
+            assert httpx.post(served.url + "/recall", json={"text": "你好"}, timeout=30).status_code == 200
+            hold.set()
+            assert any("完。" in line for line in lines)

@@ -1,0 +1,75 @@
+"""A memory is backed up by itself, a day each; what is forgotten is in no backup, and an export that may hold it is named."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from moechat.store import backups
+from tests.houses import Home, say
+from tests.shell import Shell
+
+
+def held(path: Path) -> str:
+    archive = zipfile.ZipFile(path)
+    return "".join(archive.read(name).decode("utf-8", "replace") for name in archive.namelist())
+
+
+def test_one_a_day_is_made_and_the_newest_stay(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "我住在杭州")
+        for _ in range(5):
+            backups.back_up(agent.store, home.clock.now(), 3)
+            assert not backups.back_up(agent.store, home.clock.now(), 3)
+            home.clock.advance(days=1)
+    names = [path.name for path in backups.listed(home.folder)]
+    assert names == ["auto-2025-05-22.zip", "auto-2025-05-23.zip", "auto-2025-05-24.zip"]
+    assert "杭州" in held(backups.listed(home.folder)[-1])
+
+
+def test_a_quiet_program_makes_one_by_itself(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "我住在杭州")
+        agent.jobs.tick()
+        assert [path.name for path in backups.listed(home.folder)] == ["auto-2025-05-20.zip"]
+    home.configure(backups={"keep": 0})
+    with home.open() as house:
+        house.agent().jobs.tick()
+    assert backups.listed(home.folder) == []
+
+
+def test_forgetting_drops_them_and_makes_one_anew(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = house.agent()
+        id_ = say(agent, "我的暗号是月亮石").exchange.id
+        say(agent, "今天很热")
+        agent.finish()
+        agent.jobs.tick()
+        home.clock.advance(days=1)
+        agent.jobs.tick()
+        assert ["月亮石" in held(path) for path in backups.listed(home.folder)] == [True, True]
+        agent.memories.forget([id_])
+        assert [("月亮石" in held(path), "很热" in held(path)) for path in backups.listed(home.folder)] == [
+            (False, True)
+        ]
+
+
+def test_an_export_that_may_still_hold_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = Home.build(tmp_path)
+    home.configure(embedding={"provider": "hash"})
+    moechat = Shell(home, capsys)
+    id_ = moechat.json("memories", "add", "fact", "用户住在杭州")["id"]
+    out = tmp_path / "out.zip"
+    moechat.json("export", "memory", str(out))
+    _, _, errors = moechat("memories", "forget", id_, "--yes")
+    assert any(str(out) in error for error in errors)
+    out.unlink()
+    id_ = moechat.json("memories", "add", "fact", "用户住在成都")["id"]
+    assert not any("out.zip" in error for error in moechat("memories", "forget", id_, "--yes")[2])

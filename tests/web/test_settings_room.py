@@ -1,0 +1,78 @@
+"""The settings in the page: what is typed is kept in config.yaml, what a hand writes there holds at the next message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moechat.house import House
+from moechat.model import TurnCost
+from moechat.web import settings_room
+from moechat.web.notes import Action
+from moechat.web.settings_room import SettingsLook, SettingsOutcome
+from moechat.web.words import Words
+from tests.houses import Home, edit, say, silent
+
+ZH = Words("zh")
+
+
+def do(house: House, action: Action, look: SettingsLook | None = None) -> SettingsOutcome:
+    return settings_room.act(house, house.agent(), look or SettingsLook(), action, ZH)
+
+
+def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    home.config.write_text("# mine\nchat:\n  # keep this\n  temperature: 0.5\n", encoding="utf-8")
+    with home.open() as house:
+        do(house, {"do": "tune", "temperature": "0.9", "top_p": "0.8", "max_tokens": "", "context_tokens": "8000"})
+        chat = house.config.chat
+        assert (chat.temperature, chat.context_tokens, chat.extra) == (0.9, 8000, {"top_p": 0.8})
+        text = home.config.read_text(encoding="utf-8")
+        assert "# mine" in text and "# keep this" in text
+        drawn = settings_room.drawn(house, house.agent(), SettingsLook(), ZH)
+        assert 'value="0.9"' in drawn and 'value="8000"' in drawn
+
+
+def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open() as house:
+        agent = house.agent()
+        say(agent, "昨天和室友吃了火锅，我讨厌香菜")
+        agent.finish()
+        usual = agent.layers.recipes.threshold("events")
+        do(house, {"do": "dial", "value": "rarely"})
+        agent.follow()
+        assert agent.layers.recipes.threshold("events") > usual
+        do(house, {"do": "dial", "value": "often"})
+        agent.follow()
+        assert agent.layers.recipes.threshold("events") < usual
+        assert 'data-value="often" aria-pressed="true"' in settings_room.drawn(house, agent, SettingsLook(), ZH)
+        look, _ = do(house, {"do": "try", "sentence": "我讨厌吃什么"})
+        assert any("香菜" in text for text, _ in look.brought)
+        do(house, {"do": "dial", "value": "sometimes"})
+        agent.follow()
+        assert agent.layers.recipes.threshold("events") == usual
+
+
+def test_a_hand_in_the_settings_is_followed_at_the_next_message_and_a_bad_value_is_told(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, chat={"context_tokens": 8000})
+    with home.open() as house:
+        agent = house.agent()
+        edit(home.config, "context_tokens: 8000", "context_tokens: 900")
+        say(agent, "你好")
+        assert (house.config.chat.context_tokens, agent.config.chat.context_tokens) == (900, 900)
+        edit(home.config, "context_tokens: 900", "context_tokens: lots of them")
+        say(agent, "还在吗")
+        assert agent.config.chat.context_tokens == 900  # the last good one
+        assert "chat.context_tokens" in str(house.settings.problem)
+        edit(home.config, "lots of them", "700")
+        assert house.config.chat.context_tokens == 700
+        assert house.settings.problem is None
+
+
+def test_what_the_models_cost_stands_there_for_tinkerers(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open(silent()) as house:
+        agent = house.agent()
+        assert "usage" not in settings_room.drawn(house, agent, SettingsLook(), ZH)
+        agent.store.usage.count(agent.now().date(), "reply", TurnCost(120, 30, 60, 90, 100))
+        drawn = settings_room.drawn(house, agent, SettingsLook(), ZH)
+        assert "<td>2025-05-20</td><td>回复</td><td>1</td><td>120</td><td>30</td><td>50%</td><td>90%</td>" in drawn
+        assert 'class="card tinker"' in drawn
