@@ -347,6 +347,7 @@ class House:
         """Close every agent: what was answered stands, every thread stops."""
         with contextlib.ExitStack() as last:  # One that fails keeps no other open.
             last.callback(self._open_until_closed.close)
+            last.callback(self._owners.let_go)  # Threads hold agents until they end.
             last.callback(self._pool.shutdown, cancel_futures=True)
             last.callback(self._crew.close)
             last.callback(self._stores.close)

@@ -177,9 +177,8 @@ class OpenOwners:
             self.close(owner)
 
     def close_all(self) -> None:
-        """Close every agent. One that fails keeps no other open."""
+        """Close every agent. One that fails keeps no other open. Their memory comes back with ``let_go``."""
         with contextlib.ExitStack() as last:
-            last.callback(self.let_go)
             for owner in list(self._seats):
                 last.callback(self.close, owner)
 
