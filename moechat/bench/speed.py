@@ -69,6 +69,7 @@ def write(folder: Path, entries: int) -> None:
         agent.store.findings.put_episodes(corpus.episodes(diary, agent.config.forgetting.cap))
         agent.store.findings.put_facts(corpus.facts(diary))
         agent.finish()
+        agent.layers.read_all()
         agent.layers.embed(threading.Event())
 
 
