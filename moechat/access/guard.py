@@ -9,7 +9,6 @@ it may reach: ``keys.PASS``. Pages of the sites that are named as ``origins`` ma
 from __future__ import annotations
 
 import asyncio
-import hmac
 import ipaddress
 import json
 import logging
@@ -26,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moechat.access import login
 from moechat.access.attempts import Attempts
-from moechat.access.keys import EVERYTHING, PASS, Keyring, Pass, pass_of
+from moechat.access.keys import EVERYTHING, PASS, Key, Keyring, Pass, pass_of
 from moechat.access.register import OWNER, Register
 from moechat.access.words import language_of, word
 from moechat.errors import DataError
@@ -57,7 +56,7 @@ class Door:
     """How one may come in, and with what.
 
     ``open_here``: what arrives at a loopback address needs neither key nor session, and calls it by one of its own names. Else
-    a key of ``keys`` (key → principal), one of ``keyring`` or a session of ``register`` opens. ``names`` are those by which
+    a key of ``keyring`` or a session of ``register`` opens. ``names`` are those by which
     others may call; None: any, since a name alone opens nothing. Paths that begin with one of ``closed`` are not there,
     ``open_paths`` are for all. ``headers`` go with every answer. ``origins`` are sites whose pages may call
     (https://chat.example). A body has ``max_body`` bytes at most, on paths that end in one of ``bodies`` as many as that says,
@@ -66,7 +65,6 @@ class Door:
 
     open_here: bool = True
     names: frozenset[str] | None = None
-    keys: Mapping[str, str] = field(default_factory=dict)
     register: Register | None = None
     closed: tuple[str, ...] = ()
     headers: tuple[tuple[bytes, bytes], ...] = (NOSNIFF, NO_STORE)
@@ -207,24 +205,16 @@ class Guard:
         scheme, _, token = _one(headers, "authorization").partition(" ")
         word = token.strip() if scheme.casefold() == "bearer" else _one(headers, "x-api-key")
         ring = self.door.keyring
-        if not word or not (self.door.keys or ring):
+        if not word or ring is None:
             return None
         if self.door.open_here and _arrives_here(scope) and not word.startswith("mk-"):
             return None
         address = self._begin_try(scope)
-        bytes_ = word.encode("latin-1", "replace")
-        right = [name for one, name in self.door.keys.items() if hmac.compare_digest(bytes_, one.encode())]
-        key = ring.of(word) if ring is not None and not right else None
-        if not right and key is None:
+        key = ring.of(word.encode("latin-1", "replace").decode("utf-8", "replace"))
+        if key is None:
             raise Refusal(401, "this key opens nothing here")
         self._attempts.forgive(address)
-        if ring is not None and key is not None:
-            if wait_s := ring.wait_s(key):
-                raise Refusal(
-                    429, f"{key.per_minute} requests a minute are answered; come again in {wait_s} s", wait_s=wait_s
-                )
-            return pass_of(key)
-        return EVERYTHING if right[0] == OWNER else Pass(users=frozenset(right[:1]))
+        return _in_time(ring, key)
 
     async def _by_session(self, scope: Scope, headers: Headers) -> Pass | None:
         register = self.door.register
@@ -234,10 +224,16 @@ class Guard:
             return None
         if register.is_due(session):
             await asyncio.to_thread(register.note, session)
+        if session.key:
+            ring = self.door.keyring
+            key = ring.marked(session.key) if ring is not None else None
+            if ring is None or key is None:
+                return None
+            return _in_time(ring, key) if scope["method"] == "POST" else pass_of(key)
         return EVERYTHING if session.principal == OWNER else Pass(users=frozenset({session.principal}))
 
     async def _at_login(self, scope: Scope, headers: Headers, body: bytes) -> Response:
-        register = self.door.register
+        register, ring = self.door.register, self.door.keyring
         assert register is not None
         cookie_name = _cookie_name(scope)
         if scope["path"] == login.LOGOUT:
@@ -245,21 +241,27 @@ class Guard:
             if scope["method"] == "POST" and session is not None:
                 await asyncio.to_thread(register.revoke, [session.id])
             return login.left(cookie_name)
-        language, has_password = language_of(headers.get("accept-language")), register.has_password
+        language = language_of(headers.get("accept-language"))
+        asks: login.Asks = "key" if ring is not None else "password" if register.has_password else "code"
         if scope["method"] != "POST":
-            return login.page(language, has_password=has_password)
+            return login.page(language, asks)
         try:
             address = self._begin_try(scope)
         except Refusal as refusal:
             fault = word("wait", language, minutes=math.ceil(refusal.wait_s / 60))
-            answer = login.page(language, has_password=has_password, fault=fault, status=429)
+            answer = login.page(language, asks, fault=fault, status=429)
             answer.headers["retry-after"] = str(refusal.wait_s)
             return answer
         text = _word_in(body)
         browser = login.browser_name(headers.get("user-agent", ""))
-        cookie = await asyncio.to_thread(register.enter, text, address, browser)
+        key = ring.of(text) if ring is not None else None
+        if key is not None and (key.many or len(key.users) > 1):
+            self._attempts.forgive(address)
+            return login.page(language, asks, fault=word("several", language), status=403)
+        mark = key.mark if key is not None else ""
+        cookie = await asyncio.to_thread(register.enter, text, address, browser, mark)
         if cookie is None:
-            return login.page(language, has_password=has_password, fault=word("wrong", language), status=403)
+            return login.page(language, asks, fault=word("wrong", language), status=403)
         self._attempts.forgive(address)
         return login.entered(cookie_name, cookie, secure=_one(headers, "origin").startswith("https:"))
 
@@ -316,6 +318,14 @@ def _for_origin(door: Door, headers: Headers) -> tuple[tuple[bytes, bytes], ...]
         return ()
     shown = (b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")
     return *shown, (b"access-control-expose-headers", b"retry-after, x-request-id")
+
+
+def _in_time(ring: Keyring, key: Key) -> Pass:
+    """What a key opens. Raises Refusal where it comes too often."""
+    if wait_s := ring.wait_s(key):
+        words = f"{key.per_minute} requests a minute are answered; come again in {wait_s} s"
+        raise Refusal(429, words, wait_s=wait_s)
+    return pass_of(key)
 
 
 def _word_in(form: bytes) -> str:

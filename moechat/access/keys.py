@@ -10,7 +10,7 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +20,12 @@ from pydantic import AwareDatetime
 from moechat.access.ledger import Kept, LedgerFile
 from moechat.access.register import LETTERS, OWNER
 from moechat.clock import Clock, SystemClock
-from moechat.errors import FieldError, NotFound
+from moechat.errors import FieldError, MoeChatError, NotFound
 
 FILE = "keys.json"
 KEY_LETTERS, ID_LETTERS = 32, 8
 MOST_KEYS = 1000
-PER_MINUTE, NEW = 120, 50
+PER_MINUTE, NEW, ANY_RATE = 120, 50, 1_000_000
 
 
 class Key(Kept):
@@ -52,12 +52,15 @@ class _Keys(Kept):
     keys: tuple[Key, ...] = ()
 
 
-class Denied(Exception):
+class Denied(MoeChatError):
     """What a pass does not reach, in words."""
 
 
-class Nameless(Exception):
+class Nameless(Denied):
     """A request for one of several people that does not say for whom."""
+
+    def __init__(self) -> None:
+        super().__init__("this key speaks for several people: say for whom, as `user`")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class Pass:
     characters: frozenset[str] | None = None
     many: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it reaches everything, and so what the whole program shares: its settings."""
+        return self.users is None and self.characters is None and not self.many
+
     def user(self, name: str) -> str:
         """Whose memory is meant by a name, "" for none. Raises Denied, and Nameless where one has to be named."""
         if not name:
@@ -79,9 +87,13 @@ class Pass:
             raise Denied("this key is for other users; leave `user` out, or name one of its own")
         return name
 
+    def among(self, characters: Sequence[str]) -> list[str]:
+        """Those of some characters that it reaches."""
+        return [name for name in characters if self.characters is None or name in self.characters]
+
     def require_character(self, name: str) -> None:
         """Raises Denied."""
-        if self.characters is not None and name not in self.characters:
+        if not self.among([name]):
             raise Denied("this key is for other characters")
 
     def require_all_users(self) -> None:
@@ -96,13 +108,21 @@ PASS: ContextVar[Pass] = ContextVar("pass")
 
 
 class Keyring:
-    """The file ``keys.json`` of a data folder, made with the first key. Raises DataError where it is damaged."""
+    """The file ``keys.json`` of a data folder, made with the first key. Raises DataError where it is damaged.
 
-    def __init__(self, data: Path, clock: Clock | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
+    ``whole`` is the word of one more key, "" for none: it opens everything, at any rate, and stands in no file.
+    """
+
+    def __init__(
+        self, data: Path, clock: Clock | None = None, seconds: Callable[[], float] = time.monotonic, *, whole: str = ""
+    ) -> None:
         self._file = LedgerFile(data / FILE, _Keys, "every key has to be made anew")
         self._clock, self._seconds = clock or SystemClock(), seconds
         self._lock = threading.Lock()
         self._spent: dict[str, tuple[float, float]] = {}  # by key: (requests in hand, when that was)
+        self._whole = (
+            (Key(id="", name="", mark=_mark(whole), since=self._clock.now(), per_minute=ANY_RATE),) if whole else ()
+        )
 
     def add(
         self,
@@ -147,8 +167,11 @@ class Keyring:
 
     def of(self, word: str) -> Key | None:
         """The key whose word this is."""
-        mark = _mark(word)
-        return next((key for key in self.listed() if secrets.compare_digest(key.mark, mark)), None)
+        return self.marked(_mark(word))
+
+    def marked(self, mark: str) -> Key | None:
+        """The key with this mark: a session holds the mark of the key that it came with."""
+        return next((key for key in (*self._whole, *self.listed()) if secrets.compare_digest(key.mark, mark)), None)
 
     def wait_s(self, key: Key) -> int:
         """How many seconds a key has to wait for its next request, 0 where it may come now, which counts."""

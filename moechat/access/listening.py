@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import signal
@@ -61,6 +62,18 @@ def local_address() -> str:
     if ipaddress.ip_address(own).is_global:
         raise MoeChatError(f"{own} is no local network but the internet; if it is to be, name it with --host")
     return own
+
+
+class Server(uvicorn.Server):
+    """A server that sets ``ending`` before it waits for its requests to end."""
+
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending.set()
+        await super().shutdown(sockets)
 
 
 def until_told(server: uvicorn.Server, listening: Sequence[socket.socket]) -> None:

@@ -8,29 +8,28 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Literal
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from moechat.access.register import SESSION_LASTS
 from moechat.access.words import Language, word
 
+Asks = Literal["code", "password", "key"]
+"""What opens, beside a one-time code, which always does: nothing, a password, or also a key."""
 LOGIN, LOGOUT = "/login", "/logout"
 HERE = Path(__file__).parent
 MOST_LETTERS = 60  # of what a browser calls itself
 
 
-def page(language: Language, *, has_password: bool, fault: str = "", status: int = 200) -> Response:
+def page(language: Language, asks: Asks, *, fault: str = "", status: int = 200) -> Response:
     """The login page; ``fault`` says in words why the last try did not open."""
     script = (HERE / "login.js").read_text(encoding="utf-8")
-    label = "either" if has_password else "code"
-    kind = (
-        'type="password" autocomplete="current-password"'
-        if has_password
-        else 'type="text" autocomplete="one-time-code"'
-    )
+    is_code = asks == "code"
+    kind = 'type="text" autocomplete="one-time-code"' if is_code else 'type="password" autocomplete="current-password"'
     words = {name: escape(word(name, language)) for name in ("title", "tagline", "enter", "hint")}
     html = _template().substitute(
-        words, lang=language, label=escape(word(label, language)), input=kind, fault=escape(fault), script=script
+        words, lang=language, label=escape(word(asks, language)), input=kind, fault=escape(fault), script=script
     )
     return HTMLResponse(html, status, {
         "content-security-policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(script)}'; "

@@ -35,7 +35,10 @@ SCRYPT = {"n": 2**15, "r": 8, "p": 1, "maxmem": 2**26}
 
 
 class Session(Kept):
-    """Somebody who came in. ``browser`` is what it calls itself, shortened; ``address`` is where it came from."""
+    """Somebody who came in. ``browser`` is what it calls itself, shortened; ``address`` is where it came from.
+
+    ``key`` is the mark of the key that it came with: the session opens what the key does, and as long.
+    """
 
     id: str
     principal: str
@@ -44,6 +47,7 @@ class Session(Kept):
     until: AwareDatetime
     address: str
     browser: str
+    key: str = ""
 
 
 class _UnusedCode(Kept):
@@ -104,9 +108,10 @@ class Register:
 
     # ---- sessions
 
-    def enter(self, word: str, address: str, browser: str) -> str | None:
-        """The cookie of a new session for the password or a one-time code, which is used up; None for any other word."""
-        principal = OWNER if self._is_password(word) else None
+    def enter(self, word: str, address: str, browser: str, key: str = "") -> str | None:
+        """The cookie of a new session for the password or a one-time code, which is used up, or for a key, of which ``key`` is
+        the mark; None for any other word."""
+        principal = OWNER if key or self._is_password(word) else None
         now = self._clock.now()
         with self._file.changing() as entries:
             codes = [one for one in entries.codes if one.until > now]
@@ -120,7 +125,7 @@ class Register:
             secret = entries.secret or secrets.token_hex(32)
             session = Session(
                 id="".join(secrets.choice(LETTERS) for _ in range(8)).lower(), principal=principal, since=now, seen=now,
-                until=now + SESSION_LASTS, address=address, browser=browser,
+                until=now + SESSION_LASTS, address=address, browser=browser, key=key,
             )  # fmt: skip
             sessions = [*self._live(entries), session][-MOST_SESSIONS:]
             self._file.keep(entries, secret=secret, codes=tuple(codes), sessions=tuple(sessions))

@@ -11,15 +11,19 @@ LANGUAGES: tuple[Language, ...] = ("zh", "en")
 LOGIN: Mapping[str, tuple[str, str]] = {
     "title": ("萌聊 MoeChat", "MoeChat"),
     "tagline": ("会记得你的聊天伙伴", "a companion that remembers"),
-    "password": ("密码", "Password"),
     "code": ("一次性代码", "One-time code"),
-    "either": ("密码或一次性代码", "Password or one-time code"),
+    "password": ("密码或一次性代码", "Password or one-time code"),
+    "key": ("密钥、密码或一次性代码", "Key, password or one-time code"),
     "enter": ("进入", "Enter"),
     "hint": (
         "代码显示在运行 MoeChat 的电脑上；要一个新的：moechat access code",
         "The code is shown on the computer where MoeChat runs; for a new one: moechat access code",
     ),
     "wrong": ("不对：请再看一遍。代码十分钟内有效，只能用一次。", "Not right. A code holds for ten minutes, and once."),
+    "several": (
+        "这个密钥替很多人说话，不知道该打开谁的记忆；请为一个人做一个：moechat keys add 名字 --user 谁",
+        "This key speaks for several people; make one for a single person: moechat keys add NAME --user WHO",
+    ),
     "wait": ("试错太多次了：请在 {minutes} 分钟后再试。", "Too many wrong tries: try again in {minutes} min."),
 }
 

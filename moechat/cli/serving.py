@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 
 import segno
 
@@ -46,6 +47,7 @@ def announce_page(house: House, url: str, phone_url: str = "") -> None:
 
 def serve(args: argparse.Namespace) -> int:
     from moechat.serve import server
+    from moechat.web import beside
 
     with open_house(args) as house:
         settings = house.config.serve
@@ -53,8 +55,9 @@ def serve(args: argparse.Namespace) -> int:
             house,
             host=args.host or settings.host,
             port=settings.port if args.port is None else args.port,
-            key=os.environ.get(settings.key_env),
+            key=os.environ.get(settings.key_env, ""),
             key_env=settings.key_env,
+            page=partial(beside, password=os.environ.get(house.config.web.password_env)) if settings.page else None,
         )
     return 0
 

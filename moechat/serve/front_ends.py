@@ -68,8 +68,7 @@ class FrontEnds:
     # ---- models
 
     def models(self) -> list[str]:
-        passed = PASS.get()
-        names = [name for name in self._house.characters() if passed.characters is None or name in passed.characters]
+        names = PASS.get().among(self._house.characters())
         return [f"{unquote(name)}:{mode}".rstrip(":") for name in names for mode in MODES]
 
     def character(self, model: object) -> tuple[str, Mode]:

@@ -3,10 +3,11 @@ what is answered."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
@@ -17,9 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moechat import __version__
 from moechat.access.guard import Door, Guard, error_body, is_loopback
-from moechat.access.keys import Denied, Keyring, Nameless
-from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
-from moechat.access.register import OWNER
+from moechat.access.keys import Denied, Keyring
+from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
 from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
 from moechat.house import House
 from moechat.house.owners import Busy
@@ -28,7 +28,12 @@ from moechat.serve.agents import Agents
 
 PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
-STATUSES = {PathError: 422, NotFound: 404, Busy: 503}  # What the house raises; all else cannot be done now.
+STATUSES = {
+    PathError: 422,
+    NotFound: 404,
+    Busy: 503,
+    Denied: 403,
+}  # What the house raises; all else cannot be done now.
 HEALTH = frozenset({"/healthz", "/readyz"})
 NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
 MOST_REQUESTS = 1000  # So many are under way at once; more are asked to come again.
@@ -60,12 +65,34 @@ class Addresses:
         await self.app(scope, receive, send)
 
 
-def make_app(house: House, *, key: str | None = None, open_here: bool = True) -> FastAPI:
-    """The application over a house. ``key`` opens everything, beside those of the key ring; ``open_here``: a loopback address
-    needs none."""
+class MakePage(Protocol):
+    """What makes the page for a server that has other addresses, too: ``web.beside``."""
+
+    def __call__(
+        self, house: House, ending: asyncio.Event, keyring: Keyring, *, open_here: bool
+    ) -> tuple[ASGIApp, Callable[[], None]]: ...
+
+
+class WithPage:
+    """The page at every address that is none of the application's own. Each has its own door."""
+
+    def __init__(self, app: FastAPI, page: ASGIApp) -> None:
+        self.app, self.page = app, page
+        paths = (*app.openapi()["paths"], *HEALTH, *Addresses.ENDS, *(f"/{name}" for name in NAMED), "/openapi.json")
+        self._first = {path[1:].partition("/")[0] for path in paths}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_own = scope["type"] == "http" and scope["path"][1:].partition("/")[0] in self._first
+        await (self.app if is_own else self.page)(scope, receive, send)
+
+
+def make_app(house: House, keyring: Keyring | None = None, *, open_here: bool = True) -> FastAPI:
+    """The application over a house. ``keyring`` stands in for that of its data folder; ``open_here``: a loopback address needs
+    no key."""
     house.warm()
+    keyring = keyring or Keyring(house.data, house.clock)
     app = FastAPI(title="MoeChat", version=__version__, docs_url=None, redoc_url=None)
-    settings, keyring = house.config.serve, Keyring(house.data, house.clock)
+    settings = house.config.serve
     agents = Agents(house, keyring)
     app.state.house = house
     for routes in (queries, memories, recalls):
@@ -75,14 +102,12 @@ def make_app(house: House, *, key: str | None = None, open_here: bool = True) ->
     app.add_exception_handler(RequestValidationError, _unfit)
     app.add_exception_handler(HTTPException, _plain)
     app.add_exception_handler(MoeChatError, _failed)
-    app.add_exception_handler(Denied, _denied)
-    app.add_exception_handler(Nameless, _denied)
     app.add_exception_handler(Exception, _broken)
     app.add_middleware(Addresses)
     app.add_middleware(
         Guard,
         door=Door(
-            open_here=open_here and key is None, keys={} if key is None else {key: OWNER}, keyring=keyring,
+            open_here=open_here, keyring=keyring,
             origins=frozenset(settings.origins), open_paths=HEALTH,
             bodies={"/chat/completions": settings.body_kb * 1024, "/embeddings": settings.body_kb * 1024},
         ),
@@ -147,11 +172,6 @@ async def _failed(_: Any, error: Any) -> Any:
     return _response(status, error_body(str(error), status), headers)
 
 
-async def _denied(_: Any, error: Any) -> Any:
-    words = "this key speaks for several people: say for whom, as `user`" if isinstance(error, Nameless) else str(error)
-    return _response(403, error_body(words, 403))
-
-
 async def _broken(_: Any, __: Any) -> Any:
     return _response(500, error_body("something went wrong in the server; its log tells what", 500))
 
@@ -159,30 +179,31 @@ async def _broken(_: Any, __: Any) -> Any:
 # ---- serving
 
 
-def _checked(house: House, host: str, key: str | None, key_env: str) -> tuple[str | None, bool]:
-    """(the key that opens everything, whether none is needed). Raises ConfigError where others come in without."""
-    if is_loopback(host):
-        return None, True
-    if not (key or Keyring(house.data).listed()):
+@contextlib.contextmanager
+def _server(
+    house: House, host: str, port: int, key: str, page: MakePage | None, key_env: str = KEY_ENV
+) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
+    open_here, ending = is_loopback(host), asyncio.Event()
+    keyring = Keyring(house.data, house.clock, whole="" if open_here else key)
+    if not (open_here or key or keyring.listed()):
         remedy = (
             f"others can reach this address: make a key (`moechat keys add NAME`), put one into the variable {key_env}, "
             "or use 127.0.0.1"
         )
         raise ConfigError("serve", "host", host, remedy)
-    return key, False
-
-
-@contextlib.contextmanager
-def _server(
-    house: House, host: str, port: int, key: str | None, key_env: str = KEY_ENV
-) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
-    key, open_here = _checked(house, host, key, key_env)
-    with listen(host, port) as listening:
+    with contextlib.ExitStack() as last:
+        listening = last.enter_context(listen(host, port))
+        api = make_app(house, keyring, open_here=open_here)
+        app: ASGIApp = api
+        if page is not None:
+            shown, stop = page(house, ending, keyring, open_here=open_here)
+            last.callback(stop)
+            app = WithPage(api, shown)
         config = uvicorn.Config(
-            make_app(house, key=key, open_here=open_here), log_level="warning", access_log=False, server_header=False, ws="none",
+            app, log_level="warning", access_log=False, server_header=False, ws="none",
             timeout_graceful_shutdown=STOP_S, limit_concurrency=MOST_REQUESTS, proxy_headers=False,
         )  # fmt: skip
-        yield uvicorn.Server(config), listening, address(host, listening)
+        yield Server(config, ending), listening, address(host, listening)
 
 
 def serve(
@@ -190,21 +211,25 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = PORT,
-    key: str | None = None,
+    key: str = "",
     key_env: str = KEY_ENV,
+    page: MakePage | None = None,
     ready: Callable[[str], None] = announce,
 ) -> None:
-    """Serve until the program is told to end. For the main thread. ``key_env`` is where the key came from.
+    """Serve until the program is told to end. For the main thread. ``key`` opens everything, beside those of the key ring;
+    ``key_env`` is where it came from. ``page`` makes the page, which is then served at ``/``.
 
     Raises ConfigError for a host that others reach without a key, MoeChatError where the port cannot be had.
     """
-    with _server(house, host, port, key, key_env) as (server, listening, url):
+    with _server(house, host, port, key, page, key_env) as (server, listening, url):
         ready(url)
         until_told(server, [listening])
 
 
 @contextlib.contextmanager
-def running(house: House, *, host: str = "127.0.0.1", port: int = 0, key: str | None = None) -> Iterator[str]:
+def running(
+    house: House, *, host: str = "127.0.0.1", port: int = 0, key: str = "", page: MakePage | None = None
+) -> Iterator[str]:
     """The server in a thread while the block runs; gives its address."""
-    with _server(house, host, port, key) as (server, listening, url), in_thread(server, [listening], "serve"):
+    with _server(house, host, port, key, page) as (server, listening, url), in_thread(server, [listening], "serve"):
         yield url

@@ -319,3 +319,4 @@ class ServeSettings(Section):
     origins: list[str] = Field(default_factory=list)
     body_kb: Whole = Field(16384, ge=16, le=262_144)
     replies: Whole = Field(256, ge=1, le=4096)
+    page: bool = True

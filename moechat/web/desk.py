@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from moechat.access.keys import PASS
 from moechat.access.words import Language
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
+from moechat.settings.character import default_character
 from moechat.turn import Shown
 from moechat.web import draw, exchange, why
 from moechat.web.exchange import Branches, Face
@@ -35,13 +37,16 @@ SNIPPET = 60  # Characters before and after what a search found.
 
 
 class Desk:
-    """``news`` is rung whenever something has changed that a tab may show; ``page`` is how many exchanges one shows at first."""
+    """``news`` is rung whenever something has changed that a tab may show; ``page`` is how many exchanges one shows at first.
+
+    Whose memory is on it, and which characters are, says the pass of the request.
+    """
 
     def __init__(self, house: House) -> None:
         self.house, self.news = house, News()
         self.turns = Turns(self.news.grown)
         self.page = max(1, house.config.web.shown_messages // 2)
-        self._held: dict[int, tuple[Whereabouts, Conversation]] = {}
+        self._held: dict[tuple[str, Whereabouts], Conversation] = {}  # by user and place
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
@@ -53,35 +58,42 @@ class Desk:
         """Raises MoeChatError where the character cannot be opened."""
         if not place.character:
             raise NotFound("no character is chosen")
-        return self.house.agent(place.character, world=place.world or None)
+        PASS.get().require_character(place.character)
+        return self.house.agent(place.character, _user(), place.world or None)
+
+    def characters(self) -> list[str]:
+        return PASS.get().among(self.house.characters())
 
     def conversation(self, place: Whereabouts) -> Conversation:
+        agent = self.agent(place)
         if not place.held:
-            return self.agent(place).in_talk(place.talk)
-        if place.held not in self._held:
+            return agent.in_talk(place.talk)
+        if (held := self._held.get((_user(), place))) is None:
             raise NotFound("that talk off the record is over")
-        return self._held[place.held][1]
+        return held
 
     def settled(self, place: Whereabouts) -> Whereabouts:
         """The place itself, or the nearest that is there: another character, the first talk where one off the record is over."""
-        names = self.house.characters()
+        names = self.characters()
         if place.character not in names:
             return Whereabouts(self._default(names))
-        if place.held and place.held not in self._held:
+        if place.held and (_user(), place) not in self._held:
             return Whereabouts(place.character, place.world)
         return place
 
     def _default(self, names: Sequence[str]) -> str:
         try:
-            return self.house.agent().character.folder.name if names else ""
+            name = default_character(self.house.data, self.house.config)
+            self.agent(Whereabouts(name))
         except (MoeChatError, OSError):
-            return names[0]
+            return names[0] if names else ""
+        return name
 
     def hold(self, place: Whereabouts) -> Whereabouts:
         """Begin a talk off the record."""
         number = next(self._numbers)
         held = Whereabouts(place.character, place.world, held=number)
-        self._held[number] = (held, self.agent(place).hold())
+        self._held[_user(), held] = self.agent(place).hold()
         return held
 
     # ---- what is shown
@@ -89,7 +101,7 @@ class Desk:
     def frame(self, place: Whereabouts, words: Words) -> View:
         """What stands around the talk: the characters, the talks, the head, the box, and what is wrong."""
         around: View = {
-            "place": asdict(place), "characters": draw.characters(self.house.characters(), place.character, words),
+            "place": asdict(place), "characters": draw.characters(self.characters(), place.character, words),
             "brand": draw.brand(words), "shut": "", "talks": "", "title": "", "problems": "",
         }  # fmt: skip
         try:
@@ -100,7 +112,7 @@ class Desk:
                 "name": place.character,
             }
         name = agent.character.name
-        problem = self.house.settings.problem
+        problem = self.house.settings.problem if PASS.get().is_whole else None
         problems = [*([str(problem)] if problem else []), *agent.problems()]
         return around | {
             "name": name,
@@ -116,10 +128,10 @@ class Desk:
         here = [Whereabouts(place.character, place.world, name) for name in agent.store.tree.talks]
         here += [place] if place.talk and place not in here else []
         first = [Whereabouts(place.character)] if place.world else []
-        worlds = [
-            Whereabouts(place.character, world) for world in self.house.worlds(place.character) if world != place.world
-        ]
-        held = [one for one, _ in self._held.values() if (one.character, one.world) == (place.character, place.world)]
+        others = (world for world in self.house.worlds(place.character, _user()) if world != place.world)
+        worlds = [Whereabouts(place.character, world) for world in others]
+        around = (_user(), place.character, place.world)
+        held = [one for user, one in self._held if (user, one.character, one.world) == around]
         return [*first, *here, *held, *worlds]
 
     def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
@@ -221,6 +233,11 @@ class Desk:
 
     def trace(self, place: Whereabouts, words: Words, id_: str) -> str:
         return why.trace(self.conversation(place).trace(id_), words)
+
+
+def _user() -> str:
+    """Whose memory the request is about. Raises Nameless."""
+    return PASS.get().user("")
 
 
 def _snippet(row: Shown, text: str) -> tuple[str, str]:

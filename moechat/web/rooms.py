@@ -6,15 +6,16 @@ A room is drawn when somebody goes there, never before.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
+from moechat.access.keys import EVERYTHING, Pass
 from moechat.agent import Agent
 from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.web import author_room, memory_room, settings_room, topic_room
 from moechat.web.draw import escape
-from moechat.web.memory_room import MINE, MemoryLook
+from moechat.web.memory_room import AUTHOR, DEEDS, MINE, MemoryLook
 from moechat.web.notes import Action, Note
 from moechat.web.settings_room import SettingsLook
 from moechat.web.topic_room import TopicLook
@@ -23,7 +24,8 @@ from moechat.web.words import Words
 log = logging.getLogger(__name__)
 
 CHAT, MEMORIES, TOPICS, SETTINGS = "chat", "memories", "topics", "settings"
-ROOMS = (CHAT, MEMORIES, TOPICS, SETTINGS)
+OWN_ROOMS = (CHAT, MEMORIES, TOPICS)
+ROOMS = (*OWN_ROOMS, SETTINGS)
 SIGNS = {  # Each is the path of a picture of 24 by 24.
     CHAT: "M4 5h16v11H9l-5 4z",
     MEMORIES: "M12 3l2.4 6.6L21 12l-6.6 2.4L12 21l-2.4-6.6L3 12l6.6-2.4z",
@@ -52,14 +54,28 @@ class Look:
         return Look(self.room, self.width, replace(MemoryLook(), store=self.memories.store), place=place)
 
 
-def act(house: House, agent: Agent | None, look: Look, action: Action, words: Words, *, busy: bool = False) -> Look:
+def open_to(passed: Pass) -> Sequence[str]:
+    """The rooms that one may enter: only who reaches everything changes what the whole program shares."""
+    return ROOMS if passed.is_whole else OWN_ROOMS
+
+
+def act(
+    house: House,
+    agent: Agent | None,
+    look: Look,
+    action: Action,
+    words: Words,
+    passed: Pass = EVERYTHING,
+    *,
+    busy: bool = False,
+) -> Look:
     """What is looked at after an action; ``busy``: the agent is answering, and changes have to wait."""
     look = replace(look, note=Note(), width=_width(action.get("width", ""), look.width))
     do = action.get("do", "")
     if any(len(value) > LONGEST for value in action.values()):  # It is refused, not cut: the rest would be lost.
         return replace(look, note=Note(words("too_long", n=LONGEST), bad=True))
     if do == "room":
-        return replace(look, room=action["room"]) if action.get("room") in ROOMS else look
+        return replace(look, room=action["room"]) if action.get("room") in open_to(passed) else look
     if look.room == SETTINGS and do != "show":
         return _in_settings(house, agent, look, action, words)
     if agent is None:
@@ -69,6 +85,8 @@ def act(house: House, agent: Agent | None, look: Look, action: Action, words: Wo
     if busy and do in memory_room.WAITING and look.memories.store == MINE:
         return replace(look, note=Note(words("wait_reply"), bad=True))
     try:
+        if look.memories.store == AUTHOR and do in DEEDS[AUTHOR]:
+            passed.require_all_users()
         if look.room == TOPICS:
             topics, note = topic_room.act(agent, look.topics, action, words)
             return replace(look, topics=topics, note=note)
@@ -122,12 +140,12 @@ def _inside(house: House, agent: Agent | None, look: Look, words: Words) -> str:
     return memory_room.drawn(agent, look.memories, words)
 
 
-def switch(words: Words) -> str:
+def switch(words: Words, passed: Pass) -> str:
     """The doors to the rooms; which one is open is marked by the page's script."""
     doors = "".join(
         f'<button type="button" data-room="{room}"><svg class="sign" viewBox="0 0 24 24" aria-hidden="true">'
         f'<path d="{SIGNS[room]}"/></svg>'
         f"<span>{escape(words(f'room_{room}'))}</span></button>"
-        for room in ROOMS
+        for room in open_to(passed)
     )
     return f'<nav class="rooms" aria-label="{escape(words("rooms"))}">{doors}</nav>'

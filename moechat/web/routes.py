@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
+from moechat.access.keys import PASS, Pass
 from moechat.errors import MoeChatError
 from moechat.web import rooms
 from moechat.web.desk import Desk, View, labels, language_words
@@ -74,7 +75,7 @@ class Doings:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._looks: OrderedDict[tuple[Pass, str], Look] = OrderedDict()
         self.verbs: Mapping[str, Callable[[Wish], View]] = {
             "open": self.open, "earlier": self.earlier, "around": self.around, "search": self.search, "hold": self.hold,
             "say": self.say, "again": self.again, "stop": self.stop, "choose": self.choose, "branch": self.branch,
@@ -88,7 +89,7 @@ class Doings:
         frame = self.desk.frame(place, words)
         gone = {"note": words("talk_gone"), "bad": True} if wish.held and not place.held else {}
         talk = {} if frame["shut"] else self.desk.talk(place, words)
-        return frame | {"talk": talk, "labels": labels(words), "doors": rooms.switch(words)} | gone
+        return frame | {"talk": talk, "labels": labels(words), "doors": rooms.switch(words, PASS.get())} | gone
 
     def earlier(self, wish: Wish) -> View:
         return self.desk.talk(wish.place, wish.words, wish.id)
@@ -175,15 +176,17 @@ class Doings:
 
     def room(self, wish: Wish) -> View:
         """A click in a room, or the way into one: ``{room, html}``."""
-        words, house, look = wish.words, self.desk.house, self._looks.get(wish.tab, Look())
+        words, house, passed = wish.words, self.desk.house, PASS.get()
+        tab = (passed, wish.tab)
+        look = self._looks.get(tab, Look())
         try:
             agent = self.desk.agent(wish.place)
         except (MoeChatError, OSError):
             agent = None
         busy = agent is not None and self.desk.turns.current(agent.in_talk(wish.talk)) is not None
-        look = rooms.act(house, agent, look.of(wish.place.memory), wish.action, words, busy=busy)
-        self._looks[wish.tab] = look
-        self._looks.move_to_end(wish.tab)
+        look = rooms.act(house, agent, look.of(wish.place.memory), wish.action, words, passed, busy=busy)
+        self._looks[tab] = look
+        self._looks.move_to_end(tab)
         while len(self._looks) > TABS:
             self._looks.popitem(last=False)
         if look.note.text:

@@ -14,7 +14,8 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moechat.access.guard import NOSNIFF, Door, Guard, is_loopback
-from moechat.access.listening import STOP_S, address, announce, in_thread, listen, until_told
+from moechat.access.keys import Keyring
+from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
@@ -107,6 +108,20 @@ def door_of(house: House, host: str, phone: str, password: str | None, password_
     )  # fmt: skip
 
 
+def beside(
+    house: House, ending: asyncio.Event, keyring: Keyring, *, open_here: bool, password: str | None = None
+) -> tuple[FastAPI, Callable[[], None]]:
+    """``make_app`` for a server that has other addresses, too. A session begins with one of its keys, the password or a code;
+    ``open_here``: on this machine none is needed, unless a password is set."""
+    register = Register(house.data, house.clock, password)
+    open_here = open_here and not register.has_password
+    door = Door(
+        open_here=open_here, register=None if open_here else register, keyring=keyring, closed=CLOSED, headers=HEADERS,
+        max_body=MAX_BODY,
+    )  # fmt: skip
+    return make_app(house, ending, door)
+
+
 def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, Callable[[], None]]:
     """The application behind its door, which hangs up at ``ending``, and what stops the turns that are under way."""
     house.warm()
@@ -148,12 +163,6 @@ def _server(
 ) -> Iterator[tuple[uvicorn.Server, list[socket.socket], list[str]]]:
     """(server, its sockets, the addresses to open: this machine's own first, then the phone's)."""
     ending = asyncio.Event()
-
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            ending.set()
-            await super().shutdown(sockets)
-
     door = door_of(house, host, phone, password, password_env)
     with contextlib.ExitStack() as open_sockets:
         sockets = [open_sockets.enter_context(listen(host, port))]
@@ -169,7 +178,7 @@ def _server(
             server_header=False,
         )
         try:
-            yield Server(config), sockets, [address(*one) for one in zip((host, phone), sockets, strict=False)]
+            yield Server(config, ending), sockets, [address(*one) for one in zip((host, phone), sockets, strict=False)]
         finally:
             stop()
 

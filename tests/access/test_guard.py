@@ -13,6 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from moechat.access.attempts import Attempts
 from moechat.access.guard import NOSNIFF, PRINCIPAL, Door, Guard
+from moechat.access.keys import Keyring
 from moechat.access.register import FILE, OWNER, Register
 
 HERE, LAN = "http://127.0.0.1:7860", "http://192.168.1.5:7860"
@@ -166,8 +167,9 @@ def test_after_too_many_wrong_words_one_waits_and_sessions_stay(register: Regist
     assert inside.get("/").status_code == 200
 
 
-def test_after_too_many_wrong_keys_the_right_one_waits_too() -> None:
-    at = client(Door(open_here=False, keys={"right": OWNER}), LAN, attempts=Attempts(each=3, all_=4, window_s=60))
+def test_after_too_many_wrong_keys_the_right_one_waits_too(tmp_path: Path) -> None:
+    ring = Keyring(tmp_path, whole="right")
+    at = client(Door(open_here=False, keyring=ring), LAN, attempts=Attempts(each=3, all_=4, window_s=60))
     for _ in range(20):
         assert at.get("/", headers={"x-api-key": "right"}).json() == {"whose": OWNER}
         assert at.get("/").status_code == 401
@@ -176,10 +178,34 @@ def test_after_too_many_wrong_keys_the_right_one_waits_too() -> None:
     assert answer.status_code == 429 and int(answer.headers["retry-after"]) > 0
 
 
-def test_each_key_names_its_principal() -> None:
-    at = client(Door(open_here=False, keys={"one": OWNER, "two": "安妮"}), LAN)
-    whose_ = [at.get("/", headers={"authorization": f"Bearer {key}"}).json()["whose"] for key in ("one", "two")]
-    assert whose_ == [OWNER, "安妮"]
+def test_a_session_that_began_with_a_key_opens_what_the_key_does_and_as_long(
+    register: Register, tmp_path: Path
+) -> None:
+    ring = Keyring(tmp_path)
+    key, anne = ring.add("phone", users=["安妮"], per_minute=2)
+    at = client(Door(open_here=False, register=register, keyring=ring), LAN)
+    assert "Key, password or one-time code" in at.get("/login", headers={"accept-language": "en"}).text
+    assert entered(at, anne).status_code == 303
+    assert {at.get("/").json()["whose"] for _ in range(5)} == {"安妮"}
+    assert [at.post("/", json={}).status_code for _ in range(3)] == [200, 200, 429]
+    assert anne not in (tmp_path / FILE).read_text(encoding="utf-8")
+    assert (
+        client(Door(register=register), LAN)
+        .get("/", headers={"cookie": f"moechat-7860={at.cookies['moechat-7860']}"})
+        .status_code
+        == 401
+    )
+    ring.revoke([key.id])
+    assert at.get("/").status_code == 401
+
+
+def test_a_key_that_does_not_say_whose_page_begins_no_session(register: Register, tmp_path: Path) -> None:
+    ring = Keyring(tmp_path)
+    at = client(Door(open_here=False, register=register, keyring=ring), LAN)
+    for word in (ring.add("bot", many=True)[1], ring.add("two", users=["a", "b"])[1], "mk-wrong"):
+        answer = entered(at, word)
+        assert answer.status_code == 403 and "set-cookie" not in answer.headers
+        assert ("--user" in answer.text) is (word != "mk-wrong")
 
 
 def test_a_damaged_record_lets_nobody_in_and_is_told_in_words(

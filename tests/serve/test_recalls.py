@@ -9,6 +9,7 @@ import pytest
 from houses import Home
 from starlette.testclient import TestClient
 
+from moechat.access.keys import Keyring
 from moechat.serve import server
 
 
@@ -76,7 +77,8 @@ def test_what_cannot_be_taken_is_refused_in_words(client: TestClient, path: str,
 
 def test_whoever_runs_it_can_see_that_it_lives_without_a_key(home: Home) -> None:
     with home.open() as house:
-        client = TestClient(server.make_app(house, key="secret"), base_url="http://example.org")
+        app = server.make_app(house, Keyring(house.data, whole="secret"), open_here=False)
+        client = TestClient(app, base_url="http://example.org")
         assert client.get("/healthz").json() == {"status": "ok"}
         house.ready()
         assert client.get("/readyz").status_code == 200

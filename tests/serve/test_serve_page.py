@@ -1,0 +1,129 @@
+"""The page beside the API at one address: who comes in by a key sees what the key reaches, and nothing of anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from houses import CHARACTER, Home, say
+from starlette.testclient import TestClient
+
+from moechat.access.keys import Keyring
+from moechat.serve import server
+from moechat.web import beside
+
+OTHER, ELSEWHERE = "阿青", "http://chat.example"
+SECRETS = {"": "蓝莓松饼", "anne": "红枣年糕", "ben": "黑芝麻糊"}
+
+
+class Doors:
+    """Two characters and three people behind the API and the page. ``ring`` has their keys."""
+
+    def __init__(self, home: Home) -> None:
+        other = home.data / "agents" / OTHER
+        other.mkdir()
+        (other / "character.yaml").write_text(yaml.safe_dump({"name": OTHER, "language": "zh"}), encoding="utf-8")
+        self.house, self.ring = home.open(), Keyring(home.data)
+        for user, secret in SECRETS.items():
+            say(self.house.agent(CHARACTER, user), f"我最爱吃{secret}")
+        api = server.make_app(self.house, self.ring, open_here=False)
+        page, self.stop = beside(self.house, asyncio.Event(), self.ring, open_here=False)
+        self.app = server.WithPage(api, page)
+
+    def guest(self) -> TestClient:
+        return TestClient(self.app, ELSEWHERE, follow_redirects=False)
+
+    def entered(self, **scope: Any) -> TestClient:
+        """A browser that came in with a key."""
+        guest = self.guest()
+        form = {"word": self.ring.add("key", **scope)[1]}
+        assert guest.post("/login", data=form, headers={"origin": ELSEWHERE}).status_code == 303
+        return guest
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    one = Doors(Home.build(tmp_path_factory.mktemp("doors")))
+    yield one
+    one.stop()
+    one.house.close()
+
+
+def do(tab: TestClient, verb: str, **wish: Any) -> Any:
+    answer = tab.post(f"/page/do/{verb}", json={"character": CHARACTER, "tab": "tab", **wish})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def room(tab: TestClient, **action: str) -> Any:
+    return do(tab, "room", action=action)
+
+
+def test_a_person_is_led_to_the_login_and_a_program_is_asked_for_its_key(doors: Doors) -> None:
+    guest = doors.guest()
+    answer = guest.get("/", headers={"accept": "text/html"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    for path in ("/v1/models", "/models/", "/memories", "/u/anne/models"):
+        refused = guest.get(path, headers={"accept": "text/html"})
+        assert refused.status_code == 401 and "location" not in refused.headers
+    assert guest.get("/healthz").json() == {"status": "ok"}
+    assert guest.post("/page/do/open", json={}).status_code == 401
+
+
+@pytest.mark.parametrize("user", ["", "anne", "ben"])
+def test_the_page_is_that_of_the_person_whose_key_it_is(doors: Doors, user: str) -> None:
+    tab = doors.entered(users=[user] if user else [])
+    assert "gradio" in tab.get("/").text
+    seen = str(do(tab, "open")) + str(do(tab, "search", text="最爱吃"))
+    for kind in ("", "fact", "event", "exchange"):
+        seen += str(room(tab, do="room", room="memories")) + str(room(tab, do="kind", value=kind))
+    assert SECRETS[user] in seen
+    assert not [secret for other, secret in SECRETS.items() if other != user and secret in seen]
+
+
+def test_what_all_share_is_not_for_the_key_of_one(doors: Doors) -> None:
+    anne, whole = doors.entered(users=["anne"]), doors.entered()
+    assert "settings" in do(whole, "open")["doors"] and "settings" not in do(anne, "open")["doors"]
+    assert room(anne, do="room", room="settings")["room"] == "chat"
+    room(anne, do="connect", base_url="http://127.0.0.1:1", model="m")
+    assert doors.house.config.chat.base_url == ""
+    for tab, is_written in ((anne, False), (whole, True)):
+        room(tab, do="room", room="memories")
+        room(tab, do="store", value="author")
+        room(tab, do="new", value="new_fact")
+        room(tab, do="add", text="小满怕黑", entity="character", keyword="怕")
+        assert bool(doors.house.agent(CHARACTER).official.listed("fact")) is is_written
+
+
+def test_a_key_for_one_character_shows_no_other(doors: Doors) -> None:
+    tab = doors.entered(users=["anne"], characters=[OTHER])
+    shown = do(tab, "open")
+    assert shown["place"]["character"] == OTHER and CHARACTER not in shown["characters"]
+    for verb in ("earlier", "search", "say", "hold", "trace"):
+        refused = do(tab, verb, text="最爱吃", id="x")
+        assert refused["bad"] and SECRETS["anne"] not in str(refused)
+    assert [exchange["mark"] for exchange in doors.house.agent(CHARACTER, "anne").log()] == ["*"]
+
+
+def test_a_talk_off_the_record_is_for_the_one_who_began_it(doors: Doors) -> None:
+    anne, ben = doors.entered(users=["anne"]), doors.entered(users=["ben"])
+    held = do(anne, "hold")["place"]
+    assert do(anne, "open", **held)["place"] == held
+    assert do(ben, "open", **held)["place"]["held"] == 0
+    assert do(ben, "earlier", **held)["bad"]
+
+
+def test_on_this_machine_page_and_api_ask_for_nothing_and_end_with_a_tab_open(home: Home) -> None:
+    with contextlib.ExitStack() as tabs, home.open() as house:
+        with server.running(house, page=beside) as url:
+            assert "gradio" in httpx.get(url).text
+            assert httpx.get(f"{url}/v1/models").json()["data"]
+            params = {"character": CHARACTER}
+            news = tabs.enter_context(httpx.stream("GET", f"{url}/page/news", params=params)).iter_lines()
+            assert next(news) == "event: talk"
+        assert len(list(news)) >= 2  # It was told that this is the end: a connection that breaks off raises an error.
