@@ -61,9 +61,6 @@ class Desk:
         PASS.get().require_character(place.character)
         return self.house.agent(place.character, _user(), place.world or None)
 
-    def characters(self) -> list[str]:
-        return PASS.get().among(self.house.characters())
-
     def conversation(self, place: Whereabouts) -> Conversation:
         agent = self.agent(place)
         if not place.held:
@@ -74,7 +71,7 @@ class Desk:
 
     def settled(self, place: Whereabouts) -> Whereabouts:
         """The place itself, or the nearest that is there: another character, the first talk where one off the record is over."""
-        names = self.characters()
+        names = _characters(self.house)
         if place.character not in names:
             return Whereabouts(self._default(names))
         if place.held and (_user(), place) not in self._held:
@@ -101,7 +98,7 @@ class Desk:
     def frame(self, place: Whereabouts, words: Words) -> View:
         """What stands around the talk: the characters, the talks, the head, the box, and what is wrong."""
         around: View = {
-            "place": asdict(place), "characters": draw.characters(self.characters(), place.character, words),
+            "place": asdict(place), "characters": draw.characters(_characters(self.house), place.character, words),
             "brand": draw.brand(words), "shut": "", "talks": "", "title": "", "problems": "",
         }  # fmt: skip
         try:
@@ -233,6 +230,11 @@ class Desk:
 
     def trace(self, place: Whereabouts, words: Words, id_: str) -> str:
         return why.trace(self.conversation(place).trace(id_), words)
+
+
+def _characters(house: House) -> list[str]:
+    """Those that the request reaches."""
+    return PASS.get().among(house.characters())
 
 
 def _user() -> str:
