@@ -99,9 +99,7 @@ def _serving(commands: Any) -> None:
     )
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
-    serve = _command(
-        commands, "serve", "serving.serve", "memory for front ends over HTTP, and the page", json_output=False
-    )
+    serve = _command(commands, "serve", "serving.serve", "memory over HTTP, and the page", json_output=False)
     serve.add_argument("--host", help="address to listen on (default: serve.host of the configuration)")
     serve.add_argument("--port", type=_port, help="port (default: serve.port of the configuration)")
 
