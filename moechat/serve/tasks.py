@@ -11,7 +11,7 @@ from moechat.serve.history import History
 
 _TASK = re.compile(r"\A\s*### Task:")
 _ITS_TALK = re.compile(r"<chat_history>|### Chat History:")
-LEAST_QUOTE = 12  # A message that quotes less of a talk may be talk itself.
+LEAST_QUOTE = 12  # A message that quotes less of a talk, and does not say who spoke, may be talk itself.
 
 
 def is_task(history: History, task: str, body: Mapping[str, Any]) -> bool:
@@ -26,14 +26,15 @@ def is_task(history: History, task: str, body: Mapping[str, Any]) -> bool:
 
 def quotes(words: str, lines: Sequence[TalkLine]) -> bool:
     """Whether a single message tells an exchange of ours, both sides of it: it is to be summed up, or given a title."""
-    text = folded(words)
+    text = _plain(words)
     for line in lines:
-        sides = [folded(line.user), *(folded(line.replies[line.chosen]) for _ in line.replies[:1])]
-        if (
-            len(sides) == 2
-            and all(sides)
-            and len("".join(sides)) >= LEAST_QUOTE
-            and all(side in text for side in sides)
-        ):
+        user, reply = _plain(line.user), _plain(line.replies[line.chosen]) if line.replies else ""
+        is_labelled = f":{user}" in text and f":{reply}" in text
+        is_long = len(user + reply) >= LEAST_QUOTE and user in text and reply in text
+        if user and reply and (is_labelled or is_long):
             return True
     return False
+
+
+def _plain(words: str) -> str:
+    return folded(words).replace("：", ":")

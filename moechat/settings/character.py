@@ -85,6 +85,7 @@ _TEXTS = (
     "creator_notes",
 )  # fmt: skip
 _LISTS = ("greetings", "tags")
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.I)  # Nobody is called so.
 _PLAIN_NAME = re.compile(r"[^/\\:\x00-\x1f.][^/\\:\x00-\x1f]{0,100}")
 
 
@@ -236,7 +237,8 @@ def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -
     name = data.get("nickname", "").strip() or name
     who = you.read(owner_folder(folder, user), folder)
     own_name = data.get("user_name", "").strip()
-    user_name = who.called(user, own_name) or agent_user or USER_NAMES[language]
+    called = USER_NAMES[language] if _UUID.fullmatch(user) else user
+    user_name = who.called(called, own_name) or agent_user or USER_NAMES[language]
     data = {**data, "user_persona": who.persona(data.get("user_persona", ""), user_name, language)}
     picture = data.get("picture", "") or (PICTURE if (folder / PICTURE).is_file() else "")
     return Character(

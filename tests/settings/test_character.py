@@ -71,6 +71,9 @@ def test_the_user_is_called_as_the_settings_say(folder: Path) -> None:
     assert load_character(folder, agent(user="小林")).user_name == "小林"
     write(folder, "persona: A friend")
     assert load_character(folder, Config()).user_name == "User"
+    number = "7c9e6679-7425-40de-944b-e07fc1f90ae7"  # Open WebUI has no other name for a person.
+    assert load_character(folder, agent(user="小林"), number).user_name == "User"
+    assert load_character(folder, Config(), "小林").user_name == "小林"
 
 
 def test_another_user_of_the_folder_is_called_by_their_own_name(folder: Path) -> None:
