@@ -102,6 +102,7 @@ class Conversation:
                 talk=self.name,
                 speaker=sent.speaker if sent else "",
                 attachments=sent.attachments if sent else (),
+                begins=bool(sent and sent.begins),
             )
             self._read()
             yield from self._reply(id_, text, now, sent)

@@ -25,7 +25,8 @@ class Sent:
 
     ``before`` and ``after`` are what it has around the message, in its order; ``ids`` are the exchanges of ours that ``before``
     holds. ``keeps_card``: who the character is stands in ``before``; else it is ours that says so. ``begun`` is the beginning
-    of a reply that is to go on. ``spoken``: the reply is heard, not read. ``wishes`` are the front end's of the model.
+    of a reply that is to go on. ``spoken``: the reply is heard, not read. ``begins``: the message follows nothing of the talk.
+    ``wishes`` are the front end's of the model.
     """
 
     message: Message
@@ -38,6 +39,7 @@ class Sent:
     speaker: str = ""
     attachments: tuple[Attachment, ...] = ()
     wishes: Mapping[str, Any] = field(default_factory=dict)
+    begins: bool = False
 
 
 @dataclass(frozen=True)

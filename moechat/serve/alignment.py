@@ -44,7 +44,7 @@ class Alignment:
     ``choices`` are (exchange, reply) that stand in the front end, ``corrections`` are messages that have other words there.
     ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
     ``ids`` are our exchanges that the history holds, as many as ``matches`` says. ``rewrites``: the front end changes text by
-    itself, so that nothing is corrected.
+    itself, so that nothing is corrected. ``begins``: the message is another first one, for a front end that sends its history.
     """
 
     choices: tuple[tuple[str, int], ...] = ()
@@ -53,6 +53,7 @@ class Alignment:
     again: str = ""
     ids: tuple[str, ...] = ()
     rewrites: bool = False
+    begins: bool = False
 
     @property
     def matches(self) -> int:
@@ -84,6 +85,7 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
         again=again or "",
         ids=tuple(line.id for _, line in matched),
         rewrites=rewrites,
+        begins=not turns and leaf is not None and parent is None and not again,
     )
 
 

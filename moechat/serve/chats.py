@@ -10,9 +10,9 @@ import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from moechat.agent import Agent
 from moechat.conversation import Conversation
@@ -88,6 +88,8 @@ class Chats:
         self._lock = threading.Lock()
         self._locks: WeakKeyDictionary[Agent, defaultdict[str, threading.Lock]] = WeakKeyDictionary()
         self._seen: dict[tuple[int, str, str], str] = {}  # Other words that were seen once in a talk without a name.
+        self._with_history: WeakSet[Agent] = WeakSet()
+        """Those whose front end has sent the history of a chat that it names: one without any is at its first message there."""
 
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
@@ -105,7 +107,9 @@ class Chats:
                 raise NoTalk
             plan = self._plan(request, talk)
             self._apply(agent, conversation, plan, is_named=bool(request.chat))
-            sent = request.sent(plan.ids)
+            if request.chat and request.history.turns:
+                self._with_history.add(agent)
+            sent = replace(request.sent(plan.ids), begins=plan.begins and agent in self._with_history)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             first = next(events)
         yield from _numbered(0, reply.of(conversation, events, first))

@@ -66,15 +66,24 @@ class Log:
     # ---- one turn
 
     def begin(
-        self, text: str, at: datetime, *, talk: str = "", speaker: str = "", attachments: Sequence[Attachment] = ()
+        self,
+        text: str,
+        at: datetime,
+        *,
+        talk: str = "",
+        speaker: str = "",
+        attachments: Sequence[Attachment] = (),
+        begins: bool = False,
     ) -> str:
-        """Record a message durably, and settle what came before in its talk. Returns the new exchange's id."""
+        """Record a message durably, and settle what came before in its talk. ``begins``: it follows nothing of the talk, another
+        branch of it from its root on. Returns the new exchange's id."""
         unit = self._unit
         with unit.writing("begin"):
             settled = self._settle_entries(talk)
             id_ = self._new_id(at)
-            leaf = unit.tree.leaf(talk)
-            node = Node(id_, leaf, at.isoformat(), text, talk, speaker, tuple(attachments))
+            node = Node(
+                id_, None if begins else unit.tree.leaf(talk), at.isoformat(), text, talk, speaker, tuple(attachments)
+            )
             unit.replies.start(id_)
             try:
                 unit.record([*settled, exchange_entry(node)])

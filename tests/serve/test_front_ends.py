@@ -194,6 +194,21 @@ def test_with_a_name_for_the_chat_an_edited_message_is_corrected_at_once(served:
     assert [text for text, _ in served.kept()] == ["我住在苏州", "今天下雨", "晚安"]
 
 
+def test_other_words_for_the_first_message_take_its_place_where_the_front_end_sends_its_history(served: Served) -> None:
+    def in_chat(name: str) -> dict[str, Any]:
+        return {"extra_headers": {"x-openwebui-chat-id": name}}
+
+    for text in ("早上好", "中午好"):
+        served.say(text, **in_chat("alone"))  # Whether it ever sends a history is not known yet.
+    assert [text for text, _ in served.kept()] == ["早上好", "中午好"]
+    one = served.say("我住在杭州", **in_chat("a"))
+    served.say("我住在杭州", one, "今天下雨", **in_chat("a"))
+    served.say("我去看戏", **in_chat("b"))
+    other = served.say("我去看海", **in_chat("b"))
+    served.say("我去看海", other, "明天回来", **in_chat("b"))
+    assert [text for text, _ in served.kept()][4:] == ["我去看海", "明天回来"]
+
+
 def test_without_one_it_is_corrected_when_it_is_seen_again(served: Served) -> None:
     one = served.say("我住在杭州")
     two = served.say("我住在杭州", one, "今天下雨")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
+
+import pytest
 
 from moechat.model import Attachment
+from moechat.store.archive import pack, unpack
 from moechat.store.files import FileStore
 from moechat.turn import exchange_text
-from tests.houses import Home
+from tests.houses import ZONE, Home
 
 PHOTO = Attachment("image", "cat.jpg", "b2:0f3a", "一张橘猫趴在窗台上的照片")
 
@@ -31,6 +35,20 @@ def test_it_is_the_same_in_the_log_in_the_day_file_and_in_a_new_cache(home: Home
     assert fresh.exchanges.get(id_) == logged
     assert fresh.problems == []
     fresh.close()
+
+
+@pytest.mark.parametrize("is_filed", [True, False])
+def test_it_is_the_same_in_an_archive(home: Home, tmp_path: Path, is_filed: bool) -> None:
+    store = home.store()
+    id_ = sent(store, home)
+    if is_filed:
+        store.log.settle()
+    before = store.exchanges.get(id_)
+    store.close()
+    unpack(pack(home.folder, "memory", "澪", home.clock.now(), memory=True), "a.zip", tmp_path / "again")
+    again = FileStore(tmp_path / "again", clock=home.clock, zone=ZONE)
+    assert again.exchanges.get(id_) == before and before.attachments == (PHOTO,)
+    again.close()
 
 
 def test_it_is_shown_and_found_by_its_line(home: Home) -> None:

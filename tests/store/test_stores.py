@@ -54,6 +54,15 @@ def test_what_came_with_a_message_is_found_by_its_line_alone(home: Home, any_sto
     assert any_store.search.listed(["exchange"], ["kind"]) == []
 
 
+def test_a_message_may_begin_a_talk_anew_and_hides_what_was_there(home: Home, any_store: Store) -> None:
+    one, two = told(any_store, home.clock, "我去看戏"), told(any_store, home.clock, "好看")
+    other = any_store.log.begin("我去看海", home.clock.now(), begins=True)
+    any_store.log.finish(other, "好", "done")
+    assert any_store.tree.hidden() == {one, two} and any_store.tree.context() == [other]
+    any_store.log.select(two)
+    assert any_store.tree.hidden() == {other}
+
+
 def test_what_was_said_in_one_second_keeps_its_order_when_it_is_corrected(home: Home, any_store: Store) -> None:
     ids = [told(any_store, home.clock, f"第{n}句", settle=True, seconds=0) for n in range(11)]
     any_store.log.correct(ids[1], user="改了")
