@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat.agent import Agent
 from moechat.bench.dataset import Haystack, Question
-from moechat.bench.recall import ENTERED, Bench, Figures, Measurement, Outcome, found_again, shown, times
+from moechat.bench.figures import Figures, Outcome, found_again, shown, summary, times
+from moechat.bench.recall import Bench, Measurement
 from moechat.index.hybrid import WEIGHTS
 from moechat.index.lexical import LexicalIndex
 from moechat.language import words
@@ -54,10 +55,15 @@ def ablate(
         for name, rows in _plain(measurement).items():
             yield from ({"name": name, **row} for row in rows)
         for name, changed in {"ours": {}, **WITHOUT}.items():
-            yield from ({"name": name, **row} for row in measurement.rows(changed=changed))
+            yield from _rows(name, measurement, changed)
         for feature in WEIGHTS if features else ():
             measurement.bench.prepare = lambda agent, feature=feature: leave_out(agent, feature)  # type: ignore[misc]
-            yield from ({"name": f"without {feature}", **row} for row in measurement.rows())
+            yield from _rows(f"without {feature}", measurement)
+
+
+def _rows(name: str, measurement: Measurement, changed: Mapping[str, Any] | None = None) -> Iterator[Figures]:
+    for file, outcomes in measurement.outcomes(changed):
+        yield {"name": name, "file": file, **summary(outcomes)}
 
 
 def leave_out(agent: Agent, feature: str) -> None:
@@ -154,7 +160,8 @@ def _by_chromadb(ids: Sequence[str], vectors: np.ndarray, embedder: Embedder) ->
 def line(row: Figures) -> str:
     """One row of the comparison."""
     figures = " ".join(f"{name} {shown(row[name])}" for name in ("recall@5", "recall@10", "recall@20", "mrr", "p50_ms"))
-    prompt = [f"{name} {shown(row[name])}" for name in ENTERED if row.get(name) is not None]
+    prompt = [f"evidence_injected {shown(row['evidence_injected'])}"] if "strangers" in row else []
+    prompt += [f"strangers {shown(row['strangers']['diary'])}"] if "strangers" in row else []
     place = f"{Path(row['file']).parent.name}/{Path(row['file']).stem:20}"
     return "  ".join([f"{row['name']:20}", place, figures, *prompt])
 

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from moechat.errors import DataError
+from moechat.when.names import has_han
 
 PAUSE = timedelta(hours=1)  # Whoever answers later than this begins an exchange of their own.
 HALVES = (".u", ".a")  # So end the ids of the two halves of one exchange, which count once and are found by either.
@@ -68,8 +69,19 @@ class Haystack:
     """The messages of one user and one partner, and the questions about them."""
 
     name: str
+    kind: str = ""
+    """What kind of talk it is: the data set and its language, as the file's meta row has them."""
     utterances: list[Utterance] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
+
+    @property
+    def language(self) -> Literal["zh", "en"]:
+        return "zh" if any(has_han(utterance.text) for utterance in self.utterances) else "en"
+
+    @property
+    def opening(self) -> str:
+        """What was said first: the same where two haystacks are one life up to different days."""
+        return self.utterances[0].text if self.utterances else ""
 
     @property
     def speakers(self) -> list[str]:
@@ -95,10 +107,13 @@ def read(path: Path) -> list[Haystack]:
     """The haystacks of a file, each with its memories in order of time. Raises DataError with the line."""
     haystacks: dict[str, Haystack] = {}
     questions: list[tuple[int, Mapping[str, Any]]] = []
+    kind = path.stem
     for number, row in _rows(path):
         try:
-            if row["type"] == "memory":
-                haystack = haystacks.setdefault(row["haystack"], Haystack(row["haystack"]))
+            if row["type"] == "meta":
+                kind = " ".join(str(row[key]) for key in ("dataset", "language") if row.get(key))
+            elif row["type"] == "memory":
+                haystack = haystacks.setdefault(row["haystack"], Haystack(row["haystack"], kind))
                 haystack.utterances.append(_utterance(row))
             elif row["type"] == "question":
                 questions.append((number, row))

@@ -385,6 +385,11 @@ def _measuring(commands: Any) -> None:
     recall.add_argument(
         "--embedding", metavar="PROVIDER", help="another embedding than the configured one (hash, off, …)"
     )
+    against = "what an earlier run printed with --json: is the difference more than chance?"
+    recall.add_argument("--against", type=Path, metavar="RUN", help=against)
+    recall.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep what is written there, so that the next run begins sooner"
+    )
 
 
 # ---- what the rows of the table have in common

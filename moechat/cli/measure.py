@@ -36,12 +36,21 @@ def speed(args: argparse.Namespace) -> int:
 
 
 def recall(args: argparse.Namespace) -> int:
-    from moechat.bench import recall
+    from moechat.bench import figures, recall
 
     config = args.config if args.config.exists() else None
-    each = print_json if args.json else lambda row: None
-    rows = recall.measure(args.files, config=config, provider=args.embedding, each=each)
-    if not args.json:
-        for row in rows:
-            print(recall.report(row))
+    earlier = figures.read(args.against) if args.against else []
+    questions: list[figures.Figures] = []
+
+    def each(row: figures.Figures) -> None:
+        if "values" in row:
+            questions.append(row)
+        if args.json:
+            print_json(row)
+        elif "values" not in row:
+            print(figures.report(row), flush=True)
+
+    recall.measure(args.files, config=config, provider=args.embedding, each=each, keep=args.keep)
+    for row in figures.compared(earlier, questions):
+        print_json(row) if args.json else print(figures.report(row))
     return 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks import ablate
-from moechat.bench import dataset, recall
+from moechat.bench import dataset, figures, recall, strangers
 from moechat.cli.main import main
 from moechat.errors import DataError
 from moechat.index.hybrid import WEIGHTS
@@ -68,7 +68,7 @@ def test_where_a_question_names_sessions_any_message_of_each_is_its_evidence(tmp
 def measured(*files: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     summaries = recall.measure(files, config=None, provider="hash", each=rows.append)
-    return [row for row in rows if "id" in row], summaries
+    return [row for row in rows if row.get("asked") == "own"], [row for row in summaries if "file" in row]
 
 
 def test_consecutive_messages_are_paired_in_order_and_none_is_lost(file: Path) -> None:
@@ -87,7 +87,7 @@ def test_an_answer_after_a_long_pause_is_an_exchange_of_its_own(file: Path) -> N
 def test_every_message_is_ranked_by_its_own_id_and_the_right_one_first(file: Path) -> None:
     questions, _ = measured(file)
     assert [row["id"] for row in questions] == ["q1", "q2", "q3", "q4"]
-    assert all(row.keys() == {"file", "id", "ranked"} for row in questions)
+    assert questions[0]["values"]["mrr"] == 1.0
     assert sorted(questions[0]["ranked"]) == sorted(id_ for id_, *_ in SAID)
     assert questions[0]["ranked"][0] == "m1"
     assert questions[1]["ranked"][0] == "m4"
@@ -102,9 +102,12 @@ def test_the_figures_of_a_file(file: Path) -> None:
     assert row["unanswerable"] == 1
     assert row["evidence_injected"] == 1.0
     assert row["false_recall"] in (0.0, 1.0)
+    assert row["by"]["temporal"]["evidence_injected"] == 1.0
+    assert row["tokens"][0] > 0
+    assert row["small_talk"]["questions"] == 30
     assert {"by_time", "events", "fuse", "merge", "embedding"} <= row["stages_ms"].keys()
     assert 0 < row["p50_ms"] <= row["p95_ms"]
-    assert str(file) in recall.report(row)
+    assert str(file) in figures.report(row)
 
 
 def test_the_same_file_gives_the_same_ranking(file: Path) -> None:
@@ -129,7 +132,51 @@ def test_haystacks_of_a_file_know_nothing_of_each_other(tmp_path: Path) -> None:
     )
     questions, [row] = measured(path)
     assert [one["ranked"] for one in questions] == [["a1"], ["b1"]]
-    assert (row["mrr"], row["strangers"]) == (1.0, 2)
+    assert (row["mrr"], row["strangers"]["questions"]) == (1.0, 2)
+
+
+def test_strangers_come_with_their_own_names_and_with_those_of_whom_they_ask(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "two.jsonl",
+        {"type": "meta", "dataset": "made up", "language": "en"},
+        memory("a1", "2025-03-01T20:00:00", "Ada", "The key is under the flower pot."),
+        memory("b1", "2025-03-01T20:00:00", "Eve", "My canoe leaks.", "two"),
+        memory("c1", "2025-03-01T20:00:00", "Eve", "My canoe leaks.", "two, later"),
+        question("qa", "Where is the key of Ada?", "a1"),
+        question("qb", "What leaks at Eve's?", "b1", haystack="two"),
+    )
+    ada, eve, later = dataset.read(path)
+    theirs = strangers.of_others(eve, [ada, eve, later])
+    assert eve.kind == "made up en"
+    assert [question.text for question in strangers.strangers(eve, theirs)] == ["Where is the key of Ada?"]
+    assert [question.text for question in strangers.renamed(eve, theirs)] == ["Where is the key of Eve?"]
+    assert len(strangers.small_talk(eve)) == 30
+
+
+def a_run(*values: float) -> list[dict[str, Any]]:
+    row = {"kind": "made up en", "haystack": "one", "asked": "own"}
+    return [row | {"id": str(i), "values": {"recall@10": value}} for i, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "better"),
+    [([0, 1] * 20, [0, 1] * 20, None), ([0] * 40, [1] * 20 + [0] * 20, True), ([1] * 40, [1] * 20 + [0] * 20, False),
+     ([0, 1] * 20, [0, 1] * 19 + [0, 0], None)],
+)  # fmt: skip
+def test_only_a_difference_beyond_chance_is_called_one(before: list[int], now: list[int], better: bool | None) -> None:
+    [row] = figures.compared(a_run(*before), a_run(*now))
+    assert row["better"] is better
+    assert row["low"] <= row["difference"] <= row["high"]
+
+
+def test_the_worst_kind_stands_beside_the_mean(file: Path, tmp_path: Path) -> None:
+    bad = written(
+        tmp_path / "bad.jsonl", memory("m", *SAID[0][1:]), question("q", "What is the parrot called?", "lost")
+    )
+    rows = recall.measure([file, bad], config=None, provider="hash", each=lambda _: None)
+    assert [row.get("kind") for row in rows if "file" not in row] == ["made up", "bad", None]
+    assert rows[-1]["recall@10"] == {"mean": 0.5, "worst": 0.0, "kind": "bad"}
+    assert "worst" in figures.report(rows[-1])
 
 
 def test_two_halves_of_an_exchange_count_once_and_either_finds_it() -> None:
@@ -170,7 +217,7 @@ def test_side_by_side_has_plain_search_and_one_part_off_at_a_time(file: Path) ->
 def test_a_feature_of_the_index_is_left_out_for_its_own_rows_alone(file: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         measurement = recall.Measurement([file], recall.Bench.of(Path(folder), None, "hash"))
-        [before] = measurement.rows()
+        before = measurement.rows()[0]
         kept: list[Mapping[str, float]] = []
         measurement.bench.prepare = lambda agent: (
             ablate.leave_out(agent, "window"),
@@ -179,17 +226,27 @@ def test_a_feature_of_the_index_is_left_out_for_its_own_rows_alone(file: Path) -
         measurement.rows()
         assert kept == [{name: weight for name, weight in WEIGHTS.items() if name != "window"}]
         measurement.bench.prepare = lambda agent: None
-        [after] = measurement.rows()
+        after = measurement.rows()[0]
     assert (before["mrr"], before["recall@5"]) == (after["mrr"], after["recall@5"])
 
 
 def test_the_command_prints_one_object_a_line(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("embedding: {provider: hash}\n", encoding="utf-8")
-    assert main(["bench", "recall", str(file), "--json", "--config", str(config)]) == 0
+    run = tmp_path / "run.jsonl"
+    earlier = {"kind": "made up", "haystack": "one", "asked": "own", "id": "q1", "values": {"mrr": 0.5}}
+    run.write_text(json.dumps(earlier), encoding="utf-8")
+    kept = tmp_path / "kept"
+    more = ["--config", str(config), "--keep", str(kept), "--against", str(run)]
+    assert main(["bench", "recall", str(file), "--json", *more]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row.get("id") for row in rows] == ["q1", "q2", "q3", "q4", None]
-    assert {"questions", "recall@5", "recall@10", "recall@20", "mrr", "by", "p50_ms"} <= rows[-1].keys()
+    assert [row["id"] for row in rows if row.get("asked") == "own" and "id" in row] == ["q1", "q2", "q3", "q4"]
+    (row,) = (row for row in rows if "recall@5" in row and "file" in row)
+    assert {"questions", "recall@5", "recall@10", "recall@20", "mrr", "by", "p50_ms"} <= row.keys()
+    assert (rows[-1]["figure"], rows[-1]["difference"], rows[-1]["better"]) == ("mrr", 0.5, True)
+    assert [path.name for path in kept.glob("*/ids.json")] == ["ids.json"]
+    run.write_text("{}", encoding="utf-8")
+    assert main(["bench", "recall", str(file), *more]) == 1
 
 
 def shared_data() -> Path:
@@ -203,7 +260,7 @@ def test_what_is_shared_is_found_at_least_as_well_as_before() -> None:
     path = shared_data() / "memorybank_cn.jsonl"
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    [row] = recall.measure([path], config=None, provider="builtin", each=lambda _: None)
+    row = recall.measure([path], config=None, provider="builtin", each=lambda _: None)[0]
     assert row["recall@5"] >= 0.97
     assert row["mrr"] >= 0.86
     assert row["evidence_injected"] >= 0.9
