@@ -102,15 +102,7 @@ class Bench:
     ) -> Iterator[Outcome]:
         """Every question of a haystack, then ``others``, to which nothing in it belongs. It is written once, and read under
         any settings: ``changed`` are on top."""
-        home, ids = self._home(haystack)
-        user, char = [*haystack.speakers, "", ""][:2]
-        who = {"name": char or "bench", "user_name": user or "user"}
-        first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
-        with self.opened(home, who, first, changed or {}) as (agent, clock):
-            if ids is None:
-                ids = write(agent, clock, haystack)
-                rows = [(exchange, side, id_) for (exchange, side), id_ in ids.items()]
-                (home / IDS).write_text(json.dumps(rows), encoding="utf-8")
+        with self.written(haystack, changed or {}) as (agent, clock, ids):
             self.prepare(agent)
             for question in haystack.questions:
                 before = self._spent_ms
@@ -120,6 +112,22 @@ class Bench:
             for asked, questions in (others or {}).items():
                 for question in questions:
                     yield replace(ask(agent, clock, question, ids), haystack=haystack, asked=asked)
+
+    @contextmanager
+    def written(
+        self, haystack: Haystack, changed: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Agent, SetClock, Ids]]:
+        """The agent that remembers a haystack, its clock, and the message ids, while the block runs."""
+        home, ids = self._home(haystack)
+        user, char = [*haystack.speakers, "", ""][:2]
+        who = {"name": char or "bench", "user_name": user or "user"}
+        first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
+        with self.opened(home, who, first, changed or {}) as (agent, clock):
+            if ids is None:
+                ids = write(agent, clock, haystack)
+                rows = [(exchange, side, id_) for (exchange, side), id_ in ids.items()]
+                (home / IDS).write_text(json.dumps(rows), encoding="utf-8")
+            yield agent, clock, ids
 
     @contextmanager
     def opened(

@@ -316,22 +316,12 @@ class _Ranking:
         features, present = self._features(docs)
         inside = self.inside[docs].astype(np.float64)
         scores = sum(features.values()) + FIRST * inside
-        features["repeats"] = self._repeats(docs, np.lexsort((-docs, -scores)))
+        features["repeats"] = repeats(*self.order.runs(docs), np.lexsort((-docs, -scores)))
         scores += features["repeats"]
         best = np.lexsort((-docs, -scores))[:k]
         features["inside"], features["cosine"] = inside, self.cosine
         chosen = {name: values[best] for name, values in features.items()}
         return Ranked(docs[best], scores[best], chosen, self.names, present[best])
-
-    def _repeats(self, docs: Ints, order: Ints) -> Floats:
-        """What documents lose to better ones of the same short talk. ``order``: the places in ``docs``, best first."""
-        runs, sizes = self.order.runs(docs[order])
-        by_run = np.argsort(runs, kind="stable")
-        first = np.searchsorted(runs[by_run], runs[by_run])
-        better = np.zeros(len(docs))
-        better[order[by_run]] = np.arange(len(docs)) - first
-        better[order] *= np.minimum(1.0, SHORT / sizes) ** 2
-        return REPEATS * better
 
     def _inside(self, spans: Sequence[Times]) -> NDArray[np.bool_]:
         """Which documents were told, or tell of what happened, in a span."""
@@ -435,6 +425,17 @@ class _Ranking:
             return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
         side = None if self.meant else traits.side_meant(self.text)
         return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
+
+
+def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
+    """What documents lose to better ones of the same short talk: of each document the number of its run and how many documents
+    that has; ``order`` are their places, best first."""
+    by_run = np.argsort(runs[order], kind="stable")
+    ordered = runs[order][by_run]
+    better = np.zeros(len(runs))
+    better[order[by_run]] = np.arange(len(runs)) - np.searchsorted(ordered, ordered)
+    share: Floats = np.minimum(1.0, SHORT / sizes) ** 2
+    return REPEATS * better * share
 
 
 def _distinct(values: Ints) -> Ints:

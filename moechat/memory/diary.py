@@ -169,8 +169,7 @@ class Diary:
     def _search(self, cue: Cue, threshold: float) -> list[DiaryMatch]:
         spans = asked_spans(cue)
         happened = self._tellers(self._happening(cue))
-        hints = [span for span in cue.spans if span not in spans]
-        ranked = self.index.search(cue.query, self._vector(cue), k=SEARCH_DEPTH, spans=spans, hints=hints)
+        ranked = self.ranked(cue, SEARCH_DEPTH)
         # The words of a time that is asked for are no matter that the diary never heard of.
         floor = Floor.of((spans and cue.matter) or cue.query, self.index.words, threshold)
         belongs = bool(spans) or floor.belongs(ranked.features)
@@ -204,6 +203,12 @@ class Diary:
             sides.append(side)
             places.append(i)
         return sorted(matches, key=lambda match: match.inside is None)
+
+    def ranked(self, cue: Cue, depth: int) -> Ranked:
+        """The best ``depth`` sides of exchanges for a cue, whether they are relevant or not."""
+        spans = asked_spans(cue)
+        hints = [span for span in cue.spans if span not in spans]
+        return self.index.search(cue.query, self._vector(cue), k=depth, spans=spans, hints=hints)
 
     def _vector(self, cue: Cue) -> np.ndarray | None:
         """The vector of the question without the names of user and character.
