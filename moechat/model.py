@@ -409,6 +409,11 @@ class Recollection:
     plans: Sequence[Hit] = ()
     elsewhere_spans: Sequence[Span] = ()
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing of the past belonged here: no memory came, and none stands in the context already."""
+        return not (self.hits or self.plans or self.empty_spans or any(one.why == "in_context" for one in self.dropped))
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:

@@ -57,6 +57,8 @@ def recall(args: argparse.Namespace) -> int:
         print(f"{span.phrase}: no record")
     if recollection.unread_until:
         print(f"what was said before {recollection.unread_until:%Y-%m-%d %H:%M} is still being read")
+    if recollection.is_silent:
+        print("nothing of the past belonged here")
     for hit in recollection.hits:
         moment = f"{hit.time:%Y-%m-%d %H:%M} " if hit.time else ""
         print(f"[{hit.layer} {hit.recipe} {hit.score:.3f}] {moment}{hit.text}")

@@ -70,6 +70,9 @@ class ConfiguredRecipes:
             search = partial(self.entities.search, cue, config.association, limit=limit, threshold=floor("entities"))
             return cue.once("facts associated", search)
 
+        def belong(cue: Cue) -> bool:
+            return touch.touches_facts(cue, near(cue), associated(cue), floor("profile"))
+
         def within(cue: Cue) -> list[Span]:
             return self.diary.required_spans(cue, floor("events")) if agent.long_memory else []
 
@@ -85,7 +88,7 @@ class ConfiguredRecipes:
             "by_topic": lambda cue: self.episodic.by_topic(
                 cue, recipes.by_topic.limit, self._helper(), threshold=floor("by_topic"), spans=within(cue)
             ),
-            "profile": lambda cue: _all(near(cue)),
+            "profile": lambda cue: _all(near(cue), "" if belong(cue) else "below_threshold"),
             "entities": lambda cue: _all(associated(cue)),
             "lore": lambda cue: _all(
                 self.book().near(
@@ -145,6 +148,6 @@ class ConfiguredRecipes:
         return helper.options.timeout_s * questions
 
 
-def _all(hits: Sequence[Hit]) -> Candidates:
-    """Hits that may all enter the prompt."""
-    return [(hit, "") for hit in hits]
+def _all(hits: Sequence[Hit], why: str = "") -> Candidates:
+    """Hits that may all enter the prompt, or none of them, for the same reason."""
+    return [(hit, why) for hit in hits]

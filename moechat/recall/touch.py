@@ -12,10 +12,11 @@ from moechat.language import words
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.model import Candidates, Fact, Hit
 from moechat.rules.pain import in_danger, mark
-from moechat.rules.reading import is_small_talk
+from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import has_han
 
 MOST_FORMER = 4
+SURELY = 1.3  # A fact whose cosine is so many times the floor is near by more than chance.
 FIRST = 100.0  # The weight of what comes whatever the ranking says.
 _TOUCHES_CARE = re.compile(
     r"吃|喝|饭|餐|菜|外卖|零食|早点|夜宵|点心|甜品|蛋糕|火锅|烧烤|饿|厨|做什么好|食|药|医|病|发烧|感冒|疼|痛|"
@@ -58,6 +59,14 @@ FORMER = "former"
 def asks_nothing(cue: Cue, names: Sequence[str]) -> bool:
     """Whether a message asks for nothing of the past: it is small talk and names no time. ``names`` are of those who talk."""
     return not cue.asks_time and is_small_talk(cue.query, names)
+
+
+def touches_facts(cue: Cue, near: Sequence[Hit], associated: Sequence[Hit], floor: float) -> bool:
+    """Whether any fact belongs to the message: some are named or brought to mind by its words, it asks about the user, or one
+    is surely near. Something is always a little nearer than the rest."""
+    if associated or any(hit.words for hit in near) or asks_of_user(cue.text):
+        return True
+    return any(hit.score >= SURELY * floor for hit in near)
 
 
 def asks_all(text: str) -> bool:

@@ -112,7 +112,12 @@ def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
         text = text.replace(name, " ") if name else text
     if is_chit_chat(text):
         return True
-    return not words.keywords(text, 1) and not (_OF_USER.search(text) and _ASKS.search(text))
+    return not words.keywords(text, 1) and not asks_of_user(text)
+
+
+def asks_of_user(text: str) -> bool:
+    """Whether a message is a question that has the user in it."""
+    return bool(_OF_USER.search(text) and _ASKS.search(text))
 
 
 def is_chit_chat(text: str) -> bool:

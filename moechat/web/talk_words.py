@@ -73,6 +73,7 @@ TALK_TEXTS: Mapping[str, tuple[str, str]] = {
     "brought_lore_one": ("1 条设定", "one entry of the world book"),
     "brought_context": ("接着刚才的话", "Goes on from what was just said"),
     "brought_gone": ("当时想起的已经不在了", "What it recalled is no longer there"),
+    "brought_nothing": ("以前的事和这句话无关", "Nothing of the past belonged here"),
     "and": ("，还有", " and "),
     "because_context": ("刚才还在聊它", "you were just talking about it"),
     "because_time": ("你问的是 {span}", "you asked about {span}"),

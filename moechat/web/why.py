@@ -33,13 +33,13 @@ def thoughts(text: str, words: Words) -> str:
 
 def memories(grounds: Sequence[Ground], words: Words, spans: Sequence[Span] = ()) -> str:
     """The line, which unfolds to the recalled memories by kind; ``spans`` date the phrases in the sentences."""
+    trace = button("trace", words("how_it_went"), kind="tinker")
     if not grounds:
-        return ""
+        return f'<p class="memories tinker">{escape(words("brought_nothing"))} {trace}</p>'
     kinds: dict[str, list[Ground]] = {kind: [] for kind in GROUPS}
     for ground in grounds:
         kinds.setdefault(_kind(ground), []).append(ground)
     groups = "".join(_group(kind, several, words, spans) for kind, several in kinds.items() if several)
-    trace = button("trace", words("how_it_went"), kind="tinker")
     return (
         f'<details class="memories"><summary>{escape(line(grounds, words))}</summary>'
         f'<div class="groups">{groups}{trace}</div></details>'
@@ -136,8 +136,9 @@ def trace(turn: TurnTrace | None, words: Words) -> str:
     )
     cost = turn.cost
     tokens = words("trace_tokens", prompt=cost.prompt, reply=cost.reply) if cost else ""
+    silent = f"<p>{escape(words('brought_nothing'))}</p>" if turn.recollection.is_silent else ""
     prompt = "".join(f"<dt>{escape(one.role)}</dt><dd>{escape(one.content)}</dd>" for one in turn.messages)
     return (
-        f'<div class="trace"><p>{escape(tokens)}</p><h2>{escape(words("trace_dropped"))}</h2><ul>{drops or "–"}</ul>'
+        f'<div class="trace">{silent}<p>{escape(tokens)}</p><h2>{escape(words("trace_dropped"))}</h2><ul>{drops or "–"}</ul>'
         f"<h2>{escape(words('trace_prompt'))}</h2><dl>{prompt}</dl></div>"
     )

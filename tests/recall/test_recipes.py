@@ -14,7 +14,8 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.cue import Cue
 from moechat.errors import ModelError
-from moechat.model import Event
+from moechat.model import Event, Hit
+from moechat.recall import touch
 from moechat.recall.episodic import Episodic, TopicHelper
 from moechat.recall.recipes import ConfiguredRecipes
 from moechat.settings.prompts import Prompts
@@ -24,6 +25,10 @@ from tests.minds import EMBEDDER, Mind
 from tests.owners import NOW
 
 ALL = {name: {"enabled": True} for name in "by_time events stream association by_topic profile entities lore".split()}
+
+
+def hit(score: float, *shared: str) -> Hit:
+    return Hit("core", "profile", "f", "用户怕打雷", score, words=shared)
 
 
 @contextmanager
@@ -224,3 +229,17 @@ def test_what_the_character_alone_said_is_a_hit_on_that_side(mind: Mind) -> None
     mind.understand(Event("角色折了纸船", (id_,), keywords=("纸船",)))
     [(hit, _)] = mind.associated("纸船")
     assert (hit.id, hit.side, hit.text, hit.shorter) == (id_, "char", "我给你折了纸船", ("角色折了纸船",))
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "belong"),
+    [
+        ("手机快没电了", hit(0.21), False),  # nearer than the floor, as something always is
+        ("外面轰隆隆的", hit(0.27), True),
+        ("雪球呢", hit(0.1, "雪球"), True),
+        ("我老家哪儿的", hit(0.21), True),
+    ],
+)
+def test_facts_that_are_only_a_little_near_belong_to_no_message(text: str, near: Hit, belong: bool) -> None:
+    assert touch.touches_facts(Cue(text, NOW), [near], [], 0.2) is belong
+    assert touch.touches_facts(Cue(text, NOW), [near], [near], 0.2)
