@@ -237,7 +237,9 @@ class Measurement:
 
 
 def foreign(haystack: Haystack, everybody: Sequence[Haystack]) -> dict[Asked, list[Question]]:
-    """What nothing in a haystack belongs to."""
+    """What nothing in a haystack belongs to. Of one life up to several days, the longest alone is asked."""
+    if any(other.opening == haystack.opening and other.size > haystack.size for other in everybody):
+        return {}
     theirs = strangers.of_others(haystack, everybody)
     return {
         "strangers": strangers.strangers(haystack, theirs),
