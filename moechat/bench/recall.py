@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -122,6 +123,8 @@ class Bench:
         user, char = [*haystack.speakers, "", ""][:2]
         who = {"name": char or "bench", "user_name": user or "user"}
         first = haystack.utterances[0].at if haystack.utterances else haystack.questions[0].asked_at
+        if ids is None:
+            shutil.rmtree(home, ignore_errors=True)  # it was begun and not ended
         with self.opened(home, who, first, changed or {}) as (agent, clock):
             if ids is None:
                 ids = write(agent, clock, haystack)
