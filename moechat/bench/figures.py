@@ -16,8 +16,8 @@ from moechat.bench.dataset import Haystack, Question
 from moechat.errors import DataError
 
 Figures = dict[str, Any]
-Asked = Literal["own", "strangers", "renamed", "small_talk"]
-FOREIGN: tuple[Asked, ...] = ("strangers", "renamed", "small_talk")
+Sort = Literal["own", "strangers", "renamed", "small_talk"]
+FOREIGN: tuple[Sort, ...] = ("strangers", "renamed", "small_talk")
 DEPTHS = (5, 10, 20)
 FOUND = (*(f"recall@{depth}" for depth in DEPTHS), "mrr", "evidence_injected")
 NAMES_DATE = "names_date"
@@ -40,7 +40,7 @@ class Outcome:
     facts: int = 0
     tokens: int = 0
     embedding_ms: float = 0.0
-    asked: Asked = "own"
+    sort: Sort = "own"
     """Whose question it is: this haystack's own, or of a sort that nothing in it belongs to."""
     haystack: Haystack = field(default_factory=lambda: Haystack(""))
 
@@ -48,15 +48,14 @@ class Outcome:
     def values(self) -> dict[str, float]:
         """The figures of this question by itself, which means are made of."""
         question = self.question
-        if self.asked != "own":
+        if self.sort != "own":
             anything = bool(self.diary or self.facts)
             return {"diary": bool(self.diary), "facts": bool(self.facts), "any": anything, "tokens": self.tokens}
         if not question.answerable:
             return {"false_recall": bool(self.diary)}
         if not question.evidence:
             return {}
-        found = {f"recall@{k}": dataset.share_found(question.evidence, self.ranked[:k]) for k in DEPTHS}
-        return found | {
+        return {f"recall@{k}": dataset.share_found(question.evidence, self.ranked[:k]) for k in DEPTHS} | {
             "mrr": dataset.reciprocal_rank(question.evidence, self.ranked),
             "evidence_injected": dataset.share_found(question.evidence, self.injected),
             "tokens": self.tokens,
@@ -65,15 +64,15 @@ class Outcome:
 
 def of_question(outcome: Outcome) -> Figures:
     """The row of one question, which a later run is compared with."""
-    row: Figures = {"kind": outcome.haystack.kind, "haystack": outcome.haystack.name, "asked": outcome.asked}
+    row: Figures = {"kind": outcome.haystack.kind, "haystack": outcome.haystack.name, "sort": outcome.sort}
     row |= {"id": outcome.question.id, "values": {k: round(float(v), 4) for k, v in outcome.values.items()}}
-    return row | ({"ranked": outcome.ranked} if outcome.asked == "own" else {})
+    return row | ({"ranked": outcome.ranked} if outcome.sort == "own" else {})
 
 
 def summary(outcomes: Sequence[Outcome]) -> Figures:
     """The figures of some questions, those of strangers apart. Recall is over answerable questions with evidence, false recall
     over the others."""
-    own = [outcome for outcome in outcomes if outcome.asked == "own"]
+    own = [outcome for outcome in outcomes if outcome.sort == "own"]
     counted = [outcome for outcome in own if outcome.question.counts]
     groups: dict[str, list[Outcome]] = {}
     for outcome in counted:
@@ -89,7 +88,7 @@ def summary(outcomes: Sequence[Outcome]) -> Figures:
         "by": {name: found_again(group) for name, group in sorted(groups.items())},
         "unanswerable": len(wrong),
         "false_recall": _mean(bool(outcome.diary) for outcome in wrong),
-        **{asked: _brought([one for one in outcomes if one.asked == asked]) for asked in FOREIGN},
+        **{sort: _brought([one for one in outcomes if one.sort == sort]) for sort in FOREIGN},
         **times(own),
     }
 
@@ -153,7 +152,7 @@ def by_kind(kinds: Mapping[str, Sequence[Outcome]]) -> list[Figures]:
 def _head(row: Figures) -> dict[str, float | None]:
     """The figures of a row by which kinds are compared."""
     head = {name: row[name] for name in (*FOUND, "injected_of_10")}
-    head |= {f"{asked} {name}": row[asked][name] for asked in FOREIGN for name in ("diary", "facts", "any")}
+    head |= {f"{sort} {name}": row[sort][name] for sort in FOREIGN for name in ("diary", "facts", "any")}
     return head | {"tokens p50": row["tokens"][0], "tokens p95": row["tokens"][1], "ms p50": row["p50_ms"]}
 
 
@@ -183,15 +182,15 @@ def compared(before: Iterable[Figures], now: Iterable[Figures]) -> list[Figures]
     for row in now:
         there = earlier.get(_key(row), {})
         for name in there.keys() & row["values"].keys():
-            differences.setdefault((row["kind"], row["asked"], name), []).append((there[name], row["values"][name]))
+            differences.setdefault((row["kind"], row["sort"], name), []).append((there[name], row["values"][name]))
     return [
-        {"kind": kind, "asked": asked, "figure": name} | _difference(np.array(pairs), name)
-        for (kind, asked, name), pairs in sorted(differences.items())
+        {"kind": kind, "sort": sort, "figure": name} | _difference(np.array(pairs), name)
+        for (kind, sort, name), pairs in sorted(differences.items())
     ]
 
 
 def _key(row: Figures) -> tuple[str, ...]:
-    return row["kind"], row["asked"], row["haystack"], row["id"]
+    return row["kind"], row["sort"], row["haystack"], row["id"]
 
 
 def _difference(pairs: np.ndarray, name: str) -> Figures:
@@ -217,15 +216,15 @@ def report(row: Figures) -> str:
     """A row of a file, of a kind, of all kinds or of a comparison, over one or several lines."""
     if "figure" in row:
         mark = {None: "", True: "  better", False: "  WORSE"}[row["better"]]
-        place = f"{row['kind']:16} {row['asked']:10} {row['figure']:18}"
+        place = f"{row['kind']:16} {row['sort']:10} {row['figure']:18}"
         interval = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
         return f"{place} {shown(row['before'])} → {shown(row['now'])}  {interval}{mark}"
     if "kinds" in row:
         lines = [f"over {row['kinds']} kinds of talk: mean, and the worst"]
-        figures = ((name, told) for name, told in row.items() if name != "kinds")
+        figures = ((name, figure) for name, figure in row.items() if name != "kinds")
         return "\n".join([
             *lines,
-            *(f"  {name:18} {shown(told['mean'])}  {shown(told['worst'])} ({told['kind']})" for name, told in figures),
+            *(f"  {name:18} {shown(figure['mean'])}  {shown(figure['worst'])} ({figure['kind']})" for name, figure in figures),
         ])  # fmt: skip
     lines = [row.get("file") or f"kind of talk: {row['kind']}", "  " + _figures(row)]
     lines += [f"  {name:18} {_figures(group)}" for name, group in row["by"].items()]
@@ -234,10 +233,10 @@ def report(row: Figures) -> str:
         f"{shown(row['messages_injected'])} messages, {_two(row['tokens'])} tokens (p50 / p95); "
         f"unanswerable {shown(row['false_recall'])}"
     )
-    for asked in FOREIGN:
-        told = row[asked]
-        shares = ", ".join(f"{name} {shown(told[name])}" for name in ("diary", "facts", "any"))
-        lines.append(f"  {asked:11} {told['questions']}: {shares}, {_two(told['tokens'])} tokens")
+    for sort in FOREIGN:
+        foreign = row[sort]
+        shares = ", ".join(f"{name} {shown(foreign[name])}" for name in ("diary", "facts", "any"))
+        lines.append(f"  {sort:11} {foreign['questions']}: {shares}, {_two(foreign['tokens'])} tokens")
     lines.append(f"  ms, p50 / p95: all {row['p50_ms']} / {row['p95_ms']}")
     lines += [f"    {name:12} {_two(spread)}" for name, spread in row["stages_ms"].items() if "file" in row]
     return "\n".join(lines)

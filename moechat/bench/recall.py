@@ -31,7 +31,7 @@ from moechat.ai.embedding import make_embedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import dataset, figures, strangers
 from moechat.bench.dataset import Haystack, Question
-from moechat.bench.figures import Asked, Figures, Outcome
+from moechat.bench.figures import Figures, Outcome, Sort
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.house import EMBEDDING_KEYS, House
@@ -98,7 +98,7 @@ class Bench:
     def run(
         self,
         haystack: Haystack,
-        others: Mapping[Asked, Sequence[Question]] | None = None,
+        others: Mapping[Sort, Sequence[Question]] | None = None,
         changed: Mapping[str, Any] | None = None,
     ) -> Iterator[Outcome]:
         """Every question of a haystack, then ``others``, to which nothing in it belongs. It is written once, and read under
@@ -110,9 +110,9 @@ class Bench:
                 ask(agent, clock, question, ids)
                 spent_ms = self._spent_ms - before
                 yield replace(ask(agent, clock, question, ids), haystack=haystack, embedding_ms=spent_ms)
-            for asked, questions in (others or {}).items():
+            for sort, questions in (others or {}).items():
                 for question in questions:
-                    yield replace(ask(agent, clock, question, ids), haystack=haystack, asked=asked)
+                    yield replace(ask(agent, clock, question, ids), haystack=haystack, sort=sort)
 
     @contextmanager
     def written(
@@ -156,8 +156,8 @@ class Bench:
 
     def _home(self, haystack: Haystack) -> tuple[Path, Ids | None]:
         """The folder of a haystack, and its message ids where it is written there."""
-        said = repr((haystack.name, haystack.utterances, self.embedder and self.embedder.fingerprint))
-        home = self.folder / hashlib.sha256(said.encode()).hexdigest()[:16]
+        content = repr((haystack.name, haystack.utterances, self.embedder and self.embedder.fingerprint))
+        home = self.folder / hashlib.sha256(content.encode()).hexdigest()[:16]
         ids = home / IDS
         rows = json.loads(ids.read_text("utf-8")) if ids.exists() else None
         return home, rows and {(exchange, side): id_ for exchange, side, id_ in rows}
@@ -218,8 +218,8 @@ class Measurement:
         """(file, outcomes) under the settings or with some changed."""
         everybody = [haystack for haystacks in self.files.values() for haystack in haystacks]
         for file, haystacks in self.files.items():
-            asked = ((haystack, foreign(haystack, everybody)) for haystack in haystacks)
-            yield file, [one for haystack, others in asked for one in self.bench.run(haystack, others, changed)]
+            pairs = ((haystack, foreign(haystack, everybody)) for haystack in haystacks)
+            yield file, [one for haystack, others in pairs for one in self.bench.run(haystack, others, changed)]
 
     def rows(
         self, each: Callable[[Figures], None] = lambda _: None, changed: Mapping[str, Any] | None = None
@@ -239,7 +239,7 @@ class Measurement:
         return rows
 
 
-def foreign(haystack: Haystack, everybody: Sequence[Haystack]) -> dict[Asked, list[Question]]:
+def foreign(haystack: Haystack, everybody: Sequence[Haystack]) -> dict[Sort, list[Question]]:
     """What nothing in a haystack belongs to. Of one life up to several days, the longest alone is asked."""
     if any(other.opening == haystack.opening and other.size > haystack.size for other in everybody):
         return {}

@@ -382,14 +382,9 @@ def _measuring(commands: Any) -> None:
     purpose = "how well memory is found again, on files of memories and questions"
     recall = _command(kinds, "recall", "measure.recall", purpose)
     recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines: memories and questions")
-    recall.add_argument(
-        "--embedding", metavar="PROVIDER", help="another embedding than the configured one (hash, off, …)"
-    )
-    against = "what an earlier run printed with --json: is the difference more than chance?"
-    recall.add_argument("--against", type=Path, metavar="RUN", help=against)
-    recall.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep what is written there, so that the next run begins sooner"
-    )
+    recall.add_argument("--embedding", metavar="PROVIDER", help="another than the configured one (hash, off, …)")
+    recall.add_argument("--against", type=Path, metavar="RUN", help="compare with what --json printed, with intervals")
+    recall.add_argument("--keep", type=Path, metavar="DIR", help="keep there what is written, for the next run")
 
 
 # ---- what the rows of the table have in common

@@ -428,8 +428,7 @@ class _Ranking:
 
 
 def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
-    """What documents lose to better ones of the same short talk: of each document the number of its run and how many documents
-    that has; ``order`` are their places, best first."""
+    """What documents lose to better ones of the same short talk: ``runs`` and ``sizes`` are of each, ``order`` its places."""
     by_run = np.argsort(runs[order], kind="stable")
     ordered = runs[order][by_run]
     better = np.zeros(len(runs))

@@ -208,18 +208,13 @@ class Diary:
         """The best ``depth`` sides of exchanges for a cue, whether they are relevant or not."""
         spans = asked_spans(cue)
         hints = [span for span in cue.spans if span not in spans]
-        return self.index.search(cue.query, self._vector(cue), k=depth, spans=spans, hints=hints)
-
-    def _vector(self, cue: Cue) -> np.ndarray | None:
-        """The vector of the question without the names of user and character.
-
-        In a short text, a name outweighs the meaning.
-        """
         bare = self.index.words.without_names(cue.query)
         if bare == cue.query or cue.embed is None:
-            return cue.vector
-        vectors = cue.once("vector without names", lambda: cue.embed([bare]))  # type: ignore[misc]
-        return None if vectors is None else vectors[0]
+            vector = cue.vector
+        else:  # In a short text, a name outweighs the meaning.
+            vectors = cue.once("vector without names", lambda: cue.embed([bare]))  # type: ignore[misc]
+            vector = None if vectors is None else vectors[0]
+        return self.index.search(cue.query, vector, k=depth, spans=spans, hints=hints)
 
     def _tellers(self, happening: Mapping[Span, Sequence[Episode]]) -> dict[int, Span]:
         """Rows of the exchanges about something that happened in a span."""

@@ -68,7 +68,7 @@ def test_where_a_question_names_sessions_any_message_of_each_is_its_evidence(tmp
 def measured(*files: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     summaries = recall.measure(files, config=None, provider="hash", each=rows.append)
-    return [row for row in rows if row.get("asked") == "own"], [row for row in summaries if "file" in row]
+    return [row for row in rows if row.get("sort") == "own"], [row for row in summaries if "file" in row]
 
 
 def test_consecutive_messages_are_paired_in_order_and_none_is_lost(file: Path) -> None:
@@ -154,7 +154,7 @@ def test_strangers_come_with_their_own_names_and_with_those_of_whom_they_ask(tmp
 
 
 def a_run(*values: float) -> list[dict[str, Any]]:
-    row = {"kind": "made up en", "haystack": "one", "asked": "own"}
+    row = {"kind": "made up en", "haystack": "one", "sort": "own"}
     return [row | {"id": str(i), "values": {"recall@10": value}} for i, value in enumerate(values)]
 
 
@@ -234,13 +234,13 @@ def test_the_command_prints_one_object_a_line(file: Path, tmp_path: Path, capsys
     config = tmp_path / "config.yaml"
     config.write_text("embedding: {provider: hash}\n", encoding="utf-8")
     run = tmp_path / "run.jsonl"
-    earlier = {"kind": "made up", "haystack": "one", "asked": "own", "id": "q1", "values": {"mrr": 0.5}}
+    earlier = {"kind": "made up", "haystack": "one", "sort": "own", "id": "q1", "values": {"mrr": 0.5}}
     run.write_text(json.dumps(earlier), encoding="utf-8")
     kept = tmp_path / "kept"
     more = ["--config", str(config), "--keep", str(kept), "--against", str(run)]
     assert main(["bench", "recall", str(file), "--json", *more]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["id"] for row in rows if row.get("asked") == "own" and "id" in row] == ["q1", "q2", "q3", "q4"]
+    assert [row["id"] for row in rows if row.get("sort") == "own" and "id" in row] == ["q1", "q2", "q3", "q4"]
     (row,) = (row for row in rows if "recall@5" in row and "file" in row)
     assert {"questions", "recall@5", "recall@10", "recall@20", "mrr", "by", "p50_ms"} <= row.keys()
     assert (rows[-1]["figure"], rows[-1]["difference"], rows[-1]["better"]) == ("mrr", 0.5, True)
