@@ -60,7 +60,7 @@ def _in_png(data: bytes, file: Path | str) -> Card | None:
 
 
 def _in_charx(data: bytes, file: Path | str) -> CardFile | None:
-    archive = zips.ZipBytes(data, file)
+    archive = zips.Zip(data, file)
     if CARD not in archive.names:
         return None
     card = _card(archive.read(CARD, cards.LARGEST), file)
@@ -75,7 +75,7 @@ def _card(text: bytes, file: Path | str) -> Card:
     return card
 
 
-def _icon(card: Card, archive: zips.ZipBytes) -> bytes:
+def _icon(card: Card, archive: zips.Zip) -> bytes:
     """The picture of a CHARX: its icon called main, else its first icon, where that is a PNG that lies in it."""
     assets = cards.data_of(card).get("assets")
     icons = (
@@ -106,7 +106,7 @@ def written(kind: Kind, card: Card, *, picture: bytes = b"", charx: bytes = b"")
         return png.with_texts(picture or png.plain(name), _chunks(card), "the picture")
     files: dict[str, bytes] = {CARD: _json(card, indent=2)}
     if charx:
-        archive = zips.ZipBytes(charx, "card.charx")
+        archive = zips.Zip(charx, "card.charx")
         files |= {name: archive.read(name, zips.LARGEST) for name in archive.names if name != CARD}
     elif picture:
         files["assets/icon/images/main.png"] = picture

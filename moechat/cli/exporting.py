@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from moechat.cli.session import open_house, print_json
 from moechat.errors import MoeChatError
@@ -19,21 +21,21 @@ def card(args: argparse.Namespace) -> int:
     if kind is None:
         raise MoeChatError(f"{args.file}: a card is written as .png, .json or .charx")
     with open_house(args) as house:
-        return _write(args, house.studio.export_card(_name(args, house), kind))  # type: ignore[arg-type]
+        data = house.studio.export_card(_name(args, house), kind)  # type: ignore[arg-type]
+    return _written(args, lambda file: file.write(data))
 
 
 def lorebook(args: argparse.Namespace) -> int:
     with open_house(args) as house:
-        book = house.studio.export_book(_name(args, house))
-    return _write(args, json.dumps(book, ensure_ascii=False, indent=2).encode())
+        book = json.dumps(house.studio.export_book(_name(args, house)), ensure_ascii=False, indent=2).encode()
+    return _written(args, lambda file: file.write(book))
 
 
 def archive(args: argparse.Namespace) -> int:
     with open_house(args) as house:
-        name = _name(args, house)
-        data = house.studio.export_archive(name, memory=not args.without_memory)
-        status = _write(args, data)
-        if not args.without_memory:
+        name, memory = _name(args, house), not args.without_memory
+        status = _written(args, lambda file: house.studio.export_archive(name, file, memory=memory))
+        if memory:
             house.agent(name).memories.exports.note(args.file)
         return status
 
@@ -41,7 +43,7 @@ def archive(args: argparse.Namespace) -> int:
 def memory(args: argparse.Namespace) -> int:
     with open_house(args) as house:
         name = _name(args, house)
-        status = _write(args, house.studio.export_memory(name, args.user or "", args.world or ""))
+        status = _written(args, lambda file: house.studio.export_memory(name, file, args.user or "", args.world or ""))
         house.agent(name, args.user, args.world).memories.exports.note(args.file)
         return status
 
@@ -50,13 +52,15 @@ def _name(args: argparse.Namespace, house: House) -> str:
     return args.character or default_character(house.data, house.config)
 
 
-def _write(args: argparse.Namespace, data: bytes) -> int:
+def _written(args: argparse.Namespace, write: Callable[[BinaryIO], object]) -> int:
     path: Path = args.file
     if path.exists() and not args.force:
         raise MoeChatError(f"{path} is there already; choose another name, or --force")
-    path.write_bytes(data)
+    with path.open("wb") as file:
+        write(file)
+    size = path.stat().st_size
     if args.json:
-        print_json({"file": str(path), "bytes": len(data)})
+        print_json({"file": str(path), "bytes": size})
     else:
-        print(f"{path}: {len(data):,} bytes")
+        print(f"{path}: {size:,} bytes")
     return 0

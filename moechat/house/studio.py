@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from moechat.author import card_folder, character_file, lore
 from moechat.author.card_folder import CardPreview as CardPreview
@@ -56,9 +56,9 @@ def look(path: Path) -> Arrival:
     """What a file or a folder is. Writes nothing. Raises DataError where it is nothing that is known here."""
     if path.is_dir():
         return Arrival(_folder_kind(path), path)
+    if (described := archive.described(path)) is not None:
+        return Arrival("archive", path, archive=described)
     data = plain.data_of(path, may_lead_out=True)
-    if (described := archive.described(data, path)) is not None:
-        return Arrival("archive", path, archive=described, data=data)
     talk = None if data.startswith(b"\x89PNG") else past.kind_of(data)
     if talk in ("csv", "text", "sillytavern", "chatgpt"):
         return Arrival("talk", path)
@@ -144,11 +144,11 @@ class Studio:
         assert arrival.archive is not None
         if arrival.archive.kind == "character":
             name = name or card_folder.folder_name(arrival.archive.name)
-            archive.unpack(arrival.data, arrival.path, self._free(name))
+            archive.unpack(arrival.path, self._free(name))
             return name
         character = self._folder(name or arrival.archive.name)
         self._release(character.name)
-        archive.unpack(arrival.data, arrival.path, owner_folder(character, user))
+        archive.unpack(arrival.path, owner_folder(character, user))
         return character.name
 
     # ---- going
@@ -159,17 +159,17 @@ class Studio:
     def export_book(self, name: str) -> Any:
         return card_folder.exported_book(self._folder(name))
 
-    def export_archive(self, name: str, *, memory: bool) -> bytes:
-        """The whole character; with ``memory``, that of all its users."""
+    def export_archive(self, name: str, target: BinaryIO, *, memory: bool) -> None:
+        """Write the whole character; with ``memory``, that of all its users."""
         folder = self._folder(name)
         self._release(name)
-        return archive.pack(folder, "character", name, self._now(), memory=memory)
+        archive.pack(target, folder, "character", name, self._now(), memory=memory)
 
-    def export_memory(self, name: str, user: str = "", world: str = "") -> bytes:
-        """The memory of one user alone."""
+    def export_memory(self, name: str, target: BinaryIO, user: str = "", world: str = "") -> None:
+        """Write the memory of one user alone."""
         folder = self._folder(name)
         self._release(name)
-        return archive.pack(owner_folder(folder, user, world), "memory", name, self._now(), memory=True)
+        archive.pack(target, owner_folder(folder, user, world), "memory", name, self._now(), memory=True)
 
     # ---- making and changing
 

@@ -6,14 +6,17 @@ locks and backups are left out.
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from moechat.errors import DataError, MoeChatError
 from moechat.store import paths, plain, records, zips
@@ -22,6 +25,8 @@ from moechat.store.records import Signature
 MANIFEST = "moechat.json"
 FORMAT = 1
 TRIES = 5  # A memory that changes while it is read is read again.
+MOST_FILES = 200_000
+MOST_SHRUNK = 100
 ArchiveKind = Literal["character", "memory"]
 _LEFT_OUT = (paths.INDEX, paths.BACKUPS, paths.EXPORTS)
 _FORBIDDEN = set('<>:"|?*')
@@ -38,17 +43,9 @@ class Archive:
     files: int
 
 
-def pack(folder: Path, kind: ArchiveKind, name: str, now: datetime, *, memory: bool) -> bytes:
-    """The archive of a character's folder, or (kind ``memory``) of one owner's memory in it. Raises DataError where its
+def pack(target: BinaryIO, folder: Path, kind: ArchiveKind, name: str, now: datetime, *, memory: bool) -> None:
+    """Write the archive of a character's folder, or (kind ``memory``) of one owner's memory in it. Raises DataError where its
     files change all the time."""
-    for _ in range(TRIES):
-        chosen = list(_chosen(folder, kind, memory=memory))
-        before = [Signature.of(path) for _, path in chosen]
-        files = {name: plain.data_of(path) for name, path in chosen if path.exists()}
-        if before == [Signature.of(path) for _, path in chosen]:
-            break
-    else:
-        raise DataError(folder, "it changes all the time; end the other programs that use it, then try again")
     manifest = {
         "moechat": "archive",
         "format": FORMAT,
@@ -57,7 +54,21 @@ def pack(folder: Path, kind: ArchiveKind, name: str, now: datetime, *, memory: b
         "memory": memory,
         "made": now.isoformat(),
     }
-    return zips.zipped({MANIFEST: json.dumps(manifest, ensure_ascii=False).encode(), **files})
+    head = json.dumps(manifest, ensure_ascii=False).encode()
+    for _ in range(TRIES):
+        chosen = dict(_chosen(folder, kind, memory=memory))
+        before = [Signature.of(path) for path in chosen.values()]
+        target.seek(0)
+        target.truncate()
+        zips.write(target, {MANIFEST: io.BytesIO(head), **chosen})
+        if before == [Signature.of(path) for path in chosen.values()]:
+            return
+    raise DataError(folder, "it changes all the time; end the other programs that use it, then try again")
+
+
+def size(folder: Path, kind: ArchiveKind, *, memory: bool) -> int:
+    """The bytes that would go into an archive, before they are packed."""
+    return sum(max(Signature.of(path).size, 0) for _, path in _chosen(folder, kind, memory=memory))
 
 
 def _chosen(folder: Path, kind: ArchiveKind, *, memory: bool) -> Iterator[tuple[str, Path]]:
@@ -74,15 +85,17 @@ def _chosen(folder: Path, kind: ArchiveKind, *, memory: bool) -> Iterator[tuple[
             yield name, path
 
 
-def described(data: bytes, file: Path | str) -> Archive | None:
+def described(file: Path) -> Archive | None:
     """What an archive says of itself; None where a file is none. Raises DataError where it is one that cannot be read here."""
-    if not zips.is_zip(data):
-        return None
-    archive = zips.ZipBytes(data, file)
-    if MANIFEST not in archive.names:
-        return None
+    with plain.opened(file, may_lead_out=True) as opened:
+        if not zipfile.is_zipfile(opened):
+            return None
+        archive = _looked_over(opened, file)
+        if MANIFEST not in archive.names:
+            return None
+        head = archive.read(MANIFEST, 1 << 20)
     try:
-        manifest = plain.json_value(archive.read(MANIFEST, 1 << 20))
+        manifest = plain.json_value(head)
     except ValueError as error:
         raise DataError(file, f"{MANIFEST} in it is no JSON: {error}") from None
     if (
@@ -99,12 +112,22 @@ def described(data: bytes, file: Path | str) -> Archive | None:
     )  # fmt: skip
 
 
-def unpack(data: bytes, file: Path | str, folder: Path) -> None:
+def _looked_over(opened: BinaryIO, file: Path) -> zips.Zip:
+    """An archive may be as large as a life of talk; its text never shrinks to less than a hundredth."""
+    packed = os.fstat(opened.fileno()).st_size
+    return zips.Zip(opened, file, most_files=MOST_FILES, largest=max(zips.LARGEST, MOST_SHRUNK * packed))
+
+
+def unpack(file: Path, folder: Path) -> None:
     """Put the files of an archive into a folder: all of them, or none. Files that are there stay and must not be in it.
 
     Raises DataError, MoeChatError.
     """
-    archive = zips.ZipBytes(data, file)
+    with plain.opened(file, may_lead_out=True) as opened:
+        _unpack(_looked_over(opened, file), file, folder)
+
+
+def _unpack(archive: zips.Zip, file: Path, folder: Path) -> None:
     names = [name for name in archive.names if name != MANIFEST and _is_ours(name, file)]
     if taken := [name for name in names if (folder / name).exists()]:
         raise MoeChatError(f"{folder} holds {taken[0]} already; choose another place, or take that away first")
@@ -114,7 +137,7 @@ def unpack(data: bytes, file: Path | str, folder: Path) -> None:
         for name in names:
             target = making / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(archive.read(name, plain.LARGEST))
+            archive.copy(name, target)
         if not folder.exists():
             making.rename(folder)
         else:

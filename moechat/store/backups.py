@@ -1,4 +1,6 @@
-"""Copies of a memory that are made by themselves, one a day, and the exports that were made by hand.
+"""Copies of a memory that are made by themselves, and the exports that were made by hand.
+
+One is made a day; of a large memory more rarely, so that a day costs no more than to pack ``MOST_A_DAY`` bytes.
 
 ``forget`` removes all of the copies, and one is made anew. Exports lie elsewhere and are only known by name: whoever forgets is
 told of them.
@@ -9,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 
 from moechat.store import archive, paths, plain, records
@@ -17,10 +21,11 @@ from moechat.store.protocols import Store
 
 _OURS = re.compile(r"auto-\d{4}-\d{2}-\d{2}\.zip")
 MOST_EXPORTS = 200
+MOST_A_DAY = 32 << 20  # Bytes.
 
 
 def back_up(store: Store, now: datetime, keep: int) -> bool:
-    """Make the copy of a day, where there is none yet, and keep no more than ``keep``. False where none was made.
+    """Make a copy where one is due, and keep no more than ``keep``. False where none was made.
 
     Nothing that is being forgotten gets into it. Raises OSError, DataError.
     """
@@ -30,10 +35,11 @@ def back_up(store: Store, now: datetime, keep: int) -> bool:
     there = listed(folder)
     path = folder / paths.BACKUPS / f"auto-{now.date().isoformat()}.zip"
     is_made = False
-    if keep and path not in there and (folder / paths.LOG).exists():
+    if keep and (folder / paths.LOG).exists() and _is_due(folder, there, now.date()):
         store.follow_log()
         forgettings = store.tree.forgettings
-        copy = records.unfinished(path, archive.pack(folder, "memory", folder.name, now, memory=True))
+        pack = partial(archive.pack, folder=folder, kind="memory", name=folder.name, now=now, memory=True)
+        copy = records.written_beside(path, pack)
         with store.writing("backup"):
             is_made = not store.tree.forgets and store.tree.forgettings == forgettings
             records.put_in_place(copy, path) if is_made else copy.unlink()
@@ -41,6 +47,13 @@ def back_up(store: Store, now: datetime, keep: int) -> bool:
     for old in there[: max(len(there) - keep, 0)]:
         old.unlink(missing_ok=True)
     return is_made
+
+
+def _is_due(folder: Path, there: Sequence[Path], today: date) -> bool:
+    if not there:
+        return True
+    since = today - date.fromisoformat(there[-1].stem.removeprefix("auto-"))
+    return since.days > 0 and since.days * MOST_A_DAY >= archive.size(folder, "memory", memory=True)
 
 
 def listed(folder: Path) -> list[Path]:

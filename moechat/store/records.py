@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -310,6 +310,11 @@ def replace(path: Path, data: bytes) -> None:
 
 def unfinished(path: Path, data: bytes) -> Path:
     """The next version of a file, durably beside it; ``paths.unfinished_copies`` finds it after a crash."""
+    return written_beside(path, lambda file: file.write(data))
+
+
+def written_beside(path: Path, write: Callable[[BinaryIO], object]) -> Path:
+    """The same, as ``write`` makes it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -318,7 +323,7 @@ def unfinished(path: Path, data: bytes) -> Path:
                 OSError
             ):  # a temporary file is its owner's alone; the file was perhaps others' too
                 Path(name).chmod(path.stat().st_mode & 0o777)
-            file.write(data)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

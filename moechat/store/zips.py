@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import shutil
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO
 
 from moechat.errors import DataError
+from moechat.store import plain
 
 MOST_FILES = 20_000
 LARGEST = 256 << 20  # Bytes of all files of a zip together, unpacked.
+AT_ONCE = 1 << 20  # Bytes that are read at a time.
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError, ValueError)
 
 
@@ -20,23 +25,26 @@ def is_zip(data: bytes) -> bool:
     return zipfile.is_zipfile(io.BytesIO(data))
 
 
-class ZipBytes:
-    """A zip in memory, looked over before anything of it is unpacked.
+class Zip:
+    """A zip, looked over before anything of it is unpacked: its bytes, or an open file, which stays the caller's.
 
-    Raises DataError where it is damaged, encrypted, too large when unpacked, or has a name that would lead elsewhere.
+    Raises DataError where it is damaged, encrypted, has a name that would lead elsewhere, or holds more than ``most_files`` or
+    than ``largest`` bytes when unpacked.
     """
 
-    def __init__(self, data: bytes, file: Path | str) -> None:
+    def __init__(
+        self, source: bytes | BinaryIO, file: Path | str, *, most_files: int = MOST_FILES, largest: int = LARGEST
+    ) -> None:
         self._file = file
         try:
-            self._zip = zipfile.ZipFile(io.BytesIO(data))
+            self._zip = zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
             infos = [info for info in self._zip.infolist() if not info.is_dir()]
         except _FAULTS as error:
             raise self._damaged(error) from None
-        if len(infos) > MOST_FILES:
-            raise DataError(file, f"holds {len(infos):,} files; at most {MOST_FILES:,} are read")
-        if (size := sum(info.file_size for info in infos)) > LARGEST:
-            raise DataError(file, f"would unpack to {size >> 20} MB; at most {LARGEST >> 20} are read")
+        if len(infos) > most_files:
+            raise DataError(file, f"holds {len(infos):,} files; at most {most_files:,} are read")
+        if (size := sum(info.file_size for info in infos)) > largest:
+            raise DataError(file, f"would unpack to {size >> 20} MB; at most {largest >> 20} are read")
         for info in infos:
             if info.flag_bits & 1:
                 raise DataError(file, "is encrypted; save it without a password")
@@ -55,6 +63,18 @@ class ZipBytes:
         except _FAULTS as error:
             raise self._damaged(error) from None
 
+    def copy(self, name: str, target: Path) -> None:
+        """Unpack one file of it into a new one. Raises DataError, and OSError of the disk."""
+        with self._zip.open(self._infos[name]) as source, target.open("xb") as written:
+            while piece := self._piece(source):
+                written.write(piece)
+
+    def _piece(self, source: IO[bytes]) -> bytes:
+        try:
+            return source.read(AT_ONCE)
+        except _FAULTS as error:
+            raise self._damaged(error) from None
+
     def _damaged(self, error: Exception) -> DataError:
         return DataError(self._file, f"is damaged, or no zip ({error}); get the file again")
 
@@ -69,7 +89,18 @@ def is_inside(name: str) -> bool:
 def zipped(files: Mapping[str, bytes]) -> bytes:
     """A zip of these files; the same files give the same bytes."""
     target = io.BytesIO()
+    write(target, {name: io.BytesIO(content) for name, content in files.items()})
+    return target.getvalue()
+
+
+def write(target: BinaryIO, files: Mapping[str, BinaryIO | Path]) -> None:
+    """Write a zip of open files, and of files by their path, a piece at a time; the same files give the same bytes. A file
+    that is gone is left out. Raises DataError, OSError."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return target.getvalue()
+            with contextlib.suppress(FileNotFoundError):
+                source = plain.opened(content) if isinstance(content, Path) else content
+                info = zipfile.ZipInfo(name)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                with source, archive.open(info, "w", force_zip64=True) as written:
+                    shutil.copyfileobj(source, written, AT_ONCE)

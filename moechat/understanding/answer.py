@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
@@ -184,6 +185,7 @@ _ITEMS: Mapping[FindingKind, tuple[str, type[BaseModel]]] = {
 }  # fmt: skip
 
 
+@cache
 def schema() -> dict[str, Any]:
     """The JSON schema of an answer. Nothing is referenced, since some endpoints follow no reference; only what must be there
     is required, since an answer takes as long as what is written of it."""

@@ -71,7 +71,7 @@ def test_a_charx_keeps_all_that_it_holds_and_gives_its_icon() -> None:
     read = container.read(b"before it" + zips.zipped(files), "a.charx")
     assert read is not None and (read.card, read.picture) == (V3, PICTURE)
     changed = V3 | {"data": V3["data"] | {"name": "New"}}
-    again = zips.ZipBytes(container.written("charx", changed, charx=read.charx), "b.charx")
+    again = zips.Zip(container.written("charx", changed, charx=read.charx), "b.charx")
     assert {name: again.read(name, 1 << 20) for name in again.names if name != "card.json"} == {
         name: content for name, content in files.items() if name != "card.json"
     }

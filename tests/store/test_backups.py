@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moechat.store import backups
+from moechat.store import archive, backups
 from tests.houses import Home, say
 from tests.shell import Shell
 
@@ -29,6 +29,27 @@ def test_one_a_day_is_made_and_the_newest_stay(tmp_path: Path) -> None:
     names = [path.name for path in backups.listed(home.folder)]
     assert names == ["auto-2025-05-22.zip", "auto-2025-05-23.zip", "auto-2025-05-24.zip"]
     assert "杭州" in held(backups.listed(home.folder)[-1])
+
+
+def test_a_large_memory_is_backed_up_more_rarely_and_comes_back_from_it(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    large = home.folder / "memorys" / "kept.bin"
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "我住在杭州")
+        agent.finish()
+        with large.open("wb") as file:
+            file.truncate(70 << 20)  # More than is ever read at once.
+        made = []
+        for _ in range(7):
+            made.append(backups.back_up(agent.store, home.clock.now(), 3))
+            home.clock.advance(days=1)
+    assert made == [True, False, False, True, False, False, True]
+    copy = backups.listed(home.folder)[-1]
+    assert archive.described(copy) is not None
+    archive.unpack(copy, tmp_path / "back")
+    assert (tmp_path / "back" / "memorys" / "kept.bin").stat().st_size == 70 << 20
+    assert (tmp_path / "back" / "log.jsonl").read_bytes() == (home.folder / "log.jsonl").read_bytes()
 
 
 def test_a_quiet_program_makes_one_by_itself(tmp_path: Path) -> None:
