@@ -11,7 +11,7 @@ import pytest
 
 from moechat.clock import SetClock
 from moechat.errors import DiskError, MoeChatError
-from moechat.model import Event, Understanding
+from moechat.model import Episode, Event, Understanding
 from moechat.store import erasure
 from moechat.store.postgres import sql
 from moechat.store.postgres.database import OwnerName, Postgres
@@ -93,6 +93,41 @@ def test_a_verb_that_fails_in_the_middle_has_done_nothing(database: Postgres, na
         assert one.exchanges.get(first).user == "第一句"
         assert one.verify() == (1, [])
     assert told(store, clock, "第二句", settle=True) in store.tree
+    store.close()
+    other.close()
+
+
+def event_of(id_: str, text: str, *replaced: str) -> Episode:
+    return Episode(text, moment(START), Event(text, (id_,)), supersedes=replaced)
+
+
+def test_what_replaces_others_is_read_anew_after_each_change_of_a_transaction(
+    database: Postgres, name: OwnerName, clock: SetClock
+) -> None:
+    store, other = opened(database, name, clock), opened(database, name, clock)
+    id_ = told(store, clock, "去了杭州", settle=True)
+    with store.writing():
+        store.findings.put_episodes([event_of(id_, "a"), event_of(id_, "b", "a")])
+        assert [one.id for one in store.findings.superseding()] == ["b"]
+        store.findings.put_episodes([event_of(id_, "c", "b")])
+    other.follow()
+    for one in (store, other):
+        assert [episode.id for episode in one.findings.superseding()] == ["b", "c"]
+        one.close()
+
+
+def test_what_replaces_others_is_forgotten_with_a_transaction_that_fails(
+    database: Postgres, name: OwnerName, clock: SetClock
+) -> None:
+    store, other = opened(database, name, clock), opened(database, name, clock)
+    id_ = told(store, clock, "去了杭州", settle=True)
+    with contextlib.suppress(ZeroDivisionError), store.writing():
+        store.findings.put_episodes([event_of(id_, "a"), event_of(id_, "b", "a")])
+        assert [one.id for one in store.findings.superseding()] == ["b"]
+        raise ZeroDivisionError
+    other.findings.put_episodes([event_of(id_, "a"), event_of(id_, "c", "a")])
+    store.follow()
+    assert [one.id for one in store.findings.superseding()] == ["c"]
     store.close()
     other.close()
 

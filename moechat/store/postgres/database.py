@@ -308,9 +308,8 @@ class OwnerSession:
                 cursor.executemany(statement, [{**one, "owner": self.owner} for one in values])
 
     def next_generation(self) -> int:
-        """The generation of the running transaction."""
-        if self._changed.generation == self._seen.generation:
-            self._changed.generation += 1
+        """Each change within a transaction has one of its own: what was read between two of them is known to be old."""
+        self._changed.generation += 1
         return self._changed.generation
 
 

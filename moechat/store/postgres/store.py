@@ -127,7 +127,7 @@ class PostgresStore(LogBook):
                 if not self._held and self._session.came_to_nothing():
                     for journal in self._journals:
                         journal.forget()
-                    self.rows.forget_facts()
+                    self.findings.forget()
             finally:
                 self._threads.release()
 

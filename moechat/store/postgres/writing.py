@@ -62,6 +62,11 @@ class TableFindings(RowFindings):
         self._zone, self._session, self._table = owner.zone, session, rows
         self._refused = TableLines(session, "refused")
 
+    def forget(self) -> None:
+        """What was read in a transaction that came to nothing may not be."""
+        self._superseding = None
+        self._table.forget_facts()
+
     def refused(self) -> list[RefusedItem]:
         self._refused.forget()
         return [refused_file.from_entry(entry) for entry in self._refused.unread()[1]]
