@@ -1,7 +1,11 @@
 # ruff: noqa: T201
-"""What an owner costs in PostgreSQL: a turn's records, an opening, and bytes on the disk, with more owners and with more talk.
+"""What an owner costs in PostgreSQL: a whole turn and a recall, an opening, memory, and bytes on the disk, with more owners and
+with more talk.
 
-python benchmarks/owners.py --owners 1 100 1000 --exchanges 100 1000 10000
+    python benchmarks/owners.py --owners 1 100 1000 --exchanges 100 1000 10000
+
+Each line is measured in a process of its own, with a scripted model and hash vectors. ``--minutes`` bounds how long one talk
+may take to be written: a longer one is told as far as it came, and none after it is begun.
 """
 
 from __future__ import annotations
@@ -9,87 +13,143 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from moechat.bench.turns import rss_mb
 from moechat.clock import SetClock
 from moechat.model import Exchange
 from moechat.store.postgres import sql
 from moechat.store.postgres.database import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
-from tests.houses import START, ZONE, moment, told
+from tests.houses import CHARACTER, START, ZONE, Home, moment, say
 from tests.pg_server import served
 
 EACH = 20  # So many exchanges has each of many owners.
 TURNS = 40
+AT_ONCE = 1000  # A talk is written so many exchanges at a time.
+ALL_OF_THEM = 50  # So many of many owners are opened, to see what memory one takes.
+THINGS = ("绿茶", "西湖", "团子", "吉他", "火锅", "雨", "爵士乐", "考试", "北京", "妹妹")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--owners", type=int, nargs="*", default=[1, 100, 1000, 10_000])
     parser.add_argument("--exchanges", type=int, nargs="*", default=[100, 1000, 10_000, 100_000])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--measure", nargs="*", help="address and owners; what the program starts itself with")
     args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(measured(*args.measure)))
+        return
     with served(Path(tempfile.mkdtemp(prefix="moechat-pg-"))) as (address, server):
         database, there = Postgres(address), 0
         for count in args.owners:
             for number in range(there, count):
-                filled(database, f"o{number}", EACH).close()
+                filled(database, f"o{number}", EACH)
             there = count
-            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-                connection.execute("ANALYZE")
-            print(
-                json.dumps({"owners": count} | measured(database, "o0") | sizes(server.get_uri(), count * EACH)),
-                flush=True,
-            )
+            disk = bytes_there(server.get_uri())
+            users = [f"o{number}" for number in range(min(count, ALL_OF_THEM))]
+            report = {"owners": count, "bytes_an_exchange": round(disk / (count * EACH))}
+            print(json.dumps(report | apart(address, *users)), flush=True)
         for count in args.exchanges:
-            filled(database, f"talk {count}", count).close()
-            print(json.dumps({"exchanges": count} | measured(database, f"talk {count}")), flush=True)
+            before, begun = bytes_there(server.get_uri()), time.perf_counter()
+            written = filled(database, f"talk {count}", count, most_s=60 * args.minutes)
+            report = {"exchanges": written, "written_s": round(time.perf_counter() - begun, 1)}
+            report |= apart(address, f"talk {count}")
+            disk = bytes_there(server.get_uri()) - before
+            print(json.dumps(report | {"bytes_an_exchange_with_vectors": round(disk / written)}), flush=True)
+            if written < count:
+                break
         database.close()
 
 
-def filled(database: Postgres, user: str, count: int) -> PostgresStore:
-    store = opened(database, user)
-    start = moment(START) - timedelta(days=4000)
-    words = "今天我们说到了茶，也说到了杭州和猫。"
-    rows = [Exchange("", start + timedelta(minutes=9 * n), f"{words}{n}", f"嗯，{words}{n}") for n in range(count)]
-    store.imports.add(rows, talk="", by="rules")
-    return store
+def filled(database: Postgres, user: str, count: int, *, most_s: float = 1e9) -> int:
+    """Write a talk. Returns how many exchanges were written within ``most_s``."""
+    name = OwnerName(CHARACTER, user)
+    store = PostgresStore(database, name, clock=SetClock(moment(START)), zone=ZONE)
+    start, begun, written = moment(START) - timedelta(days=4000), time.perf_counter(), 0
+    while written < count and time.perf_counter() - begun < most_s:
+        numbers = range(written, min(written + AT_ONCE, count))
+        rows = [_exchange(start + timedelta(minutes=30 * number), number) for number in numbers]
+        store.imports.add(rows, talk="", by="rules")
+        written += len(rows)
+    store.close()
+    return written
 
 
-def opened(database: Postgres, user: str) -> PostgresStore:
-    return PostgresStore(database, OwnerName("cost", user), clock=SetClock(moment(START)), zone=ZONE)
+def _exchange(at: datetime, number: int) -> Exchange:
+    return Exchange("", at, f"第{number}件事：{_thing(number)}和{_thing(number // 10)}", f"嗯，{_thing(number)}。")
 
 
-def measured(database: Postgres, user: str) -> dict[str, float]:
-    """Medians of wall-clock time, and the mean of this process's own CPU time, in ms."""
-    begun = time.perf_counter()
-    store = opened(database, user)
-    rows = len(list(store.exchanges.sides()))
-    cold = time.perf_counter() - begun
+def _thing(number: int) -> str:
+    return THINGS[number % len(THINGS)]
+
+
+def apart(address: str, *users: str) -> dict[str, Any]:
+    """``measured`` in a process of its own, which holds nothing else."""
+    program = [sys.executable, __file__, "--measure", address, *users]
+    done = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True)
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+def measured(address: str, *users: str) -> dict[str, float]:
+    """Of the first user: medians of wall-clock ms, and this process's own CPU ms. Memory is the mean of all users, in MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home.build(Path(folder), store={"kind": "postgres", "address": address}, owners={"open": 1000})
+        with home.open() as house:
+            house.ready()
+            agent = house.agent(user="nobody")
+            say(agent, "你好")  # What all owners share is loaded by now.
+            agent.settle_indexes()
+            empty = rss_mb()
+            begun = time.perf_counter()
+            agent = house.agent(user=users[0])
+            agent.recall("团子怎么样了？")
+            opened_s = time.perf_counter() - begun
+            agent.settle_indexes()
+            ready_s = time.perf_counter() - begun
+            for user in users[1:]:
+                house.agent(user=user).settle_indexes()
+            taken_mb = (rss_mb() - empty) / len(users)
+
+            def turn(number: int) -> None:
+                home.clock.advance(minutes=1)
+                say(agent, f"再说{number}：{_thing(number)}")
+
+            figures = timed("recall", lambda number: agent.recall(f"{_thing(number)}怎么样了？"))
+            figures |= timed("turn", turn)
+    return figures | {
+        "open_and_recall_ms": round(1000 * opened_s, 1), "all_vectors_s": round(ready_s, 1), "mb_an_owner": round(taken_mb, 1),
+    }  # fmt: skip
+
+
+def timed(name: str, do: Callable[[int], object]) -> dict[str, float]:
     walls, cpu = [], time.process_time()
     for number in range(TURNS):
         begun = time.perf_counter()
-        store.follow()
-        told(store, store.clock, f"第{number}句", settle=True)  # type: ignore[arg-type]
+        do(number)
         walls.append(time.perf_counter() - begun)
     cpu = (time.process_time() - cpu) / TURNS
-    store.close()
-    return {"turn_ms": round(1000 * statistics.median(walls), 1), "turn_cpu_ms": round(1000 * cpu, 2),
-            "open_and_read_ms": round(1000 * cold, 1), "rows": rows}  # fmt: skip
+    return {f"{name}_ms": round(1000 * statistics.median(walls), 1), f"{name}_cpu_ms": round(1000 * cpu, 2)}
 
 
-def sizes(address: str, exchanges: int) -> dict[str, Any]:
-    with psycopg.connect(address) as connection:
-        total = sum(
-            connection.execute("SELECT pg_total_relation_size(%s::regclass)", (table,)).fetchone()[0]  # type: ignore[index]
-            for table in sql.TABLES
-        )
-    return {"mb": round(total / 1e6, 1), "bytes_an_exchange": round(total / exchanges)}
+def bytes_there(address: str) -> int:
+    """Of all tables with their indexes."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        sizes = "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(%s::text[]) name"
+        (total,) = connection.execute(sizes, (list(sql.TABLES),)).fetchone() or (0,)
+    return int(total)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ database restarted once; then everything is counted. Files with one worker for c
     python benchmarks/workers.py --users 200 --turns 20000
 
 A client that got no answer asks again, as clients do: such a turn may stand twice (the first one unanswered or unheard), and
-is counted apart. What was answered stands once.
+is counted apart. What was answered stands once. After ``--minutes`` for each kind of store no more turns are given out, and
+what was done until then is counted.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Worker:
 
 
 def run(
-    folder: Path, workers: int, users: int, turns: int, server: Any
+    folder: Path, workers: int, users: int, turns: int, most_s: float, server: Any
 ) -> tuple[dict[str, Any], list[Any], Counter[Any]]:
     queues = [deque[tuple[str, int]]() for _ in range(workers)]  # a user is routed to one worker
     for number in range(turns):
@@ -89,16 +90,28 @@ def run(
     begun = time.perf_counter()
     for worker in crew:
         worker.thread.start()
+
+    def wait(share: float) -> None:
+        """Until so much of all turns is done, or of the time."""
+        while sum("ms" in one for one in answers) < share * turns and time.perf_counter() - begun < share * most_s:
+            if not any(worker.thread.is_alive() for worker in crew):
+                break
+            time.sleep(0.2)
+
+    all_alive = {}
     if server is not None:
-        while len(answers) < turns // 3:
-            time.sleep(0.05)
+        wait(1 / 3)
+        all_alive["per_s_before_the_kill"] = round(len(answers) / (time.perf_counter() - begun), 1)
         crew[0].process.kill()
         crew[0].thread.join()
         queues[1].extend([*crew[0].lost, *queues[0]])
-        while len(answers) < 2 * turns // 3:
-            time.sleep(0.05)
+        queues[0].clear()
+        wait(2 / 3)
         restart(server)
-    for worker in crew[1:] if server is not None else crew:
+    wait(1)
+    for queue in queues:
+        queue.clear()
+    for worker in crew:
         worker.thread.join()
         worker.process.wait()
     seconds = time.perf_counter() - begun
@@ -110,7 +123,7 @@ def run(
         "p50_ms": round(times[49], 1), "p95_ms": round(times[94], 1), "p99_ms": round(times[98], 1),
         "cpu_ms": round(1000 * statistics.mean(one["cpu"] for one in done), 1),
     }  # fmt: skip
-    return report, done, told_again
+    return report | all_alive, done, told_again
 
 
 def counted(folder: Path, users: int, done: list[Any], told_again: Counter[Any]) -> dict[str, int]:
@@ -143,6 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--turns", type=int, default=20_000)
+    parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--work", type=Path)
     args = parser.parse_args()
     if args.work:
@@ -157,7 +171,7 @@ def main() -> None:
             if kind == "postgres":
                 home.configure(store={"kind": kind, "address": address})
             hurt = server if kind == "postgres" else None
-            report, done, told_again = run(home.data.parent, workers, args.users, args.turns, hurt)
+            report, done, told_again = run(home.data.parent, workers, args.users, args.turns, 60 * args.minutes, hurt)
             report |= counted(home.data.parent, args.users, done, told_again)
             print(json.dumps({"store": kind} | report), flush=True)
 
