@@ -8,10 +8,13 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import socket
+import socketserver
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,57 @@ def restart(server: Any, *, mode: str = "fast") -> None:
 
     pg_ctl(["-w", "-m", mode, "stop"], pgdata=server.pgdata, user=server.system_user)
     server.ensure_postgres_running()
+
+
+class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """A socket before the server's own. While it is shut the database is away, for whoever comes by it."""
+
+    daemon_threads = True
+
+    def __init__(self, address: str, folder: Path) -> None:
+        from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+        name = f".s.PGSQL.{conninfo_to_dict(address).get('port', 5432)}"
+        self._server = str(Path(str(conninfo_to_dict(address)["host"])) / name)
+        self.address = make_conninfo(address, host=str(folder))
+        self._inside: list[socket.socket] = []
+        self._is_open = True
+        super().__init__(str(folder / name), socketserver.BaseRequestHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def finish_request(self, request: Any, _: Any) -> None:
+        """Pass on whatever comes from either side."""
+        with socket.socket(socket.AF_UNIX) as other:
+            if not self._is_open:
+                return
+            other.connect(self._server)
+            self._inside += [request, other]
+            back = threading.Thread(target=_pass_on, args=(other, request), daemon=True)
+            back.start()
+            _pass_on(request, other)
+            back.join()
+
+    def shut(self) -> None:
+        self._is_open = False
+        for one in self._inside:
+            _let_go(one)
+        self._inside.clear()
+
+    def open(self) -> None:
+        self._is_open = True
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+    _let_go(source)
+    _let_go(target)
+
+
+def _let_go(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -43,7 +42,6 @@ from moechat.settings.character import (
     CharacterFile,
     default_character,
     list_characters,
-    list_worlds,
     safe_folder,
 )
 from moechat.settings.defaults import defaults_folder, ensure
@@ -127,7 +125,6 @@ class House:
         self.settings = settings.ConfigFile(settings_path)
         zone = self.config.time.tzinfo
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
-        self.worlds = partial(list_worlds, self.data)
         self.key: str | None = None
         self._looks, self._containment = looks, containment
         self.model = model
@@ -136,12 +133,13 @@ class House:
         self._precedence = Precedence()
         self._stores = stores_of(self.config.store, settings_path, self.data, self.clock, zone)
         self.answers = self._stores.answers
+        self.worlds = self._stores.worlds
         owners = self.config.owners
         self._owners = OpenOwners(self._open, self.clock.now, most=owners.open, idle=timedelta(minutes=owners.idle_min))
         self._crew = Crew(owners.threads, TICK_S, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self.embedder = embedder or make_embedder(_embedding_settings(self.config.embedding.model_dump()))
-        self.studio = Studio(self.data, zone, self.clock.now, self._owners.close_character)
+        self.studio = Studio(self.data, zone, self.clock.now, self._owners.close_character, self._stores)
         self._warm: Future[None] | None = None
         self._warm_by = 0.0
 

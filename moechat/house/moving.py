@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
+import numpy as np
+
 from moechat.clock import Clock
 from moechat.errors import MoeChatError
 from moechat.house.owners import Owner
-from moechat.house.stores import FolderStores, TableStores
+from moechat.house.stores import FolderStores, TableStores, copied
+from moechat.index.shelf import shelf_at
+from moechat.index.vector_rows import ROWS_AT_ONCE
+from moechat.memory import core, diary_index, episodes, topic_cues
 from moechat.settings.character import list_characters, list_worlds, owner_folder, safe_folder
 from moechat.store import moving, paths
 from moechat.store.files import FileStore
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 
 STAGE = ".moving"  # A copy is made in this folder of an owner, and takes its place file by file, the log last.
 WHOLE = "whole"  # This file says that the copy is.
+BY_TEXT = (episodes.TABLE, core.TABLE, topic_cues.TABLE)  # These tables of vectors lie by text.
 Outcome = Literal["moved", "there already", "nothing to move"]
 Summary = moving.Contents
 
@@ -56,30 +62,35 @@ class Move:
 
     def to_tables(self, owner: Owner) -> tuple[Outcome, Summary]:
         folder = owner_folder(safe_folder(self.data, owner.character), owner.user, owner.world)
-        with self._opened(self._folders.of(owner)) as source, self._opened(self._tables.of(owner)) as target:
+        with closing(self._folders.of(owner)()) as source, closing(self._tables.of(owner)()) as target:
             if outcome := self._needless(source, target, str(folder)):
                 return outcome
-            return "moved", self._copied(source, target)
+            after = copied(source, target)
+            new_rows, rows = _rows(target), _rows(source)
+            moved = {row: new_rows[id_] for id_, row in rows.items()}
+            _copy_vectors(source, target, diary_index.TABLE, lambda doc: 2 * moved.get(doc // 2, -1) + doc % 2)
+            return "moved", after
 
     def to_folders(self, owner: Owner) -> tuple[Outcome, Summary]:
         folder = owner_folder(safe_folder(self.data, owner.character), owner.user, owner.world)
         if not safe_folder(self.data, owner.character).is_dir():
             raise MoeChatError(f"there is no character {owner.character!r} in {self.data}: put its folder there first")
         stage = folder / STAGE
-        with self._opened(self._tables.of(owner)) as source:
+        with closing(self._tables.of(owner)()) as source:
             if not (stage / WHOLE).exists():
-                with self._opened(self._folders.of(owner)) as target:
+                with closing(self._folders.of(owner)()) as target:
                     if outcome := self._needless(source, target, str(folder)):
                         return outcome
                 shutil.rmtree(stage, ignore_errors=True)
-                with self._opened(lambda: FileStore(stage, clock=self.clock, zone=self.zone)) as copy:
-                    self._copied(source, copy)
+                with closing(FileStore(stage, clock=self.clock, zone=self.zone)) as copy:
+                    copied(source, copy)
                 (stage / WHOLE).touch()
             _put_in_place(stage, folder)
-            with self._opened(self._folders.of(owner)) as target:
+            with closing(self._folders.of(owner)()) as target:
                 after = moving.contents(target)
                 if after != moving.contents(source):
                     raise MoeChatError(f"{folder}: the copy is not the same as the database; nothing there was changed")
+                _copy_vectors(source, target, f"{diary_index.TABLE}.old", lambda doc: doc)
         return "moved", after
 
     @property
@@ -89,14 +100,6 @@ class Move:
     @property
     def _tables(self) -> TableStores:
         return TableStores(self.database, self.clock, self.zone)
-
-    @contextlib.contextmanager
-    def _opened(self, open_store: Callable[[], Store]) -> Iterator[Store]:
-        store = open_store()
-        try:
-            yield store
-        finally:
-            store.close()
 
     @staticmethod
     def _needless(source: Store, target: Store, place: str) -> tuple[Outcome, Summary] | None:
@@ -111,12 +114,35 @@ class Move:
             raise MoeChatError(f"{place}: both places hold a memory, and not the same; {remedy}")
         return None
 
-    @staticmethod
-    def _copied(source: Store, target: Store) -> Summary:
-        try:
-            return moving.copy(source, target)
-        except moving.NotTheSame as error:
-            raise MoeChatError(f"the copy is not the same, so it was not kept: {error}") from error
+
+def _rows(store: Store) -> dict[str, int]:
+    rows = store.exchanges.rows([row for row, _ in store.exchanges.times()])
+    return {row.exchange.id: row.row for row in rows}
+
+
+def _copy_vectors(source: Store, target: Store, diary: str, place: Callable[[int], int]) -> None:
+    """The vectors of the model that serves, so that nothing is embedded anew. Those of exchanges go into the table ``diary``, to
+    where ``place`` puts each document (from an old table they are taken by their keys); all others lie by text."""
+    one, other = (shelf_at(store.vectors or store.index_folder) for store in (source, target))
+    manifest = one.manifest()
+    model = manifest.get("fingerprint", "")
+    dim = manifest.get("dims", {}).get(model)
+    if not dim:
+        return
+    tables = {diary_index.TABLE: diary} | {layer: layer for layer in BY_TEXT}
+    for layer, new_layer in tables.items():
+        before, after = (shelf.table(model, name, dim) for shelf, name in ((one, layer), (other, new_layer)))
+        positions, keys = before.contents()
+        for start in range(0, len(positions), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            places = positions[part]
+            if layer == diary_index.TABLE:
+                places = np.array([place(doc) for doc in places.tolist()], dtype=np.int64)
+            lives = places >= 0
+            after.put(places[lives], keys[part][lives], before.get(positions[part][lives]))
+        before.close()
+        after.close()
+    other.write_manifest(manifest)
 
 
 def _put_in_place(stage: Path, folder: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -11,10 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from moechat.clock import Clock
 from moechat.curation import upkeep
-from moechat.errors import ConfigError
+from moechat.errors import ConfigError, MoeChatError
 from moechat.house.owners import Owner
-from moechat.settings.character import owner_folder, safe_folder
+from moechat.settings.character import list_worlds, owner_folder, safe_folder
 from moechat.settings.schema import StoreSettings
+from moechat.store import moving
 from moechat.store.files import FileStore
 from moechat.store.protocols import Store
 
@@ -32,6 +36,18 @@ class Stores(Protocol):
 
     def has(self, owner: Owner) -> bool:
         """Whether there is a memory of this owner."""
+
+    def worlds(self, character: str, user: str = "") -> list[str]:
+        """The worlds that a user has with a character beside the first, by name."""
+
+    def folder(self, owner: Owner) -> AbstractContextManager[Path]:
+        """An owner's memory as a folder of files, while the block runs. Nothing that is written there is kept."""
+
+    def fill(self, owner: Owner, unpack: Callable[[Path], None]) -> None:
+        """Take in a memory that ``unpack`` puts into a folder. Raises MoeChatError where there is one already."""
+
+    def require_folders(self, what: str) -> None:
+        """Raises MoeChatError where ``what`` concerns memories of all users, and those lie in a database."""
 
     def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
         """While the owner is closed: what can be made anew is."""
@@ -53,6 +69,19 @@ class FolderStores:
 
     def has(self, owner: Owner) -> bool:
         return self._folder(owner).is_dir()
+
+    def worlds(self, character: str, user: str = "") -> list[str]:
+        return list_worlds(self._data, character, user)
+
+    @contextlib.contextmanager
+    def folder(self, owner: Owner) -> Iterator[Path]:
+        yield self._folder(owner)
+
+    def fill(self, owner: Owner, unpack: Callable[[Path], None]) -> None:
+        unpack(self._folder(owner))
+
+    def require_folders(self, what: str) -> None:
+        """They are folders."""
 
     def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
         upkeep.drop_indexes(self._folder(owner), vectors=vectors)
@@ -82,6 +111,33 @@ class TableStores:
     def has(self, owner: Owner) -> bool:
         return bool(self.of(owner)().identity)
 
+    def worlds(self, character: str, user: str = "") -> list[str]:
+        from moechat.store.postgres.store import worlds
+
+        return worlds(self._database, character, user)
+
+    @contextlib.contextmanager
+    def folder(self, owner: Owner) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory() as name:
+            with closing(self.of(owner)()) as store, closing(self._store_at(Path(name))) as copy:
+                copied(store, copy)
+            yield Path(name)
+
+    def fill(self, owner: Owner, unpack: Callable[[Path], None]) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            unpack(Path(name))
+            with closing(self._store_at(Path(name))) as brought, closing(self.of(owner)()) as store:
+                copied(brought, store)
+
+    def require_folders(self, what: str) -> None:
+        raise MoeChatError(
+            f"the memories are in a database, where no program sees those of all users: {what} is for folders. One "
+            "memory at a time comes and goes by `moechat export memory` and `moechat import`, all of them by `moechat migrate`"
+        )
+
+    def _store_at(self, folder: Path) -> FileStore:
+        return FileStore(folder, clock=self._clock, zone=self._zone)
+
     def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
         """Indexes are made at every opening; vectors are kept."""
         store = self.of(owner)()
@@ -93,6 +149,14 @@ class TableStores:
 
     def close(self) -> None:
         self._database.close()
+
+
+def copied(source: Store, target: Store) -> moving.Contents:
+    """Copy a memory into an empty store. Raises MoeChatError, and nothing is kept then."""
+    try:
+        return moving.copy(source, target)
+    except moving.NotTheSame as error:
+        raise MoeChatError(f"the copy is not the same, so it was not kept: {error}") from error
 
 
 def require_address(settings: StoreSettings, config: Path | str) -> None:

@@ -21,13 +21,15 @@ from moechat.cards.container import CardFile, Kind
 from moechat.compat import past, persona
 from moechat.compat.concept_nodes import NODES
 from moechat.errors import DataError, FieldError, MoeChatError, NameTaken, NotFound
+from moechat.house.owners import Owner
+from moechat.house.stores import Stores
 from moechat.lore.rules import SoFar
 from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Lore
 from moechat.settings import you
 from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder
 from moechat.settings.defaults import GROWN
-from moechat.store import archive, plain, records
+from moechat.store import archive, paths, plain, records
 from moechat.store.archive import Archive
 
 BIN = ".bin"
@@ -102,9 +104,14 @@ class Studio:
     change of a character is one of its own."""
 
     def __init__(
-        self, data: Path, zone: tzinfo | None, now: Callable[[], datetime], release: Callable[[str], None]
+        self,
+        data: Path,
+        zone: tzinfo | None,
+        now: Callable[[], datetime],
+        release: Callable[[str], None],
+        stores: Stores,
     ) -> None:
-        self._data, self._zone, self._now, self._release = data, zone, now, release
+        self._data, self._zone, self._now, self._release, self._stores = data, zone, now, release, stores
 
     # ---- coming
 
@@ -127,6 +134,8 @@ class Studio:
 
     def take_folder(self, path: Path, name: str) -> str:
         """Copy a MoeChat folder, memory and all, to be a character."""
+        if any((path / one).exists() for one in (*paths.OWN, "users")):
+            self._stores.require_folders("a folder with its memory")
         folder = self._free(name)
         making = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".importing-"))
         try:
@@ -143,12 +152,14 @@ class Studio:
         """Unpack an archive: a new character, or the memory of one that has none yet."""
         assert arrival.archive is not None
         if arrival.archive.kind == "character":
+            if arrival.archive.memory:
+                self._stores.require_folders("a character that comes with its memories")
             name = name or card_folder.folder_name(arrival.archive.name)
             archive.unpack(arrival.path, self._free(name))
             return name
         character = self._folder(name or arrival.archive.name)
         self._release(character.name)
-        archive.unpack(arrival.path, owner_folder(character, user))
+        self._stores.fill(Owner(character.name, user, ""), lambda folder: archive.unpack(arrival.path, folder))
         return character.name
 
     # ---- going
@@ -162,14 +173,17 @@ class Studio:
     def export_archive(self, name: str, target: BinaryIO, *, memory: bool) -> None:
         """Write the whole character; with ``memory``, that of all its users."""
         folder = self._folder(name)
+        if memory:
+            self._stores.require_folders("a character with the memories of all its users")
         self._release(name)
         archive.pack(target, folder, "character", name, self._now(), memory=memory)
 
     def export_memory(self, name: str, target: BinaryIO, user: str = "", world: str = "") -> None:
         """Write the memory of one user alone."""
-        folder = self._folder(name)
+        self._folder(name)
         self._release(name)
-        archive.pack(target, owner_folder(folder, user, world), "memory", name, self._now(), memory=True)
+        with self._stores.folder(Owner(name, user, world)) as folder:
+            archive.pack(target, folder, "memory", name, self._now(), memory=True)
 
     # ---- making and changing
 
@@ -193,6 +207,7 @@ class Studio:
     def rename(self, name: str, new: str) -> str:
         """Give a character's folder another name; its memory goes along."""
         source, target = self._folder(name), self._free(new)
+        self._stores.require_folders("another name of a character's folder")
         self._release(name)
         source.rename(target)
         return new

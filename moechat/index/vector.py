@@ -153,6 +153,12 @@ class VectorTable:
             mine = self._rows.keys[: self._rows.count]
             return np.flatnonzero(np.isin(mine[:, 0], packed[:, 0]) & np.isin(mine[:, 1], packed[:, 1]))
 
+    def contents(self) -> tuple[Ints, PackedKeys]:
+        """Every position that holds a vector, ascending, and their keys, ``(n, 2)``."""
+        with self._lock:
+            positions = np.flatnonzero(self._rows.filled)
+            return positions, self._rows.keys[positions].copy()
+
     def get(self, positions: NDArray[Any]) -> Vectors:
         """``(n, dim)`` float32, a copy; rows of zeros where there is nothing."""
         positions = np.asarray(positions, dtype=np.int64)

@@ -125,8 +125,11 @@ def _health(house: House) -> APIRouter:
 
     @routes.get("/readyz")
     def readyz() -> Response:
-        is_ready = house.warm().done()
-        return _response(200 if is_ready else 503, b'{"status": "ready"}' if is_ready else b'{"status": "starting"}')
+        if not house.warm().done():
+            return _response(503, b'{"status": "starting"}')
+        if not house.answers():
+            return _response(503, b'{"status": "memories are away"}')
+        return _response(200, b'{"status": "ready"}')
 
     return routes
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 from typing import NamedTuple, Protocol
 
-from moechat.clock import Clock
+from moechat.clock import Clock, local
 from moechat.model import Episode, Fact, RefusedItem
 from moechat.store.fact_book import FactBook
 from moechat.store.standing import superseded
@@ -174,3 +174,17 @@ class FindingRecords(ABC):
     @abstractmethod
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         """Put each in its place; an empty one is removed. Raises DataError once all that can be written is."""
+
+
+def in_order(
+    changes: Iterable[Noted], times: Mapping[str, datetime], zone: tzinfo | None, there: Collection[str]
+) -> list[Noted]:
+    """By place, what is ``there`` first. What has no place yet stands at the day (of ``zone``) of its exchange, which ``times``
+    gives, or of its first episode."""
+    placed = []
+    for noted in changes:
+        at = times.get(noted.key) or (noted.episodes[0].since if noted.episodes else None)
+        day = local(at, zone).date().isoformat() if at else ""
+        placed.append(replace(noted, place=noted.place or day))
+    places = list(dict.fromkeys(noted.place for noted in placed))
+    return sorted(placed, key=lambda noted: (places.index(noted.place), noted.key not in there))

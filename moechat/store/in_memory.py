@@ -19,8 +19,9 @@ from moechat.store.cache import Changes
 from moechat.store.imports import Imports
 from moechat.store.json_lines import Entry, MemoryLines
 from moechat.store.log import Log
-from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
+from moechat.store.log_book import LOCK_TIMEOUT_S
 from moechat.store.memory_records import MemoryExchanges, MemoryFindings, Revision
+from moechat.store.no_files import BookWithoutFiles
 from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
 from moechat.store.replies import Part
@@ -152,13 +153,10 @@ class MemorySearch:
         return list((filed | logged).values())
 
 
-class MemoryStore(LogBook):
-    """The store of one owner without a folder (``protocols.Store``).
+class MemoryStore(BookWithoutFiles):
+    """The store of one owner without a folder (``protocols.Store``)."""
 
-    It has more than twenty methods because a store does; most say that nothing is to be done here.
-    """
-
-    folder = index_folder = vectors = None
+    vectors = None
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None, most: int = 0) -> None:
         """``most`` bounds how many exchanges it takes; 0: any number."""
@@ -180,9 +178,6 @@ class MemoryStore(LogBook):
         self._staged: dict[str, list[Exchange]] = {}
         self._held = 0
 
-    def close(self) -> None:
-        self.replies.release_all()
-
     @property
     def generation(self) -> int:
         return self._revision.number
@@ -192,16 +187,6 @@ class MemoryStore(LogBook):
 
     def follow(self, *, all_files: bool = False) -> None:
         """Nobody else changes anything."""
-
-    @property
-    def unread(self) -> tuple[int, None]:
-        return 0, None
-
-    def read_on(self) -> None:
-        """There are no files."""
-
-    def read_all(self) -> None:
-        """There are no files."""
 
     @contextlib.contextmanager
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
@@ -221,12 +206,6 @@ class MemoryStore(LogBook):
             raise MoeChatError(f"this talk is not recorded and holds {self._most} messages at the most: begin another")
         super().record(entries)
 
-    def scrub(self) -> None:
-        """Dead records leave no words."""
-
-    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
-        """Everything is."""
-
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         self._staged[batch] = list(exchanges)
 
@@ -239,13 +218,6 @@ class MemoryStore(LogBook):
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges there are, nothing: there is nothing else that could differ)."""
         return len(self.exchanges.times()), []
-
-    def repair(self) -> list[str]:
-        """There are no files."""
-        return []
-
-    def upgrade(self) -> None:
-        """It is as old as this program."""
 
     def resume(self) -> None:
         """Nothing is cut short here but replies that nobody writes any more."""

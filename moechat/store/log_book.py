@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -36,6 +37,11 @@ class LogBook(ABC):
     @abstractmethod
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
         """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
+
+    def claimed(self) -> AbstractContextManager[bool]:
+        """Whether no other worker has claimed this owner's work, while the block runs. Over files there is no other, as a rule;
+        where there is, the work may be done twice, and the second time comes to nothing."""
+        return contextlib.nullcontext(True)
 
     def follow_log(self) -> None:
         """Take in what other processes have written to log and state."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from moechat.clock import local
 from moechat.errors import NotFound
 from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.exchange_rows import ExchangeRow, Side
 from moechat.store.fact_book import FactBook
-from moechat.store.finding_records import NO_NOTE, ExchangeNote, Noted
+from moechat.store.finding_records import NO_NOTE, ExchangeNote, Noted, in_order
 from moechat.store.findings import Findings
 from moechat.store.formats import text_hash
 from moechat.store.protocols import Store
@@ -216,9 +215,9 @@ class MemoryFindings(Findings):
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         self._revision.next()
-        changes = [replace(noted, place=noted.place or self._day(noted)) for noted in changes]
-        places = list(dict.fromkeys(noted.place for noted in changes))
-        changes.sort(key=lambda noted: (places.index(noted.place), noted.key not in self._notes))
+        changes = list(changes)
+        times = self._told_at([noted.key for noted in changes])
+        changes = in_order(changes, times, self._store.zone, self._notes)
         self._notes |= {noted.key: noted for noted in changes}
         self._notes = {key: noted for key, noted in self._notes.items() if not noted.is_empty}
         standing = {episode.id for noted in self._notes.values() for episode in noted.episodes}
@@ -228,7 +227,3 @@ class MemoryFindings(Findings):
         for episode in [episode for noted in changes for episode in noted.episodes]:
             if live.get(episode.id) != episode:
                 self._table.put(episode.id, episode.since.timestamp(), episode)
-
-    def _day(self, noted: Noted) -> str:
-        at = self._told_at([noted.key]).get(noted.key) or (noted.episodes[0].since if noted.episodes else None)
-        return local(at, self._store.zone).date().isoformat() if at else ""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -114,6 +115,9 @@ class Store(Unit, Protocol):
 
     def repair(self) -> list[str]:
         """Put back what was lost, where it is still kept elsewhere. Returns what was done."""
+
+    def claimed(self) -> AbstractContextManager[bool]:
+        """Whether no other worker has claimed this owner's work, while the block runs. Nobody is waited for."""
 
     def mark_understood(self, ids: Sequence[str], by: str) -> None: ...
 

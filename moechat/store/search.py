@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, Protocol
 
 from moechat.model import Fact
+from moechat.store.finding_records import FindingRecords
 from moechat.store.rows import Rows
 from moechat.store.standing import superseded, visible
 from moechat.store.state import State
@@ -23,6 +24,9 @@ class OwnersMarks(Protocol):
 
     tree: Tree
     state: State
+
+    @property
+    def findings(self) -> FindingRecords: ...
 
 
 class RowSearch:
@@ -69,7 +73,7 @@ class RowSearch:
 
     def replaced(self) -> frozenset[str]:
         """Ids of the episodes that do not hold, because one that may be listed replaced them."""
-        return superseded(self._rows.superseding(), self._unseen())
+        return superseded(self._owner.findings.superseding(), self._unseen())
 
     def _unseen(self) -> frozenset[str]:
         """Exchanges of other branches, taken back, or deleted by hand."""

@@ -46,6 +46,9 @@ class Replies(Protocol):
     def release(self, id_: str, *, keep: bool = False) -> None:
         """Nobody writes it any more; with ``keep`` it waits for whoever takes the owner's lock next."""
 
+    def release_all(self) -> None:
+        """Whatever this store writes waits for whoever takes the owner's lock next."""
+
     def is_alive(self, id_: str) -> bool:
         """Whether somebody is writing the reply to this exchange."""
 

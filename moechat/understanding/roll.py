@@ -214,7 +214,16 @@ class Roller:
         return [rows[id_].exchange for id_ in ids if id_ in rows and (id_ not in nodes or nodes[id_].filed)]
 
     def run(self, work: Due, now: datetime) -> bool:
-        """Understand, then cut. False if understanding failed; it stays queued and is tried again later."""
+        """Understand, then cut. False if understanding failed, or another worker is at it; what waits is tried again later."""
+        with self.store.claimed() as is_ours:
+            if not is_ours:
+                return False
+            self.store.follow()
+            self.layers.sync()
+            waiting = set(self.store.tree.pending())
+            return self._run(replace(work, understand=tuple(id_ for id_ in work.understand if id_ in waiting)), now)
+
+    def _run(self, work: Due, now: datetime) -> bool:
         done, left = True, work.understand
         self._scene_end = ""
         while left and done:

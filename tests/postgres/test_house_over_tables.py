@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from moechat.agent import Agent
 from moechat.errors import ConfigError, MoeChatError
 from moechat.house import House
+from moechat.house.studio import look
 from moechat.model import Recollection
-from tests.houses import CHARACTER, Home, say
-from tests.pg_server import fresh_name
+from moechat.serve.server import make_app
+from tests.houses import CHARACTER, Home, answer, say, understanding
+from tests.pg_server import Door, fresh_name
 
 TALK = (
     "我叫阿明，住在杭州", "我喜欢绿茶", "昨天去了西湖", "我不喜欢吃香菜", "我养了一只猫叫团子", "明天要去北京开会", "今天下雨了",
@@ -119,6 +125,79 @@ def test_another_worker_goes_on_where_one_ended(homes: list[Home]) -> None:
         assert (report["exchanges"], report["problems"]) == (2, [])
         assert third.rebuild(None, user, vectors=True, progress=lambda *_: None)["without_vector"] == 0
     assert not (home.folder / "users").exists()
+
+
+def test_talk_is_understood_by_one_worker_while_others_look(homes: list[Home]) -> None:
+    user, asked = fresh_name(), list[str]()
+    with contextlib.ExitStack() as last:
+
+        def answered_by(worker: str) -> Callable[[int], str]:
+            def complete(count: int) -> str:
+                asked.append(worker)
+                if worker == "first":
+                    other.store.follow()
+                    other.jobs.roll(closing=True)
+                return answer(count)
+
+            return complete
+
+        first, second = (
+            last.enter_context(homes[1].open(understanding(answered_by(worker)))) for worker in ("first", "second")
+        )
+        one, other = first.agent(user=user), second.agent(user=user)
+        say(one, "我住在杭州")
+        one.finish()
+        other.finish()
+        assert asked == ["first"]
+        assert not one.store.tree.pending()
+
+
+def test_a_database_that_is_away_is_told_and_what_was_said_is_there_when_it_is_back(
+    homes: list[Home], address: str, tmp_path: Path
+) -> None:
+    door, user = Door(address, tmp_path), fresh_name()
+    homes[1].configure(store={"kind": "postgres", "address": door.address, "timeout_s": 60})
+    with homes[1].open() as house:
+        client = TestClient(make_app(house), base_url="http://127.0.0.1:8012")
+        house.ready()
+        agent = house.agent(user=user)
+        say(agent, "我住在杭州")
+        assert client.get("/readyz").status_code == 200
+        door.shut()
+        assert (client.get("/readyz").status_code, client.get("/healthz").status_code) == (503, 200)
+        with ThreadPoolExecutor(1) as pool:
+            turn = pool.submit(say, agent, "你在吗？")
+            door.open()
+            assert turn.result().exchange.user == "你在吗？"
+        assert client.get("/readyz").status_code == 200
+        assert [node.user for node in agent.store.tree.nodes.values()] == ["我住在杭州", "你在吗？"]
+    door.shutdown()
+    door.server_close()
+
+
+def test_a_memory_and_a_world_leave_the_database_as_an_archive_and_come_back(homes: list[Home]) -> None:
+    user, home = fresh_name(), homes[1]
+    with home.open() as house:
+        for world in ("", "古代"):
+            agent = house.agent(user=user, world=world)
+            say(agent, f"我把铜钥匙丢在灯塔下了{world}")
+            agent.finish()
+        assert house.worlds(CHARACTER, user) == ["古代"]
+        file = home.data / "memory.zip"
+        with file.open("wb") as target:
+            house.studio.export_memory(CHARACTER, target, user, "古代")
+        with pytest.raises(MoeChatError, match="another memory"):
+            house.studio.take_archive(look(file), CHARACTER, user)
+        new = fresh_name()
+        house.studio.take_archive(look(file), CHARACTER, new)
+        agent = house.agent(user=new)
+        assert [one.exchange.user for one in agent.recent(9)] == ["我把铜钥匙丢在灯塔下了古代"]
+        for refused in (
+            lambda: house.studio.export_archive(CHARACTER, io.BytesIO(), memory=True),
+            lambda: house.studio.rename(CHARACTER, "大满"),
+        ):
+            with pytest.raises(MoeChatError, match="moechat migrate"):
+                refused()
 
 
 @pytest.mark.parametrize("address", ["postgresql://me:secret@localhost/x", "host=x password = secret"])

@@ -74,6 +74,36 @@ def test_a_memory_moves_there_and_back(home: Home, address: str, user: str) -> N
         moved(home, address, lambda move: move.to_tables(owner))
 
 
+def without_vector(home: Home, user: str) -> int:
+    """How many texts would be embedded anew."""
+    with home.open(looks=True) as house:
+        agent = house.agent(user=user)
+        (space,) = agent.dense.spaces
+        return agent.layers.missing(space)
+
+
+def recalled_of(home: Home, user: str) -> list[str]:
+    with home.open(looks=True) as house:
+        return [hit.text for hit in house.agent(user=user).recall("团子怎么样了？").hits]
+
+
+def test_vectors_move_along(home: Home, address: str, user: str) -> None:
+    owner = Owner(CHARACTER, user, "")
+    home.clock.advance(days=1)
+    with home.open() as house:
+        house.rebuild(None, user, vectors=True, progress=lambda *_: None)
+    before = recalled_of(home, user)
+    moved(home, address, lambda move: move.to_tables(owner))
+    shutil.rmtree(home.folder / "users" / user)
+    home.configure(store={"kind": "postgres", "address": address})
+    assert without_vector(home, user) == 0
+    assert recalled_of(home, user) == before
+    home.configure(store={"kind": "files", "address": address})
+    moved(home, address, lambda move: move.to_folders(owner))
+    kept = (home.folder / "users" / user / ".index").rglob("diary.old/keys.bin")
+    assert len(list(kept)) == 1
+
+
 def test_a_copy_that_was_cut_short_is_finished(home: Home, address: str, user: str) -> None:
     owner, folder = Owner(CHARACTER, user, ""), home.folder / "users" / user
 

@@ -15,7 +15,7 @@ from moechat.model import Episode, Event, Understanding
 from moechat.store import erasure
 from moechat.store.postgres import sql
 from moechat.store.postgres.database import OwnerName, Postgres
-from moechat.store.postgres.store import PostgresStore
+from moechat.store.postgres.store import PostgresStore, worlds
 from tests.houses import START, ZONE, moment, told
 from tests.pg_server import fresh_name
 
@@ -62,6 +62,14 @@ def test_a_connection_that_has_not_named_its_owner_sees_nothing(
         connection.execute(f"SET moechat.owner = '{name.id}'".encode())
         assert all(rows(connection, table) for table in filled)
     store.close()
+
+
+def test_each_table_has_its_wall(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        walled = connection.execute("SELECT relname FROM pg_class WHERE relrowsecurity AND relkind = 'r'").fetchall()
+        policies = connection.execute("SELECT tablename, qual FROM pg_policies").fetchall()
+    assert {name for (name,) in walled} == {name for name, _ in policies} == set(sql.TABLES)
+    assert len({condition for _, condition in policies}) == 1 and "owner_id" in policies[0][1]
 
 
 def test_words_that_were_forgotten_are_in_no_row(
@@ -130,6 +138,35 @@ def test_what_replaces_others_is_forgotten_with_a_transaction_that_fails(
     assert [one.id for one in store.findings.superseding()] == ["c"]
     store.close()
     other.close()
+
+
+def test_an_owners_work_is_claimed_by_one_worker_at_a_time(
+    address: str, database: Postgres, name: OwnerName, clock: SetClock
+) -> None:
+    another = Postgres(address, size=2)
+    store, rival, neighbour = (
+        opened(database, name, clock),
+        opened(another, name, clock),
+        opened(another, OwnerName("tables", fresh_name()), clock),
+    )
+    with store.claimed() as is_ours, rival.claimed() as is_theirs, neighbour.claimed() as is_its_own:
+        assert (is_ours, is_theirs, is_its_own) == (True, False, True)
+    with rival.claimed() as is_theirs:
+        assert is_theirs
+        another.close()  # the worker dies at it
+    with store.claimed() as is_ours:
+        assert is_ours
+    store.close()
+
+
+def test_the_worlds_of_a_user_are_known_to_the_first(database: Postgres, name: OwnerName, clock: SetClock) -> None:
+    for world in ("古代", "太空", ""):
+        store = opened(database, OwnerName(name.character, name.user, world), clock)
+        for text in ("你好", "再见"):
+            told(store, clock, text)
+        store.close()
+    assert worlds(database, name.character, name.user) == ["古代", "太空"]
+    assert worlds(database, name.character, "somebody else") == []
 
 
 def test_a_reply_whose_worker_died_is_kept_as_far_as_it_was_shown(

@@ -122,7 +122,7 @@ def test_there_is_no_other_statement_in_the_room() -> None:
 
 
 def test_each_table_is_led_by_its_owner() -> None:
-    """Keys and indexes begin with owner_id, and each table has its wall."""
+    """Keys and indexes begin with owner_id."""
     tables = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOM / "migrations").glob("*.sql")))
     tree = [raw.stmt for raw in pglast.parse_sql(tables)]
     made = {one.relation.relname: one for one in of_kind(tuple(tree), "CreateStmt")}
@@ -133,4 +133,3 @@ def test_each_table_is_led_by_its_owner() -> None:
         assert (columns or [name.sval for name in key.keys])[0] == "owner_id", table.relation.relname
     for index in of_kind(tuple(tree), "IndexStmt"):
         assert index.indexParams[0].name == "owner_id", index.idxname
-    assert {policy.table.relname for policy in of_kind(tuple(tree), "CreatePolicyStmt")} == set(sql.TABLES)

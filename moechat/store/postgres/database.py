@@ -11,18 +11,19 @@ import copy
 import json
 import logging
 import secrets
+import struct
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import Jsonb
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool, PoolClosed
 
 from moechat.errors import DiskError, DiskFault, Locked, MoeChatError
 from moechat.store.postgres import sql
@@ -36,8 +37,12 @@ class OwnedConnection(psycopg.Connection[tuple[Any, ...]]):
     named: uuid.UUID | None = None
 
 
+T = TypeVar("T")
 Values = Mapping[str, object]
 AGAIN_S = 0.05  # A database that is away is asked again after so long, until the time-out.
+RETRY_S = (
+    0.5  # A connection that could not be made is given up after so long, so that whoever waits asks for another one.
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Postgres:
         self.place = f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
         self._pool = ConnectionPool(
             address, connection_class=OwnedConnection, min_size=1, max_size=size, timeout=timeout_s, configure=_configure,
-            open=False,
+            open=False, reconnect_timeout=RETRY_S / 2,
             kwargs={"autocommit": True, "application_name": "moechat"},
         )  # fmt: skip
         self._pool.open()
@@ -100,42 +105,48 @@ class Postgres:
             yield
         except psycopg.errors.LockNotAvailable as error:
             raise Locked(self.place, "another worker holds it; try again") from error
-        except (psycopg.OperationalError, PoolTimeout) as error:
+        except psycopg.OperationalError as error:
             fault: DiskFault = "full" if isinstance(error, psycopg.errors.DiskFull) else "away"
             raise DiskError(fault, self.place, str(error).splitlines()[0] if str(error) else "") from error
 
-    def patient(self, work: Any) -> Any:
-        """What ``work`` gives for a connection. It is tried again, as long as the time-out, while the database is away; so it
-        must be something that may be done twice."""
-        until = time.monotonic() + self.timeout_s
-        with self.in_words():
-            while True:
-                try:
-                    with self._pool.connection(timeout=max(until - time.monotonic(), 0.1)) as connection:
-                        return work(connection)
-                except (psycopg.errors.LockNotAvailable, psycopg.errors.DiskFull):
-                    raise
-                except psycopg.OperationalError:
-                    if time.monotonic() > until:
-                        raise
-                    time.sleep(AGAIN_S)
+    def patient(self, work: Callable[[OwnedConnection], T]) -> T:
+        """What ``work`` gives for a connection. It may be done twice: see ``_again``."""
 
-    def take(self, begin: Any) -> OwnedConnection:
-        """A connection on which ``begin`` was done; ``give_back`` is the caller's duty. It is tried again as ``patient`` does."""
-        until = time.monotonic() + self.timeout_s
-        while True:
-            connection = self._pool.getconn(timeout=max(until - time.monotonic(), 0.1))
+        def lent(timeout_s: float) -> T:
+            with self._pool.connection(timeout=timeout_s) as connection:
+                return work(connection)
+
+        with self.in_words():
+            return self._again(lent)
+
+    def take(self, begin: Callable[[OwnedConnection], None]) -> OwnedConnection:
+        """A connection on which ``begin`` was done; ``give_back`` is the caller's duty."""
+
+        def begun(timeout_s: float) -> OwnedConnection:
+            connection = self._pool.getconn(timeout=timeout_s)
             try:
                 begin(connection)
-                return connection
-            except BaseException as error:
+            except BaseException:
                 with contextlib.suppress(psycopg.Error):
                     connection.rollback()
                 self._pool.putconn(connection)
-                is_away = isinstance(error, psycopg.OperationalError) and not isinstance(
-                    error, psycopg.errors.LockNotAvailable | psycopg.errors.DiskFull
-                )
-                if not is_away or time.monotonic() > until:
+                raise
+            return connection
+
+        with self.in_words():
+            return self._again(begun)
+
+    def _again(self, attempt: Callable[[float], T]) -> T:
+        """What ``attempt`` gives, which is told how many seconds it may wait. While the database is away it is tried again, as
+        long as the time-out."""
+        until = time.monotonic() + self.timeout_s
+        while True:
+            try:
+                return attempt(min(max(until - time.monotonic(), 0.1), RETRY_S))
+            except (psycopg.errors.LockNotAvailable, psycopg.errors.DiskFull, PoolClosed):
+                raise
+            except psycopg.OperationalError:
+                if time.monotonic() > until:
                     raise
             time.sleep(AGAIN_S)
 
@@ -148,26 +159,48 @@ class Postgres:
             with self._pool.connection(timeout=1.0) as connection:
                 connection.execute("SELECT 1")
             return True
-        except (psycopg.OperationalError, PoolTimeout):
+        except psycopg.OperationalError:
             return False
 
     def owners(self) -> list[tuple[str, str, str]]:
         """(character, user, world) of all owners that the role may see."""
-        return self.patient(lambda connection: connection.execute(sql.OWNERS).fetchall())  # type: ignore[no-any-return]
+        return self.patient(lambda connection: connection.execute(sql.OWNERS).fetchall())
 
     # ---- who lives
 
     def live(self) -> None:
         """Show to other workers that this one lives: a lock that the server drops when the process is gone."""
         with self._lock, self.in_words():
-            if self._life is not None:
+            self._again(self._live)
+
+    def _live(self, _: float) -> None:
+        if self._life is not None:
+            with contextlib.suppress(psycopg.OperationalError):
+                self._on_life("SELECT 1")
+                return
+        self._life = OwnedConnection.connect(
+            self._address, autocommit=True, connect_timeout=max(2, int(self.timeout_s))
+        )
+        self._on_life("SELECT pg_advisory_lock(%s)", [self.worker])
+
+    @contextlib.contextmanager
+    def claimed(self, owner: uuid.UUID) -> Iterator[bool]:
+        """Whether no other worker has claimed this owner's work, while the block runs. One that dies lets go of it."""
+        self.live()
+        key = struct.unpack(">ii", owner.bytes[:8])
+        with self.in_words():
+            (is_ours,) = self._on_life("SELECT pg_try_advisory_lock(%s, %s)", key)
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
                 with contextlib.suppress(psycopg.OperationalError):
-                    self._life.execute("SELECT 1")
-                    return
-            self._life = OwnedConnection.connect(
-                self._address, autocommit=True, connect_timeout=max(2, int(self.timeout_s))
-            )
-            self._life.execute("SELECT pg_advisory_lock(%s)", (self.worker,))
+                    self._on_life("SELECT pg_advisory_unlock(%s, %s)", key)
+
+    def _on_life(self, statement: LiteralString, values: Sequence[int] = ()) -> tuple[Any, ...]:
+        """On the connection that lasts as long as this worker."""
+        assert self._life is not None
+        return self._life.execute(statement, values).fetchone() or ()
 
     def lives(self, worker: int | None) -> bool:
         """Whether a worker lives."""
@@ -175,10 +208,9 @@ class Postgres:
             return False
         if worker == self.worker:
             return True
-        (free,) = self.patient(
-            lambda connection: connection.execute("SELECT pg_try_advisory_xact_lock_shared(%s)", (worker,)).fetchone()
-        )
-        return not free
+        statement = "SELECT pg_try_advisory_xact_lock_shared(%s)"
+        [(is_free,)] = self.patient(lambda connection: connection.execute(statement, (worker,)).fetchall())
+        return not is_free
 
 
 class OwnerSession:
@@ -241,7 +273,7 @@ class OwnerSession:
         if self.is_writing and self._connection is not None:
             with self.database.in_words():
                 return self._connection.execute(statement, named, binary=binary)
-        return self.database.patient(once)  # type: ignore[no-any-return]
+        return self.database.patient(once)
 
     def _begin(self, connection: OwnedConnection, more: str = "") -> None:
         connection.execute(f"BEGIN; SET LOCAL moechat.owner = '{self.owner}'{more}".encode(), prepare=False)
@@ -263,8 +295,7 @@ class OwnerSession:
                 rows = connection.execute(sql.LOCK, name).fetchall()
             self._seen = Pulse(*rows[0])
 
-        with self.database.in_words():
-            connection = self.database.take(begin)
+        connection = self.database.take(begin)
         self._changed = copy.deepcopy(self._seen)
         self._connection, self._writer = connection, threading.get_ident()
         self._failed = True

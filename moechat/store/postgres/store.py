@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import tzinfo
 
 from moechat.clock import Clock
@@ -15,7 +17,8 @@ from moechat.store.exchanges import RowExchanges
 from moechat.store.imports import Imports
 from moechat.store.json_forms import exchange_data, exchange_from
 from moechat.store.log import Log
-from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
+from moechat.store.log_book import LOCK_TIMEOUT_S
+from moechat.store.no_files import BookWithoutFiles
 from moechat.store.postgres import sql
 from moechat.store.postgres.database import OwnerName, OwnerSession, Postgres
 from moechat.store.postgres.lines import TableLines
@@ -28,15 +31,12 @@ from moechat.store.search import RowSearch
 from moechat.store.usage import UsageFile
 
 IMPORT = "import "  # The journal of a staged import begins so.
+WORLDS = "worlds"  # The journal that names the other worlds of a user.
 
 
-class PostgresStore(LogBook):
-    """The store of one owner over tables. Whatever a verb writes is one transaction.
-
-    It has more than twenty methods because a store does.
-    """
-
-    folder = index_folder = None
+class PostgresStore(BookWithoutFiles):
+    """The store of one owner over tables. Whatever a verb writes is one transaction. Dead rows keep no words; what the server
+    keeps of them until it is vacuumed is the administrator's to bound."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class PostgresStore(LogBook):
         self.imports = Imports(self)
         self.follow()
 
-    def close(self) -> None:
-        self.replies.release_all()
+    def claimed(self) -> AbstractContextManager[bool]:
+        return self._session.database.claimed(self._session.owner)
 
     # ---- following
 
@@ -77,16 +77,6 @@ class PostgresStore(LogBook):
         with self._threads:
             self._session.look()
             self.follow_log()
-
-    @property
-    def unread(self) -> tuple[int, None]:
-        return 0, None
-
-    def read_on(self) -> None:
-        """There are no files."""
-
-    def read_all(self) -> None:
-        """There are no files."""
 
     @property
     def identity(self) -> str:
@@ -114,6 +104,8 @@ class PostgresStore(LogBook):
             if self._held:
                 yield
                 return
+            if self._session.name.world and not self.identity:
+                self._name_world(patience_s)
             with self._session.writing(patience_s):
                 self._held = 1
                 try:
@@ -131,11 +123,11 @@ class PostgresStore(LogBook):
             finally:
                 self._threads.release()
 
-    def scrub(self) -> None:
-        """Dead rows keep no words; what the server keeps of them until it is vacuumed is the administrator's to bound."""
-
-    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
-        """Everything is."""
+    def _name_world(self, patience_s: float) -> None:
+        """The first world of a user knows the others: who has not named an owner sees none."""
+        session = OwnerSession(self._session.database, replace(self._session.name, world=""))
+        with session.writing(patience_s):
+            TableLines(session, WORLDS).append([{"name": self._session.name.world}])
 
     # ---- imports
 
@@ -175,13 +167,6 @@ class PostgresStore(LogBook):
                     problems.append(f"exchange {id_} has other words than the log says were filed")
         return len(hashes), problems
 
-    def repair(self) -> list[str]:
-        """There are no files."""
-        return []
-
-    def upgrade(self) -> None:
-        """The tables are brought up to date for all owners at once, before anybody opens one (``schema``)."""
-
     def resume(self) -> None:
         with self.writing("resume"):
             self.log.drop_outdated()
@@ -189,3 +174,11 @@ class PostgresStore(LogBook):
             for journal in [name for name in self._session.pulse.heads if name.startswith(IMPORT)]:
                 if journal not in waiting:
                     TableLines(self._session, journal).drop()
+
+
+def worlds(database: Postgres, character: str, user: str) -> list[str]:
+    """The worlds that a user has with a character beside the first, by name."""
+    session = OwnerSession(database, OwnerName(character, user))
+    session.look()
+    _, entries = TableLines(session, WORLDS).unread()
+    return sorted({entry["name"] for entry in entries})

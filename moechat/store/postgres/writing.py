@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
-from moechat.clock import local
 from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store import refused_file
 from moechat.store.exchange_rows import extra_of
-from moechat.store.finding_records import ExchangeNote, Noted
+from moechat.store.finding_records import ExchangeNote, Noted, in_order
 from moechat.store.formats import text_hash
 from moechat.store.json_forms import episode_data, fact_data
 from moechat.store.postgres import sql
@@ -98,10 +96,10 @@ class TableFindings(RowFindings):
         ]  # fmt: skip
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
-        changes = [replace(noted, place=noted.place or self._day(noted)) for noted in changes]
+        changes = list(changes)
         before = {noted.key: noted for noted in self._noted([noted.key for noted in changes])}
-        places = list(dict.fromkeys(noted.place for noted in changes))
-        changes.sort(key=lambda noted: (places.index(noted.place), noted.key not in before))
+        times = self._told_at([noted.key for noted in changes if not noted.place])
+        changes = in_order(changes, times, self._zone, before)
         self._session.next_generation()
         if empty := [noted.key for noted in changes if noted.is_empty]:
             self._session.do(sql.DROP_NOTES, {"ids": empty})
@@ -153,10 +151,6 @@ class TableFindings(RowFindings):
         pulse.episode_rows += len(rows)
         self._session.many(sql.ADD_EPISODE, rows)
         self._session.many(sql.ADD_SOURCE, sources)
-
-    def _day(self, noted: Noted) -> str:
-        at = self._told_at([noted.key]).get(noted.key) or (noted.episodes[0].since if noted.episodes else None)
-        return local(at, self._zone).date().isoformat() if at else ""
 
 
 def _json(value: object) -> str:
