@@ -54,7 +54,7 @@ def test_a_kill_at_some_operations_of_each_verb_loses_nothing(root: Path, part: 
 
 def test_a_fault_of_the_disk_at_some_operations_loses_nothing(root: Path) -> None:
     verbs = ("talk", "correct", "forget an exchange")
-    faults = attacked(root, "faults", "--each", "4", *(f"--verb={verb}" for verb in verbs))
+    faults = attacked(root, "faults", "--each", "2", *(f"--verb={verb}" for verb in verbs))
     assert {one["verb"] for one in faults} == set(verbs)
     assert problems(faults) == []
 

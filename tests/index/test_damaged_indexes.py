@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.houses import Home, answer, say, shown, understanding
+from tests.houses import CHARACTER, Home, answer, say, shown, understanding
 
 QUESTION = "我的猫叫什么"
 EVENT = {
@@ -95,31 +95,50 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def index_files(folder: Path) -> Iterator[str]:
     """Those below ``.index`` that hold something, but for the cache, by name; a model's folder is called ``vectors``."""
-    for path in sorted((folder / ".index").rglob("*")):
+    index = folder / "data" / "agents" / CHARACTER / ".index"
+    for path in sorted(index.rglob("*")):
         if path.is_file() and path.suffix != ".lock" and not path.name.startswith("cache.db"):
-            yield str(path.relative_to(folder / ".index"))
+            yield str(path.relative_to(index))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_each_file_of_an_index_in_each_way(
     written: Path, tmp_path: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    home = Home.build(tmp_path / "other")
-    names = list(index_files(written / "data" / home.folder.relative_to(home.data)))
+    for name in index_files(written):
+        is_made_anew(written, tmp_path / "other", name, damage, caplog)
+
+
+def test_each_file_of_an_index_in_some_way_and_each_way_on_some_file(
+    written: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = list(index_files(written))
     assert {name.split("/")[0].split("-")[0] for name in names} >= {"lexical", "vectors", "topics.npz", "manifest.json"}
-    for name in names:
-        shutil.rmtree(home.data)
-        shutil.copytree(written / "data", home.data)
-        damage(home.folder / ".index" / name)
-        caplog.clear()
-        with caplog.at_level(logging.WARNING), home.open() as house:
-            agent = house.agent()
-            agent.settle_indexes()
-            agent.jobs.embed_some()
-            assert "汤圆" in shown(agent.recall(QUESTION)), name
-            assert agent.topics.tree_text(100), name
-            report = agent.verify()
-            assert (report["problems"], report["without_vector"]) == ([], 0), name
-            assert "make no sense" not in caplog.text, f"{name}: all indexes were made anew"
-        with home.open() as house:
-            assert house.agent().verify()["problems"] == [], f"{name}: it was not mended for good"
+    assert len(names) >= len(DAMAGES)
+    for number, name in enumerate(names):
+        is_made_anew(written, tmp_path / str(number), name, DAMAGES[number % len(DAMAGES)], caplog)
+
+
+def is_made_anew(
+    written: Path, folder: Path, name: str, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A house like the written one recalls and is whole again after one file of its index was damaged."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    home = Home.build(folder)
+    shutil.rmtree(home.data)
+    shutil.copytree(written / "data", home.data)
+    damage(home.folder / ".index" / name)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING), home.open() as house:
+        agent = house.agent()
+        agent.settle_indexes()
+        agent.jobs.embed_some()
+        assert "汤圆" in shown(agent.recall(QUESTION)), name
+        assert agent.topics.tree_text(100), name
+        report = agent.verify()
+        assert (report["problems"], report["without_vector"]) == ([], 0), name
+        assert "make no sense" not in caplog.text, f"{name}: all indexes were made anew"
+    with home.open() as house:
+        assert house.agent().verify()["problems"] == [], f"{name}: it was not mended for good"

@@ -87,7 +87,7 @@ class Prompts:
 
 @pytest.mark.parametrize(
     ("days", "agent_settings"),
-    [(4, {}), (4, {"mem_thresholds": 0.9}), (2, {"context_length": 6})],
+    [(4, {}), (3, {"mem_thresholds": 0.9}), (2, {"context_length": 6})],
     ids=["by meaning and words", "by words", "with a short context"],
 )
 def test_context_overview_and_details_never_overlap(
