@@ -73,17 +73,17 @@ class Conversation:
 
     # ---- one turn
 
-    def talk(self, text: str, sent: Sent | None = None) -> Iterator[TurnEvent]:
+    def talk(self, text: str, sent: Sent | None = None) -> Generator[TurnEvent, None, None]:
         """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored. ``sent``: the message
         came from a front end, with a history of its own."""
         return self._held(self._talk(text, sent))
 
-    def regenerate(self, id_: str = "", sent: Sent | None = None) -> Iterator[TurnEvent]:
+    def regenerate(self, id_: str = "", sent: Sent | None = None) -> Generator[TurnEvent, None, None]:
         """Another reply to the last message, or to an older one, which keeps what follows. Raises NotFound where there is
         none."""
         return self._held(self._regenerate(id_, sent))
 
-    def _held(self, turn: Generator[TurnEvent, None, None]) -> Iterator[TurnEvent]:
+    def _held(self, turn: Generator[TurnEvent, None, None]) -> Generator[TurnEvent, None, None]:
         """Remember a turn while it is in use, so that ``close`` can end one that nobody reads to its end."""
         self._turns.add(turn)
         return turn

@@ -24,10 +24,9 @@ from moechat.turn import Sent, TurnEvent
 log = logging.getLogger(__name__)
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
 MOST_LINES, MOST_BRANCHED = 400, 1000  # So much of a talk is compared with what a front end sends.
-MOST_TALKS, MOST_LOOKED_AT = (
-    40,
-    40,
-)  # So many talks without a name may be meant, judged by so many of their newest exchanges.
+MOST_TALKS = MOST_LOOKED_AT = (
+    40  # So many talks without a name may be meant, judged by so many of their newest exchanges.
+)
 MOST_NAME, MOST_SEEN = 60, 1000
 
 
@@ -67,12 +66,15 @@ class Reply:
         self._conversation: Conversation | None = None
 
     def of(
-        self, conversation: Conversation, events: Iterator[TurnEvent], first: TurnEvent
-    ) -> Generator[TurnEvent, None, None]:
+        self, conversation: Conversation, events: Generator[TurnEvent, None, None], number: int, *begun: TurnEvent
+    ) -> Iterator[tuple[int, TurnEvent]]:
+        """The events of a turn with the number of its reply, after those that were read already. A turn that is not read to its
+        end is ended here, whoever holds on to it."""
         self._conversation = conversation
         try:
-            yield first
-            yield from events
+            with contextlib.closing(events):
+                for event in itertools.chain(begun, events):
+                    yield number, event
         finally:
             self._conversation = None
 
@@ -96,8 +98,7 @@ class Chats:
         words = request.history.words or ""
         if not request.stores:
             aside = agent.aside()
-            events = aside.talk(words, request.sent(()))
-            yield from _numbered(0, reply.of(aside, events, next(events)))
+            yield from reply.of(aside, aside.talk(words, request.sent(())), 0)
             return
         name = self._talk_of(agent, request)
         conversation = agent.in_talk(name)
@@ -112,10 +113,9 @@ class Chats:
             sent = replace(request.sent(plan.ids), begins=plan.begins and agent in self._with_history)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             first = next(events)
-        yield from _numbered(0, reply.of(conversation, events, first))
+        yield from reply.of(conversation, events, 0, first)
         for number in range(1, request.count):
-            events = conversation.regenerate("", sent)
-            yield from _numbered(number, reply.of(conversation, events, next(events)))
+            yield from reply.of(conversation, conversation.regenerate("", sent), number)
 
     def _locked(self, agent: Agent, name: str) -> threading.Lock:
         """What is held while a request finds its place in a talk, or ("") its talk."""
@@ -166,13 +166,6 @@ class Chats:
             while len(self._seen) > MOST_SEEN:
                 del self._seen[next(iter(self._seen))]
         return is_again
-
-
-def _numbered(number: int, events: Generator[TurnEvent, None, None]) -> Iterator[tuple[int, TurnEvent]]:
-    """Events with the number of their reply. A turn that is not read to its end is ended here, whoever holds on to it."""
-    with contextlib.closing(events):
-        for event in events:
-            yield number, event
 
 
 def _short(chat: str) -> str:

@@ -92,11 +92,13 @@ class Ours:
     begun: Counter[str] = field(default_factory=Counter)
     corrections: list[tuple[str, str]] = field(default_factory=list)
     replies: int = 0
+    sends_history: bool = False
 
     def ask(self, messages: Sequence[dict[str, str]]) -> str:
         history = read(messages)
         assert history.words is not None
         name, plan = self.place(history.turns, history.words)
+        self.sends_history |= bool(history.turns)
         talk = self.talks.get(name, TalkLines(name, [], None))
         lines = {line.id: line for line in talk.lines}
         for id_, at in plan.choices:
@@ -109,7 +111,8 @@ class Ours:
             id_ = f"x{sum(self.begun.values())}"
             self.begun[self.front.turns[-1][0]] += 1
             lines = {key: replace(line, settled=True) for key, line in lines.items()}
-            lines[id_] = TalkLine(id_, leaf, history.words, settled=False)
+            begins = plan.begins and self.named and self.sends_history
+            lines[id_] = TalkLine(id_, None if begins else leaf, history.words, settled=False)
             leaf = id_
         self.replies += 1
         reply = "好。" if self.front.chance.random() < 0.05 else f"这是第{self.replies}个回答"
