@@ -45,7 +45,7 @@ year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes;
 soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, faults and damage
 	SEED=$(or $(SEED),1) $(PY) -m pytest -m "soak or slow" $(ARGS)
 
-doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm)
+doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm), ARGS="openwebui"
 	@if command -v npm > /dev/null && [ ! -d .doors/node_modules/sillytavern ]; then npm install --no-audit --no-fund --prefix .doors sillytavern; fi
 	$(PY) benchmarks/doors.py $(ARGS)
 

@@ -1,10 +1,11 @@
 """Real front ends before a real server: three turns, a swipe, an edit and a title, and what memory holds afterwards.
 
-    make doors                      # the `openai` package, and SillyTavern where Node is there
+    make doors                      # the `openai` package, SillyTavern where Node is there, Open WebUI where it is installed
     make doors ARGS="openai"        # one of them
 
-SillyTavern is fetched from npm into ``.doors`` (about 250 MB, once); Chromium is driven as in the tests of the page. The
-language model is a script: each reply has a number, so that no two are alike.
+SillyTavern is fetched from npm into ``.doors`` (about 250 MB, once), Open WebUI has an environment of its own there, made by
+hand; Chromium is driven as in the tests of the page. The language model is a script: each reply has a number, so that no two
+are alike.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -19,7 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,17 @@ from moechat.serve import server
 
 ROOT = Path(__file__).resolve().parents[1]
 FETCHED = ROOT / ".doors" / "node_modules" / "sillytavern"
+WEBUI = ROOT / ".doors" / "open-webui" / "bin" / "open-webui"
+HOW = {
+    "sillytavern": f"`npm install --prefix {ROOT / '.doors'} sillytavern` fetches it (Node 20)",
+    "openwebui": f"`python3 -m venv {WEBUI.parents[1]} && {WEBUI.parent / 'pip'} install open-webui` fetches it (Python 3.11)",
+}
 CHARACTER, CARD = "青禾", "Seraphina"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
-START_S, WAIT_MS = 120, 60_000
+START_S, WAIT_MS = 300, 60_000
 REQUESTS = 6  # three turns, a swipe, an edit and a title
+DUE = ["Good morning", "I have a cat called Momo", "Good night"]
 TITLE = "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: Good morning\n</chat_history>"
 
 
@@ -83,18 +91,12 @@ def through_openai(house: House, url: str, _: Path) -> tuple[list[str], list[str
     client.chat.completions.create(model=CHARACTER, messages=[{"role": "user", "content": TITLE}], user="ann")
     say("Good nihgt", stream=False)
     turn("Good night", say("Good night", stream=True))  # an edit
-    return ["Good morning", "I have a cat called Momo", "Good night"], kept(house, CHARACTER, "ann")
+    return DUE, kept(house, CHARACTER, "ann")
 
 
 def through_sillytavern(house: House, url: str, folder: Path) -> tuple[list[str], list[str]]:
     """The same by hand, in a browser."""
-    from playwright.sync_api import sync_playwright
-
-    with tavern(url, folder) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        page = browser.new_page()
-        page.set_default_timeout(WAIT_MS)
-        page.goto(address)
+    with tavern(url, folder) as address, window(address) as page:
         page.locator("#preloader").wait_for(state="detached")
         page.locator("#rightNavHolder .drawer-icon").click()
         page.locator(f'.character_select:has-text("{CARD}")').click()
@@ -134,10 +136,79 @@ def through_sillytavern(house: House, url: str, folder: Path) -> tuple[list[str]
         page.locator("#send_textarea").fill("/gen Write a title for this chat | /echo")
         page.locator("#send_but").click()
         page.wait_for_timeout(3000)
-        shot = ROOT / "docs" / "frontends-sillytavern.png"
-        page.screenshot(path=str(shot if "--pictures" in sys.argv else folder / shot.name))
+        picture(page, "sillytavern", folder)
+    return DUE, kept(house, CARD, "User")
+
+
+def through_open_webui(house: House, url: str, folder: Path) -> tuple[list[str], list[str]]:
+    """The same in Open WebUI, which asks for the title by itself."""
+    with webui(url, folder) as address, window(f"{address}?models={CHARACTER}") as page:
+        replies = page.locator(".chat-assistant")
+
+        def answered(count: int, before: str = "") -> str:
+            page.wait_for_function(
+                "([n, old]) => { const all = document.querySelectorAll('.chat-assistant');"
+                " const text = all.length === n && all[n - 1].textContent.match(/reply number [0-9]+/)?.[0];"
+                " return text && text !== old }", arg=[count, before],
+            )  # fmt: skip
+            page.locator(".edit-user-message-button").last.wait_for(state="attached")
+            page.wait_for_timeout(2000)  # The title is asked for, and the talk is stored.
+            text = replies.last.text_content() or ""
+            return text[text.index("reply number") :].split(".")[0]
+
+        def say(text: str) -> str:
+            count = replies.count()
+            page.locator("#chat-input").click()
+            page.keyboard.type(text)
+            page.locator("#send-message-button").click()
+            return answered(count + 1)
+
+        say("Good morning")
+        first = say("I have a cat called Momo")
+        page.locator(".regenerate-response-button").last.dispatch_event("click")
+        answered(2, first)
+        first = say("Good nihgt")
+        page.locator(".edit-user-message-button").last.dispatch_event("click")
+        page.locator("textarea[id^=message-edit-]").fill("Good night")
+        page.locator("#confirm-edit-message-button").click()
+        answered(3, first)
+        picture(page, "open-webui", folder)
+    [user] = {owner.rpartition("/")[2] for owner in owners_of(house)}
+    return DUE, kept(house, CHARACTER, user)
+
+
+@contextlib.contextmanager
+def window(address: str) -> Iterator[Any]:
+    """A page of a browser, at an address."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.goto(address)
+        yield page
         browser.close()
-    return ["Good morning", "I have a cat called Momo", "Good night"], kept(house, CARD, "User")
+
+
+def picture(page: Any, name: str, folder: Path) -> None:
+    shot = ROOT / "docs" / f"frontends-{name}.png"
+    page.screenshot(path=str(shot if "--pictures" in sys.argv else folder / shot.name))
+
+
+@contextlib.contextmanager
+def webui(url: str, folder: Path) -> Iterator[str]:
+    """Open WebUI with our server as its connection, as docs/frontends.md says to set it; nobody has to log in."""
+    settings = {
+        "DATA_DIR": str(folder / "webui"), "WEBUI_AUTH": "False", "WEBUI_SECRET_KEY": "x", "OPENAI_API_BASE_URL": f"{url}/v1",
+        "OPENAI_API_KEY": "none", "ENABLE_FORWARD_USER_INFO_HEADERS": "true", "ENABLE_OLLAMA_API": "False",
+        "ENABLE_TAGS_GENERATION": "False", "ENABLE_FOLLOW_UP_GENERATION": "False", "OFFLINE_MODE": "true",
+        "RAG_EMBEDDING_ENGINE": "openai", "ANONYMIZED_TELEMETRY": "False",
+    }  # fmt: skip
+    (folder / "webui").mkdir()
+    port = free_port()
+    with started([str(WEBUI), "serve", "--host", "127.0.0.1", "--port", str(port)], folder, port, settings) as address:
+        yield address
 
 
 @contextlib.contextmanager
@@ -157,8 +228,19 @@ def tavern(url: str, folder: Path) -> Iterator[str]:
     port = free_port()
     command = ["node", "server.js", "--port", str(port), "--dataRoot", str(home / "data"), "--configPath",
                str(home / "config.yaml"), "--listen", "false", "--browserLaunchEnabled", "false"]  # fmt: skip
-    with (home / "log.txt").open("wb") as log:
-        running = subprocess.Popen(command, cwd=FETCHED, stdout=log, stderr=subprocess.STDOUT)
+    with started(command, FETCHED, port) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def started(
+    command: Sequence[str], folder: Path, port: int, settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """A program that listens at a port, while the block runs; gives its address."""
+    with tempfile.TemporaryFile() as log:
+        running = subprocess.Popen(
+            command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **(settings or {})}
+        )
         try:
             address = f"http://127.0.0.1:{port}/"
             wait_for(address)
@@ -187,16 +269,15 @@ def chromium() -> str:
     return shutil.which("chromium") or shutil.which("google-chrome") or "chromium"
 
 
-DOORS = {"openai": through_openai, "sillytavern": through_sillytavern}
+DOORS = {"openai": through_openai, "sillytavern": through_sillytavern, "openwebui": through_open_webui}
+PLACES = {"sillytavern": FETCHED, "openwebui": WEBUI}
 
 
 def main() -> int:
     chosen = [name for name in sys.argv[1:] if name in DOORS] or list(DOORS)
-    if "sillytavern" in chosen and not FETCHED.is_dir():
-        sys.stderr.write(
-            f"sillytavern: not here; `npm install --prefix {FETCHED.parents[1]} sillytavern` fetches it (Node 20)\n"
-        )
-        chosen.remove("sillytavern")
+    for name in [one for one in chosen if one in PLACES and not PLACES[one].exists()]:
+        sys.stderr.write(f"{name}: not here; {HOW[name]}\n")
+        chosen.remove(name)
     failed = False
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="moechat-doors-") as folder, serving(Path(folder)) as (house, url):

@@ -127,13 +127,14 @@ def streams(script: SlowAfter, url: str, count: int, seconds: float) -> str:
         replies = [pool.submit(listen, at) for at in range(count)]
         begun.wait(300)
         at_once, used = threading.active_count() - threads - count, memory_mb() - before
-        until, recalls = time.perf_counter() + seconds, list[float]()
-        while time.perf_counter() < until:
+        first, recalls = time.perf_counter(), list[float]()
+        while time.perf_counter() < first + seconds:
             recalls.append(recall(client, url, "owner0"))
         script.enough.set()
         whole = sum(reply.result() for reply in replies)
+        lasted = time.perf_counter() - first
     return (
-        f"{count} replies at once for {seconds:g} s: {whole} ended well; {at_once} threads more, {used:.0f} MB more; "
+        f"{count} replies at once for {lasted:.0f} s: {whole} ended well; {at_once} threads more, {used:.0f} MB more; "
         f"recall meanwhile {tail(recalls)} ({len(recalls)})"
     )
 
@@ -147,13 +148,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--owners", type=int, nargs="+", default=[1, 50, 500])
     parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--reply-seconds", type=float, default=20, help="so long the replies are under way at once")
     args = parser.parse_args()
     script = SlowAfter(Pause())
     with serving(script) as (_, url):
         for count in args.owners:
             sys.stdout.write(owners(url, count, args.seconds) + "\n")
             sys.stdout.flush()
-        sys.stdout.write(streams(script, url, args.streams, 20) + "\n")
+        sys.stdout.write(streams(script, url, args.streams, args.reply_seconds) + "\n")
 
 
 if __name__ == "__main__":
