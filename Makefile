@@ -7,12 +7,12 @@ else
 BIN := $(VENV)/bin
 endif
 PY := $(BIN)/python
-PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test test-pg lint coverage bench bench-parts year soak fuzz mutants doors bench-serve docs clean
+.PHONY: run test test-pg lint coverage bench bench-parts year soak fuzz mutants doors axe bench-serve docs clean
 
-run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860
+run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860; ARGS=--no-browser opens none
 	$(PY) app.py $(ARGS)
 
 test: $(VENV)/.installed-dev     ## all tests but the long ones, side by side
@@ -48,6 +48,10 @@ soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, fa
 doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm), ARGS="openwebui"
 	@if command -v npm > /dev/null && [ ! -d .doors/node_modules/sillytavern ]; then npm install --no-audit --no-fund --prefix .doors sillytavern; fi
 	$(PY) benchmarks/doors.py $(ARGS)
+
+axe: $(VENV)/.installed-dev      ## every room of the page before axe-core (fetched from npm)
+	@[ -d .doors/node_modules/axe-core ] || npm install --no-audit --no-fund --prefix .doors axe-core
+	$(PY) -m pytest -n 0 -m slow tests/web/test_axe.py $(ARGS)
 
 bench-serve: $(VENV)/.installed  ## requests a second with 1, 50 and 500 owners, 200 replies at once; ARGS="--seconds 3"
 	$(PY) benchmarks/serving.py $(ARGS)

@@ -170,7 +170,7 @@ class Agent:
     def problems(self) -> list[str]:
         """The problems of files and models, in words, each with its file."""
         problems = [str(problem) for problem in self.store.problems]
-        problems += [str(self._file.problem)] if self._file.problem else []
+        problems += map(str, self._file.problem.parts if self._file.problem else ())
         problems += self.layers.problems()
         problems += self._contexts.problems()
         problems += self.store.contained.problems(self.character.language)
@@ -196,9 +196,9 @@ class Agent:
         """End the reply that is streaming, from any thread."""
         self._talks.stop()
 
-    def recall(self, text: str) -> Recollection:
-        """The recall for this message, with its reasons. Writes and touches nothing."""
-        return self.conversation.recall(text)
+    def recall(self, text: str, brings_up: str = "") -> Recollection:
+        """The recall for this message, with its reasons; ``brings_up`` tries that setting out. Writes and touches nothing."""
+        return self.conversation.recall(text, brings_up)
 
     def follow(self) -> None:
         """Take in the changes of people and other processes, in the author's files as well. Writes nothing."""

@@ -209,14 +209,16 @@ class Conversation:
                 return recollection, _with_replies(self._store, id_, request) if is_offline else request
             self._layers.sync()
 
-    def _recall(self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "") -> Recollection:
+    def _recall(
+        self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "", brings_up: str = ""
+    ) -> Recollection:
         """``context`` is what the model is shown of the talk. ``own`` is the exchange that is being answered (again): it is
         not a memory of itself."""
         so_far = partial(world.so_far, self._store.tree, own, self.name)
         last = context[-1].char if context else ""
         cue = self._layers.cue(text, now, last, self.name, world.messages(context), so_far)
         in_context = {own, *(exchange.id for exchange in context)}
-        recollection = self._layers.recall(cue, in_context)
+        recollection = self._layers.recall(cue, in_context, brings_up)
         return replace(recollection, dropped=[one for one in recollection.dropped if one.memory.id != own])
 
     def _pieces(self, request: ChatRequest, outcome: ReplyOutcome) -> Iterator[str]:
@@ -270,11 +272,11 @@ class Conversation:
     # ---- recall
 
     @disk.in_words()
-    def recall(self, text: str) -> Recollection:
-        """The recall for this message, with its reasons. Writes and touches nothing."""
+    def recall(self, text: str, brings_up: str = "") -> Recollection:
+        """The recall for this message, with its reasons; ``brings_up`` tries that setting out. Writes and touches nothing."""
         self.follow(reads=True)
         now = self._now()
-        return self._recall(clean(text), now, self._context.kept(self._context.exchanges(now)))
+        return self._recall(clean(text), now, self._context.kept(self._context.exchanges(now)), brings_up=brings_up)
 
     @disk.in_words()
     def follow(self, *, reads: bool = False) -> None:

@@ -20,9 +20,9 @@ MoeChatError
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 DiskFault = Literal["full", "closed", "folder", "failing", "away"]
 MESSAGE_CHARS = 2000
@@ -53,10 +53,28 @@ _SHORT = _ShortRepr()
 
 
 class MoeChatError(Exception):
-    """Root of all errors raised on purpose; its text is one line that a user can act on, and never a long one."""
+    """Root of all errors raised on purpose; its text is one line that a user can act on, and never a long one. ``others`` are
+    further faults of the same file."""
+
+    others: Sequence[MoeChatError] = ()
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message if len(message) <= MESSAGE_CHARS else message[: MESSAGE_CHARS - 1] + "…")
+
+    @property
+    def parts(self) -> Sequence[MoeChatError]:
+        """All faults, each by itself."""
+        return (self, *self.others)
+
+
+_Fault = TypeVar("_Fault", bound=MoeChatError)
+
+
+def together(faults: Sequence[_Fault]) -> _Fault:
+    """The first of the faults of a file, with the others."""
+    first, *others = faults
+    first.others = others
+    return first
 
 
 class ConfigError(MoeChatError):

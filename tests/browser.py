@@ -34,13 +34,17 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def tab(browser: Browser, url: str, *, at: str = "", locale: str = "zh-CN", **context: Any) -> Iterator[Page]:
-    """A page in a context of its own, opened (``at``: on which path) and drawn. On leaving: no error in it, no request to
-    anyone else."""
+def tab(
+    browser: Browser, url: str, *, at: str = "", locale: str = "zh-CN", guided: bool = True, **context: Any
+) -> Iterator[Page]:
+    """A page in a context of its own, opened (``at``: on which path) and drawn; ``guided``: it has seen the guide of the first
+    start. On leaving: no error in it, no request to anyone else."""
     errors: list[str] = []
     elsewhere: list[str] = []
     opened = browser.new_context(locale=locale, **context)
     opened.set_default_timeout(WAIT_MS)
+    if guided:
+        opened.add_init_script("if (location.protocol !== 'about:') localStorage['moechat.guided'] = 'true'")
 
     def asked(address: str) -> None:
         if not address.startswith((url, "data:", "blob:")):

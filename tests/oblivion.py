@@ -11,7 +11,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
 from moechat.web import memory_room
-from moechat.web.memory_room import MemoryLook
+from moechat.web.memory_look import MemoryLook
 from moechat.web.words import Words
 from tests.attack.checks import remains
 from tests.houses import say

@@ -45,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _function(args.run)(args)
     except MoeChatError as error:
-        print(f"moechat: {error}", file=sys.stderr)
+        for fault in error.parts:
+            print(f"moechat: {fault}", file=sys.stderr)
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
@@ -96,6 +97,9 @@ def _serving(commands: Any) -> None:
     web.add_argument("--port", type=_port, help="port (default: web.port of the configuration)")
     web.add_argument(
         "--phone", action="store_true", help="for a phone in the local network, too: by a code, shown as a QR code"
+    )
+    web.add_argument(
+        "--no-browser", action="store_true", help="open no browser (none is opened without a screen, either)"
     )
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import webbrowser
 from functools import partial
 
 import segno
@@ -30,14 +31,22 @@ def web(args: argparse.Namespace) -> int:
             phone=phone,
             password=os.environ.get(settings.password_env),
             password_env=settings.password_env,
-            ready=lambda *urls: announce_page(house, *urls),
+            ready=lambda *urls: announce_page(house, *urls, opens=not args.no_browser and has_screen()),
         )
     return 0
 
 
-def announce_page(house: House, url: str, phone_url: str = "") -> None:
-    """Where the page is; for a phone, with a code to come in by."""
+def has_screen() -> bool:
+    """Whether somebody sits before this machine who sees a browser open."""
+    is_drawn = sys.platform in ("win32", "darwin") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    return sys.stdout.isatty() and is_drawn and "SSH_CONNECTION" not in os.environ
+
+
+def announce_page(house: House, url: str, phone_url: str = "", *, opens: bool = False) -> None:
+    """Where the page is, and it ``opens`` in a browser; for a phone, with a code to come in by."""
     print(f"MoeChat: {url} (Ctrl+C ends it)", flush=True)
+    if opens:
+        webbrowser.open(url)
     if phone_url:
         code = Register(house.data, house.clock).new_code()
         minutes = int(CODE_LASTS.total_seconds() / 60)

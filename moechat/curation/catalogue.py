@@ -5,6 +5,7 @@ For every face (commands, page, HTTP). It only reads; ``keeper`` changes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,6 +22,7 @@ from moechat.store.search import KINDS as KINDS
 from moechat.store.search import Kind as Kind
 from moechat.store.search import Sort as Sort
 
+MOST_ALIKE = 300  # A search by meaning goes no further.
 UNDERSTOOD: tuple[Kind, ...] = ("fact", "event", "reflection")  # Forgetting is about these.
 
 
@@ -87,14 +89,61 @@ class Catalogue:
         offset: int = 0,
         archived: bool = False,
         sort: Sort = "newest",
+        span: tuple[datetime, datetime] | None = None,
+        topic: str = "",
     ) -> Page:
-        """Memories of these kinds, in the order of time, that have all words of ``search`` (case aside). ``limit`` 0: all."""
+        """Memories of these kinds, in the order of time, that have all words of ``search`` (case aside), that were told in
+        ``span`` or happened then, and are of ``topic`` or one below it. ``limit`` 0: all."""
         self._store.follow()
         words = search.casefold().split()
         lists = self._store.search
+        if span or topic:
+            every = lists.listed(kinds, words, archived=archived, sort=sort)
+            inside = self._within(every, span, topic)
+            fitting = [id_ for id_ in every if id_ in inside]
+            return Page(self.memories(fitting[offset : offset + limit if limit else None]), len(fitting))
         ids = lists.listed(kinds, words, limit=limit, offset=offset, archived=archived, sort=sort)
         whole = not offset and not (limit and len(ids) == limit)
         return Page(self.memories(ids), len(ids) if whole else lists.count(kinds, words, archived=archived))
+
+    def _within(self, ids: Sequence[str], span: tuple[datetime, datetime] | None, topic: str) -> set[str]:
+        """Those of the ids that are of a time and of a topic."""
+        fitting = set(ids)
+        if topic:
+            fitting &= {one.id for one in self._layers.topics.slices(topic, self.now())}
+        if span is None:
+            return fitting
+        start, end = span
+        happened = {one.id: one.event.happened for one in self._episodes(ids)}
+        return {
+            one.id for one in self.memories(fitting)
+            if (one.at and start <= one.at <= end)
+            or ((when := happened.get(one.id)) and when[0] <= end and start <= when[1])
+        }  # fmt: skip
+
+    def alike(self, text: str, kinds: Collection[Kind] = UNDERSTOOD, *, limit: int = 50) -> Page:
+        """Memories of these kinds whose meaning is near a text, the nearest first."""
+        self._store.follow()
+        self._layers.sync()
+        cue = self._layers.cue(text, self.now(), "")
+        view = self._layers.episodes.view(self.now())
+        scores = dict(zip(view.ids, view.relevance(cue.vector).tolist(), strict=True))
+        scores |= {hit.id: hit.score for hit in self._layers.core.search(cue, top_k=MOST_ALIKE, threshold=-1.0)}
+        if "exchange" in kinds:
+            for hit in self._layers.recall(cue, ()).ranked:
+                scores[hit.id] = max(hit.features.get("cosine", 0.0), scores.get(hit.id, -1.0))
+        nearest = sorted(scores, key=lambda id_: (-scores[id_], id_))[:MOST_ALIKE]
+        fitting = [one for one in self.memories(nearest) if one.kind in kinds and not one.archived]
+        return Page(fitting[:limit], len(fitting))
+
+    def days(self) -> dict[str, int]:
+        """{ISO date: exchanges} of the days on which something was said that may be seen."""
+        zone, counts = self._store.zone, Counter[str]()
+        for _, said_at in self._store.exchanges.times():
+            counts[datetime.fromtimestamp(said_at, zone).date().isoformat()] += 1
+        for exchange in self._store.exchanges.of(list(self._store.hidden())).values():
+            counts[local(exchange.at, zone).date().isoformat()] -= 1
+        return {day: count for day, count in sorted(counts.items()) if count > 0}
 
     def get(self, id_: str) -> Details:
         """Raises NotFound."""

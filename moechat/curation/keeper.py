@@ -7,7 +7,7 @@ and into oblivion; otherwise the older one would hold again. ``forget`` removes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
@@ -45,7 +45,8 @@ class Preview:
 
 
 class Keeper(Catalogue):
-    """A catalogue whose memories can be changed, hidden, brought back and erased.
+    """A catalogue whose memories can be changed, hidden, brought back and erased; it has more than twenty methods because each
+    of that is one of its own.
 
     ``change`` runs a change of the owner's files and makes all layers follow it, ``erase`` works off what is being forgotten.
     """
@@ -111,6 +112,23 @@ class Keeper(Catalogue):
         self.undo.note([id_])
         self._change(lambda: self._store.findings.put_episodes([changed]))
         return self.get(id_).memory
+
+    def merge(self, ids: Sequence[str], text: str) -> Memory:
+        """Make one of several facts, or of several events: it says ``text``, is the owner's and replaces them. Raises
+        MoeChatError where they are not two or more of one kind."""
+        self._require(ids)
+        facts, events = self.facts(ids), self.events(ids)
+        if len(set(ids)) < 2 or len(set(ids)) not in (len(facts), len(events)) or not text.strip():
+            raise MoeChatError("choose two or more facts, or two or more events, and say them in words of yours")
+        made = (
+            _one_fact(facts, self._said(facts[-1].draft, text.strip())) if facts else _one_event(events, text.strip())
+        )
+        self.undo.note([*ids, made.id])
+        if isinstance(made, Fact):
+            self._change(lambda: self._store.findings.put_facts([made]))
+        else:
+            self._change(lambda: self._store.findings.put_episodes([made]))
+        return self.get(made.id).memory
 
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
         """A fact in other words: what it is about, and whether it affirms or denies it, as far as the rules read them."""
@@ -271,3 +289,28 @@ class Keeper(Catalogue):
             episodes=forgetting.with_replaced(sorted(episodes), links),
             facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
         )
+
+
+def _sources(several: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(id_ for sources in several for id_ in sources))
+
+
+def _one_fact(facts: Sequence[Fact], draft: FactDraft) -> Fact:
+    sources = _sources(fact.draft.sources for fact in facts)
+    newest = max(facts, key=lambda fact: fact.since)
+    id_ = derived_id(draft.text, sources)
+    older = tuple(fact.id for fact in facts if fact.id != id_)
+    return Fact(id_, newest.at, replace(draft, sources=sources), older, "owner", consolidated=True)
+
+
+def _one_event(events: Sequence[Episode], text: str) -> Episode:
+    sources = _sources(one.event.sources for one in events)
+    newest = max(events, key=lambda one: one.since)
+    spans = [one.event.happened for one in events if one.event.happened]
+    span = (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
+    event = replace(
+        newest.event, text=text, sources=sources, keywords=_sources(one.event.keywords for one in events), happened=span,
+        precision=precision_of(*span) if span else "unknown", importance=max(one.event.importance for one in events),
+    )  # fmt: skip
+    id_ = derived_id(text, sources)
+    return Episode(id_, newest.at, event, by="owner", supersedes=tuple(one.id for one in events if one.id != id_))

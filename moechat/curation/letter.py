@@ -18,7 +18,9 @@ PEOPLE = 8
 OF_EACH = 3  # So much of each of the people.
 LATELY = 6
 
-_DATE = re.compile(r"\s*[（(]\d{4}-\d\d-\d\d[^（()）]*[)）]")  # It stands before the sentence.
+_DATE = re.compile(  # It stands before the sentence, and so does what 昨天 meant.
+    r"\s*(?:[今昨前]天|[今昨]晚|今早|\b(?:today|yesterday|tonight|last night)\b)?\s*[（(]\d{4}-\d\d-\d\d[^（()）]*[)）]"
+)
 
 
 @dataclass(frozen=True)

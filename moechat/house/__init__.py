@@ -30,6 +30,7 @@ from moechat.compat import persona
 from moechat.containment import Containment
 from moechat.curation import upkeep
 from moechat.errors import ConfigError, EmbeddingError, MoeChatError, NotFound
+from moechat.house.gallery import Gallery
 from moechat.house.owners import OpenOwners, Owner
 from moechat.house.stores import stores_of
 from moechat.house.studio import Studio
@@ -46,6 +47,7 @@ from moechat.settings.character import (
 )
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
+from moechat.settings.prompts import OwnPrompts
 from moechat.store import disk
 from moechat.store.database import CacheDamaged
 from moechat.worker import Crew
@@ -115,13 +117,15 @@ class House:
     ) -> None:
         data = Path(data)
         self.config_path = settings_path = Path(config_path)
-        self._prompt_folders = [settings_path.parent / "prompts", defaults_folder() / "prompts"]
         self._open_until_closed = contextlib.ExitStack()
         if looks:
             data, settings_path = self._open_until_closed.enter_context(read_only(data, settings_path))
         else:
             ensure(data, settings_path)
         self.data = data.resolve()
+        prompts = [Path(config_path).parent / "prompts", defaults_folder() / "prompts"]
+        self.prompts = OwnPrompts(self.data / "prompts", prompts)
+        self._prompt_folders = [self.data / "prompts", *prompts]
         self.settings = settings.ConfigFile(settings_path)
         zone = self.config.time.tzinfo
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
@@ -139,6 +143,7 @@ class House:
         self._crew = Crew(owners.threads, TICK_S, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self.embedder = embedder or make_embedder(_embedding_settings(self.config.embedding.model_dump()))
+        self.gallery = Gallery(self.data, self.settings.current)
         self.studio = Studio(self.data, zone, self.clock.now, self._owners.close_character, self._stores)
         self._warm: Future[None] | None = None
         self._warm_by = 0.0

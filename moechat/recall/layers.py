@@ -38,7 +38,7 @@ from moechat.model import Embedder, Episode, Recollection
 from moechat.recall import follows, plans, touch, world
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
-from moechat.recall.recipes import ConfiguredRecipes
+from moechat.recall.recipes import DIAL, ConfiguredRecipes
 from moechat.rules.pain import in_danger
 from moechat.settings.character import Character
 from moechat.settings.config import Config
@@ -163,23 +163,27 @@ class Layers:
             when.second_reader(self.config().time.second_reader),
         )
 
-    def recall(self, cue: Cue, in_context: Collection[str]) -> Recollection:
-        """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway."""
-        config, unread = self.config(), self.unread_until
+    def recall(self, cue: Cue, in_context: Collection[str], brings_up: str = "") -> Recollection:
+        """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway.
+        ``brings_up`` tries that setting out."""
+        config, recipes, unread = self.config(), self.recipes, self.unread_until
+        if brings_up:
+            tried = config.model_copy(update={"recall": config.recall.model_copy(update={"brings_up": brings_up})})
+            config, recipes = tried, replace(recipes, config=lambda: tried)
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
         delicate = self.episodes.delicate() | self.core.delicate()
         who = self.character()
         is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
         recollection = recall(
-            cue, self.recipes.whatever_ranks() if is_fixed else self.recipes.active(), pool=self._pool(),
-            deadline_s=config.recall.deadline_ms / 1000 + self.recipes.patience_s + loading_s,
+            cue, recipes.whatever_ranks() if is_fixed else recipes.active(), pool=self._pool(),
+            deadline_s=config.recall.deadline_ms / 1000 + recipes.patience_s + loading_s,
             budget=Budget(
-                self._tokens(config.recall.token_budget), dict(config.recall.min_share.model_dump()),
-                book=self._tokens(config.recall.book_tokens),
+                self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1])),
+                dict(config.recall.min_share.model_dump()), book=self._tokens(config.recall.book_tokens),
             ),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
-            unanswered=self.recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
+            unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
             withheld=lambda hit: touch.is_withheld(cue, hit, delicate),
         )  # fmt: skip
         names = {"user": who.user_name, "char": who.name}

@@ -4,7 +4,7 @@ threshold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +24,8 @@ from moechat.settings.config import LAYERS, Config
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
 
+# How readily the past is brought up: how far the floors that nobody set are from the usual, and the share of the tokens.
+DIAL: Mapping[str, tuple[float, float]] = {"rarely": (0.1, 0.5), "sometimes": (0.0, 1.0), "often": (-0.08, 1.7)}
 # The floors of seed 003 hold where no embedding model brings its own.
 DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}
 
@@ -115,7 +117,7 @@ class ConfiguredRecipes:
 
     def threshold(self, recipe: str) -> float:
         """The least score of a recipe: the configured one, else the one that was fitted to the serving embedding model,
-        else the model's own.
+        else the model's own, moved by ``recall.brings_up``.
         """
         config = self.config()
         if (configured := config.threshold(recipe)) is not None:
@@ -123,7 +125,7 @@ class ConfiguredRecipes:
         serving = self.dense.serving
         own = config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else None
         floor: float = getattr(own, LAYERS[recipe]) if own else DEFAULT_THRESHOLDS[LAYERS[recipe]]
-        return floor
+        return floor + DIAL[config.recall.brings_up][0]
 
     def _helper(self) -> TopicHelper | None:
         """A model that is asked about topics before the reply: an option, off by default."""

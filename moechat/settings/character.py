@@ -21,7 +21,7 @@ import yaml
 from moechat.cards import card as cards
 from moechat.cards.container import CARD
 from moechat.cards.macros import Macros
-from moechat.errors import DataError, MoeChatError, NotFound, PathError, shown
+from moechat.errors import DataError, MoeChatError, NotFound, PathError, shown, together
 from moechat.model import Message
 from moechat.settings import you
 from moechat.settings.config import Config
@@ -84,7 +84,7 @@ _TEXTS = (
     "persona", "personality", "scenario", "greeting", "user_persona", "prompt", "system_prompt", "after_history",
     "creator_notes",
 )  # fmt: skip
-_LISTS = ("greetings", "tags")
+_LISTS = {"greetings", "tags"}
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.I)  # Nobody is called so.
 _PLAIN_NAME = re.compile(r"[^/\\:\x00-\x1f.][^/\\:\x00-\x1f]{0,100}")
 
@@ -163,19 +163,11 @@ def keys_in(source: str, path: Path) -> dict[str, Any]:
     data = yaml_file.parse(source, path, as_text=True)
     if not isinstance(data, dict):
         raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
-    for key, value in data.items():
-        if key not in KEYS:
-            near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.6)
-            remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(KEYS)}"
-            raise DataError(path, f"unknown key {key}; {remedy}")
-        if key in _LISTS:
-            data[key] = _texts(key, value, path)
-        elif key not in ("examples", "overrides") and not isinstance(value, str):
-            raise DataError(path, f"{key} expects text; write it after `{key}: |-`, indented")
-    if data.get("language", "zh") not in USER_NAMES:
-        raise DataError(path, f"language = {shown(data['language'])}: expects zh or en")
-    if data.get("picture") and not _PLAIN_NAME.fullmatch(data["picture"]):
-        raise DataError(path, f"picture = {shown(data['picture'])}: expects the name of a file beside it")
+    faults = [_fault(str(key), value) for key, value in data.items()]
+    if wrong := [DataError(path, fault) for fault in faults if fault]:
+        raise together(wrong)
+    for key in _LISTS & data.keys():
+        data[key] = _texts(key, data[key], path)
     if "overrides" in data:  # settings are numbers and yes/no, so they are read as such
         data["overrides"] = yaml_file.parse(source, path)["overrides"] or {}
         if not isinstance(data["overrides"], dict):
@@ -183,6 +175,20 @@ def keys_in(source: str, path: Path) -> dict[str, Any]:
     if "examples" in data:
         data["examples"] = _examples(data["examples"], path)
     return data
+
+
+def _fault(key: str, value: Any) -> str:
+    """What is wrong with a key of a character.yaml and its value; "" where nothing is."""
+    if key not in KEYS:
+        near = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.6)
+        return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else f"known here: {', '.join(KEYS)}")
+    if key not in ("examples", "overrides", *_LISTS) and not isinstance(value, str):
+        return f"{key} expects text; write it after `{key}: |-`, indented"
+    if key == "language" and value not in USER_NAMES:
+        return f"language = {shown(value)}: expects zh or en"
+    if key == "picture" and value and not _PLAIN_NAME.fullmatch(value):
+        return f"picture = {shown(value)}: expects the name of a file beside it"
+    return ""
 
 
 def _texts(key: str, value: Any, path: Path) -> list[str]:

@@ -7,14 +7,13 @@ folder may come from a stranger, so it cannot say where messages or keys are sen
 
 from __future__ import annotations
 
-import difflib
 import io
 import json
 import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,12 @@ from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from ruamel.yaml import YAML
 
-from moechat.errors import ConfigError, DataError, MoeChatError
+from moechat.errors import ConfigError, DataError, MoeChatError, together
 from moechat.model import Layer
 from moechat.settings import schema
 from moechat.settings.defaults import defaults_folder
+from moechat.settings.faults import ENVIRONMENT, PREFIX, explained, near, unknown
 from moechat.store import records, yaml_file
-
-PREFIX = "MOECHAT_"
-ENVIRONMENT = "environment"
 
 # Names under which people write a key into a file; refused without showing the value.
 SECRETS = frozenset({"key", "api_key", "apikey", "token", "secret", "password"})
@@ -129,11 +126,22 @@ def load(path: Path) -> Config:
         data = {}
     if not isinstance(data, dict):
         raise DataError(path, "expects sections such as `chat:` with settings below them")
-    sections, notices = _known_sections(data, path)
-    return _validated(sections, path, tuple(notices))
+    return _read(data, path)
 
 
-def _validated(values: dict[str, Any], file: Path | str, notices: tuple[str, ...], *, under: str = "") -> Config:
+def _read(data: dict[Any, Any], path: Path) -> Config:
+    """The settings in a document. Raises ConfigError, with all faults."""
+    sections, notices, faults = _known_sections(data, path)
+    return _validated(sections, path, tuple(notices), faults)
+
+
+def _validated(
+    values: dict[str, Any],
+    file: Path | str,
+    notices: tuple[str, ...],
+    faults: Sequence[ConfigError] = (),
+    under: str = "",
+) -> Config:
     _check_environment()
     values, more_notices = _without_removed(values, file, under)
     notices += more_notices
@@ -145,7 +153,9 @@ def _validated(values: dict[str, Any], file: Path | str, notices: tuple[str, ...
         ]
         raise ConfigError(ENVIRONMENT, ", ".join(whole), None, "expects JSON; set single keys instead") from error
     except ValidationError as error:
-        raise _explained(error, file, under) from error
+        raise together([*faults, *explained(error, Config, file, under)]) from error
+    if faults:
+        raise together(faults)
     config._values = values
     config._notices = notices
     return config
@@ -170,26 +180,29 @@ def _sections() -> list[str]:
     return list(Config.model_fields)
 
 
-def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Our sections of a file, and notices about those of an old MoeChat configuration."""
+def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], list[str], list[ConfigError]]:
+    """(our sections of a file, notices about those of an old MoeChat configuration, what is neither)."""
     sections: dict[str, Any] = {}
     notices: list[str] = []
+    faults: list[ConfigError] = []
     old_file = "LLM" in data or "LLM2" in data
     for name, value in data.items():
         name = str(name)
         if name in Config.model_fields:
             if value is not None and not isinstance(value, dict):
-                raise ConfigError(path, name, value, "expects settings below it, as `key: value` lines")
-            sections[name] = value or {}
-        elif old_file or (isinstance(value, dict | list) and not _near(name, _sections())):
+                faults.append(ConfigError(path, name, value, "expects settings below it, as `key: value` lines"))
+            else:
+                sections[name] = value or {}
+        elif old_file or (isinstance(value, dict | list) and not near(name, _sections())):
             hint = "; set chat.base_url and chat.model instead" if name in ("LLM", "LLM2") else ""
             notices.append(f"{path}: section {name} belongs to an old MoeChat configuration and is not used{hint}")
         else:
             shown = None if isinstance(value, dict | list) else value
-            raise ConfigError(path, name, shown, _unknown(name, _sections()))
+            faults.append(ConfigError(path, name, shown, unknown(name, _sections())))
     for name, values in sections.items():
         for secret in [key for key in values if str(key).lower() in SECRETS]:
-            raise ConfigError(path, f"{name}.{secret}", None, KEYS_ELSEWHERE)
+            faults.append(ConfigError(path, f"{name}.{secret}", None, KEYS_ELSEWHERE))
+            del values[secret]
     if old_file and "Agent" in sections:
         for key in [key for key in sections["Agent"] if key not in schema.AgentSettings.model_fields]:
             notices.append(f"{path}: Agent.{key} belongs to an old MoeChat configuration and is not used")
@@ -199,7 +212,7 @@ def _known_sections(data: dict[Any, Any], path: Path) -> tuple[dict[str, Any], l
                 f"{path}: Agent.mem_thresholds {ORIGINAL_THRESHOLD} was fitted to another embedding model; auto is used"
             )
             del sections["Agent"]["mem_thresholds"]
-    return sections, notices
+    return sections, notices, faults
 
 
 def _check_environment() -> None:
@@ -207,14 +220,14 @@ def _check_environment() -> None:
         section, nested, _ = variable.upper().removeprefix(PREFIX).partition("__")
         if variable.upper().startswith(PREFIX) and nested and section not in {name.upper() for name in _sections()}:
             variables = [f"{PREFIX}{name.upper()}" for name in _sections()]
-            raise ConfigError(ENVIRONMENT, variable, value, _unknown(f"{PREFIX}{section}", variables))
+            raise ConfigError(ENVIRONMENT, variable, value, unknown(f"{PREFIX}{section}", variables))
 
 
 def _check_overrides(overrides: Mapping[str, Any], file: Path | str) -> None:
     for section, values in overrides.items():
         if section not in CHARACTER_MAY_SET:
             why = (
-                _unknown(section, list(CHARACTER_MAY_SET))
+                unknown(section, list(CHARACTER_MAY_SET))
                 if section not in _sections()
                 else "a character cannot set this"
             )
@@ -239,57 +252,6 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = both.get(key)
         both[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return both
-
-
-# --- errors in words -------------------------------------------------------------------------------------------------
-
-
-def _near(name: str, known_keys: list[str]) -> str | None:
-    by_lower_case = {key.lower(): key for key in known_keys}
-    matches = difflib.get_close_matches(name.lower(), list(by_lower_case), n=1, cutoff=0.7)
-    return by_lower_case[matches[0]] if matches else None
-
-
-def _unknown(name: str, known_keys: list[str]) -> str:
-    near = _near(name, known_keys)
-    return f"unknown; did you mean {near}?" if near else f"unknown; known here: {', '.join(known_keys)}"
-
-
-def _explained(error: ValidationError, file: Path | str, under: str) -> ConfigError:
-    """The first fault as one ConfigError; a variable of the environment is named where the value came from one."""
-    fault = error.errors()[0]
-    path = [str(part) for part in fault["loc"]]
-    is_hidden = isinstance(fault.get("ctx", {}).get("error"), schema.HiddenValue)
-    is_shown = not isinstance(fault.get("input"), dict) and not is_hidden
-    value = fault.get("input") if is_shown else None
-    keys = _keys_at(path[:-1])
-    remedy = _unknown(path[-1], keys) if fault["type"] == "extra_forbidden" else _in_words(fault)
-    for end in range(len(path), 0, -1):
-        variable = PREFIX + "__".join(path[:end]).upper()
-        for name in os.environ:
-            if name.upper() == variable:
-                return ConfigError(ENVIRONMENT, name, os.environ[name] if is_shown else None, remedy)
-    return ConfigError(file, under + ".".join(path), value, remedy)
-
-
-def _in_words(fault: Any) -> str:
-    if fault["type"] == "value_error":
-        return str(fault["ctx"]["error"])
-    if fault["type"] == "string_type":
-        return "expects text; put it in quotes"
-    message = str(fault["msg"])
-    return message.replace("Input should be", "expects", 1)
-
-
-def _keys_at(path: list[str]) -> list[str]:
-    """The keys that the schema knows below ``path``."""
-    model: type[BaseModel] = Config
-    for name in path:
-        field = model.model_fields.get(name)
-        if field is None or not isinstance(field.default, BaseModel):
-            return []
-        model = type(field.default)
-    return list(model.model_fields)
 
 
 # --- following the file ----------------------------------------------------------------------------------------------
@@ -353,8 +315,7 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
         place[last] = "auto" if value is None and "threshold" in last else value
         text = io.StringIO()
         yaml.dump(document, text)
-        sections, notices = _known_sections(yaml_file.parse(text.getvalue(), path), path)
-        config = _validated(sections, path, tuple(notices))
+        config = _read(yaml_file.parse(text.getvalue(), path), path)
         mode = path.stat().st_mode
         records.replace(path, text.getvalue().encode())
         path.chmod(mode)

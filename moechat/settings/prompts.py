@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from moechat.errors import DataError
-from moechat.store import yaml_file
+from moechat.errors import DataError, NotFound
+from moechat.store import plain, records, yaml_file
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ALONE = re.compile(r"^[ \t]*\{\{\s*(\w+)\s*\}\}[ \t]*$", re.MULTILINE)
@@ -80,6 +80,36 @@ class Prompts:
                 entry = self._cache[path] = (stamp, yaml_file.text(path, may_lead_out=True))
             return path, entry[1]
         raise DataError(self._places[name][-1], "this prompt is missing")
+
+
+class OwnPrompts:
+    """The prompts that somebody changes in the page: files of ``folder``, which come before those of ``below``."""
+
+    def __init__(self, folder: Path, below: Sequence[Path]) -> None:
+        self._folder, self._below = folder, tuple(below)
+
+    def text(self, language: str, name: str) -> str:
+        """The prompt as it is now. Raises DataError."""
+        return Prompts([self._folder, *self._below], language).template(name)[1]
+
+    def is_changed(self, language: str, name: str) -> bool:
+        return self._path(language, name).exists()
+
+    def save(self, language: str, name: str, text: str) -> None:
+        """Raises DataError where it is none that there is, or has a placeholder that nothing fills."""
+        path = self._path(language, name)
+        filled(path, text, dict.fromkeys(TEMPLATES[name], ""))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        records.replace(path, f"{plain.storable(text).strip()}\n".encode())
+
+    def restore(self, language: str, name: str) -> None:
+        """Let the default hold again."""
+        self._path(language, name).unlink(missing_ok=True)
+
+    def _path(self, language: str, name: str) -> Path:
+        if name not in TEMPLATES or language not in ("zh", "en"):
+            raise NotFound(f"there is no prompt {name!r}")
+        return self._folder / language / f"{name}.txt"
 
 
 def filled(path: Path, template: str, values: Mapping[str, str]) -> str:

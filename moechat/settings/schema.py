@@ -190,6 +190,7 @@ class TopicSettings(Section):
 
 
 class RecallSettings(Section):
+    brings_up: Literal["rarely", "sometimes", "often"] = "sometimes"
     token_budget: Whole = Field(1500, ge=0, le=1_000_000)
     book_tokens: Whole = Field(2000, ge=0, le=1_000_000)
     min_share: MinShare = MinShare()

@@ -20,9 +20,9 @@ from moechat.conversation import Conversation
 from moechat.cue import Cue
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.settings.character import default_character
+from moechat.house.gallery import Portrait
 from moechat.turn import Shown
-from moechat.web import draw, exchange, why
+from moechat.web import draw, exchange, fault_words, why
 from moechat.web.exchange import Branches, Face
 from moechat.web.news import News
 from moechat.web.turns import Turn, Turns
@@ -46,6 +46,7 @@ class Desk:
         self.house, self.news = house, News()
         self.turns = Turns(self.news.grown)
         self.page = max(1, house.config.web.shown_messages // 2)
+        self._folders = (house.data, house.config_path.resolve().parent, house.config_path.parent)
         self._held: dict[tuple[str, Whereabouts], Conversation] = {}  # by user and place
         self._numbers = itertools.count(1)
 
@@ -69,22 +70,14 @@ class Desk:
             raise NotFound("that talk off the record is over")
         return held
 
-    def settled(self, place: Whereabouts) -> Whereabouts:
+    def settled(self, place: Whereabouts, language: str) -> Whereabouts:
         """The place itself, or the nearest that is there: another character, the first talk where one off the record is over."""
         names = _characters(self.house)
         if place.character not in names:
-            return Whereabouts(self._default(names))
+            return Whereabouts(self.house.gallery.first_for(language, names))
         if place.held and (_user(), place) not in self._held:
             return Whereabouts(place.character, place.world)
         return place
-
-    def _default(self, names: Sequence[str]) -> str:
-        try:
-            name = default_character(self.house.data, self.house.config)
-            self.agent(Whereabouts(name))
-        except (MoeChatError, OSError):
-            return names[0] if names else ""
-        return name
 
     def hold(self, place: Whereabouts) -> Whereabouts:
         """Begin a talk off the record."""
@@ -98,24 +91,26 @@ class Desk:
     def frame(self, place: Whereabouts, words: Words) -> View:
         """What stands around the talk: the characters, the talks, the head, the box, and what is wrong."""
         around: View = {
-            "place": asdict(place), "characters": draw.characters(_characters(self.house), place.character, words),
+            "place": asdict(place), "characters": draw.characters(self._portraits(), place.character, words),
             "brand": draw.brand(words), "shut": "", "talks": "", "title": "", "problems": "",
         }  # fmt: skip
         try:
             agent = self.agent(place)
         except (MoeChatError, OSError) as failure:
             return around | {
-                "shut": str(failure) if place.character else words("no_characters"),
+                "shut": " ".join(fault_words.told([str(failure)], self._folders, words))
+                if place.character
+                else words("no_characters"),
                 "name": place.character,
             }
         name = agent.character.name
         problem = self.house.settings.problem if PASS.get().is_whole else None
-        problems = [*([str(problem)] if problem else []), *agent.problems()]
+        problems = [*map(str, problem.parts if problem else ()), *agent.problems()]
         return around | {
             "name": name,
             "talks": draw.talks(self._talks(place, agent), place, words),
             "title": self.title(place, agent, words),
-            "problems": draw.problems(problems, words),
+            "problems": draw.problems(fault_words.told(problems, self._folders, words), words),
             "write": words("write", name=name),
             "kept": words("held_note") if place.held else words("world_note", name=place.world) if place.world else "",
         }
@@ -135,8 +130,16 @@ class Desk:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         return draw.header(
-            agent.character.name, draw.talk_name(place, words), words, connected=self.house.connected, model=model
-        )
+            agent.character.name, draw.talk_name(place, words), words, connected=self.house.connected, model=model,
+            picture=self._picture(place),
+        )  # fmt: skip
+
+    def _portraits(self) -> list[Portrait]:
+        names = _characters(self.house)
+        return [one for one in self.house.gallery.portraits() if one.folder in names]
+
+    def _picture(self, place: Whereabouts) -> str:
+        return draw.picture_of(self.house.gallery.portrait(place.character))
 
     def talk(self, place: Whereabouts, words: Words, before: str = "") -> View:
         """The newest page of a talk, or the one before an exchange: ``{exchanges, more, greeting, busy, notice}``."""
@@ -156,7 +159,7 @@ class Desk:
 
     def face(self, place: Whereabouts, words: Words) -> Face:
         character = self.agent(place).character
-        return Face(words, character.name, character.greeting, held=bool(place.held))
+        return Face(words, character.name, character.greeting, bool(place.held), self._picture(place))
 
     def one(self, place: Whereabouts, words: Words, id_: str) -> list[View]:
         """A single exchange as it is now, none where it is gone."""
@@ -259,7 +262,7 @@ def language_words(language: str) -> Words:
 def labels(words: Words) -> Mapping[str, str]:
     """The words that the page's own script says."""
     names = (
-        "send", "stop", "message", "keep", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks", "away",
+        "send", "stop", "message", "save", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks", "away",
         "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name",
     )  # fmt: skip
     return {name: words(name) for name in names} | {"new_talk": draw.new_talk(words)}

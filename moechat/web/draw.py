@@ -7,19 +7,30 @@ markup. Knows no Gradio.
 from __future__ import annotations
 
 import html
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
+from moechat.ai.offline.retelling import fact_to_user
+from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
+from moechat.when.names import has_han
 
 USAGE_COLUMNS = (
     "usage_day", "usage_use", "usage_calls", "usage_prompt", "usage_written", "usage_cached", "usage_same",
 )  # fmt: skip
 SHARES = (("cached", "reported"), ("same", "compared"))
+_OF_USER = re.compile(r"(?:用户|[Tt]he user)")
+_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_DATED = re.compile(
+    r"(?:[今昨前]天|[今昨]晚|今早|\b(?:[Tt]oday|[Yy]esterday|[Tt]onight|[Ll]ast night)\b)?\s*[（(](\d{4}-\d\d-\d\d)[)）]"
+)
+_INSIDE = re.compile(r"([，。；：！？、（「“])用户(?=[的在和把被将说想要喜讨怕会是有没不也还去来])")
 HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # The colours of avatars go well with warm paper.
 
 
@@ -27,11 +38,44 @@ def escape(text: object) -> str:
     return html.escape(str(text), quote=True)
 
 
-def avatar(name: str, kind: str = "char") -> str:
-    """The first character of a name on a colour of its own; no image is fetched from anywhere."""
+def picture_of(portrait: Portrait) -> str:
+    """Where the page has the picture of a character; "" where there is none."""
+    return f"/page/picture/{quote(portrait.folder, safe='')}?{portrait.picture}" if portrait.picture else ""
+
+
+def avatar(name: str, picture: str = "") -> str:
+    """The picture of a character, else the first sign of its name on a colour of its own."""
+    if picture:
+        return f'<img class="avatar" src="{escape(picture)}" alt="" decoding="async">'
     hue = HUES[zlib.crc32(name.encode()) % len(HUES)]
     first = next((sign for sign in name if not sign.isspace()), "·")
-    return f'<span class="avatar {kind}" style="--hue:{hue}" aria-hidden="true">{escape(first.upper())}</span>'
+    return f'<span class="avatar" style="--hue:{hue}" aria-hidden="true">{escape(first.upper())}</span>'
+
+
+def to_person(text: str, user_name: str = "") -> str:
+    """A memory as it is told to the person whom it is about: 用户讨厌香菜 → 你讨厌香菜, "The user's dog" → "Your dog"."""
+    told = fact_to_user(text, user_name, "zh" if has_han(text) else "en") if _OF_USER.match(text) else ""
+    return with_short_days(_INSIDE.sub(r"\1你", f"{told[:1].upper()}{told[1:]}" if told else text))
+
+
+def with_short_days(text: str) -> str:
+    """昨天（2025-05-19）吃了火锅 → 5月19日吃了火锅: what 昨天 meant stands in its place, and other days are short."""
+    words = Words("zh" if has_han(text) else "en")
+
+    def day(date: str) -> str:
+        return words.short_day(datetime.fromisoformat(date))
+
+    def instead(match: re.Match[str]) -> str:
+        if match[0].strip()[0] in "（(":
+            return match[0].replace(match[1], day(match[1]))
+        return day(match[1]) if words.language == "zh" else f"on {day(match[1])}"
+
+    return _DAY.sub(lambda match: day(match[0]), _DATED.sub(instead, text))
+
+
+def in_first_person(text: str) -> str:
+    """A memory in the person's own words, to be corrected: 用户讨厌香菜 → 我讨厌香菜."""
+    return _OF_USER.sub("我", text) if has_han(text) else text
 
 
 # ---- small parts
@@ -77,14 +121,15 @@ def notice(text: str) -> str:
     return f'<p class="notice" role="alert">⚠ {escape(text)}</p>'
 
 
-def characters(names: Sequence[str], chosen: str, words: Words) -> str:
+def characters(portraits: Sequence[Portrait], chosen: str, words: Words) -> str:
     """The list at the side. A click reports the ``data-name`` of its button."""
-    if not names:
+    if not portraits:
         return f'<p class="empty">{escape(words("no_characters"))}</p>'
     items = "".join(
-        f'<button type="button" class="character" data-name="{escape(name)}" aria-pressed="{str(name == chosen).lower()}">'
-        f'{avatar(name)}<span class="name">{escape(name)}</span></button>'
-        for name in names
+        f'<button type="button" class="character" data-name="{escape(one.folder)}" '
+        f'aria-pressed="{str(one.folder == chosen).lower()}">{avatar(one.name, picture_of(one))}<span class="name">'
+        f"{escape(one.name)}{f'<small>{escape(one.line)}</small>' if one.line else ''}</span></button>"
+        for one in portraits
     )
     return f'<nav class="characters" aria-label="{escape(words("characters"))}">{items}</nav>'
 
@@ -136,7 +181,7 @@ def found(rows: Sequence[tuple[Exchange, str, str]], total: int, words: Words) -
     return f'<p class="hint" role="status">{escape(words.count("search_n", total))}</p>{items}'
 
 
-def header(name: str, talk: str, words: Words, *, connected: bool, model: str) -> str:
+def header(name: str, talk: str, words: Words, *, connected: bool, model: str, picture: str = "") -> str:
     if connected:
         badge = f'<span class="badge online">{escape(words("online", model=model))}</span>'
     else:
@@ -145,7 +190,7 @@ def header(name: str, talk: str, words: Words, *, connected: bool, model: str) -
         badge = f'<button type="button" class="badge offline" data-do="settings" title="{why}">{label}</button>'
     search = escape(words("search_talk"))
     return (
-        f'<header class="who">{avatar(name)}<div class="names"><h1>{escape(name)}</h1>'
+        f'<header class="who">{avatar(name, picture)}<div class="names"><h1>{escape(name)}</h1>'
         f'<button type="button" class="which-talk" data-do="talks" aria-expanded="false">{escape(talk)} ▾</button></div>'
         f'<button type="button" class="tool" data-do="find" aria-label="{search}" title="{search}">⌕</button>{badge}</header>'
     )

@@ -16,12 +16,14 @@ from moechat.when import Span
 
 @dataclass(frozen=True)
 class Face:
-    """Who is on the page: the character's name and greeting, and its words. ``held``: nothing of this talk is kept."""
+    """Who is on the page: the character's name, greeting and picture, and the page's words. ``held``: nothing of this talk is
+    kept."""
 
     words: Words
     character: str
     greeting: str = ""
     held: bool = False
+    picture: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def _char_side(face: Face, body: str, below: str) -> str:
     who = escape(face.words("said_by", name=face.character))
     bubble = f'<div class="bubble words" role="group" aria-label="{who}">{body}</div>' if body else ""
     return (
-        f'<div class="side char">{avatar(face.character)}<div class="said">{bubble}'
+        f'<div class="side char">{avatar(face.character, face.picture)}<div class="said">{bubble}'
         f'<div class="below">{below}</div></div></div>'
     )
 

@@ -14,7 +14,9 @@ from moechat.curation.catalogue import Details, Memory
 from moechat.curation.forgetting import Forecast
 from moechat.curation.keeper import Preview
 from moechat.curation.letter import Letter, Sentence
-from moechat.web.draw import button, dated, escape, tag
+from moechat.settings.character import USER_NAMES
+from moechat.understanding.consolidation import joined
+from moechat.web.draw import button, dated, escape, in_first_person, tag, to_person
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import TEXTS, Words
 
@@ -46,12 +48,13 @@ class Speakers:
 @dataclass(frozen=True)
 class MemoryRow:
     """A memory of the list. ``forecast`` is None where it does not fade; ``fades`` is the forecast in words. ``file`` takes the
-    place of a date."""
+    place of a date; ``user`` is the name that it may call the person by."""
 
     memory: Memory
     forecast: Forecast | None = None
     fades: str = ""
     file: str = ""
+    user: str = ""
 
 
 # ---- the list
@@ -60,7 +63,8 @@ class MemoryRow:
 def entry(row: MemoryRow, words: Words, inside: str = "", *, ticks: bool = False) -> str:
     """One memory; ``inside`` is what it opens to. ``ticks``: it can be chosen among others."""
     memory, opened = row.memory, bool(inside)
-    text = memory.text if opened or len(memory.text) <= PREVIEW else f"{memory.text[:PREVIEW]}…"
+    whole = memory.text if memory.kind == "exchange" else to_person(memory.text, row.user)
+    text = whole if opened or len(whole) <= PREVIEW else f"{whole[:PREVIEW]}…"
     kind = " ".join(name for name, on in (("archived", memory.archived), ("old", not memory.current)) if on)
     return (
         f'<article class="memory {escape(memory.kind)} {kind}">{_tick(memory, words) if ticks else ""}'
@@ -76,11 +80,12 @@ def _tick(memory: Memory, words: Words) -> str:
     return f'<input type="checkbox" name="chosen" value="{escape(memory.id)}" aria-label="{label}">'
 
 
-def several_form(entries: str, words: Words) -> str:
-    """A list whose ticked entries are archived or pinned together."""
+def several_form(entries: str, words: Words, *, archived: bool) -> str:
+    """A list whose ticked entries are archived (or brought back), pinned or made one together."""
+    names = {"restore": "restore"} if archived else {"archive": "archive", "pin": "pin", "merge": "merge_several"}
     acts = "".join(
-        f'<button type="submit" class="act" name="act" value="{name}">{escape(words(name))}</button>'
-        for name in ("archive", "pin")
+        f'<button type="submit" class="act" name="act" value="{name}">{escape(words(text))}</button>'
+        for name, text in names.items()
     )
     return f'<form data-do="several" class="several"><div class="actions">{acts}</div>{entries}</form>'
 
@@ -149,6 +154,8 @@ def value_in_words(name: str, value: object, speakers: Speakers, words: Words) -
         return "、".join(crumbs(str(one)) for one in value)
     if isinstance(value, float):
         return f"{value:.2f}"
+    if name in ("subject", "object") and value in (*USER_NAMES.values(), "user"):
+        return speakers.user
     return crumbs(str(value)) if name == "topic" else str(value)
 
 
@@ -199,35 +206,38 @@ def _brief(memory: Memory, words: Words) -> str:
     return f'{tag(memory.kind, words)}{text}<span class="meta">{date}</span>'
 
 
-def quote(exchange: Memory, speakers: Speakers, words: Words) -> str:
-    """An exchange, word for word."""
+def quote(exchange: Memory, speakers: Speakers, words: Words, *, is_of_day: bool = False) -> str:
+    """An exchange, word for word; ``is_of_day``: among others of its day, so that the hour says when."""
     sides = ((speakers.user, exchange.text, "you"), (speakers.character, exchange.reply, "them"))
     lines = "".join(
         f'<p class="{side}"><b>{escape(name)}</b><span>{escape(text)}</span></p>' for name, text, side in sides if text
     )
-    return f'<blockquote class="was-said">{dated(exchange.at, words)}{lines}</blockquote>'
+    hour = f"<time>{exchange.at:%H:%M}</time>" if is_of_day and exchange.at else dated(exchange.at, words)
+    return f'<blockquote class="was-said">{hour}{lines}</blockquote>'
 
 
 # ---- forms
 
 
-def form(do: str, key: str, inside: str, words: Words, **data: object) -> str:
-    """A form whose fields reach Python with ``do``; another ``key`` is another form."""
+def form(do: str, key: str, inside: str, words: Words, *, more: str = "", **data: object) -> str:
+    """A form whose fields reach Python with ``do``; another ``key`` is another form. ``more`` are further buttons."""
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
     return (
         f'<form class="form" data-do="{do}" data-form="{escape(key)}"{attributes}>{inside}<div class="actions">'
-        f'<button type="submit" class="act primary">{escape(words("keep"))}</button>'
-        f"{button('cancel', words('cancel'))}</div></form>"
+        f'<button type="submit" class="act primary">{escape(words("save"))}</button>'
+        f"{button('cancel', words('cancel'))}{more}</div></form>"
     )
 
 
 def field(
     name: str, label: str, value: str = "", *, rows: int = 0, hint: str = "", first: bool = False, note: str = "",
-    secret: bool = False,
+    secret: bool = False, live: str = "",
 ) -> str:  # fmt: skip
-    """A field of a form. ``hint`` stands in it while it is empty, ``note`` below it; what is ``secret`` is not shown."""
+    """A field of a form. ``hint`` stands in it while it is empty, ``note`` below it; what is ``secret`` is not shown. One that is
+    ``live`` is an action by itself."""
     attributes = f'name="{escape(name)}" aria-label="{escape(label)}" placeholder="{escape(hint)}"'
     attributes += " data-first" if first else ""
+    attributes += f' data-live="{live}"' if live else ""
     if rows:
         control = f'<textarea {attributes} rows="{rows}">{escape(value)}</textarea>'
     else:
@@ -237,12 +247,13 @@ def field(
     return f'<label class="field {"wide" if rows else ""}"><span>{escape(label)}</span>{control}{below}</label>'
 
 
-def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str = "") -> str:
+def choice(name: str, label: str, options: Sequence[tuple[str, str]], value: str = "", *, live: str = "") -> str:
     items = "".join(
         f'<option value="{escape(key)}"{" selected" if key == value else ""}>{escape(text)}</option>'
         for key, text in options
     )
-    control = f'<select name="{escape(name)}" aria-label="{escape(label)}">{items}</select>'
+    attributes = f'name="{escape(name)}" aria-label="{escape(label)}"' + (f' data-live="{live}"' if live else "")
+    control = f"<select {attributes}>{items}</select>"
     return f'<label class="field"><span>{escape(label)}</span>{control}</label>'
 
 
@@ -278,11 +289,15 @@ def letter(letter: Letter, name: str, opened: str, inside: str, words: Words) ->
 def edit_form(details: Details, words: Words) -> str:
     """The form that changes a memory: of an event every field, of all else its words."""
     memory = details.memory
+    more = button("open", words("look_closer"), id=memory.id)
+    more += button("forget", words("forget"), kind="danger", id=memory.id)
     if memory.kind == "event":
-        return form("save", f"edit {memory.id}", _event_fields(details, words), words, id=memory.id)
+        return form("save", f"edit {memory.id}", _event_fields(details, words), words, more=more, id=memory.id)
     hint = words("edit_exchange_hint" if memory.kind == "exchange" else "edit_hint")
-    inside = field("text", words("edit_text"), memory.text, rows=3, first=True)
-    return form("save", f"edit {memory.id}", f'{inside}<p class="hint">{escape(hint)}</p>', words, id=memory.id)
+    inside = field("text", words("field_text"), in_first_person(memory.text), rows=3, first=True)
+    return form(
+        "save", f"edit {memory.id}", f'{inside}<p class="hint">{escape(hint)}</p>', words, more=more, id=memory.id
+    )
 
 
 def _event_fields(details: Details, words: Words) -> str:
@@ -300,6 +315,12 @@ def _event_fields(details: Details, words: Words) -> str:
         )
         for name, hint in OWN["event"].items()
     )  # fmt: skip
+
+
+def merge_form(texts: Sequence[str], words: Words) -> str:
+    """Where several memories become one; it begins with the words of all."""
+    inside = field("text", words("merge_words"), joined(texts), rows=3, first=True)
+    return form("merge", "merge", f'{inside}<p class="hint">{escape(words("merge_hint"))}</p>', words)
 
 
 def own_form(kind: Kind, words: Words) -> str:

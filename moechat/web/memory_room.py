@@ -7,50 +7,22 @@ what became of the action.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from moechat.agent import Agent
 from moechat.curation import by_hand, forgetting
-from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Sort
+from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
 from moechat.errors import NotFound
 from moechat.model import official_kind
-from moechat.web import author_room, draw, memory_page
-from moechat.web.draw import button, escape
+from moechat.settings.character import USER_NAMES
+from moechat.web import author_room, draw, memory_head, memory_page
+from moechat.web.draw import button
+from moechat.web.memory_look import AUTHOR, LOOKS, MINE, MemoryLook, listing
 from moechat.web.memory_page import MemoryRow, Speakers
 from moechat.web.notes import Action, Note
 from moechat.web.words import Words
 
-MINE, AUTHOR = "mine", "author"
-KINDS: Mapping[str, Sequence[str]] = {
-    MINE: ("letter", "", "fact", "event", "reflection", "exchange"),
-    AUTHOR: ("", "fact", "event", "lore"),
-}
-NEW: Mapping[str, Sequence[str]] = {MINE: ("new_event", "new_fact"), AUTHOR: ("new_event", "new_fact", "new_lore")}
-PAGE = 30
-REFRESH_S = 10  # While old talk is read, the room is drawn so often.
 FILLING = 0.8  # What becomes of a memory is told once so much of the room for memories is taken.
-
-
-@dataclass(frozen=True)
-class MemoryLook:
-    """What a tab shows of the memories. ``kind`` "" is everything that was understood, "letter" what one
-    would write of it.
-
-    ``doing`` is what is being done with the memory that is ``opened``: "", edit, forget or surely. With none opened it is
-    the kind of a new one: fact, event or lore.
-    """
-
-    store: str = MINE
-    kind: str = "letter"
-    search: str = ""
-    archived: bool = False
-    sort: Sort = "newest"
-    ticks: bool = False
-    count: int = PAGE
-    opened: str = ""
-    doing: str = ""
-
-
 MemoryOutcome = tuple[MemoryLook, Note]
 
 
@@ -73,52 +45,6 @@ def showing(agent: Agent, id_: str) -> MemoryLook:
     """The look at one memory, whichever store has it."""
     authored = any(one.id == id_ for one in author_room.listed(agent, "", ""))
     return MemoryLook(AUTHOR if authored else MINE, "", opened=id_)
-
-
-def _listing(look: MemoryLook, **changes: object) -> MemoryLook:
-    """Another list: from its beginning, nothing opened."""
-    return replace(look, **({"count": PAGE, "opened": "", "doing": ""} | changes))  # type: ignore[arg-type]
-
-
-def _stored(look: MemoryLook, action: Action) -> MemoryLook:
-    store = AUTHOR if action.get("value") == AUTHOR else MINE
-    kind = look.kind if look.kind in KINDS[store] else KINDS[store][0]
-    return _listing(look, store=store, kind=kind, archived=False)
-
-
-def _of_kind(look: MemoryLook, action: Action) -> MemoryLook:
-    return _listing(look, kind=action["value"]) if action.get("value") in KINDS[look.store] else look
-
-
-def _toggled(look: MemoryLook, action: Action) -> MemoryLook:
-    id_ = action.get("id", "")
-    again = id_ == look.opened and not look.doing
-    return replace(look, opened="" if again else id_, doing="")
-
-
-def _kind_of_new(action: Action) -> str:
-    return author_room.kind_named(action.get("value", "").removeprefix("new_")) or "fact"
-
-
-LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
-    "store": _stored,
-    "kind": _of_kind,
-    "search": lambda look, action: _listing(
-        look, search=action.get("q", "")[:200], kind="" if look.kind == "letter" else look.kind
-    ),
-    "archived": lambda look, action: _listing(
-        look, archived=not look.archived, kind="" if look.kind == "letter" else look.kind
-    ),
-    "ticks": lambda look, action: _listing(look, ticks=not look.ticks),
-    "sort": lambda look, action: _listing(look, sort="newest" if look.sort == "oldest" else "oldest"),
-    "more": lambda look, action: replace(look, count=look.count + PAGE),
-    "open": _toggled,
-    "edit": lambda look, action: replace(look, opened=action.get("id", ""), doing="edit"),
-    "forget": lambda look, action: replace(look, opened=action.get("id", ""), doing="forget"),
-    "surely": lambda look, action: replace(look, opened=action.get("id", ""), doing="surely"),
-    "cancel": lambda look, action: replace(look, doing=""),
-    "new": lambda look, action: replace(look, opened="", doing=_kind_of_new(action)),
-}
 
 
 # ---- the owner's
@@ -178,11 +104,26 @@ def _undone(agent: Agent, look: MemoryLook, action: Action, words: Words) -> Mem
 
 def _several(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
     """The same for all that were ticked."""
+    memories, name = agent.memories, action.get("act", "")
+    deeds = {"pin": memories.pin, "archive": memories.archive, "restore": memories.restore}
     ids = action.get("chosen", "").split()
-    act, name = (agent.memories.pin, "pin") if action.get("act") == "pin" else (agent.memories.archive, "archive")
-    if not ids:
-        return look, Note(words("none_ticked"), bad=True)
-    return look, Note(words(f"done_{name}", n=len(act(ids))))
+    if len(ids) < (2 if name == "merge" else 1):
+        return look, Note(words("two_ticked" if name == "merge" else "none_ticked"), bad=True)
+    if name == "merge":
+        alike = len(memories.facts(ids)) == len(ids) or len(memories.events(ids)) == len(ids)
+        changed = replace(look, opened="", doing="merge", chosen=ids)
+        return (changed, Note()) if alike else (look, Note(words("merge_alike"), bad=True))
+    done = deeds[name](ids) if name in deeds else ()
+    return look, Note(words(f"done_{name}", n=len(done)) if done else "")
+
+
+def _merged(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+    if not action.get("text", "").strip():
+        return look, Note(words("needs_words"), bad=True)
+    memory = agent.memories.merge(look.chosen, action["text"])
+    return replace(look, opened=memory.id, doing="", ticks=False, chosen=()), Note(
+        words("done_merge", n=len(look.chosen))
+    )
 
 
 def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
@@ -191,7 +132,7 @@ def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> Me
     if report is None:
         problem = agent.reflection.problem
         return look, Note(problem or words("thought_nothing"), bad=bool(problem))
-    return _listing(look, kind="reflection", search=""), Note(words("thought", n=len(report.made)))
+    return listing(look, kind="reflection", search=""), Note(words("thought", n=len(report.made)))
 
 
 def _past_begun(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
@@ -236,12 +177,12 @@ def _record_deleted(agent: Agent, look: MemoryLook, action: Action, words: Words
 DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Action, Words], MemoryOutcome]]] = {
     MINE: {
         "save": _saved, "add": _added, "pin": _pinned, "unpin": _pinned, "archive": _archived, "restore": _archived,
-        "undo": _undone, "several": _several, "forget-now": _forgotten, "think": _thought,
+        "undo": _undone, "several": _several, "merge": _merged, "forget-now": _forgotten, "think": _thought,
         "past": _past_begun, "past-stop": _past_stopped,
     },
     AUTHOR: {"save": _record_saved, "add": _record_added, "forget-now": _record_deleted},
 }  # fmt: skip
-WAITING = ("save", "add", "undo", "forget-now")
+WAITING = ("save", "add", "merge", "undo", "forget-now")
 """Deeds on the owner's memories that wait for a reply that is on its way."""
 
 
@@ -255,15 +196,16 @@ def drawn(agent: Agent, look: MemoryLook, words: Words) -> str:
 
 def speakers_of(agent: Agent, words: Words) -> Speakers:
     character = agent.character
-    return Speakers(character.user_name or words("value_user"), character.name)
+    is_named = character.user_name and character.user_name not in USER_NAMES.values()
+    return Speakers(character.user_name if is_named else words("value_user"), character.name)
 
 
 def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
     if look.kind == "letter":
         return _letter(agent, look, words)
     kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
-    page = agent.memories.listed(kinds, search=look.search, limit=look.count, archived=look.archived, sort=look.sort)
-    new = memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN and not look.opened else ""  # type: ignore[arg-type]
+    page = _page(agent, look, kinds)
+    new = _new_form(agent, look, words)
     opened = _details(agent, look.opened)
     rows = {row.memory.id: row for row in rows_of(agent, page.memories, words)}
     if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
@@ -276,14 +218,32 @@ def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
     return _framed(agent, look, page.total, new, listed, words)
 
 
+def _new_form(agent: Agent, look: MemoryLook, words: Words) -> str:
+    if look.opened:
+        return ""
+    if look.doing == "merge":
+        return memory_page.merge_form([one.text for one in agent.memories.memories(look.chosen)], words)
+    return memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN else ""  # type: ignore[arg-type]
+
+
+def _page(agent: Agent, look: MemoryLook, kinds: Sequence[Kind]) -> Page:
+    """What is listed: by meaning, or by words, time and topic."""
+    if look.sort == "near" and look.search.strip():
+        return agent.memories.alike(look.search, kinds, limit=look.count)
+    return agent.memories.listed(
+        kinds, search=look.search, limit=look.count, archived=look.archived, span=memory_head.span_of(agent, look),
+        sort="oldest" if look.sort == "oldest" else "newest", topic=look.topic,
+    )  # fmt: skip
+
+
 def _letter(agent: Agent, look: MemoryLook, words: Words) -> str:
     """The room as it opens. A sentence that is tapped can be corrected in its place."""
     letter = agent.memories.letter()
-    new = memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN and not look.opened else ""  # type: ignore[arg-type]
+    new = _new_form(agent, look, words)
     opened = _details(agent, look.opened)
     inside = _inside(agent, look, opened, words) if opened is not None else ""
     body = memory_page.letter(letter, agent.character.name, look.opened, inside, words)
-    return f"{_head(agent, look, 0, words)}{new}{body}"
+    return f"{memory_head.drawn(agent, look, 0, words)}{new}{body}"
 
 
 def _framed(agent: Agent, look: MemoryLook, total: int, above: str, entries: str, words: Words) -> str:
@@ -293,70 +253,8 @@ def _framed(agent: Agent, look: MemoryLook, total: int, above: str, entries: str
     more = button("more", words("more", n=left), kind="more") if left > 0 else ""
     listed = f'<div class="list">{entries}{empty}</div>'
     if look.ticks and entries:
-        listed = memory_page.several_form(listed, words)
-    return f"{_head(agent, look, total, words)}{above}{listed}{more}"
-
-
-def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> str:
-    """The switches, the search and what can be written."""
-    stores = "".join(_chip("store", words(f"store_{one}"), one, one == look.store) for one in KINDS)
-    kinds = "".join(_chip("kind", words(f"kind_{one or 'all'}"), one, one == look.kind) for one in KINDS[look.store])
-    is_list = look.store == MINE and look.kind != "letter"
-    sort = _chip("sort", words("oldest_first"), "", look.sort == "oldest") if is_list else ""
-    sort += _chip("ticks", words("several"), "", look.ticks) if is_list else ""
-    archive = _chip("archived", words("in_archive"), "", look.archived) if look.store == MINE else ""
-    write = "".join(button("new", words(one), kind="primary", value=one) for one in NEW[look.store])
-    hint = f'<p class="hint">{escape(words("author_told"))}</p>' if look.store == AUTHOR else ""
-    label = escape(words("search"))
-    count = (
-        "" if look.kind == "letter" else f'<span class="total" role="status">{escape(words("found", n=total))}</span>'
-    )
-    undo = button("undo", words("undo")) if look.store == MINE and len(agent.memories.undo) else ""
-    return (
-        f'<header class="room-head"><div class="line"><div class="chips" role="group" aria-label="{escape(words("whose"))}">'
-        f'{stores}</div><input type="search" name="q" data-live="search" value="{escape(look.search)}" '
-        f'placeholder="{label}" aria-label="{label}" autocomplete="off" maxlength="200"></div>'
-        f'<div class="line"><div class="chips" role="group" aria-label="{escape(words("kinds"))}">{kinds}{archive}{sort}</div>'
-        f"{count}</div>{hint}"
-        f'<div class="line write">{write}{undo}{_thinking(agent, look, words)}</div>'
-        f"{_past(agent, look, words)}</header>"
-    )
-
-
-def _chip(do: str, label: str, value: str, pressed: bool) -> str:
-    return (
-        f'<button type="button" class="chip" data-do="{do}" data-value="{escape(value)}" '
-        f'aria-pressed="{str(pressed).lower()}">{escape(label)}</button>'
-    )
-
-
-def _thinking(agent: Agent, look: MemoryLook, words: Words) -> str:
-    """Among the reflections: how much must happen yet until the next, or that nobody is there to think."""
-    if look.store == AUTHOR or look.kind != "reflection" or look.archived:
-        return ""
-    reflection = agent.reflection
-    if not reflection.model().understands:
-        return f'<p class="hint">{escape(words("think_needs_model"))}</p>'
-    whole = reflection.settings().counter
-    done = min(max(1 - reflection.counter(agent.now()) / whole, 0.0), 1.0) if whole > 0 else 1.0
-    text = words("think_ready" if done >= 1 else "think_filling", percent=round(100 * done))
-    return button("think", words("think_now")) + f'<span class="hint">{escape(text)}</span>'
-
-
-def _past(agent: Agent, look: MemoryLook, words: Words) -> str:
-    """Over the letter: what the rules alone have read, and what it costs to have a model read it."""
-    if look.store == AUTHOR or look.kind != "letter":
-        return ""
-    work = agent.past.work()
-    if work.standing in ("nothing", "no_model"):
-        return ""
-    cost = words("past_cost", calls=words.count("n_calls", work.calls), tokens=f"{work.tokens:,}")
-    days, exchanges = words.count("n_days", work.days), words.count("n_exchanges", work.exchanges)
-    text = words(f"past_{work.standing}", exchanges=exchanges, days=days, cost=cost)
-    offered = work.standing == "offered"
-    act = button("past", words("past_begin")) if offered else button("past-stop", words("past_stop"))
-    refresh = "" if offered else f' data-refresh="{REFRESH_S}"'
-    return f'<div class="line past"{refresh}><span class="hint">{escape(text)}</span>{act}</div>'
+        listed = memory_page.several_form(listed, words, archived=look.archived)
+    return f"{memory_head.drawn(agent, look, total, words)}{above}{listed}{more}"
 
 
 def _empty(look: MemoryLook) -> str:
@@ -393,7 +291,7 @@ def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Memo
         fades = ""
         if forecast and not memory.archived and forecast.fullness >= FILLING and not forecast.kept:
             fades = forgetting.in_words(forecast, now, words.language)
-        rows.append(MemoryRow(memory, forecast, fades))
+        rows.append(MemoryRow(memory, forecast, fades, user=agent.character.user_name))
     return rows
 
 

@@ -44,6 +44,7 @@ FRAME = """
       <button type="button" id="stop" class="act danger" hidden></button>
     </form>
   </div>
+  <dialog id="guide"></dialog>
   <section id="remembered"><div id="room"></div></section>
 </div>
 """

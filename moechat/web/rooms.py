@@ -15,7 +15,8 @@ from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.house import House
 from moechat.web import author_room, memory_room, settings_room, topic_room
 from moechat.web.draw import escape
-from moechat.web.memory_room import AUTHOR, DEEDS, MINE, MemoryLook
+from moechat.web.memory_look import AUTHOR, MINE, MemoryLook
+from moechat.web.memory_room import DEEDS
 from moechat.web.notes import Action, Note
 from moechat.web.settings_room import SettingsLook
 from moechat.web.topic_room import TopicLook

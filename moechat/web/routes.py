@@ -21,17 +21,22 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 
 from moechat.access.keys import PASS, Pass
 from moechat.errors import MoeChatError
-from moechat.web import rooms
+from moechat.web import guide, rooms
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
 from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
 
-ICON = Path(__file__).parent / "static" / "icon.svg"
+STATIC = Path(__file__).parent / "static"
+ICONS = ("icon.svg", "icon-192.png", "icon-512.png")
 MANIFEST = {  # With it a phone keeps the page beside its programs.
     "name": "萌聊 MoeChat", "short_name": "MoeChat", "start_url": "/", "scope": "/", "display": "standalone",
     "background_color": "#f6f1e9", "theme_color": "#efe7db",
-    "icons": [{"src": "/page/icon.svg", "sizes": "any", "type": "image/svg+xml", "purpose": "any maskable"}],
+    "icons": [
+        {"src": "/page/icon/icon.svg", "sizes": "any", "type": "image/svg+xml", "purpose": "any"},
+        *({"src": f"/page/icon/icon-{size}.png", "sizes": f"{size}x{size}", "type": "image/png", "purpose": purpose}
+          for size in (192, 512) for purpose in ("any", "maskable")),
+    ],
 }  # fmt: skip
 FRAME_S = 0.06  # While a reply streams, a tab is told at most this often.
 PING_S = 15.0  # So often a tab that hears nothing is told that the program is there.
@@ -80,16 +85,18 @@ class Doings:
             "open": self.open, "earlier": self.earlier, "around": self.around, "search": self.search, "hold": self.hold,
             "say": self.say, "again": self.again, "stop": self.stop, "choose": self.choose, "branch": self.branch,
             "correct": self.correct, "delete": self.delete, "restore": self.restore, "remember": self.remember,
-            "trace": self.trace, "room": self.room,
+            "trace": self.trace, "room": self.room, "guide": self.guide,
         }  # fmt: skip
 
     def open(self, wish: Wish) -> View:
         """Everything that a tab shows of a talk; where that is gone, of the nearest one."""
-        place, words = self.desk.settled(wish.place), wish.words
+        place, words = self.desk.settled(wish.place, wish.words.language), wish.words
         frame = self.desk.frame(place, words)
         gone = {"note": words("talk_gone"), "bad": True} if wish.held and not place.held else {}
         talk = {} if frame["shut"] else self.desk.talk(place, words)
-        return frame | {"talk": talk, "labels": labels(words), "doors": rooms.switch(words, PASS.get())} | gone
+        is_new = PASS.get().is_whole and guide.is_wanted(self.desk.house)
+        rest = {"labels": labels(words), "doors": rooms.switch(words, PASS.get()), "guide": is_new}
+        return frame | {"talk": talk} | rest | gone
 
     def earlier(self, wish: Wish) -> View:
         return self.desk.talk(wish.place, wish.words, wish.id)
@@ -171,6 +178,10 @@ class Doings:
 
     # ---- beside the talk
 
+    def guide(self, wish: Wish) -> View:
+        """A step of the guide of the first start, which may connect a model: for those who have the settings."""
+        return {"html": guide.drawn(self.desk.house, wish.action, wish.words)} if PASS.get().is_whole else {}
+
     def trace(self, wish: Wish) -> View:
         return {"html": self.desk.trace(wish.place, wish.words, wish.id)}
 
@@ -211,9 +222,19 @@ def router(desk: Desk) -> APIRouter:
     def manifest() -> Response:
         return JSONResponse(MANIFEST, media_type="application/manifest+json")
 
-    @routes.get("/icon.svg")
-    def icon() -> Response:
-        return FileResponse(ICON, media_type="image/svg+xml")
+    @routes.get("/icon/{name}")
+    def icon(name: str) -> Response:
+        return FileResponse(STATIC / name) if name in ICONS else Response(status_code=404)
+
+    @routes.get("/picture/{name}")
+    def picture(name: str) -> Response:
+        """That of a character; its address changes with the file."""
+        try:
+            PASS.get().require_character(name)
+            data, kind = desk.house.gallery.picture(name)
+        except MoeChatError as failure:
+            return JSONResponse({"note": str(failure)}, 404)
+        return Response(data, media_type=kind, headers={"cache-control": "private, max-age=31536000, immutable"})
 
     @routes.get("/news")
     async def news(wish: Annotated[Wish, Query()]) -> Response:

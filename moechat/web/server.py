@@ -24,7 +24,7 @@ from moechat.web.routes import router
 
 PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
 STATIC = Path(__file__).parent / "static"
-SCRIPTS, STYLES = ("page.js", "talk.js", "rooms.js"), ("page.css", "talk.css", "rooms.css")
+SCRIPTS, STYLES = ("page.js", "talk.js", "rooms.js", "guide.js"), ("page.css", "talk.css", "rooms.css")
 
 # The page does not use these parts of Gradio: files in and out, requests made for others, development tools.
 CLOSED = (
@@ -46,6 +46,7 @@ HEADERS = (
 HEAD = (
     '<meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">'
     '<link rel="manifest" href="/page/manifest.webmanifest" crossorigin="use-credentials">'
+    '<link rel="apple-touch-icon" href="/page/icon/icon-192.png"><meta name="theme-color" content="#efe7db">'
 )
 MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
 FONTS = (

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from moechat.agent import Agent
 from moechat.house import House
-from moechat.web import draw, memory_page
+from moechat.web import draw, memory_page, prompt_panel, recall_panel
 from moechat.web.draw import button, escape
 from moechat.web.notes import Action, Note
 from moechat.web.words import Words
 
 USAGE_ROWS = 14  # A week of replies and of understanding.
 PASSED_ON = ("top_p", "max_tokens")
-DIAL = {"rarely": (0.1, 700), "sometimes": (0.0, 1500), "often": (-0.08, 2500)}
-"""How readily the past is brought up: how far the thresholds are from the embedding model's own, and tokens for memories."""
-THRESHOLDS = {"mem_thresholds": "events", "core_threshold": "profile", "books_thresholds": "lore"}
 Standing = Literal["untried", "works", "fails"]
 
 
 @dataclass(frozen=True)
 class SettingsLook:
     """What a tab shows of the settings. ``standing`` is that of the connection, ``outcome`` says more; ``typed`` is what stands
-    in its form and is not saved. ``brought`` is what ``sentence`` would bring to mind: texts, with recipe and score."""
+    in its form and is not saved. The dial is tried on ``sentence``; ``is_plotted``: with the scores of the last recalls.
+    ``prompt`` is the one that is looked at."""
 
     standing: Standing = "untried"
     outcome: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     sentence: str = ""
-    brought: Sequence[tuple[str, str]] = ()
+    is_plotted: bool = False
+    prompt: str = ""
 
 
 SettingsOutcome = tuple[SettingsLook, Note]
@@ -60,7 +59,7 @@ def _connected(house: House, agent: Agent | None, look: SettingsLook, action: Ac
         return SettingsLook(), Note(words("saved_offline"))
     diagnosis = house.try_connection(url, typed["model"], key)
     outcome = diagnosis.message_zh if words.language == "zh" else diagnosis.message_en
-    note = Note(words("saved")) if saves else Note()
+    note = Note(words("saved_settings")) if saves else Note()
     return SettingsLook("works" if diagnosis.ok else "fails", outcome, {} if saves else typed), note
 
 
@@ -97,44 +96,62 @@ def _number(text: str) -> float | int | str | None:
 
 
 def _dialled(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
-    """How readily the past is brought up: how near a memory must be, and how much room memories have."""
-    chosen = action.get("value", "")
-    if chosen in DIAL and agent is not None:
-        away, budget = DIAL[chosen]
-        for key in THRESHOLDS:
-            house.settings.save("Agent", key, None)
-        agent.follow()  # The distance is from the model's own.
-        for key, recipe in THRESHOLDS.items():
-            if away:
-                house.settings.save("Agent", key, round(agent.layers.recipes.threshold(recipe) + away, 3))
-        house.settings.save("recall", "token_budget", budget)
+    recall_panel.turn(house, action.get("value", ""))
     return look, Note(words("saved_settings"))
 
 
-def _dial_of(house: House) -> str:
-    budget = house.config.recall.token_budget
-    return next((name for name, (_, tokens) in DIAL.items() if tokens == budget), "")
-
-
 def _tried(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
-    """What a message would bring to mind. Nothing is written by it."""
-    sentence = action.get("sentence", "").strip()
-    hits = agent.recall(sentence).hits if sentence and agent else ()
-    return replace(
-        look, sentence=sentence, brought=[(hit.text, f"{hit.recipe} {hit.score:.2f}") for hit in hits]
-    ), Note()
+    return replace(look, sentence=action.get("sentence", "").strip()), Note()
+
+
+def _plotted(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
+    return replace(look, is_plotted=True), Note()
+
+
+def _prompt_chosen(
+    house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words
+) -> SettingsOutcome:
+    return replace(look, prompt=action.get("q", "")), Note()
+
+
+def _prompt_changed(
+    house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words
+) -> SettingsOutcome:
+    name = action.get("id", "")
+    if agent is not None and action["do"] == "prompt-save":
+        house.prompts.save(agent.character.language, name, action.get("text", ""))
+    elif agent is not None:
+        house.prompts.restore(agent.character.language, name)
+    return replace(look, prompt=name), Note(words("saved_settings"))
 
 
 Deed = Callable[[House, Agent | None, SettingsLook, Action, Words], SettingsOutcome]
-DEEDS: Mapping[str, Deed] = {"connect": _connected, "tune": _tuned, "dial": _dialled, "try": _tried}
+DEEDS: Mapping[str, Deed] = {
+    "connect": _connected,
+    "tune": _tuned,
+    "dial": _dialled,
+    "try": _tried,
+    "plot": _plotted,
+    "prompt": _prompt_chosen,
+    "prompt-save": _prompt_changed,
+    "prompt-restore": _prompt_changed,
+}
 
 
 # ---- drawing
 
 
 def drawn(house: House, agent: Agent | None, look: SettingsLook, words: Words) -> str:
-    parts = (_connection(house, look, words), _recall(house, look, words), _speaking(house, words), _page(words))
-    return "".join(parts) + _usage(agent, words)
+    recall = recall_panel.drawn(house, agent, look.sentence, is_plotted=look.is_plotted, words=words)
+    for_tinkerers = prompt_panel.drawn(house, agent, look.prompt, words) if agent else ""
+    return (
+        connection(house, look, words)
+        + recall
+        + _speaking(house, words)
+        + _page(words)
+        + for_tinkerers
+        + _usage(agent, words)
+    )
 
 
 def _page(words: Words) -> str:
@@ -145,7 +162,8 @@ def _page(words: Words) -> str:
     return f'<section class="card"><h2>{escape(words("this_page"))}</h2><div class="actions">{switches}</div></section>'
 
 
-def _connection(house: House, look: SettingsLook, words: Words) -> str:
+def connection(house: House, look: SettingsLook, words: Words) -> str:
+    """Where the model is, and how it was when it was last tried."""
     chat = house.config.chat
     values = {"base_url": chat.base_url, "model": chat.model} | dict(look.typed)
     standing = look.standing if house.connected or look.typed else "untried"
@@ -163,27 +181,6 @@ def _connection(house: House, look: SettingsLook, words: Words) -> str:
         f'<section class="card" id="connection"><h2>{escape(words("connection"))}</h2>'
         f'<p class="standing {standing}" role="status"><b>{escape(words(f"standing_{standing}"))}</b> {escape(outcome)}</p>'
         f'<form class="form" data-do="connect" data-form="connect">{fields}<div class="actions">{acts}</div></form></section>'
-    )
-
-
-def _recall(house: House, look: SettingsLook, words: Words) -> str:
-    now = _dial_of(house)
-    dial = "".join(
-        f'<button type="button" class="chip" data-do="dial" data-value="{name}" aria-pressed="{str(name == now).lower()}">'
-        f"{escape(words(f'dial_{name}'))}</button>"
-        for name in DIAL
-    )
-    brought = "".join(
-        f'<li>{escape(text)}<span class="tinker"> · {escape(score)}</span></li>' for text, score in look.brought
-    )
-    nothing = f'<p class="hint">{escape(words("brings_nothing"))}</p>' if look.sentence else ""
-    sentence = memory_page.field("sentence", words("try_sentence"), look.sentence, hint=words("try_example"))
-    return (
-        f'<section class="card" id="recall"><h2>{escape(words("dial"))}</h2>'
-        f'<div class="chips" role="group" aria-label="{escape(words("dial"))}">{dial}</div>'
-        f'<form class="form one-line" data-do="try" data-form="try">{sentence}'
-        f'<button type="submit" class="act">{escape(words("try_it"))}</button></form>'
-        f"{f'<ul class=brought>{brought}</ul>' if brought else nothing}</section>"
     )
 
 

@@ -6,7 +6,7 @@ Every name in it was written by others: it is escaped, and stands in text and ti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -19,6 +19,7 @@ from moechat.web.words import MONTHS, WEEKDAYS, Words
 TopicNode = Mapping[str, Any]
 """A topic as ``Topics.overview`` gives it: name, path, count, total, newest, children."""
 
+OFFERED = 200  # So many topics are offered.
 GAP, HEAD, ROUND = 3, 26, 8
 NAME_PX = 14
 OLD_DAYS = 365  # A topic of this age is as cold as it gets.
@@ -26,10 +27,23 @@ COLDEST = 4  # The coldest topic stands at this percentage of the way to warm.
 HOT = 82  # From this warmth on, light text reads better than dark.
 CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
 WEEKS = 53
+YEAR_PX = 68  # The name of a month with its year is so wide.
 
 
 def crumbs(path: str) -> str:
     return path.replace(ARROW, " › ")
+
+
+def every(nodes: Iterable[TopicNode]) -> Iterator[TopicNode]:
+    """Topics with all below them."""
+    for node in nodes:
+        yield node
+        yield from every(node["children"])
+
+
+def foremost(nodes: Iterable[TopicNode]) -> list[str]:
+    """The paths that a list can offer: those with the most memories, in the order of their names."""
+    return sorted(node["path"] for node in sorted(nodes, key=lambda node: -node["total"])[:OFFERED])
 
 
 # ---- the map
@@ -145,16 +159,14 @@ class Weeks:
 
 
 def weeks(days: Mapping[str, int], today: date, width: int, back: int = 0) -> Weeks:
-    """As many weeks as fit, ``back`` screens before the present; a short memory is drawn larger."""
+    """As many weeks as fit, ``back`` screens before the present, and none before memory starts; few are drawn larger."""
     most = min(WEEKS, max(8, (width - LEFT) // (CELL + CELL_GAP)))
     first = date.fromisoformat(min(days)) if days else today
     end = today - timedelta(days=today.weekday()) + timedelta(weeks=1)  # the Monday after
-    count = most
-    if back == 0:
-        needed = (end - first).days // 7 + 2
-        count = min(most, max((width - LEFT) // (CELL_LARGE + CELL_GAP), needed))
+    end -= timedelta(weeks=back * most)
+    count = min(most, max(1, -((first - end).days // 7)))
     cell = min(CELL_LARGE, (width - LEFT) / count - CELL_GAP)
-    return Weeks(end - timedelta(weeks=count + back * most), count, cell)
+    return Weeks(end - timedelta(weeks=count), count, cell)
 
 
 def calendar(days: Mapping[str, int], shown: Weeks, words: Words, today: date, chosen: str = "") -> str:
@@ -181,15 +193,18 @@ def _weekdays(words: Words, step: float, cell: float) -> str:
 
 def _months(shown: Weeks, words: Words, step: float) -> str:
     """The name of a month over the week in which it begins."""
-    parts, free = [], -1.0
-    for week in range(shown.count):
-        day = shown.first + timedelta(weeks=week, days=6)
-        x = LEFT + week * step
-        if (day.day <= 7 or week == 0) and x >= free:
+    parts, free, named = [], -1.0, 0
+    sundays = [shown.first + timedelta(weeks=week, days=6) for week in range(shown.count)]
+    for week, day in enumerate(sundays):
+        x, begins = LEFT + week * step, day.day <= 7
+        soon = any(later.day <= 7 for later in sundays[1 : 1 + int(YEAR_PX / step)])
+        if (begins or (week == 0 and not soon)) and x >= free:
             name = f"{day.month}月" if words.language == "zh" else MONTHS[day.month - 1]
-            name = f"{day.year}年{name}" if week == 0 and words.language == "zh" else name
+            if day.year != named:  # the year stands with its first month
+                name = f"{day.year}年{name}" if words.language == "zh" else f"{name} {day.year}"
             parts.append(f'<text x="{x:.1f}" y="12" class="axis">{name}</text>')
-            free = x + (68 if week == 0 and words.language == "zh" else 34)
+            free = x + (YEAR_PX if day.year != named else 34)
+            named = day.year
     return "".join(parts)
 
 

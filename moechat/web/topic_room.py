@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import Any
+from datetime import date, datetime, time
 
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.model import Episode
+from moechat.rules.topics import EVERYDAY
 from moechat.topic_path import ARROW, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
-from moechat.web.draw import button, dated, escape, tag
+from moechat.web.draw import button, dated, escape, tag, to_person
 from moechat.web.memory_page import Speakers, choice, field
 from moechat.web.memory_room import speakers_of
 from moechat.web.notes import Action, Note
-from moechat.web.topic_charts import Canvas, TopicNode, crumbs
+from moechat.web.topic_charts import Canvas, TopicNode, crumbs, every, foremost
 from moechat.web.words import Words
 
 SLICES = 20  # A page of slices.
-OFFERED = 200  # So many topics are offered to merge with or move to, those with the most memories.
 NARROWEST, WIDEST = 260, 1100
 
 
@@ -91,40 +90,45 @@ def drawn(agent: Agent, look: TopicLook, words: Words, width: int) -> str:
     """The room, for so many pixels. Raises MoeChatError where the memories cannot be read."""
     now, width = agent.now(), min(max(width, NARROWEST), WIDEST)
     overview = agent.topics.overview(now)
-    if not overview["days"]:
-        return f'<p class="empty">{escape(words("no_topics"))}</p>'
-    canvas = Canvas(words, now, look.topic)
-    return (
-        _map(overview, look, canvas, width)
-        + _calendar(overview["days"], look, words, now.date(), width)
-        + _slices(agent, look, words, list(_all(overview["topics"])))
+    named = [node for node in overview["topics"] if node["path"] not in EVERYDAY.values()]
+    untold = (
+        overview["untold"] + sum(node["total"] for node in overview["topics"]) - sum(node["total"] for node in named)
     )
-
-
-def _all(nodes: Iterable[TopicNode]) -> Iterator[TopicNode]:
-    for node in nodes:
-        yield node
-        yield from _all(node["children"])
+    said = agent.memories.days()
+    days = {
+        day: max(said.get(day, 0), overview["days"].get(day, 0))
+        for day in sorted(said.keys() | overview["days"].keys())
+    }
+    if not days:
+        return _empty(words, "no_topics")
+    canvas = Canvas(words, now, look.topic)
+    chosen = _day(agent, look, words) if look.day else _slices(agent, look, words, list(every(named)))
+    return _map(named, untold, look, canvas, width) + _calendar(days, look, words, now.date(), width) + chosen
 
 
 def _around(nodes: Sequence[TopicNode], path: str) -> tuple[str, Sequence[TopicNode]]:
     """(topic, its children): the nearest topic at or above ``path`` that others lie below; all of them for none."""
     nearest: tuple[str, Sequence[TopicNode]] = ("", nodes)
-    for node in _all(nodes):
+    for node in every(nodes):
         if node["children"] and is_within(path, node["path"]):
             nearest = (node["path"], node["children"])
     return nearest
 
 
-def _map(overview: Mapping[str, Any], look: TopicLook, canvas: Canvas, width: int) -> str:
+def _map(topics: Sequence[TopicNode], untold: int, look: TopicLook, canvas: Canvas, width: int) -> str:
+    """The topics as a map; a single one is a line. ``untold``: so many memories have no topic."""
     words = canvas.words
-    top, nodes = _around(overview["topics"], look.top)
-    drawing = topic_charts.treemap(nodes, canvas, width) if nodes else ""
-    untold = f'<p class="hint">{escape(words("untold", n=overview["untold"]))}</p>' if overview["untold"] else ""
+    top, nodes = _around(topics, look.top)
+    rest = f'<p class="hint">{escape(words("untold", n=untold))}</p>' if untold else ""
+    if len(list(every(topics))) < 2:
+        alone = "".join(
+            button("topic", f"{node['name']} · {words('slices', n=node['total'])}", topic=node["path"])
+            for node in topics
+        )
+        return _chart("topic_map", "", "no_topics" if not topics else "one_topic", alone + rest, words)
+    drawing = topic_charts.treemap(nodes, canvas, width)
     scale = _scale("long_ago", '<i class="warmths"></i>', "lately", words)
-    return _chart(
-        "topic_map", _trail(top, words) + scale, "topic_map_told" if nodes else "no_topics", drawing + untold, words
-    )
+    return _chart("topic_map", _trail(top, words) + scale, "topic_map_told", drawing + rest, words)
 
 
 def _scale(low: str, colours: str, high: str, words: Words) -> str:
@@ -165,11 +169,32 @@ def _calendar(days: Mapping[str, int], look: TopicLook, words: Words, today: dat
 # ---- the slices of what is chosen
 
 
+def _day(agent: Agent, look: TopicLook, words: Words) -> str:
+    """A day as a page to read: what is remembered of it, then what was said, from morning to night."""
+    day, zone, speakers = date.fromisoformat(look.day), agent.now().tzinfo, speakers_of(agent, words)
+    span = (datetime.combine(day, time.min, zone), datetime.combine(day, time.max, zone))
+    said = agent.memories.listed(["exchange"], span=span, sort="oldest", limit=0).memories
+    kept = "".join(
+        f'<li><button type="button" class="sentence" data-do="show" data-id="{escape(one.id)}">'
+        f"{escape(to_person(one.event.text, speakers.user))}</button></li>"
+        for one in reversed(agent.topics.slices(day, agent.now()))
+    )
+    quotes = "".join(memory_page.quote(one, speakers, words, is_of_day=True) for one in said)
+    return (
+        f'<section class="slices card day-page" data-arrive="{escape(look.day)}">'
+        f'<h2 tabindex="-1">{escape(words.day(span[0]))}</h2>'
+        f'<ul class="kept">{kept}</ul>{quotes or _empty(words, "nothing_said")}</section>'
+    )
+
+
+def _empty(words: Words, name: str) -> str:
+    return f'<p class="empty">{escape(words(name))}</p>'
+
+
 def _slices(agent: Agent, look: TopicLook, words: Words, nodes: Sequence[TopicNode]) -> str:
-    if not (look.topic or look.day):
-        return f'<section class="slices"><p class="empty">{escape(words("slices_hint"))}</p></section>'
-    where: str | date = look.topic or date.fromisoformat(look.day)
-    episodes = agent.topics.slices(where, agent.now())
+    if not look.topic:
+        return f'<section class="slices">{_empty(words, "slices_hint")}</section>'
+    episodes = agent.topics.slices(look.topic, agent.now())
     shown = episodes[: look.count]
     exchanges = {
         one.id: one for one in agent.memories.memories(id_ for episode in shown for id_ in episode.event.sources)
@@ -181,12 +206,12 @@ def _slices(agent: Agent, look: TopicLook, words: Words, nodes: Sequence[TopicNo
     )
     left = len(episodes) - len(shown)
     more = button("more-slices", words("more", n=left), kind="more") if left > 0 else ""
-    title = crumbs(look.topic) if look.topic else words.day(where)  # type: ignore[arg-type]
-    order = _order(look.topic, nodes, words) if look.topic and episodes else ""
-    gone = f'<p class="empty">{escape(words("topic_gone"))}</p>' if not episodes else ""
+    order = _order(look.topic, nodes, words) if episodes else ""
+    gone = "" if episodes else _empty(words, "topic_gone")
     return (
-        f'<section class="slices" data-arrive="{escape(look.topic or look.day)}"><div class="chart-head">'
-        f'<h2 tabindex="-1">{escape(title)}</h2><span class="total">{escape(words("slices", n=len(episodes)))}</span></div>'
+        f'<section class="slices" data-arrive="{escape(look.topic)}"><div class="chart-head">'
+        f'<h2 tabindex="-1">{escape(crumbs(look.topic))}</h2>'
+        f'<span class="total">{escape(words("slices", n=len(episodes)))}</span></div>'
         f"{order}{listed}{gone}{more}</section>"
     )
 
@@ -202,14 +227,14 @@ def _slice(episode: Episode, exchanges: Sequence[Memory], speakers: Speakers, wo
     return (
         f'<article class="slice {escape(episode.kind)}"><p class="meta">{tag(episode.kind, words)}'
         f"{dated(episode.at, words)}{topic}</p>"
-        f'<p class="text">{escape(event.text)}</p><div class="below-slice">{then}{own}</div></article>'
+        f'<p class="text">{escape(to_person(event.text, speakers.user))}</p><div class="below-slice">{then}{own}</div></article>'
     )
 
 
 def _order(path: str, nodes: Sequence[TopicNode], words: Words) -> str:
     """The forms that rename, merge and move the chosen topic."""
     outside = [one for one in nodes if not is_within(one["path"], path)]
-    offered = sorted(one["path"] for one in sorted(outside, key=lambda one: -one["total"])[:OFFERED])
+    offered = foremost(outside)
     above, name = parent_of(path), path.rpartition(ARROW)[2]
     under = [("", words("top_level")), *((one, crumbs(one)) for one in sorted({*offered, *([above] if above else [])}))]
     into = [("", "—"), *((one, crumbs(one)) for one in offered)]

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from moechat.model import Hit, Recollection
 from moechat.turn import TurnTrace
 from moechat.web import markdown
-from moechat.web.draw import button, dated, escape, moment, tag
+from moechat.web.draw import button, dated, escape, moment, tag, to_person
 from moechat.web.words import TEXTS, Words
 from moechat.when import Span
 
@@ -76,13 +77,15 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     time = moment(ground.get("time"))
     date_text = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} · " if time else ""
     kind, id_ = str(ground.get("kind") or ""), ground.get("id")
-    label = escape(words("look_at_it", text=str(ground.get("text", ""))[:LABEL]))
+    text = str(ground.get("text", ""))
+    text = to_person(text) if kind in UNDERSTOOD or ground.get("layer") == "core" else text
+    label = escape(words("look_at_it", text=text[:LABEL]))
     look = (
         f'<button type="button" class="look" data-memory="{escape(id_)}" aria-label="{label}">'
         f"{escape(words('look_at'))}</button>"
     )
     return (
-        f'<li><div class="text">{tag(kind, words) if kind in UNDERSTOOD else ""}{escape(ground.get("text", ""))}</div>'
+        f'<li><div class="text">{tag(kind, words) if kind in UNDERSTOOD else ""}{escape(text)}</div>'
         f'<div class="why">{date_text}{escape(reason(ground, words, spans))}{look if id_ else ""}{_score(ground, words)}</div>'
         "</li>"
     )
@@ -130,15 +133,23 @@ def trace(turn: TurnTrace | None, words: Words) -> str:
     """A turn as it went: what was dropped and why, the tokens, the exact prompt."""
     if turn is None:
         return f'<p class="hint">{escape(words("trace_gone"))}</p>'
-    drops = "".join(
-        f"<li>{escape(one.why)} · {escape(one.hit.recipe)} {one.hit.score:.2f} · {escape(one.hit.text[:200])}</li>"
-        for one in turn.recollection.dropped
-    )
     cost = turn.cost
     tokens = words("trace_tokens", prompt=cost.prompt, reply=cost.reply) if cost else ""
     silent = f"<p>{escape(words('brought_nothing'))}</p>" if turn.recollection.is_silent else ""
     prompt = "".join(f"<dt>{escape(one.role)}</dt><dd>{escape(one.content)}</dd>" for one in turn.messages)
     return (
-        f'<div class="trace">{silent}<p>{escape(tokens)}</p><h2>{escape(words("trace_dropped"))}</h2><ul>{drops or "–"}</ul>'
+        f'<div class="trace">{silent}<p>{escape(tokens)}</p>{left_out(turn.recollection, words)}'
         f"<h2>{escape(words('trace_prompt'))}</h2><dl>{prompt}</dl></div>"
     )
+
+
+def scored(hit: Hit) -> str:
+    """A hit with its recipe, score and the parts of it."""
+    parts = "".join(f" · {escape(name)} {value:.2f}" for name, value in hit.features.items())
+    return f"{escape(hit.recipe)} {hit.score:.2f}{parts} · {escape(hit.text[:200])}"
+
+
+def left_out(recollection: Recollection, words: Words) -> str:
+    """What came to mind and did not enter the prompt, with the reasons."""
+    drops = "".join(f"<li>{escape(one.why)} · {scored(one.hit)}</li>" for one in recollection.dropped)
+    return f"<h2>{escape(words('trace_dropped'))}</h2><ul>{drops or '–'}</ul>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from moechat.access.words import LANGUAGES, Language
 from moechat.web.lore_words import LORE_TEXTS
@@ -31,6 +31,22 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "还没有角色：请在数据文件夹的 agents 里放一个角色文件夹。",
         "There is no character yet: put a character's folder into agents in the data folder.",
     ),
+    # the first start
+    "guide_language": ("欢迎来到萌聊", "Welcome to MoeChat"),
+    "guide_hello": ("选一种语言，以后随时可以换。", "Choose a language; it can be changed at any time."),
+    "guide_character": ("想先认识谁？", "Whom do you want to meet first?"),
+    "guide_who": (
+        "每个角色都各自记得你；以后还可以写自己的。",
+        "Each of them remembers you by itself; you can write your own later.",
+    ),
+    "guide_model": ("接上一个语言模型", "Connect a language model"),
+    "offline_why_first": (
+        "自己电脑上的（如 Ollama）或网上的都行。先不接也能聊：内置的离线回复会从记忆里找话说，以后在「设置」里再接。",
+        "One on your own computer (Ollama, say) or a service. You can chat without one, too: the built-in offline replies answer "
+        "from memory, and “Settings” connects one later.",
+    ),
+    "guide_skip": ("跳过", "Skip"),
+    "guide_begin": ("开始聊天", "Start chatting"),
     # what happens to a reply
     "thinking": ("正在想…", "Thinking…"),
     "thoughts": ("它想了什么", "What it thought"),
@@ -91,6 +107,23 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "dial_rarely": ("很少", "rarely"),
     "dial_sometimes": ("有时", "sometimes"),
     "dial_often": ("常常", "often"),
+    "dial_rarely_means": ("很像才提起", "only what is very near"),
+    "dial_sometimes_means": ("平常这样", "the usual"),
+    "dial_often_means": ("沾边就提起", "whatever touches on it"),
+    "plot_scores": ("看最近五十次的得分", "Plot the scores of the last fifty messages"),
+    "plot_told": (
+        "最近五十句话各想到了什么：实心的进了提示词；竖线是阈值，粗的是现在用的。",
+        "What the last fifty messages came upon: filled, it entered the prompt; lines are thresholds, thick ones are in use.",
+    ),
+    "prompts": ("提示词", "Prompts"),
+    "prompt": ("哪一份", "Which one"),
+    "prompt_restore": ("恢复默认", "Restore default"),
+    "refused": ("没有采信的", "What was not believed"),
+    "refused_none": (
+        "模型说的都采信了，或者还没有模型。",
+        "All that a model said was believed, or none has said anything.",
+    ),
+    "bench_tokens": ("{n} 个 token，{ms} 毫秒", "{n} tokens, {ms} ms"),
     "try_sentence": ("试一句：它会想起什么", "Try a sentence: what would it bring to mind?"),
     "try_example": ("例如：周末去吃火锅吧", "For example: shall we have hotpot this weekend?"),
     "try_it": ("试试", "Try it"),
@@ -120,7 +153,6 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "standing_works": ("连接正常。", "It works."),
     "standing_fails": ("没连上。", "It fails."),
     "needs_url": ("请先填写接口地址。", "Fill in the address first."),
-    "saved": ("已保存，下一句话就用它。", "Saved: the next message uses it."),
     "saved_offline": (
         "已保存：不再连接模型，由离线回复作答。",
         "Saved: no model any more, the offline replies answer.",
@@ -139,7 +171,6 @@ WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
     "en": tuple(name[:3] for name in names.WEEKDAYS["en"]),
 }
 MONTHS = tuple(name[:3] for name in names.MONTHS)
-DASH: Mapping[Language, str] = {"zh": " 至 ", "en": " to "}
 
 
 @dataclass(frozen=True)
@@ -177,14 +208,25 @@ class Words:
         return f"{weekday}, {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
     def moment(self, moment: datetime) -> str:
-        return f"{moment:%Y-%m-%d %H:%M}"
+        """2025年5月20日 15:03 · 20 May 2025, 15:03."""
+        year = f"{moment.year}年" if self.language == "zh" else ""
+        after = "" if self.language == "zh" else f" {moment.year},"
+        return f"{year}{self.short_day(moment)}{after} {moment:%H:%M}"
 
     def stretch(self, start: datetime, end: datetime) -> str:
-        """A stretch of time as short as it can be said: a whole day by its date, hours within a day once dated."""
-        midnight = (start.hour, start.minute, start.second) == (0, 0, 0)
-        whole_days = midnight and (end.hour, end.minute) == (23, 59)
+        """A stretch of time as short as it can be said: a day, days, a month, a year, or hours with their day."""
+        is_whole = (start.hour, start.minute) == (0, 0) and (end.hour, end.minute) == (23, 59)
         if start.date() == end.date():
-            day = f"{start:%Y-%m-%d} {WEEKDAYS[self.language][start.weekday()]}"
-            return day if whole_days else f"{day} {start:%H:%M}–{end:%H:%M}"
-        shape = "%Y-%m-%d" if whole_days else "%Y-%m-%d %H:%M"
-        return f"{start.strftime(shape)}{DASH[self.language]}{end.strftime(shape)}"
+            return self.day(start) if is_whole else f"{self.day(start)} {start:%H:%M}–{end:%H:%M}"
+        if not is_whole:
+            return f"{self.day(start)} {start:%H:%M} – {self.day(end)} {end:%H:%M}"
+        is_zh, next_day = self.language == "zh", end + timedelta(days=1)
+        if start.day == next_day.day == 1 and start.year == end.year:
+            if (start.month, end.month) == (1, 12):
+                return f"{start.year}年" if is_zh else f"{start.year}"
+            if start.month == end.month:
+                return f"{start.year}年{start.month}月" if is_zh else f"{MONTHS[start.month - 1]} {start.year}"
+        if start.year == end.year:
+            first, last = self.short_day(start), self.short_day(end)
+            return f"{start.year}年{first}–{last}" if is_zh else f"{first} – {last} {end.year}"
+        return f"{self.day(start)} – {self.day(end)}"

@@ -96,6 +96,15 @@ def test_a_bad_setting_names_file_key_and_remedy(file: Path, text: str, key: str
     assert str(file) in str(caught.value)
 
 
+def test_all_faults_of_a_file_are_named_at_once(file: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(written(file, "web: {prot: 1, port: x}\ncaht: 3\nchat: {temperature: 9, key: sk-secret}"))
+    faults = caught.value.parts
+    keys = [fault.key for fault in faults if isinstance(fault, ConfigError)]
+    assert sorted(keys) == ["caht", "chat.key", "chat.temperature", "web.port", "web.prot"]
+    assert "sk-secret" not in " ".join(map(str, faults))
+
+
 @pytest.mark.parametrize(
     "text", ["chat: {key: sk-secret}", "embedding: {api_key: sk-secret}", "caht: {key: sk-secret}"]
 )

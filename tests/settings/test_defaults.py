@@ -17,7 +17,7 @@ def test_a_first_use_gets_settings_and_samples(tmp_path: Path) -> None:
     official = {"江砚": ["associations.tsv", "events.yaml", "facts.yaml"]}
     for name in SAMPLES:
         held = sorted(one.name for one in (data / "agents" / name).iterdir())
-        assert held == sorted(["character.yaml", "data_base", *official.get(name, [])])
+        assert held == sorted(["avatar.png", "character.yaml", "data_base", *official.get(name, [])])
 
 
 def test_nothing_that_exists_is_touched(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_what_was_said_is_found_again_after_a_reload_and_after_a_month(tmp_path:
     with served(data) as url, tab(browser, url) as page:
         expect(page.locator("#said .greeting")).to_be_visible()
         ask(page, "我住在杭州，昨天和室友吃了火锅，我讨厌香菜")
-        expect(page.locator("#said .exchange:last-of-type .note.span")).to_contain_text("昨天 → 2025-05-20 周二")
+        expect(page.locator("#said .exchange:last-of-type .note.span")).to_contain_text("昨天 → 2025年5月20日 周二")
 
         open_tab(page, url)
         expect(page.locator("#said .exchange:last-of-type .side.user .bubble")).to_have_text(
@@ -73,7 +73,7 @@ def test_what_was_said_is_found_again_after_a_reload_and_after_a_month(tmp_path:
 
     with served(data, now="2025-06-21T15:00:00+08:00") as url, tab(browser, url) as page:
         assert "火锅" in ask(page, "5月20日我们吃了什么")
-        expect(page.locator("#said .exchange:last-of-type .note.span")).to_contain_text("5月20日 → 2025-05-20 周二")
+        expect(page.locator("#said .exchange:last-of-type .note.span")).to_contain_text("5月20日 → 2025年5月20日 周二")
         unfold(page)
         expect(page.locator("#said .exchange:last-of-type .kind.diary")).to_contain_text("昨天和室友吃了火锅")
         expect(page.locator("#said .exchange:last-of-type .kind.diary")).to_contain_text("5月20日")

@@ -108,7 +108,7 @@ def test_the_map_and_the_calendar_lead_to_slices_and_a_topic_is_renamed(tmp_path
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         expect(room.locator(".slices h2")).not_to_contain_text("2025年5月19日")
-        room.get_by_role("button", name="在记忆里打开").first.click()
+        room.locator(".day-page .sentence").first.click()
         expect(page.locator("#room .memory [aria-expanded=true]")).to_have_count(1)
         expect(page.locator("#doors [aria-current=page]")).to_have_text("记忆")
         page.go_back()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from moechat.errors import ConfigError, DataError, NotFound
 from moechat.house import House
 from moechat.model import TurnCost
+from moechat.recall.recipes import DIAL
 from moechat.web import settings_room
 from moechat.web.notes import Action
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
@@ -33,23 +37,53 @@ def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(tmp
 
 
 def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open() as house:
+    home = Home.build(tmp_path, Agent={"mem_thresholds": 0.9})
+    with home.open() as house:
         agent = house.agent()
         say(agent, "昨天和室友吃了火锅，我讨厌香菜")
         agent.finish()
+        do(house, {"do": "dial", "value": "sometimes"})  # what was set by hand would stand in its way
+        agent.follow()
         usual = agent.layers.recipes.threshold("events")
         do(house, {"do": "dial", "value": "rarely"})
         agent.follow()
         assert agent.layers.recipes.threshold("events") > usual
+        assert "brings_up: rarely" in home.config.read_text("utf-8")
         do(house, {"do": "dial", "value": "often"})
         agent.follow()
         assert agent.layers.recipes.threshold("events") < usual
-        assert 'data-value="often" aria-pressed="true"' in settings_room.drawn(house, agent, SettingsLook(), ZH)
         look, _ = do(house, {"do": "try", "sentence": "我讨厌吃什么"})
-        assert any("香菜" in text for text, _ in look.brought)
-        do(house, {"do": "dial", "value": "sometimes"})
-        agent.follow()
-        assert agent.layers.recipes.threshold("events") == usual
+        drawn = settings_room.drawn(house, agent, look, ZH)
+        assert 'data-value="often" aria-pressed="true"' in drawn
+        assert drawn.count('<ul class="brought">') >= 1 and "香菜" in drawn
+        with pytest.raises(ConfigError):
+            do(house, {"do": "dial", "value": "<always>"})
+
+
+def test_a_word_of_the_dial_is_tried_before_it_is_saved(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = house.agent()
+        for text in ("昨天和室友吃了火锅", "前天和室友看了电影", "室友说要搬走"):
+            say(agent, text)
+        agent.finish()
+        home.clock.advance(days=2)  # what was said is no longer in the context
+        tokens = [sum(hit.tokens for hit in agent.recall("室友看电影", word).hits) for word in DIAL]
+        assert tokens == sorted(tokens) and tokens[0] < tokens[-1]
+        look, _ = do(house, {"do": "try", "sentence": "室友看电影"})
+        assert settings_room.drawn(house, agent, look, ZH).count('class="option"') == 3
+        assert house.config.recall.brings_up == "sometimes"
+
+
+def test_tinkerers_see_the_scores_of_the_last_messages_over_the_thresholds(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open() as house:
+        agent = house.agent()
+        for text in ("我讨厌香菜", "我讨厌吃什么"):
+            say(agent, text)
+        agent.finish()
+        look, _ = do(house, {"do": "plot"})
+        plot = settings_room.drawn(house, agent, look, ZH)
+        assert plot.count("<circle") >= 1 and plot.count('class="now"') == 3
 
 
 def test_a_hand_in_the_settings_is_followed_at_the_next_message_and_a_bad_value_is_told(tmp_path: Path) -> None:
@@ -76,3 +110,19 @@ def test_what_the_models_cost_stands_there_for_tinkerers(tmp_path: Path) -> None
         drawn = settings_room.drawn(house, agent, SettingsLook(), ZH)
         assert "<td>2025-05-20</td><td>回复</td><td>1</td><td>120</td><td>30</td><td>50%</td><td>90%</td>" in drawn
         assert 'class="card tinker"' in drawn
+
+
+def test_a_prompt_is_changed_in_the_page_and_its_default_restored(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open(silent()) as house:
+        agent = house.agent()
+        before = agent.layers.prompts.fill("spoken")
+        do(house, {"do": "prompt-save", "id": "spoken", "text": "说得短些。"})
+        assert agent.layers.prompts.fill("spoken") == "说得短些。"
+        look, _ = do(house, {"do": "prompt", "q": "spoken"})
+        assert "说得短些。</textarea>" in settings_room.drawn(house, agent, look, ZH)
+        with pytest.raises(DataError, match="nobody"):
+            do(house, {"do": "prompt-save", "id": "spoken", "text": "{{nobody}}"})
+        do(house, {"do": "prompt-restore", "id": "spoken"})
+        assert agent.layers.prompts.fill("spoken") == before
+        with pytest.raises(NotFound):
+            do(house, {"do": "prompt-save", "id": "../../x", "text": "x"})

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from moechat.access.words import language_of
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
+from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.turn import Shown
 from moechat.web import draw, exchange, markdown, running, serve, why
@@ -111,10 +112,12 @@ def test_the_browser_decides_the_language(accepted: str | None, language: str) -
 @pytest.mark.parametrize(
     ("start", "end", "told"),
     [
-        ("2025-05-20T00:00", "2025-05-20T23:59:59", "2025-05-20 周二"),
-        ("2025-05-20T18:00", "2025-05-20T23:59:59", "2025-05-20 周二 18:00–23:59"),
-        ("2025-05-12T00:00", "2025-05-18T23:59:59", "2025-05-12 至 2025-05-18"),
-        ("2025-05-20T18:00", "2025-05-21T05:59:59", "2025-05-20 18:00 至 2025-05-21 05:59"),
+        ("2025-05-20T00:00", "2025-05-20T23:59:59", "2025年5月20日 周二"),
+        ("2025-05-20T18:00", "2025-05-20T23:59:59", "2025年5月20日 周二 18:00–23:59"),
+        ("2025-05-12T00:00", "2025-05-18T23:59:59", "2025年5月12日–5月18日"),
+        ("2025-02-01T00:00", "2025-02-28T23:59:59", "2025年2月"),
+        ("2024-01-01T00:00", "2024-12-31T23:59:59", "2024年"),
+        ("2025-05-20T18:00", "2025-05-21T05:59:59", "2025年5月20日 周二 18:00 – 2025年5月21日 周三 05:59"),
     ],
 )
 def test_a_stretch_of_time_is_told_as_short_as_it_can_be(start: str, end: str, told: str) -> None:
@@ -142,7 +145,8 @@ def test_whatever_was_written_stays_text(anything: str, nasty: str) -> None:
 
 def test_names_and_problems_stay_text_too() -> None:
     place = Whereabouts(EVIL, EVIL, EVIL)
-    drawn = draw.characters([EVIL], EVIL, ZH) + draw.problems([EVIL], ZH) + draw.notice(EVIL) + draw.avatar(EVIL)
+    evil = Portrait(EVIL, EVIL, "zh", EVIL, EVIL)
+    drawn = draw.characters([evil], EVIL, ZH) + draw.problems([EVIL], ZH) + draw.notice(EVIL) + draw.avatar(EVIL)
     drawn += draw.header(EVIL, EVIL, ZH, connected=True, model=EVIL) + draw.talks([place], place, ZH)
     drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1, ZH)
     reader = Reader(drawn)
@@ -159,8 +163,10 @@ def test_names_and_problems_stay_text_too() -> None:
         "h1",
         "div",
         "time",
+        "small",
+        "img",
     }
-    assert reader.text.count(EVIL) == 9
+    assert reader.text.count(EVIL) == 10
 
 
 @pytest.mark.parametrize(
@@ -196,8 +202,8 @@ def test_whatever_is_written_gives_known_tags_alone(text: str) -> None:
 
 def test_the_time_understood_stands_under_the_message_and_in_the_reason() -> None:
     drawn = exchange.exchange(shown(grounds=[ground(recipe="by_time", span="昨天")]), FACE, [YESTERDAY])
-    assert "昨天 → 2025-05-20 周二" in drawn
-    assert "你问的是 昨天 → 2025-05-20 周二" in drawn
+    assert "昨天 → 2025年5月20日 周二" in drawn
+    assert "你问的是 昨天 → 2025年5月20日 周二" in drawn
 
 
 def test_a_quiet_line_says_what_came_to_mind_and_each_memory_has_a_sentence() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from moechat.agent import Agent
 from moechat.model import Episode, Event
 from moechat.web import author_room, rooms, topic_charts
-from moechat.web.memory_room import MemoryLook
+from moechat.web.memory_look import MemoryLook
 from moechat.web.rooms import MEMORIES, TOPICS, Look
 from moechat.web.words import Words
 from tests.agent.test_agent_reflection import thinker
@@ -122,8 +122,8 @@ def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(
     assert drawn(agent, LETTER, ZH).split("近来的事")[0].count('class="sentence"') <= 12
     (fact,) = [one.id for one in agent.memories.letter().of_you if "香菜" in one.text]
     editing = do(agent, LETTER, "edit", id=fact)
-    assert "用户讨厌香菜</textarea>" in drawn(agent, editing, ZH)
-    saved = do(agent, editing, "save", id=fact, text="用户喜欢香菜")
+    assert "我讨厌香菜</textarea>" in drawn(agent, editing, ZH)
+    saved = do(agent, editing, "save", id=fact, text="我喜欢香菜")
     assert "你喜欢香菜" in seen(agent, saved) and "你讨厌香菜" not in seen(agent, saved)
     assert "你讨厌香菜" in seen(agent, do(agent, saved, "undo"))
     assert do(agent, LETTER, "undo").note.bad  # there is no other
@@ -157,6 +157,39 @@ def test_several_are_archived_at_once_and_come_back_with_undo(agent: Agent) -> N
     assert "编辑催稿" not in entries(agent, gone)
     assert "编辑催稿" in entries(agent, do(agent, gone, "undo"))
     assert do(agent, choosing, "several", act="archive").note.bad
+
+
+def test_a_list_is_of_a_time_of_a_topic_or_of_a_meaning(agent: Agent) -> None:
+    lived(agent)
+    hotpot = entries(agent, do(agent, MEMORY_ROOM, "of-topic", q="饮食->火锅"))
+    assert hotpot == ["你昨天（2025-05-19）和室友吃了火锅", "第一次一起吃番茄锅", "毛肚涮老了"]
+    lately = do(agent, LETTER, "when", q="2025-05-17")
+    assert entries(agent, lately) == ["毛肚涮老了"] and "2025年5月17日 周六" in seen(agent, lately)
+    yesterday = do(agent, MEMORY_ROOM, "when", q="昨天")  # told on another day, and happened then
+    assert hotpot[0] in entries(agent, yesterday)
+    assert ZH("when_unread") in seen(agent, do(agent, MEMORY_ROOM, "when", q="乱写"))
+    oldest = entries(agent, do(agent, MEMORY_ROOM, "sort", q="oldest"))
+    assert oldest == list(reversed(entries(agent, MEMORY_ROOM)))
+    agent.finish()  # with vectors
+    near = entries(agent, do(agent, do(agent, MEMORY_ROOM, "search", q="毛肚太老了"), "sort", q="near"))
+    assert near[0] == "毛肚涮老了" and len(near) > 1
+
+
+def test_several_become_one_that_replaces_them(agent: Agent) -> None:
+    lived(agent)
+    choosing = do(agent, MEMORY_ROOM, "ticks")
+    ids = [id_of(agent, text) for text in ("第一次一起吃番茄锅", "毛肚涮老了")]
+    merging = do(agent, choosing, "several", act="merge", chosen=" ".join(ids))
+    assert "第一次一起吃番茄锅；毛肚涮老了</textarea>" in drawn(agent, merging, ZH)
+    made = do(agent, merging, "merge", text="吃了番茄锅，毛肚老了")
+    assert made.note.text == ZH("done_merge", n=2)
+    texts = entries(agent, made)
+    assert "吃了番茄锅，毛肚老了" in texts and "毛肚涮老了" not in texts
+    assert {one.id for one in agent.memories.get(made.memories.opened).replaced} == set(ids)
+    assert {"毛肚涮老了", "第一次一起吃番茄锅"} <= set(entries(agent, do(agent, made, "undo")))
+    fact = id_of(agent, "香菜")
+    assert do(agent, choosing, "several", act="merge", chosen=f"{ids[0]} {fact}").note.bad
+    assert do(agent, choosing, "several", act="merge", chosen=fact).note.bad
 
 
 def test_the_last_twenty_changes_are_taken_back_one_by_one(agent: Agent) -> None:
@@ -450,13 +483,14 @@ def test_the_map_is_sized_by_memories_and_leads_to_the_slices(agent: Agent) -> N
     assert "4 个片段" in seen(agent, inside)
 
 
-def test_a_day_of_the_calendar_leads_to_its_slices(agent: Agent) -> None:
+def test_a_day_of_the_calendar_is_a_page_to_read(agent: Agent) -> None:
     lived(agent)
     day = (agent.now() - timedelta(days=3)).date()
     look = do(agent, TOPIC_ROOM, "day", day=day.isoformat())
-    told = seen(agent, look)
-    assert f"{ZH.day(day)} 1 个片段" in told
-    assert "毛肚涮老了" in told
+    assert "毛肚涮老了" in seen(agent, look) and ZH("nothing_said") in seen(agent, look)
+    today = seen(agent, do(agent, TOPIC_ROOM, "day", day=agent.now().date().isoformat()))
+    page = today[today.index(ZH.day(agent.now())) :]
+    assert page.index("第一次一起吃番茄锅") < page.index(TALK[0]) < page.index(TALK[1])
     assert do(agent, look, "day", day=day.isoformat()).topics.day == ""
     assert do(agent, look, "day", day="2025-13-45").topics.day == ""
 
@@ -478,6 +512,18 @@ def test_topics_are_renamed_merged_and_moved_with_their_slices(agent: Agent) -> 
     assert do(agent, top, "rename", value=" ").note.bad
 
 
+def test_what_has_no_topic_is_none_and_one_alone_is_a_line(agent: Agent) -> None:
+    say(agent, "昨天和室友吃了火锅")
+    agent.finish()
+    (event,) = agent.memories.events([one.id for one in agent.memories.listed(["event"]).memories])
+    agent.memories.edit_event(event.id, topic="日常")
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert "treemap" not in html and "日常" not in html and ZH("untold", n=1) in seen(agent, TOPIC_ROOM)
+    agent.memories.edit_event(event.id, topic="饮食")
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert "treemap" not in html and 'data-topic="饮食"' in html
+
+
 def test_without_memories_the_rooms_say_so(agent: Agent) -> None:
     assert ZH("nothing_yet") in seen(agent, MEMORY_ROOM)
     assert ZH("no_topics") in seen(agent, TOPIC_ROOM)
@@ -494,6 +540,7 @@ def test_a_calendar_shows_as_many_weeks_as_fit(width: int) -> None:
     assert shown.count * (shown.cell + topic_charts.CELL_GAP) + topic_charts.LEFT <= width + 1e-6
     older = topic_charts.weeks(days, today, width, back=1)
     assert older.last + timedelta(days=1) == shown.first
+    assert topic_charts.weeks({"2025-05-14": 1}, today, width).first == date(2025, 5, 12)  # none before memory starts
 
 
 # ---- what was written stays text

@@ -31,7 +31,7 @@ window.moechat = (() => {
 
   function applyTheme() {
     document.body?.classList.toggle("dark", isDark());
-    document.body?.classList.toggle("tinkers", kept("tinkers") === true);
+    $("#frame")?.classList.toggle("tinkers", kept("tinkers") === true); // Gradio scopes our styles to what is inside of it
     document.documentElement.style.colorScheme = isDark() ? "dark" : "light";
   }
 

@@ -330,7 +330,7 @@ document.addEventListener("moechat:frame", () => {
     area.value = text;
     area.setAttribute("aria-label", state.labels.message);
     node.querySelector("p").textContent = hint;
-    [save.textContent, cancel.textContent] = [state.labels.keep, state.labels.cancel];
+    [save.textContent, cancel.textContent] = [state.labels.save, state.labels.cancel];
     place.classList.add("editing");
     const leave = () => {
       node.remove();

@@ -1,0 +1,75 @@
+"""axe-core over every room: no violation that is serious or critical, light and dark, wide and narrow, in both languages.
+
+``make axe`` fetches axe-core from npm and runs this; without it there is nothing to test with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from moechat.web import running
+from tests.browser import ask, chromium, tab
+from tests.houses import Home, silent
+from tests.rooms import lived
+
+AXE = Path(__file__).resolve().parents[2] / ".doors" / "node_modules" / "axe-core" / "axe.min.js"
+BAD = ("serious", "critical")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here: run `make axe`"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with Home.build(tmp_path_factory.mktemp("axe")).open(silent()) as house:
+        lived(house.agent())
+        with running(house) as address:
+            yield address
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong within our part of the page, and how badly."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: dict[str, Any] = page.evaluate("() => axe.run('#frame', { resultTypes: ['violations'] })")
+    return [
+        f"{one['id']}: {json.dumps([node['target'] for node in one['nodes']][:3], ensure_ascii=False)} {one['help']}"
+        for one in found["violations"]
+        if one["impact"] in BAD
+    ]
+
+
+@pytest.mark.parametrize("locale", ["zh-CN", "en-GB"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_room_is_closed_to_anybody(url: str, browser: Browser, locale: str, scheme: Any, width: int) -> None:
+    faults: dict[str, list[str]] = {}
+    size: Any = {"width": width, "height": 860}
+    with tab(browser, url, locale=locale, color_scheme=scheme, viewport=size) as page:
+        ask(page, "我讨厌吃什么")
+        page.locator("details.memories > summary").last.click()
+        faults["chat"] = violations(page)
+        for room in page.locator("#doors [data-room]").evaluate_all("all => all.map(one => one.dataset.room)"):
+            if room == "chat":
+                continue
+            page.locator(f"#doors [data-room={room}]").click()
+            page.locator(f"#room .room.{room}").wait_for()
+            faults[room] = violations(page)
+            for opener in page.locator("#room .chip[data-do=kind]:not([aria-pressed=true]), #room .one-day").all()[:1]:
+                opener.click()
+                page.locator("#room:not([aria-busy])").wait_for()
+                faults[f"{room}, opened"] = violations(page)
+    assert {room: wrong for room, wrong in faults.items() if wrong} == {}
