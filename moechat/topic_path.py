@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 ARROW = "->"
+EVERYDAY: Mapping[str, str] = {"zh": "日常", "en": "everyday"}  # What has no topic stands under these.
 DEEPEST = 12  # A path keeps so many segments.
 LONGEST_SEGMENT = 60  # A segment keeps so many characters.
 

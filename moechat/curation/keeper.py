@@ -29,6 +29,7 @@ from moechat.store import erasure
 from moechat.store.backups import Exports
 from moechat.store.formats import OWN, derived_id
 from moechat.store.plain import storable
+from moechat.understanding.consolidation import joined
 from moechat.when import precision_of
 
 _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
@@ -112,6 +113,10 @@ class Keeper(Catalogue):
         self.undo.note([id_])
         self._change(lambda: self._store.findings.put_episodes([changed]))
         return self.get(id_).memory
+
+    def together(self, ids: Sequence[str]) -> str:
+        """What several memories say, in one text."""
+        return joined([one.text for one in self.memories(ids)])
 
     def merge(self, ids: Sequence[str], text: str) -> Memory:
         """Make one of several facts, or of several events: it says ``text``, is the owner's and replaces them. Raises

@@ -12,6 +12,7 @@ from moechat.model import Episode, Fact
 from moechat.recall import profile
 from moechat.recall.layers import Layers
 from moechat.store.search import Kind
+from moechat.when.names import has_han
 
 MOST = 12  # The letter has so many sentences.
 PEOPLE = 8
@@ -42,6 +43,12 @@ class Letter:
     thoughts: Sequence[Sentence] = field(default_factory=tuple)
 
 
+def to_you(text: str, user_name: str) -> str:
+    """A memory of the user, told to them: 用户讨厌香菜 → 你讨厌香菜; as it is where that cannot be."""
+    text = fact_to_user(text, user_name, "zh" if has_han(text) else "en") or text
+    return text[:1].upper() + text[1:]
+
+
 def letter(layers: Layers) -> Letter:
     """The letter as memory stands now. What hurts is in none."""
     archived, character = layers.store.state.archived, layers.character()
@@ -54,12 +61,8 @@ def letter(layers: Layers) -> Letter:
     own = [fact for fact in mine if fact.by == "owner"]
     of_you = _once([*care, *always, *own, *mine])
 
-    def to_you(text: str) -> str:
-        text = fact_to_user(text, character.user_name, character.language) or text
-        return text[:1].upper() + text[1:]
-
     def as_sentence(fact: Fact) -> Sentence:
-        return Sentence(fact.id, to_you(fact.text), fact.at)
+        return Sentence(fact.id, to_you(fact.text, character.user_name), fact.at)
 
     people: dict[str, list[Fact]] = {}
     for fact in facts:
@@ -76,7 +79,7 @@ def letter(layers: Layers) -> Letter:
     def as_told(episode: Episode) -> Sentence:
         happened = episode.event.happened
         text = _DATE.sub("", episode.event.text) if happened else episode.event.text
-        return Sentence(episode.id, to_you(text), happened[0] if happened else episode.at)
+        return Sentence(episode.id, to_you(text, character.user_name), happened[0] if happened else episode.at)
 
     return Letter(
         [as_sentence(fact) for fact in of_you[:MOST]],

@@ -38,10 +38,10 @@ from moechat.model import Embedder, Episode, Recollection
 from moechat.recall import follows, plans, touch, world
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
-from moechat.recall.recipes import DIAL, ConfiguredRecipes
+from moechat.recall.recipes import ConfiguredRecipes
 from moechat.rules.pain import in_danger
 from moechat.settings.character import Character
-from moechat.settings.config import Config
+from moechat.settings.config import DIAL, Config
 from moechat.settings.prompts import Prompts
 from moechat.store.paths import index_folder, is_writable
 from moechat.store.protocols import Store

@@ -4,7 +4,7 @@ threshold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,12 +20,10 @@ from moechat.model import Candidates, Hit
 from moechat.recall import touch
 from moechat.recall.episodic import Episodic, TopicHelper
 from moechat.recall.pipeline import Recipe
-from moechat.settings.config import LAYERS, Config
+from moechat.settings.config import DIAL, LAYERS, Config
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
 
-# How readily the past is brought up: how far the floors that nobody set are from the usual, and the share of the tokens.
-DIAL: Mapping[str, tuple[float, float]] = {"rarely": (0.1, 0.5), "sometimes": (0.0, 1.0), "often": (-0.08, 1.7)}
 # The floors of seed 003 hold where no embedding model brings its own.
 DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}
 

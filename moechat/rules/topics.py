@@ -16,7 +16,7 @@ from moechat.language import words
 from moechat.model import Event
 from moechat.rules.table import Language
 from moechat.rules.topic_table import EN, ZH
-from moechat.topic_path import ARROW, parent_of
+from moechat.topic_path import ARROW, EVERYDAY, parent_of
 from moechat.when.names import has_han
 
 
@@ -27,8 +27,6 @@ class Named(Protocol):
         """The paths whose last segment is this word, the most used first; case does not count."""
         ...
 
-
-EVERYDAY: Mapping[Language, str] = {"zh": "日常", "en": "everyday"}
 
 _QUOTED = re.compile(r'"([^"]+)"|(\S+)')
 _LONGEST_CUE = 5

@@ -59,6 +59,8 @@ LAYERS: Mapping[str, Layer] = {
     "entities": "core",
     "lore": "lore",
 }
+# How readily the past is brought up: how far the floors that nobody set are from the usual, and the share of the tokens.
+DIAL: Mapping[str, tuple[float, float]] = {"rarely": (0.1, 0.5), "sometimes": (0.0, 1.0), "often": (-0.08, 1.7)}
 ORIGINAL_THRESHOLD = 0.38  # The floor of the diary in MoeChat's own config.yaml, for the embedding model it came with.
 LAYER_THRESHOLD = {"diary": "mem_thresholds", "core": "core_threshold", "lore": "books_thresholds"}
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from moechat.ai.offline.retelling import fact_to_user
+from moechat.curation.letter import to_you
 from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.web.whereabouts import Whereabouts
@@ -54,8 +54,7 @@ def avatar(name: str, picture: str = "") -> str:
 
 def to_person(text: str, user_name: str = "") -> str:
     """A memory as it is told to the person whom it is about: 用户讨厌香菜 → 你讨厌香菜, "The user's dog" → "Your dog"."""
-    told = fact_to_user(text, user_name, "zh" if has_han(text) else "en") if _OF_USER.match(text) else ""
-    return with_short_days(_INSIDE.sub(r"\1你", f"{told[:1].upper()}{told[1:]}" if told else text))
+    return with_short_days(_INSIDE.sub(r"\1你", to_you(text, user_name) if _OF_USER.match(text) else text))
 
 
 def with_short_days(text: str) -> str:

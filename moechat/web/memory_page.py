@@ -15,7 +15,7 @@ from moechat.curation.forgetting import Forecast
 from moechat.curation.keeper import Preview
 from moechat.curation.letter import Letter, Sentence
 from moechat.settings.character import USER_NAMES
-from moechat.understanding.consolidation import joined
+from moechat.topic_path import EVERYDAY
 from moechat.web.draw import button, dated, escape, in_first_person, tag, to_person
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import TEXTS, Words
@@ -28,7 +28,11 @@ OWN: Mapping[Kind, Mapping[str, str]] = {  # The fields of what an owner writes,
 }  # fmt: skip
 SHOWN = 12  # A question lists so many memories.
 UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
-PLAIN_VALUES = (("polarity", 1), ("kind", "attribute"), ("topic", "日常"), ("topic", "everyday"))  # They say nothing.
+PLAIN_VALUES = (
+    ("polarity", 1),
+    ("kind", "attribute"),
+    *(("topic", name) for name in EVERYDAY.values()),
+)  # They say nothing.
 NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
 DEEPEST = 4  # So many levels of reflections on reflections are opened.
 LABEL = 40  # A memory is named by this many of its first characters.
@@ -317,9 +321,9 @@ def _event_fields(details: Details, words: Words) -> str:
     )  # fmt: skip
 
 
-def merge_form(texts: Sequence[str], words: Words) -> str:
+def merge_form(text: str, words: Words) -> str:
     """Where several memories become one; it begins with the words of all."""
-    inside = field("text", words("merge_words"), joined(texts), rows=3, first=True)
+    inside = field("text", words("merge_words"), text, rows=3, first=True)
     return form("merge", "merge", f'{inside}<p class="hint">{escape(words("merge_hint"))}</p>', words)
 
 

@@ -222,7 +222,7 @@ def _new_form(agent: Agent, look: MemoryLook, words: Words) -> str:
     if look.opened:
         return ""
     if look.doing == "merge":
-        return memory_page.merge_form([one.text for one in agent.memories.memories(look.chosen)], words)
+        return memory_page.merge_form(agent.memories.together(look.chosen), words)
     return memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN else ""  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from moechat.agent import Agent
 from moechat.house import House
 from moechat.model import Hit, Recollection
-from moechat.recall.recipes import DIAL
+from moechat.settings.config import DIAL
 from moechat.web import memory_page, why
 from moechat.web.draw import button, escape
 from moechat.web.words import Words

@@ -9,8 +9,7 @@ from datetime import date, datetime, time
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.model import Episode
-from moechat.rules.topics import EVERYDAY
-from moechat.topic_path import ARROW, is_within, moved, parent_of
+from moechat.topic_path import ARROW, EVERYDAY, is_within, moved, parent_of
 from moechat.web import memory_page, topic_charts
 from moechat.web.draw import button, dated, escape, tag, to_person
 from moechat.web.memory_page import Speakers, choice, field

@@ -9,8 +9,8 @@ import pytest
 from moechat.index.topic import TopicIndex
 from moechat.index.topic_tree import TopicTree
 from moechat.model import Event
-from moechat.rules.topics import EVERYDAY, path_for, paths_in
-from moechat.topic_path import topic_path
+from moechat.rules.topics import path_for, paths_in
+from moechat.topic_path import EVERYDAY, topic_path
 
 
 def event(text: str, object_: str = "", *keywords: str) -> Event:

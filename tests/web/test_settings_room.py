@@ -9,7 +9,7 @@ import pytest
 from moechat.errors import ConfigError, DataError, NotFound
 from moechat.house import House
 from moechat.model import TurnCost
-from moechat.recall.recipes import DIAL
+from moechat.settings.config import DIAL
 from moechat.web import settings_room
 from moechat.web.notes import Action
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
