@@ -45,8 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _function(args.run)(args)
     except MoeChatError as error:
-        for fault in error.parts:
-            print(f"moechat: {fault}", file=sys.stderr)
+        print(*(f"moechat: {fault}" for fault in error.parts), sep="\n", file=sys.stderr)
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
@@ -98,9 +97,7 @@ def _serving(commands: Any) -> None:
     web.add_argument(
         "--phone", action="store_true", help="for a phone in the local network, too: by a code, shown as a QR code"
     )
-    web.add_argument(
-        "--no-browser", action="store_true", help="open no browser (none is opened without a screen, either)"
-    )
+    web.add_argument("--no-browser", action="store_true", help="open no browser (without a screen none is opened)")
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
     serve = _command(commands, "serve", "serving.serve", "memory over HTTP, and the page", json_output=False)

@@ -70,7 +70,8 @@ class Details:
 
 
 class Catalogue:
-    """The memories of one owner. Before every look, changes by people and other processes are taken in.
+    """The memories of one owner; it has more than twenty methods because each kind of memory is looked up in its own way.
+    Before every look, changes by people and other processes are taken in.
 
     ``limits`` says when and how much goes into the archive. It is asked anew each time: the settings may change while this
     is open.

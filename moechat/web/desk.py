@@ -20,7 +20,6 @@ from moechat.conversation import Conversation
 from moechat.cue import Cue
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.gallery import Portrait
 from moechat.turn import Shown
 from moechat.web import draw, exchange, fault_words, why
 from moechat.web.exchange import Branches, Face
@@ -90,8 +89,10 @@ class Desk:
 
     def frame(self, place: Whereabouts, words: Words) -> View:
         """What stands around the talk: the characters, the talks, the head, the box, and what is wrong."""
+        names = _characters(self.house)
+        portraits = [one for one in self.house.gallery.portraits() if one.folder in names]
         around: View = {
-            "place": asdict(place), "characters": draw.characters(self._portraits(), place.character, words),
+            "place": asdict(place), "characters": draw.characters(portraits, place.character, words),
             "brand": draw.brand(words), "shut": "", "talks": "", "title": "", "problems": "",
         }  # fmt: skip
         try:
@@ -133,10 +134,6 @@ class Desk:
             agent.character.name, draw.talk_name(place, words), words, connected=self.house.connected, model=model,
             picture=self._picture(place),
         )  # fmt: skip
-
-    def _portraits(self) -> list[Portrait]:
-        names = _characters(self.house)
-        return [one for one in self.house.gallery.portraits() if one.folder in names]
 
     def _picture(self, place: Whereabouts) -> str:
         return draw.picture_of(self.house.gallery.portrait(place.character))

@@ -93,10 +93,10 @@ def drawn(agent: Agent, look: TopicLook, words: Words, width: int) -> str:
     untold = (
         overview["untold"] + sum(node["total"] for node in overview["topics"]) - sum(node["total"] for node in named)
     )
-    said = agent.memories.days()
+    talks = agent.memories.days()
     days = {
-        day: max(said.get(day, 0), overview["days"].get(day, 0))
-        for day in sorted(said.keys() | overview["days"].keys())
+        day: max(talks.get(day, 0), overview["days"].get(day, 0))
+        for day in sorted(talks.keys() | overview["days"].keys())
     }
     if not days:
         return _empty(words, "no_topics")
@@ -172,13 +172,13 @@ def _day(agent: Agent, look: TopicLook, words: Words) -> str:
     """A day as a page to read: what is remembered of it, then what was said, from morning to night."""
     day, zone, speakers = date.fromisoformat(look.day), agent.now().tzinfo, speakers_of(agent, words)
     span = (datetime.combine(day, time.min, zone), datetime.combine(day, time.max, zone))
-    said = agent.memories.listed(["exchange"], span=span, sort="oldest", limit=0).memories
+    exchanges = agent.memories.listed(["exchange"], span=span, sort="oldest", limit=0).memories
     kept = "".join(
         f'<li><button type="button" class="sentence" data-do="show" data-id="{escape(one.id)}">'
         f"{escape(to_person(one.event.text, speakers.user))}</button></li>"
         for one in reversed(agent.topics.slices(day, agent.now()))
     )
-    quotes = "".join(memory_page.quote(one, speakers, words, is_of_day=True) for one in said)
+    quotes = "".join(memory_page.quote(one, speakers, words, is_of_day=True) for one in exchanges)
     return (
         f'<section class="slices card day-page" data-arrive="{escape(look.day)}">'
         f'<h2 tabindex="-1">{escape(words.day(span[0]))}</h2>'
