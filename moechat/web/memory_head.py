@@ -7,6 +7,7 @@ from datetime import datetime
 from moechat.agent import Agent
 from moechat.curation import by_hand
 from moechat.errors import FieldError
+from moechat.topic_path import EVERYDAY
 from moechat.web.draw import button, escape
 from moechat.web.memory_look import AUTHOR, KINDS, MINE, NEW, SORTS, MemoryLook
 from moechat.web.memory_page import choice, field
@@ -53,7 +54,8 @@ def _filters(agent: Agent, look: MemoryLook, words: Words) -> str:
     """By time, by topic, and in which order."""
     span = span_of(agent, look)
     meant = words.stretch(*span) if span else words("when_unread") if look.when.strip() else ""
-    paths = foremost(every(agent.topics.overview(agent.now())["topics"]))
+    nodes = agent.topics.overview(agent.now())["topics"]
+    paths = foremost(every(node for node in nodes if node["path"] not in EVERYDAY.values()))
     topics = [("", words("any_topic")), *((path, crumbs(path)) for path in paths)]
     sorts = [(one, words(f"sort_{one}")) for one in SORTS]
     return (

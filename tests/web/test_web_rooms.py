@@ -116,7 +116,7 @@ def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(
     lived(agent)
     text = seen(agent, LETTER)
     assert "小满知道的你" in text and "你讨厌香菜" in text and "你住在杭州" in text
-    assert "5月19日 你昨天和室友吃了火锅" in text
+    assert "5月19日 你和室友吃了火锅" in text
     assert INSIGHT.replace("阿明", "你") in text and "毛肚涮老了" in text
     assert "强度" not in text and "淡忘" not in text
     assert drawn(agent, LETTER, ZH).split("近来的事")[0].count('class="sentence"') <= 12
@@ -162,7 +162,7 @@ def test_several_are_archived_at_once_and_come_back_with_undo(agent: Agent) -> N
 def test_a_list_is_of_a_time_of_a_topic_or_of_a_meaning(agent: Agent) -> None:
     lived(agent)
     hotpot = entries(agent, do(agent, MEMORY_ROOM, "of-topic", q="饮食->火锅"))
-    assert hotpot == ["你昨天（2025-05-19）和室友吃了火锅", "第一次一起吃番茄锅", "毛肚涮老了"]
+    assert hotpot == ["你5月19日和室友吃了火锅", "第一次一起吃番茄锅", "毛肚涮老了"]
     lately = do(agent, LETTER, "when", q="2025-05-17")
     assert entries(agent, lately) == ["毛肚涮老了"] and "2025年5月17日 周六" in seen(agent, lately)
     yesterday = do(agent, MEMORY_ROOM, "when", q="昨天")  # told on another day, and happened then
@@ -306,7 +306,7 @@ def test_the_owner_writes_an_event(agent: Agent) -> None:
     )
     assert not done.note.bad and done.note.text == ZH("done_add")
     text = seen(agent, done)
-    assert "地点 青岛" in text and "2019-07-15" in text and "来源 你写的" in text
+    assert "地点 青岛" in text and "2019年7月15日 周一" in text and "来源 你写的" in text
     (made,) = agent.memories.listed(["event"]).memories
     assert agent.memories.get(made.id).fields["keywords"] == ["风筝", "海"]
 
