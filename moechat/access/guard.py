@@ -36,7 +36,7 @@ BODY_S = 20.0
 PRINCIPAL = "moechat.principal"  # The key of the scope that says whose memory a request may reach; OWNER: all users'.
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 NO_STORE = (b"cache-control", b"no-store")
-FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+FORM, JSON, BYTES = "application/x-www-form-urlencoded", "application/json", "application/octet-stream"
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,8 @@ class Door:
     others may call; None: any, since a name alone opens nothing. Paths that begin with one of ``closed`` are not there,
     ``open_paths`` are for all. ``headers`` go with every answer. ``origins`` are sites whose pages may call
     (https://chat.example). A body has ``max_body`` bytes at most, on paths that end in one of ``bodies`` as many as that says,
-    and ``body_s`` seconds to arrive.
+    and ``body_s`` seconds to arrive. It is JSON, on ``files`` the bytes of a file: no page of another site can send either
+    unasked.
     """
 
     open_here: bool = True
@@ -74,6 +75,7 @@ class Door:
     max_body: int = MAX_BODY
     bodies: Mapping[str, int] = field(default_factory=dict)
     body_s: float = BODY_S
+    files: frozenset[str] = frozenset()
 
 
 class Refusal(Exception):
@@ -131,7 +133,7 @@ class Guard:
                 scope[PRINCIPAL] = OWNER if passed.users is None else ", ".join(sorted(passed.users))
                 if scope["path"].startswith(self.door.closed):
                     raise Refusal(404, "not here")
-            _check_kind(scope, headers, FORM if at_login else JSON)
+            _check_kind(scope, headers, FORM if at_login else BYTES if scope["path"] in self.door.files else JSON)
             most = next(
                 (n for end, n in self.door.bodies.items() if scope["path"].rstrip("/").endswith(end)),
                 self.door.max_body,

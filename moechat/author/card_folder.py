@@ -26,7 +26,8 @@ from moechat.settings.character import FILE, PICTURE, read_keys
 from moechat.store import plain, records
 
 CHARX = "card.charx"
-SHOWN = 300  # Characters of a greeting in a preview.
+SHOWN = 300  # A preview shows so many characters of a greeting,
+TITLES = 8  # and so many titles of entries.
 _UNHEEDED_FIELDS = ("group_only_greetings", "creator_notes_multilingual")
 _UNHEEDED_EXTENSIONS = ("depth_prompt", "regex_scripts", "world")
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
@@ -34,7 +35,8 @@ _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
 
 @dataclass(frozen=True)
 class CardPreview:
-    """What a card holds, before anything is written. ``unheeded`` says what is kept and not obeyed: {what: how often}."""
+    """What a card holds, before anything is written. ``titles`` are those of its first entries, ``world`` is the name of a
+    lorebook that belongs to it. ``unheeded`` says what is kept and not obeyed: {what: how often}."""
 
     name: str
     form: str
@@ -42,6 +44,8 @@ class CardPreview:
     greeting: str
     greetings: int
     entries: int
+    titles: Sequence[str]
+    world: str
     has_picture: bool
     tags: Sequence[str]
     creator_notes: str
@@ -50,11 +54,19 @@ class CardPreview:
 
 def preview(file: CardFile) -> CardPreview:
     keys, own_book = card.keys_of(file.card), card.book_of(file.card)
+    entries = book.entries_of(own_book, CARD) if own_book else []
     return CardPreview(
         keys.get("name", ""), card.form_of(file.card), file.kind, keys.get("greeting", "")[:SHOWN],
-        len(keys.get("greetings", ())), len(book.entries_of(own_book, CARD)) if own_book else 0, bool(file.picture),
+        len(keys.get("greetings", ())), len(entries), [one.keyword for one in entries[:TITLES]], _world(file.card),
+        bool(file.picture),
         keys.get("tags", ()), keys.get("creator_notes", ""), unheeded(file.card),
     )  # fmt: skip
+
+
+def _world(value: Card) -> str:
+    extensions = card.data_of(value).get("extensions")
+    world = extensions.get("world") if isinstance(extensions, dict) else ""
+    return world if isinstance(world, str) else ""
 
 
 def unheeded(value: Card) -> dict[str, int]:
@@ -121,7 +133,7 @@ def exported(folder: Path, kind: Kind, now: Callable[[], datetime]) -> bytes:
 def whole(folder: Path, before: Card | None) -> Card:
     """The card of a folder, with what was changed and added here. Raises DataError."""
     keys = read_keys(folder / FILE) if (folder / FILE).exists() else {}
-    keys = {key: _as_text(key, value) for key, value in keys.items()}
+    keys = {key: as_text(key, value) for key, value in keys.items()}
     if before is None:
         value = card.fresh({"name": folder.name} | keys)
     else:
@@ -191,7 +203,7 @@ def _bytes(path: Path) -> bytes:
     return plain.data_of(path) if path.is_file() else b""
 
 
-def _as_text(key: str, value: Any) -> Any:
+def as_text(key: str, value: Any) -> Any:
     """A value of character.yaml as a card has it: examples as lines of talk."""
     if key != "examples" or isinstance(value, str):
         return value

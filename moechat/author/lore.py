@@ -169,7 +169,11 @@ def read(path: Path) -> tuple[list[Lore], list[DataError]]:
     if books.is_book(path):
         return books.read(path), []
     plain.require_inside(path.parent, path.parent.parent)
-    source = yaml_file.text(path)
+    return read_text(yaml_file.text(path), path)
+
+
+def read_text(source: str, path: Path) -> tuple[list[Lore], list[DataError]]:
+    """The same of the text of a file, which is not a book of another program."""
     entries, problems = [], []
     for keyword, value in _parsed(source, path).items():
         try:

@@ -219,16 +219,29 @@ class Official:
         path = self.path(kind)
         signature = Signature.of(path)
         _, parsed = records.read(path)
-        made: dict[str, Episode | Fact] = {}
-        problems = list(parsed.problems)
-        for record in parsed.records:
-            try:
-                made[record.key] = _made(kind, record, path, self._zone, names)
-            except FieldError as error:
-                problems.append(DataError(path, f"record {shown(record.key)}: {error}", line=record.line or None))
-            except DataError as error:
-                problems.append(error)
+        made, problems = _of_records(kind, parsed, path, self._zone, names)
         return _RecordFile(signature, {record.key: record for record in parsed.records}, made, problems)
+
+
+def faults(kind: OfficialKind, data: bytes, path: Path) -> list[DataError]:
+    """What is wrong with the bytes of a file of events or facts."""
+    return _of_records(kind, records.parse(data, path), path, None, {})[1]
+
+
+def _of_records(
+    kind: OfficialKind, parsed: records.Parsed, path: Path, zone: tzinfo | None, names: Mapping[str, str]
+) -> tuple[dict[str, Episode | Fact], list[DataError]]:
+    """The memories that records tell, and what is wrong with the others."""
+    made: dict[str, Episode | Fact] = {}
+    problems = list(parsed.problems)
+    for record in parsed.records:
+        try:
+            made[record.key] = _made(kind, record, path, zone, names)
+        except FieldError as error:
+            problems.append(DataError(path, f"record {shown(record.key)}: {error}", line=record.line or None))
+        except DataError as error:
+            problems.append(error)
+    return made, problems
 
 
 def _without(file: _RecordFile, taken: Mapping[str, object], path: Path) -> _RecordFile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -27,7 +26,7 @@ def card(args: argparse.Namespace) -> int:
 
 def lorebook(args: argparse.Namespace) -> int:
     with open_house(args) as house:
-        book = json.dumps(house.studio.export_book(_name(args, house)), ensure_ascii=False, indent=2).encode()
+        book = house.studio.export_book(_name(args, house))
     return _written(args, lambda file: file.write(book))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
 from moechat.errors import MoeChatError
 from moechat.house.studio import lore_test as tested
-from moechat.turn import Delta, Ended, Recalled
+from moechat.house.trial import tried
 
 LISTS = ("greetings", "tags")
 
@@ -98,31 +98,18 @@ def test(args: argparse.Namespace) -> int:
     """One message off the record."""
     with open_house(args) as house:
         agent = house.agent(args.name)
-        held = agent.hold()
-        fired: Any = []
-        reply = ""
-        for event in held.talk(args.text):
-            if isinstance(event, Recalled):
-                fired = [hit for hit in event.recollection.hits if hit.layer == "lore"]
-                id_ = event.exchange_id
-            elif isinstance(event, Delta):
-                reply = event.text if event.instead else reply + event.text
-            elif isinstance(event, Ended) and event.error:
-                warn([event.error])
-        trace = held.trace(id_)
-        prompt = [(one.role, one.content) for one in trace.messages] if trace else []
-        warn(agent.problems())
-    rows = [{"id": hit.id, "why": hit.why or "near in meaning", "tokens": hit.tokens} for hit in fired]
+        trial = tried(agent, args.text)
+        warn([*([trial.error] if trial.error else []), *agent.problems()])
+    rows = [{"id": hit.id, "why": hit.why or "near in meaning", "tokens": hit.tokens} for hit in trial.fired]
     if args.json:
-        print_json(
-            {"prompt": [{"role": role, "content": text} for role, text in prompt], "fired": rows, "reply": reply}
-        )
+        prompt = [{"role": one.role, "content": one.content} for one in trial.prompt]
+        print_json({"prompt": prompt, "fired": rows, "reply": trial.reply})
         return 0
-    for role, text in prompt:
-        print(f"--- {role}\n{text}")
+    for one in trial.prompt:
+        print(f"--- {one.role}\n{one.content}")
     for row in rows:
         print(f"+++ {row['id']}: {row['why']} ({row['tokens']} tokens)")
-    print(f"=== {reply}")
+    print(f"=== {trial.reply}")
     return 0
 
 

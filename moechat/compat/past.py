@@ -286,7 +286,7 @@ def _line(row: Mapping[str, Any], zone: tzinfo | None, names: Names) -> Line:
     who = names.who(row["who"])
     if who is None:
         raise ValueError(
-            f"who = {row['who'][:40]!r}: expects user, char, {names.user!r} or {names.character!r}; --me NAME says which is you"
+            f"who = {row['who'][:40]!r}: expects user, char, {names.user!r} or {names.character!r}; say which is you (--me NAME)"
         )
     try:
         at = moment_of(row["time"], zone)

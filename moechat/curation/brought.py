@@ -79,6 +79,12 @@ class MemoryBatches:
         ids: list[str] = plain.json_value(plain.data_of(path))
         return ids
 
+    def batches(self) -> dict[str, int]:
+        """How many memories each batch was that is not taken back, by its name."""
+        folder = self._store.folder / paths.IMPORTS if self._store.folder else None
+        names = sorted(path.stem for path in folder.glob(f"{MARK}*.json")) if folder and folder.is_dir() else []
+        return {name: len(self.ids(name)) for name in names}
+
     def take_back(self, batch: str) -> int:
         """Erase a batch, for good. Returns how many memories it was. Raises NotFound."""
         ids = [one.id for one in self._keeper.memories(self.ids(batch))]

@@ -5,6 +5,7 @@ Files that strangers share are looked at first (``look``) and written only when 
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -124,7 +125,7 @@ class Studio:
 
     def take_book(self, path: Path, data: bytes, character: str) -> str:
         """Put a lorebook beside the world book of a character, as it is. Returns the name of its file."""
-        folder = self._folder(character) / FOLDER
+        folder = self.folder(character) / FOLDER
         target = folder / f"{card_folder.folder_name(path.stem)}.json"
         if target.exists() or target.name == container.CARD:
             raise NameTaken("file", target.name, f"is there already; delete {target} first, or rename the file")
@@ -157,7 +158,7 @@ class Studio:
             name = name or card_folder.folder_name(arrival.archive.name)
             archive.unpack(arrival.path, self._free(name))
             return name
-        character = self._folder(name or arrival.archive.name)
+        character = self.folder(name or arrival.archive.name)
         self._release(character.name)
         self._stores.fill(Owner(character.name, user, ""), lambda folder: archive.unpack(arrival.path, folder))
         return character.name
@@ -165,14 +166,14 @@ class Studio:
     # ---- going
 
     def export_card(self, name: str, kind: Kind) -> bytes:
-        return card_folder.exported(self._folder(name), kind, self._now)
+        return card_folder.exported(self.folder(name), kind, self._now)
 
-    def export_book(self, name: str) -> Any:
-        return card_folder.exported_book(self._folder(name))
+    def export_book(self, name: str) -> bytes:
+        return json.dumps(card_folder.exported_book(self.folder(name)), ensure_ascii=False, indent=2).encode()
 
     def export_archive(self, name: str, target: BinaryIO, *, memory: bool) -> None:
         """Write the whole character; with ``memory``, that of all its users."""
-        folder = self._folder(name)
+        folder = self.folder(name)
         if memory:
             self._stores.require_folders("a character with the memories of all its users")
         self._release(name)
@@ -180,7 +181,7 @@ class Studio:
 
     def export_memory(self, name: str, target: BinaryIO, user: str = "", world: str = "") -> None:
         """Write the memory of one user alone."""
-        self._folder(name)
+        self.folder(name)
         self._release(name)
         with self._stores.folder(Owner(name, user, world)) as folder:
             archive.pack(target, folder, "memory", name, self._now(), memory=True)
@@ -200,21 +201,27 @@ class Studio:
 
     def duplicate(self, name: str, new: str) -> str:
         """A copy of a character without its memory."""
-        source, target = self._folder(name), self._free(new)
+        source, target = self.folder(name), self._free(new)
         shutil.copytree(source, target, ignore=GROWN, symlinks=True)
-        return new
+        return self._called(name, new)
 
     def rename(self, name: str, new: str) -> str:
-        """Give a character's folder another name; its memory goes along."""
-        source, target = self._folder(name), self._free(new)
+        """Give a character another name, its folder too; its memory goes along."""
+        source, target = self.folder(name), self._free(new)
         self._stores.require_folders("another name of a character's folder")
         self._release(name)
         source.rename(target)
-        return new
+        return self._called(name, new)
+
+    def _called(self, before: str, name: str) -> str:
+        """Call a character as its folder is called now, where it was called as that was before."""
+        if self.values(name).get("name") == before:
+            self.change(name, {"name": name})
+        return name
 
     def change(self, name: str, changes: Mapping[str, Any]) -> None:
         """Write keys of character.yaml; None takes one out, so that the card's holds again. Raises FieldError, DataError."""
-        character_file.change(self._folder(name), changes)
+        character_file.change(self.folder(name), changes)
 
     def choose_greeting(self, name: str, number: int) -> None:
         """Let another of its greetings be the first words of a new talk; the one that it replaces stays among the others."""
@@ -229,18 +236,18 @@ class Studio:
 
     def values(self, name: str) -> dict[str, Any]:
         """What file and card say of a character, its names not filled in."""
-        return character_file.values(self._folder(name))
+        return character_file.values(self.folder(name))
 
     def set_picture(self, name: str, path: Path) -> None:
         """Raises DataError where it is no PNG."""
         picture = png.without(plain.data_of(path, may_lead_out=True), (container.OLD, container.NEW), path)
-        records.replace(self._folder(name) / PICTURE, picture)
+        records.replace(self.folder(name) / PICTURE, picture)
 
     # ---- the bin
 
     def delete(self, name: str) -> str:
         """Put a character with its memory into the bin. Returns its name there."""
-        folder = self._folder(name)
+        folder = self.folder(name)
         self._release(name)
         kept = f"{name}@{self._now():%Y%m%d-%H%M%S}"
         target = self._bin / kept
@@ -277,13 +284,14 @@ class Studio:
 
     def you(self, character: str = "", user: str = "", changes: Mapping[str, str] | None = None) -> dict[str, str]:
         """What you.yaml says of the user, for all characters or for one, after ``changes``."""
-        path = self._data / you.FILE if not character else owner_folder(self._folder(character), user) / you.FILE
+        path = self._data / you.FILE if not character else owner_folder(self.folder(character), user) / you.FILE
         path.parent.mkdir(parents=True, exist_ok=True)
         return you.write(path, changes) if changes else you.values(path)
 
     # ---- folders
 
-    def _folder(self, name: str) -> Path:
+    def folder(self, name: str) -> Path:
+        """Where a character lies. Raises NotFound, PathError."""
         folder = safe_folder(self._data, name)
         if not folder.is_dir():
             there = ", ".join(list_characters(self._data)) or "nothing"

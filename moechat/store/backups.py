@@ -67,19 +67,19 @@ class Exports:
     def __init__(self, folder: Path | None) -> None:
         self._path = folder / paths.EXPORTS if folder else None
 
-    def note(self, path: Path) -> None:
-        """Remember that an export was written."""
+    def note(self, export: Path | str) -> None:
+        """Remember an export: the file that was written, or in words where it went, if that is not known."""
         if self._path is not None:
-            names = [name for name in self.listed() if name != str(path.resolve())]
-            kept = [*names, str(path.resolve())][-MOST_EXPORTS:]
+            new = export if isinstance(export, str) else str(export.resolve())
+            kept = [*(name for name in self.listed() if name != new), new][-MOST_EXPORTS:]
             records.replace(self._path, json.dumps(kept, ensure_ascii=False).encode())
 
     def listed(self) -> list[str]:
-        """Those that are still where they were written."""
+        """Those that are still where they were written, and those of which nobody knows."""
         if self._path is None or not self._path.is_file():
             return []
         names: list[str] = []
         with contextlib.suppress(ValueError):
             value = plain.json_value(plain.data_of(self._path))
             names = [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
-        return [name for name in names if Path(name).exists()]
+        return [name for name in names if not Path(name).is_absolute() or Path(name).exists()]

@@ -158,14 +158,18 @@ def _label(kind: OfficialKind, key: str, words: Words) -> str:
 # ---- drawing
 
 
-def entry(one: OfficialMemory, speakers: Speakers, words: Words, *, opened: bool, doing: str = "") -> str:
+def entry(
+    one: OfficialMemory, speakers: Speakers, words: Words, *, opened: bool, doing: str = "", told: str = ""
+) -> str:
+    """A record; where it is opened, ``told`` is said of it besides."""
     inside = ""
     if opened and doing == "edit":
         inside = record_form(official_kind(one), values_of(one), words, one.id)
     elif opened and doing in ("forget", "surely"):
         inside = _ask(one.id, words, sure=doing == "surely")
     elif opened:
-        inside = _fields(one, speakers, words) + _actions(one.id, words)
+        hint = f'<p class="hint">{escape(told)}</p>' if told else ""
+        inside = _fields(one, speakers, words) + hint + _actions(one.id, words)
     return memory_page.entry(_row(one, words), words, inside)
 
 
@@ -201,7 +205,11 @@ def record_form(kind: OfficialKind, values: Mapping[str, str], words: Words, id_
     further = "".join(
         _field(kind, key, values, words) for key in OFFICIAL_FIELDS[kind] if key not in (*PLAIN[kind], *fixed)
     )
-    inside = f'{plain}<details class="further"><summary>{escape(words("further"))}</summary>{further}</details>'
+    used = sum(
+        bool(values.get(key)) and (key, values[key]) not in USUAL and key not in (*PLAIN[kind], "file")
+        for key in OFFICIAL_FIELDS[kind]
+    )
+    inside = plain + memory_page.further(further, used, words)
     return memory_page.form("save" if id_ else "add", f"{id_ or 'new'} {kind}", inside, words, id=id_, sort=kind)
 
 

@@ -20,10 +20,12 @@ from moechat.conversation import Conversation
 from moechat.cue import Cue
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
+from moechat.store.plain import LARGEST
 from moechat.turn import Shown
 from moechat.web import draw, exchange, fault_words, why
 from moechat.web.exchange import Branches, Face
 from moechat.web.news import News
+from moechat.web.tray import Trays
 from moechat.web.turns import Turn, Turns
 from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
@@ -42,7 +44,7 @@ class Desk:
     """
 
     def __init__(self, house: House) -> None:
-        self.house, self.news = house, News()
+        self.house, self.news, self.trays = house, News(), Trays()
         self.turns = Turns(self.news.grown)
         self.page = max(1, house.config.web.shown_messages // 2)
         self._folders = (house.data, house.config_path.resolve().parent, house.config_path.parent)
@@ -51,6 +53,7 @@ class Desk:
 
     def close(self) -> None:
         self.turns.close()
+        self.trays.close()
 
     # ---- where a tab is
 
@@ -262,4 +265,9 @@ def labels(words: Words) -> Mapping[str, str]:
         "send", "stop", "message", "save", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks", "away",
         "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name",
     )  # fmt: skip
-    return {name: words(name) for name in names} | {"new_talk": draw.new_talk(words)}
+    files = {
+        "sending": words("sending", n="{n}", of="{of}"),
+        "too_big": words("too_big", name="{name}", mb=LARGEST >> 20),
+    }
+    files |= {name: words(name) for name in ("drop_here", "drop_told", "no_files", "picture_bad")}
+    return {name: words(name) for name in names} | {"new_talk": draw.new_talk(words)} | files

@@ -33,7 +33,10 @@ PLAIN_VALUES = (
     ("kind", "attribute"),
     *(("topic", name) for name in EVERYDAY.values()),
 )  # They say nothing.
-NAMED = ("kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled")
+NAMED = (
+    "kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled", "regex", "case",
+    "whole_words", "logic", "position", "role",
+)  # fmt: skip
 DEEPEST = 4  # So many levels of reflections on reflections are opened.
 LABEL = 40  # A memory is named by this many of its first characters.
 PREVIEW = 400  # A memory that is not opened shows this many characters.
@@ -231,6 +234,12 @@ def form(do: str, key: str, inside: str, words: Words, *, more: str = "", **data
         f'<button type="submit" class="act primary">{escape(words("save"))}</button>'
         f"{button('cancel', words('cancel'))}{more}</div></form>"
     )
+
+
+def further(fields: str, used: int, words: Words) -> str:
+    """Fields that unfold; ``used`` of them say something."""
+    label = words("further_used", n=used) if used else words("further")
+    return f'<details class="further"><summary>{escape(label)}</summary><div class="form">{fields}</div></details>'
 
 
 def field(

@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 
 from moechat.access.keys import PASS, Pass
 from moechat.errors import MoeChatError
-from moechat.web import guide, rooms
+from moechat.web import files, guide, rooms
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
 from moechat.web.whereabouts import Whereabouts
@@ -189,7 +189,7 @@ class Doings:
         """A click in a room, or the way into one: ``{room, html}``."""
         words, house, passed = wish.words, self.desk.house, PASS.get()
         tab = (passed, wish.tab)
-        look = self._looks.get(tab, Look())
+        look = self._looks.get(tab) or Look(tray=self.desk.trays.of(wish.tab))
         try:
             agent = self.desk.agent(wish.place)
         except (MoeChatError, OSError):
@@ -202,7 +202,9 @@ class Doings:
             self._looks.popitem(last=False)
         if look.note.text:
             self.desk.news.changed()
-        return {"room": look.room, "html": rooms.drawn(house, agent, look, words)}
+        studio = look.studio
+        goes = {} if studio.go is None else {"go": {"character": studio.go}, "talks": studio.talks}
+        return {"room": look.room, "html": rooms.drawn(house, agent, look, words)} | goes
 
 
 def router(desk: Desk) -> APIRouter:
@@ -235,6 +237,8 @@ def router(desk: Desk) -> APIRouter:
         except MoeChatError as failure:
             return JSONResponse({"note": str(failure)}, 404)
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=31536000, immutable"})
+
+    routes.include_router(files.router(desk))
 
     @routes.get("/news")
     async def news(wish: Annotated[Wish, Query()]) -> Response:

@@ -19,12 +19,15 @@ from moechat.access.listening import STOP_S, Server, address, announce, in_threa
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
+from moechat.store.plain import LARGEST
+from moechat.web import files
 from moechat.web.desk import Desk
 from moechat.web.routes import router
 
 PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
 STATIC = Path(__file__).parent / "static"
-SCRIPTS, STYLES = ("page.js", "talk.js", "rooms.js", "guide.js"), ("page.css", "talk.css", "rooms.css")
+SCRIPTS = ("page.js", "talk.js", "rooms.js", "studio.js", "guide.js")
+STYLES = ("page.css", "talk.css", "rooms.css", "studio.css")
 
 # The page does not use these parts of Gradio: files in and out, requests made for others, development tools.
 CLOSED = (
@@ -48,6 +51,7 @@ HEAD = (
     '<link rel="manifest" href="/page/manifest.webmanifest" crossorigin="use-credentials">'
     '<link rel="apple-touch-icon" href="/page/icon/icon-192.png"><meta name="theme-color" content="#efe7db">'
 )
+BODY_S = 300.0  # A card of many megabytes comes slowly from a phone.
 MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
 FONTS = (
     "system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei UI", "Microsoft YaHei",
@@ -106,6 +110,7 @@ def door_of(house: House, host: str, phone: str, password: str | None, password_
     return Door(
         open_here=not has_password, names=frozenset({phone}) if phone and not has_password else None,
         register=register if has_password or phone else None, closed=CLOSED, headers=HEADERS, max_body=MAX_BODY,
+        files=files.PATHS, bodies=dict.fromkeys(files.PATHS, LARGEST), body_s=BODY_S,
     )  # fmt: skip
 
 

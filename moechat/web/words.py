@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from moechat.access.words import LANGUAGES, Language
 from moechat.web.lore_words import LORE_TEXTS
 from moechat.web.room_words import ROOM_TEXTS
+from moechat.web.studio_words import STUDIO_TEXTS
 from moechat.web.talk_words import TALK_TEXTS
 from moechat.when import names
 
@@ -164,6 +165,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     **TALK_TEXTS,
     **ROOM_TEXTS,
     **LORE_TEXTS,
+    **STUDIO_TEXTS,
 }
 
 WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
@@ -193,6 +195,10 @@ class Words:
             if self.language == "zh"
             else ", ".join(f"“{word}”" for word in words)
         )
+
+    def row(self, texts: Iterable[str]) -> str:
+        """火锅、香菜 · hotpot, coriander."""
+        return ("、" if self.language == "zh" else ", ").join(texts)
 
     def short_day(self, moment: date) -> str:
         """5月20日 · 20 May."""

@@ -1,6 +1,6 @@
 // The rooms beside the talk: clicks, forms and keys go to the program as data; what comes back keeps its place and focus.
 document.addEventListener("moechat:frame", () => {
-  const { $, state, ask, listeners } = window.moechat;
+  const { $, state, ask, go, listeners } = window.moechat;
   const SEARCH_MS = 300;
   const RESIZE_MS = 300;
   const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -22,7 +22,9 @@ document.addEventListener("moechat:frame", () => {
     const view = await ask("room", { action: { ...action, width: String(width()) } });
     if (mine === turn) element.removeAttribute("aria-busy");
     if (!view || mine !== turn || view.html === undefined) return;
-    if (view.room !== there()) location.hash = view.room;
+    if (view.talks) location.hash = "chat";
+    else if (view.room !== there()) location.hash = view.room;
+    if (view.go) go(view.go);
     const place = $("#remembered").scrollTop;
     const forms = [...element.querySelectorAll("form[data-form]")];
     const typed = new Map(forms.map((form) => [form.dataset.form, [...new FormData(form)]]));
@@ -31,6 +33,8 @@ document.addEventListener("moechat:frame", () => {
     $("#remembered").scrollTop = place;
     settle(typed);
   }
+
+  window.moechat.act = act;
 
   function mark() {
     $("#frame").dataset.room = there();

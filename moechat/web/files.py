@@ -1,0 +1,120 @@
+"""Files that come to the page and go from it: what is dropped, pictures, and what is taken along."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from moechat.access.keys import PASS
+from moechat.cards.container import KINDS, Kind
+from moechat.errors import MoeChatError
+from moechat.house import House
+from moechat.house.studio import look
+from moechat.web import faults
+from moechat.web.desk import Desk, language_words
+from moechat.web.words import Words
+
+DROP, PICTURE = "/page/drop", "/page/new-picture"
+PATHS = frozenset({DROP, PICTURE})
+"""Where bytes are sent as they are."""
+TYPES = {"png": "image/png", "json": "application/json", "charx": "application/zip"}
+IN_MEMORY = 16 << 20  # A larger file lies on the disk on its way,
+PIECE = 1 << 20  # and goes in pieces of so many bytes.
+Write = Callable[[House, str, IO[bytes]], object]
+Short = Annotated[str, Query(max_length=1000)]
+
+
+def router(desk: Desk) -> APIRouter:
+    routes = APIRouter()
+
+    async def answered(work: Callable[[], Response], words: Words) -> Response:
+        """What the work gives, or in words why it cannot. Whoever does not reach everything gets nothing."""
+        if not PASS.get().is_whole:
+            return JSONResponse({"note": words("gone"), "bad": True}, 403)
+        try:
+            return await run_in_threadpool(work)
+        except (MoeChatError, OSError) as failure:
+            return JSONResponse({"note": faults.in_words(failure, words), "bad": True}, 422)
+
+    @routes.post(DROP.removeprefix("/page"))
+    async def drop(request: Request, tab: Short, name: Short, language: Short = "") -> Response:
+        """A file that was dropped; the room shows what it holds."""
+        data = await request.body()
+
+        def put() -> Response:
+            brought = desk.trays.of(tab).put(name, data)
+            return JSONResponse({"number": brought.number, "kind": brought.kind})
+
+        return await answered(put, language_words(language))
+
+    @routes.get("/brought/{number}")
+    async def brought_picture(number: int, tab: Short) -> Response:
+        """The picture of a card that was dropped."""
+
+        def picture() -> Response:
+            brought = desk.trays.of(tab).files.get(number)
+            card = look(brought.path).card if brought else None
+            if card is None or not card.picture:
+                return Response(status_code=404)
+            return Response(card.picture, media_type=TYPES["png"], headers={"cache-control": "private, max-age=3600"})
+
+        return await answered(picture, language_words(""))
+
+    @routes.post(PICTURE.removeprefix("/page"))
+    async def new_picture(request: Request, character: Short, language: Short = "") -> Response:
+        data, words = await request.body(), language_words(language)
+
+        def change() -> Response:
+            with tempfile.TemporaryDirectory(prefix="moechat-picture-") as folder:
+                path = Path(folder) / "picture.png"
+                path.write_bytes(data)
+                desk.house.studio.set_picture(character, path)
+            desk.news.changed()
+            return JSONResponse({"note": words("picture_done")})
+
+        return await answered(change, words)
+
+    @routes.get("/along/{kind}")
+    async def along(kind: str, character: Short, language: Short = "") -> Response:
+        """A character, its world book or its memory as a file to keep."""
+        words = language_words(language)
+
+        def pack() -> Response:
+            if kind not in PACKED:
+                return JSONResponse({"note": words("gone"), "bad": True}, 404)
+            ending, write = PACKED[kind]
+            file = tempfile.SpooledTemporaryFile(IN_MEMORY)
+            write(desk.house, character, file)
+            file.seek(0)
+            name = f"{character}.{ending}" if kind in (*KINDS, "all") else f"{character}-{kind}.{ending}"
+            if kind in ("all", "memory"):
+                told = words("downloaded", name=name, time=words.moment(desk.house.clock.now()))
+                desk.house.agent(character).memories.exports.note(told)
+            headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
+            pieces = iter(lambda: file.read(PIECE), b"")
+            return StreamingResponse(pieces, media_type=TYPES.get(ending, "application/zip"), headers=headers)
+
+        return await answered(pack, words)
+
+    return routes
+
+
+def _card(kind: Kind) -> Write:
+    return lambda house, name, file: file.write(house.studio.export_card(name, kind))
+
+
+PACKED: Mapping[str, tuple[str, Write]] = {
+    **{kind: (kind, _card(kind)) for kind in KINDS},
+    "lorebook": ("json", lambda house, name, file: file.write(house.studio.export_book(name))),
+    "all": ("zip", lambda house, name, file: house.studio.export_archive(name, file, memory=True)),
+    "bare": ("zip", lambda house, name, file: house.studio.export_archive(name, file, memory=False)),
+    "memory": ("zip", lambda house, name, file: house.studio.export_memory(name, file)),
+}
+"""(ending of the name, what writes it) of what can be taken along."""

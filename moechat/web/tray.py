@@ -1,0 +1,134 @@
+"""What was dropped on the page and is looked at before it is taken in: copies of files, by tab, in a folder that goes with the
+program. Knows no Gradio."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from moechat.author.card_folder import folder_name
+from moechat.errors import MoeChatError
+from moechat.house import House
+from moechat.house.coming import Coming, Row, Wishes
+from moechat.house.studio import FileKind, look
+
+TABS = 32  # The files of so many tabs are kept,
+MOST_FILES = 2000  # so many of one,
+MOST_BYTES = 1 << 30  # and so many bytes in all.
+ORDER: Sequence[FileKind] = ("card", "archive", "lorebook", "talk", "memories")
+"""In this order they are taken in: characters first, then what goes to one."""
+GUESTS: Sequence[FileKind] = ("lorebook", "talk", "memories")
+"""Files of these kinds go to a character that is there."""
+
+
+@dataclass
+class Brought:
+    """A file that was dropped: ``name`` is what it was called, with the folders that it lay in, ``path`` the copy. ``fault`` says
+    why it is nothing that can be taken in, or why that failed. ``rows`` are its previews, by where it would go."""
+
+    number: int
+    name: str
+    path: Path
+    kind: FileKind | None = None
+    fault: MoeChatError | OSError | None = None
+    rows: dict[Wishes, Row] = field(default_factory=dict)
+    speakers: Sequence[str] = ()
+
+    @property
+    def holder(self) -> str:
+        """The folder that it lay in: SillyTavern names those of talks after their characters."""
+        return PurePosixPath(self.name).parent.name
+
+    def coming(self, house: House, wishes: Wishes) -> Coming:
+        """Raises MoeChatError where the file cannot be read."""
+        return Coming(house, look(self.path), wishes)
+
+    def preview(self, house: House, wishes: Wishes) -> Row:
+        """What it holds, as it would go there. Raises MoeChatError."""
+        if wishes not in self.rows:
+            coming = self.coming(house, wishes)
+            row = coming.preview()
+            if coming.is_talk:
+                row["problems"] = coming.past_of_file.problems
+                self.speakers = self.speakers or coming.speakers()
+            self.rows[wishes] = row
+        return self.rows[wishes]
+
+
+class Tray:
+    """The files of one tab, by number."""
+
+    def __init__(self, tab: str, all_trays: Trays) -> None:
+        self.tab, self._all = tab, all_trays
+        self.files: dict[int, Brought] = {}
+
+    def put(self, name: str, data: bytes) -> Brought:
+        """Keep a file that came, and find out what it is. Raises MoeChatError where there is no room."""
+        if len(self.files) >= MOST_FILES:
+            raise MoeChatError(f"more than {MOST_FILES:,} files lie here; take some in first")
+        number, folder = self._all.room(len(data))
+        plain = PurePosixPath(name.replace("\\", "/"))
+        ending = plain.suffix if plain.suffix[1:9].isalnum() else ""
+        path = folder / f"{folder_name(plain.stem)}{ending}"
+        path.write_bytes(data)
+        brought = Brought(number, str(plain), path)
+        try:
+            brought.kind = look(path).kind
+        except MoeChatError as fault:
+            brought.fault = fault
+        self.files[number] = brought
+        return brought
+
+    def away(self, numbers: Iterable[int]) -> None:
+        """Put files away."""
+        for number in list(numbers):
+            if brought := self.files.pop(number, None):
+                self._all.free(brought.path)
+
+    def in_order(self) -> list[Brought]:
+        """The files in the order in which they are taken in; those that cannot be come last."""
+        places = {kind: place for place, kind in enumerate(ORDER)}
+        return sorted(self.files.values(), key=lambda one: (places.get(one.kind or "folder", len(places)), one.number))
+
+
+class Trays:
+    """The trays of all tabs."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="moechat-brought-"))
+        self._lock = threading.Lock()
+        self._trays: OrderedDict[str, Tray] = OrderedDict()
+        self._last = self._bytes = 0
+
+    def of(self, tab: str) -> Tray:
+        with self._lock:
+            tray = self._trays.setdefault(tab, Tray(tab, self))
+            self._trays.move_to_end(tab)
+            unused = [self._trays.popitem(last=False)[1] for _ in range(len(self._trays) - TABS)]
+        for one in unused:
+            one.away(one.files)
+        return tray
+
+    def room(self, size: int) -> tuple[int, Path]:
+        """A number and a folder for a file of so many bytes. Raises MoeChatError."""
+        with self._lock:
+            if self._bytes + size > MOST_BYTES:
+                raise MoeChatError(f"more than {MOST_BYTES >> 30} GB lie here; take some in first")
+            self._bytes += size
+            self._last += 1
+            folder = self._folder / str(self._last)
+            folder.mkdir()
+            return self._last, folder
+
+    def free(self, path: Path) -> None:
+        with self._lock:
+            self._bytes -= path.stat().st_size
+        shutil.rmtree(path.parent, ignore_errors=True)
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
