@@ -8,7 +8,7 @@ from pathlib import Path
 from moechat.author import lore, official
 from moechat.cards import book, card
 from moechat.cards.container import CARD
-from moechat.errors import DataError, NotFound
+from moechat.errors import DataError, NotFound, together
 from moechat.settings.character import FILE, keys_in
 from moechat.store import plain, records, yaml_file
 
@@ -43,7 +43,7 @@ def write(folder: Path, name: str, new: str, before: str) -> None:
     path = _path(folder, name)
     lines = new.replace("\r\n", "\n").replace("\r", "\n")
     if faults := checked(path, lines):
-        raise faults[0]
+        raise together(faults)
 
     def changed(data: bytes) -> bytes:
         if edition(yaml_file.decoded(data, path)) != before:
@@ -69,7 +69,7 @@ def checked(path: Path, text: str) -> list[DataError]:
             return []
         return lore.read_text(text, path)[1]
     except DataError as fault:
-        return [fault]
+        return [one for one in fault.parts if isinstance(one, DataError)]
 
 
 def _path(folder: Path, name: str) -> Path:

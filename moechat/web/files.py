@@ -17,7 +17,7 @@ from moechat.cards.container import KINDS, Kind
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.studio import look
-from moechat.web import faults
+from moechat.web import fault_words
 from moechat.web.desk import Desk, language_words
 from moechat.web.words import Words
 
@@ -41,7 +41,7 @@ def router(desk: Desk) -> APIRouter:
         try:
             return await run_in_threadpool(work)
         except (MoeChatError, OSError) as failure:
-            return JSONResponse({"note": faults.in_words(failure, words), "bad": True}, 422)
+            return JSONResponse({"note": fault_words.said(failure, words), "bad": True}, 422)
 
     @routes.post(DROP.removeprefix("/page"))
     async def drop(request: Request, tab: Short, name: Short, language: Short = "") -> Response:

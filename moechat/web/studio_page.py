@@ -12,7 +12,7 @@ from moechat.author import source_files
 from moechat.errors import MoeChatError
 from moechat.house.trial import Trial
 from moechat.model import Lore
-from moechat.web import author_room, draw, faults, memory_page, memory_room, tray_page
+from moechat.web import author_room, draw, fault_words, memory_page, memory_room, tray_page
 from moechat.web.draw import avatar, button, escape
 from moechat.web.memory_page import choice, field, form, question
 from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, Studio, StudioLook, texts_of
@@ -114,7 +114,7 @@ def _why_shut(here: Studio) -> str:
     try:
         here.house.agent(here.name)
     except (MoeChatError, OSError) as failure:
-        return here.words("cannot_open", why=faults.in_words(failure, here.words))
+        return here.words("cannot_open", why=fault_words.said(failure, here.words))
     return ""
 
 
@@ -133,7 +133,7 @@ def _persona(here: Studio, look: StudioLook) -> str:
     languages = [(value, words(f"language_{value or 'auto'}")) for value in ("", "zh", "en")]
     further += choice("language", words("key_language"), languages, texts["language"])
     inside = plain + memory_page.further(further, used, words)
-    save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("keep"))}</button></div>'
+    save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
     return (
         f'<section class="card"><form class="form" data-do="save-persona" data-form="persona {escape(here.name)}">'
         f"{inside}{save}</form></section>"
@@ -171,7 +171,7 @@ def _book(here: Studio, look: StudioLook) -> str:
     left = len(records) - book.count
     more = button("more", words("more", n=left), kind="more") if left > 0 else ""
     empty = "" if entries else f'<p class="empty">{escape(words("no_entries"))}</p>'
-    problems = draw.problems([faults.in_words(one, words) for one in agent.official.lore.problems], words)
+    problems = draw.problems([fault_words.said(one, words) for one in agent.official.lore.problems], words)
     return f'{head}{problems}<div class="list">{entries}{empty}</div>{more}'
 
 
@@ -203,16 +203,16 @@ def _files(here: Studio, look: StudioLook) -> str:
     try:
         text = source_files.text(folder, shown)
     except (MoeChatError, OSError) as failure:
-        editor = f'<p class="wrong">{escape(faults.in_words(failure, words))}</p>'
+        editor = f'<p class="wrong">{escape(fault_words.said(failure, words))}</p>'
     else:
         label = words("file_shown", name=shown)
         wrong = source_files.checked(folder / shown, text)
-        told = "".join(f'<p class="wrong">{escape(faults.in_words(one, words))}</p>' for one in wrong)
+        told = "".join(f'<p class="wrong">{escape(fault_words.said(one, words))}</p>' for one in wrong)
         editor = (
             f'{told}<form class="form" data-do="save-file" data-form="file {escape(shown)} {source_files.edition(text)}">'
             f'<input type="hidden" name="edition" value="{source_files.edition(text)}">'
             f'<textarea name="text" class="source" rows="18" spellcheck="false" aria-label="{escape(label)}">\n{escape(text)}'
-            f'</textarea><div class="actions"><button type="submit" class="act primary">{escape(words("keep"))}</button></div>'
+            f'</textarea><div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
             "</form>"
         )
     return (
@@ -232,7 +232,7 @@ def _you(here: Studio, look: StudioLook) -> str:
             field(key, words(f"you_{key}"), values.get(key, ""), rows=3 if key == "about" else 0)
             for key in ("name", "address", "about")
         )
-        save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("keep"))}</button></div>'
+        save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
         told = f'<p class="hint">{escape(words("you_told"))}</p>' if character else ""
         parts.append(
             f'<section class="card"><h2>{escape(words(f"you_{scope}", name=here.name))}</h2>{told}'

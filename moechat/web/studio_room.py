@@ -13,8 +13,8 @@ from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.coming import Wishes
 from moechat.house.trial import Trial, tried
-from moechat.web import author_room, faults, memory_room
-from moechat.web.memory_room import AUTHOR, MemoryLook
+from moechat.web import author_room, fault_words, memory_room
+from moechat.web.memory_look import AUTHOR, MemoryLook
 from moechat.web.notes import Action, Note
 from moechat.web.tray import Tray
 from moechat.web.words import Words
@@ -88,7 +88,7 @@ def act(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
             book, note = memory_room.act(here.agent, look.book, action, here.words)
             return replace(look, book=book, doing=""), note
     except (MoeChatError, OSError) as failure:
-        return look, Note(faults.in_words(failure, here.words), bad=True)
+        return look, Note(fault_words.said(failure, here.words), bad=True)
     return look, Note()
 
 

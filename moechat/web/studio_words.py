@@ -69,7 +69,6 @@ STUDIO_TEXTS: Mapping[str, tuple[str, str]] = {
     "came": ("带进来了：{names}。", "Brought in: {names}."),
     "came_not": ("有 {n} 个没有带进来，原因写在下面。", "{n} could not be brought in; the reasons stand below."),
     "none_chosen": ("先勾选要带进来的。", "Tick what is to be brought in."),
-    "in_line": ("第 {n} 行", "line {n}"),
     "at": ("{place}：{what}", "{place}: {what}"),
     # a character
     "talk_with": ("开聊", "Talk"),

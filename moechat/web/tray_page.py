@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from moechat.errors import MoeChatError
 from moechat.house.coming import Row, Wishes
-from moechat.web import faults
+from moechat.web import fault_words
 from moechat.web.draw import button, escape
 from moechat.web.memory_page import choice, field
 from moechat.web.studio_room import Plan, Studio, StudioLook, plan
@@ -52,7 +52,7 @@ def _file(one: Brought, here: Studio, look: StudioLook, goals: Plan | None) -> s
         tick += f'value="{one.number}"{checked} aria-label="{label}">'
         if goals is not None:
             picture, inside = _preview(one, here, goals)
-    fault = f'<p class="wrong">{escape(faults.in_words(one.fault, words))}</p>' if one.fault else ""
+    fault = f'<p class="wrong">{escape(fault_words.said(one.fault, words))}</p>' if one.fault else ""
     kind = words(f"kind_of_{one.kind or 'none'}")
     label = escape(words("put_away"))
     away = (
@@ -74,7 +74,7 @@ def _preview(one: Brought, here: Studio, goals: Plan) -> tuple[str, str]:
     try:
         row = one.preview(here.house, asked if one.kind in GUESTS else Wishes())
     except (MoeChatError, OSError) as failure:
-        return "", f'<p class="wrong">{escape(faults.in_words(failure, words))}</p>'
+        return "", f'<p class="wrong">{escape(fault_words.said(failure, words))}</p>'
     told = {"card": _card, "lorebook": _lorebook, "talk": _talk, "memories": _memories, "archive": _archive}[
         str(one.kind)
     ]
@@ -129,7 +129,7 @@ def _talk(row: Row, words: Words) -> str:
     reasons = [f"{_why(reason, words)} × {n}" for reason, n in row["left_out"].items() if n]
     parts += [words("left_out_n", what=words.row(reasons))] if reasons else []
     problems = row["problems"]
-    lines = "".join(f"<li>{escape(faults.in_words(one, words))}</li>" for one in problems[:PROBLEMS])
+    lines = "".join(f"<li>{escape(fault_words.said(one, words))}</li>" for one in problems[:PROBLEMS])
     wrong = f'<p class="wrong">{escape(words("unreadable", n=len(problems)))}</p><ul class="hint">{lines}</ul>'
     return "".join(f"<p>{escape(part)}</p>" for part in parts) + (wrong if problems else "")
 

@@ -15,7 +15,7 @@ from moechat.house import House
 from moechat.house.studio import Arrival
 from moechat.house.studio import look as looked_at
 from moechat.store import zips
-from moechat.web import faults, studio_page, studio_room
+from moechat.web import fault_words, studio_page, studio_room
 from moechat.web.notes import Note
 from moechat.web.studio_room import Studio, StudioLook
 from moechat.web.tray import Trays
@@ -163,13 +163,17 @@ def test_a_broken_character_can_be_mended_where_it_cannot_be_opened(tab: Tab, ho
     drawn = studio_page.drawn(here, StudioLook("files"))
     assert "它现在打不开：character.yaml 第" in drawn and "YAML 写得不对" in drawn
     edition = source_files.edition("name: [")
-    studio_room.act(here, StudioLook("files", file="character.yaml"), {"do": "save-file", "text": "name: 好了", "edition": edition})
+    studio_room.act(
+        here, StudioLook("files", file="character.yaml"), {"do": "save-file", "text": "name: 好了", "edition": edition}
+    )
     assert tab.house.agent("坏了").character.name == "好了"
 
 
 def test_a_message_is_tried_off_the_record_and_says_what_fired_and_why(tab: Tab, home: Home) -> None:
     (home.folder / "data_base").mkdir()
-    (home.folder / "data_base" / "a.yaml").write_text("渡口: 在东岸，夜里有灯\n海: {text: 很大, constant: true}\n", encoding="utf-8")
+    (home.folder / "data_base" / "a.yaml").write_text(
+        "渡口: 在东岸，夜里有灯\n海: {text: 很大, constant: true}\n", encoding="utf-8"
+    )
     drawn = tab.click("try", sentence="去渡口看看")
     assert "<b>渡口</b> · 出现了「渡口」" in drawn and "<b>海</b> · 常驻" in drawn
     assert tab.look.trial is not None and any("夜里有灯" in one.content for one in tab.look.trial.prompt)
@@ -257,9 +261,11 @@ def test_what_is_ticked_alone_is_taken_and_the_rest_can_be_put_away(tab: Tab) ->
 def test_what_cannot_be_taken_in_is_told_in_both_languages(tab: Tab, name: str, data: bytes) -> None:
     fault = tab.tray.put(name, data).fault
     assert fault is not None
-    chinese, english = faults.in_words(fault, ZH), faults.in_words(fault, EN)
+    chinese, english = fault_words.said(fault, ZH), fault_words.said(fault, EN)
     assert chinese != english and chinese.startswith(f"{name}：") and english.startswith(name)
-    assert any("\u4e00" <= sign <= "\u9fff" for sign in chinese) and not any("\u4e00" <= sign <= "\u9fff" for sign in english)
+    assert any("\u4e00" <= sign <= "\u9fff" for sign in chinese) and not any(
+        "\u4e00" <= sign <= "\u9fff" for sign in english
+    )
 
 
 def test_a_file_with_a_path_in_its_name_lies_in_the_tray_alone(tab: Tab, tmp_path: Path) -> None:
