@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response
 
 from moechat.access.keys import PASS
 from moechat.cards.container import KINDS, Kind
@@ -25,9 +27,7 @@ DROP, PICTURE = "/page/drop", "/page/new-picture"
 PATHS = frozenset({DROP, PICTURE})
 """Where bytes are sent as they are."""
 TYPES = {"png": "image/png", "json": "application/json", "charx": "application/zip"}
-IN_MEMORY = 16 << 20  # A larger file lies on the disk on its way,
-PIECE = 1 << 20  # and goes in pieces of so many bytes.
-Write = Callable[[House, str, IO[bytes]], object]
+Write = Callable[[House, str, BinaryIO], object]
 Short = Annotated[str, Query(max_length=1000)]
 
 
@@ -90,16 +90,21 @@ def router(desk: Desk) -> APIRouter:
             if kind not in PACKED:
                 return JSONResponse({"note": words("gone"), "bad": True}, 404)
             ending, write = PACKED[kind]
-            file = tempfile.SpooledTemporaryFile(IN_MEMORY)
-            write(desk.house, character, file)
-            file.seek(0)
+            folder = Path(tempfile.mkdtemp(prefix="moechat-along-"))
+            sent = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                with (folder / kind).open("wb") as file:
+                    write(desk.house, character, file)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
             name = f"{character}.{ending}" if kind in (*KINDS, "all") else f"{character}-{kind}.{ending}"
             if kind in ("all", "memory"):
                 told = words("downloaded", name=name, time=words.moment(desk.house.clock.now()))
                 desk.house.agent(character).memories.exports.note(told)
             headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
-            pieces = iter(lambda: file.read(PIECE), b"")
-            return StreamingResponse(pieces, media_type=TYPES.get(ending, "application/zip"), headers=headers)
+            media_type = TYPES.get(ending, "application/zip")
+            return FileResponse(folder / kind, media_type=media_type, headers=headers, background=sent)
 
         return await answered(pack, words)
 
