@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 import regex
 
@@ -72,6 +73,13 @@ def judged(
     return _Judging(entries, messages, so_far, patterns or Patterns()).all()
 
 
+class _Searched(NamedTuple):
+    """What keys are looked for in; ``folded``: without case."""
+
+    plain: str
+    folded: str
+
+
 class _Judging:
     def __init__(
         self, entries: Sequence[Lore], messages: Sequence[str], so_far: Callable[[], SoFar], patterns: Patterns
@@ -79,7 +87,7 @@ class _Judging:
         self._entries, self._messages, self._patterns = entries, messages, patterns
         asks_before = any(one.rules.sticky or one.rules.cooldown or one.rules.delay for one in entries)
         self._so_far = so_far() if asks_before else SoFar()
-        self._texts: dict[int, str] = {}
+        self._texts: dict[tuple[int, int], _Searched] = {}
         self._woken = ""
 
     def all(self) -> list[Judgement]:
@@ -132,21 +140,18 @@ class _Judging:
         if entry.constant or entry.rules.always:
             why = "constant" if entry.constant else "activate"
             return self._by_chance(Judgement(entry, True, why))
-        text = self._text(entry.rules.scan_depth)
-        if round_:
-            text = f"{text}\n{self._woken}"
+        text = self._text(entry.rules.scan_depth, round_)
         keys = entry.keys if entry.is_bare else (entry.keyword, *entry.keys)
         words = tuple(key for key in keys if self._stands(key, text, entry))
         is_plain = not entry.rules.secondary and not entry.rules.regex
         if not words:
-            near = self._by_chance(Judgement(entry, True, "")).fires
-            return Judgement(entry, False, "no key stands there", may_be_near=is_plain and near)
+            return Judgement(entry, False, "no key stands there", may_be_near=is_plain and self._is_drawn(entry))
         if not self._second(entry, text):
             return Judgement(entry, False, f"key: {words[0]}; secondary keys: {entry.rules.logic} does not hold", words)
         why = "recursion" if round_ else "key"
         return self._by_chance(Judgement(entry, True, f"{why}: {words[0]}", words))
 
-    def _second(self, entry: Lore, text: str) -> bool:
+    def _second(self, entry: Lore, text: _Searched) -> bool:
         """Whether the secondary keys allow it."""
         if not entry.rules.secondary:
             return True
@@ -162,29 +167,32 @@ class _Judging:
 
     def _by_chance(self, judgement: Judgement) -> Judgement:
         entry = judgement.entry
-        if entry.rules.probability >= 100:
-            return judgement
-        seed = f"{entry.id}\0{len(self._messages)}\0{self._messages[0] if self._messages else ''}"
-        draw = int.from_bytes(blake2b(seed.encode(), digest_size=4).digest()) / 2**32 * 100
-        if draw < entry.rules.probability:
+        if self._is_drawn(entry):
             return judgement
         return Judgement(entry, False, f"{judgement.why}; probability {entry.rules.probability:g} %", judgement.words)
 
-    def _text(self, depth: int) -> str:
-        if depth not in self._texts:
-            self._texts[depth] = "\n".join(self._messages[:depth])
-        return self._texts[depth]
+    def _is_drawn(self, entry: Lore) -> bool:
+        """Whether chance lets an entry fire."""
+        if entry.rules.probability >= 100:
+            return True
+        seed = f"{entry.id}\0{len(self._messages)}\0{self._messages[0] if self._messages else ''}"
+        return int.from_bytes(blake2b(seed.encode(), digest_size=4).digest()) / 2**32 * 100 < entry.rules.probability
 
-    def _stands(self, key: str, text: str, entry: Lore) -> bool:
+    def _text(self, depth: int, round_: int) -> _Searched:
+        if (depth, round_) not in self._texts:
+            text = "\n".join([*self._messages[:depth], *([self._woken] if round_ else [])])
+            self._texts[depth, round_] = _Searched(text, text.casefold())
+        return self._texts[depth, round_]
+
+    def _stands(self, key: str, text: _Searched, entry: Lore) -> bool:
         rules = entry.rules
-        if slashed := _SLASHED.fullmatch(key):
+        if key.startswith("/") and (slashed := _SLASHED.fullmatch(key)):
             flags = sum(_FLAGS.get(flag, 0) for flag in set(slashed[2]))
-            return self._patterns.stands(slashed[1], flags, text)
+            return self._patterns.stands(slashed[1], flags, text.plain)
         if rules.regex:
-            return self._patterns.stands(key, 0 if rules.case else regex.IGNORECASE, text)
-        if not rules.case:
-            key, text = key.casefold(), text.casefold()
-        return bool(key) and key in text and (not rules.whole_words or _stands_alone(key, text))
+            return self._patterns.stands(key, 0 if rules.case else regex.IGNORECASE, text.plain)
+        key, words = (key, text.plain) if rules.case else (key.casefold(), text.folded)
+        return bool(key) and key in words and (not rules.whole_words or _stands_alone(key, words))
 
 
 @lru_cache(maxsize=4096)
