@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, Literal
 
 from moechat.author import card_folder, character_file, lore
 from moechat.author.card_folder import CardPreview as CardPreview
+from moechat.author.card_folder import as_text as as_text
+from moechat.author.card_folder import folder_name as folder_name
 from moechat.author.lore import FOLDER
 from moechat.cards import book, card, container, png
 from moechat.cards.container import CardFile, Kind
@@ -32,6 +34,7 @@ from moechat.settings.character import FILE, PICTURE, list_characters, owner_fol
 from moechat.settings.defaults import GROWN
 from moechat.store import archive, paths, plain, records
 from moechat.store.archive import Archive
+from moechat.store.plain import LARGEST as LARGEST
 
 BIN = ".bin"
 KINDS = (

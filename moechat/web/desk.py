@@ -20,7 +20,7 @@ from moechat.conversation import Conversation
 from moechat.cue import Cue
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.store.plain import LARGEST
+from moechat.house.studio import LARGEST
 from moechat.turn import Shown
 from moechat.web import draw, exchange, fault_words, why
 from moechat.web.exchange import Branches, Face

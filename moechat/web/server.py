@@ -19,7 +19,7 @@ from moechat.access.listening import STOP_S, Server, address, announce, in_threa
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
-from moechat.store.plain import LARGEST
+from moechat.house.studio import LARGEST
 from moechat.web import files
 from moechat.web.desk import Desk
 from moechat.web.routes import router

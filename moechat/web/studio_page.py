@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from moechat.author import source_files
 from moechat.errors import MoeChatError
+from moechat.house import source_files
 from moechat.house.trial import Trial
 from moechat.model import Lore
 from moechat.web import author_room, draw, fault_words, memory_page, memory_room, tray_page

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from moechat.agent import Agent
-from moechat.author import card_folder, source_files
 from moechat.cards.container import CARD
 from moechat.curation.brought import MARK
 from moechat.errors import MoeChatError
-from moechat.house import House
-from moechat.house.coming import Wishes
+from moechat.house import House, source_files
+from moechat.house.coming import Wishes, free_name
+from moechat.house.studio import as_text
 from moechat.house.trial import Trial, tried
 from moechat.web import author_room, fault_words, memory_room
 from moechat.web.memory_look import AUTHOR, MemoryLook
@@ -166,13 +166,6 @@ def plan(here: Studio, look: StudioLook) -> Plan:
     return Plan(goals, names)
 
 
-def free_name(name: str, taken: Sequence[str]) -> str:
-    """A folder's name made of a card's, one that no character has."""
-    base, folded = card_folder.folder_name(name), {one.casefold() for one in taken}
-    names = (f"{base} {n + 1}" if n else base for n in range(len(taken) + 1))
-    return next(one for one in names if one.casefold() not in folded)
-
-
 # ---- a character
 
 
@@ -220,7 +213,7 @@ def texts_of(house: House, name: str) -> dict[str, str]:
     """Every key of the form as text, as file and card have them."""
     values = house.studio.values(name)
     greetings = {f"{GREETING}{n}": text for n, text in enumerate(values.get("greetings", ()), 1)}
-    texts = {key: card_folder.as_text(key, values.get(key, "")) for key in (*PLAIN_KEYS, *MORE_KEYS) if key != "tags"}
+    texts = {key: as_text(key, values.get(key, "")) for key in (*PLAIN_KEYS, *MORE_KEYS) if key != "tags"}
     return texts | greetings | {"tags": "、".join(values.get("tags", ()))}
 
 

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from moechat.author.card_folder import folder_name
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.coming import Coming, Row, Wishes
-from moechat.house.studio import FileKind, look
+from moechat.house.studio import FileKind, folder_name, look
 
 TABS = 32  # The files of so many tabs are kept,
 MOST_FILES = 2000  # so many of one,

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from moechat.author import source_files
 from moechat.cards import container, png
-from moechat.house import House
+from moechat.house import House, source_files
 from moechat.house.studio import Arrival
 from moechat.house.studio import look as looked_at
 from moechat.store import zips
