@@ -159,16 +159,16 @@ def _label(kind: OfficialKind, key: str, words: Words) -> str:
 
 
 def entry(
-    one: OfficialMemory, speakers: Speakers, words: Words, *, opened: bool, doing: str = "", told: str = ""
+    one: OfficialMemory, speakers: Speakers, words: Words, *, opened: bool, doing: str = "", remark: str = ""
 ) -> str:
-    """A record; where it is opened, ``told`` is said of it besides."""
+    """A record; where it is opened, the ``remark`` stands there, too."""
     inside = ""
     if opened and doing == "edit":
         inside = record_form(official_kind(one), values_of(one), words, one.id)
     elif opened and doing in ("forget", "surely"):
         inside = _ask(one.id, words, sure=doing == "surely")
     elif opened:
-        hint = f'<p class="hint">{escape(told)}</p>' if told else ""
+        hint = f'<p class="hint">{escape(remark)}</p>' if remark else ""
         inside = _fields(one, speakers, words) + hint + _actions(one.id, words)
     return memory_page.entry(_row(one, words), words, inside)
 

@@ -100,8 +100,8 @@ def router(desk: Desk) -> APIRouter:
                 raise
             name = f"{character}.{ending}" if kind in (*KINDS, "all") else f"{character}-{kind}.{ending}"
             if kind in ("all", "memory"):
-                told = words("downloaded", name=name, time=words.moment(desk.house.clock.now()))
-                desk.house.agent(character).memories.exports.note(told)
+                export = words("downloaded", name=name, time=words.moment(desk.house.clock.now()))
+                desk.house.agent(character).memories.exports.note(export)
             headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
             media_type = TYPES.get(ending, "application/zip")
             return FileResponse(folder / kind, media_type=media_type, headers=headers, background=sent)

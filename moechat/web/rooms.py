@@ -19,7 +19,7 @@ from moechat.web.memory_look import AUTHOR, MINE, MemoryLook
 from moechat.web.memory_room import DEEDS
 from moechat.web.notes import Action, Note
 from moechat.web.settings_room import SettingsLook
-from moechat.web.studio_room import Studio, StudioLook
+from moechat.web.studio_room import StudioLook, StudioVisit
 from moechat.web.topic_room import TopicLook
 from moechat.web.tray import Tray
 from moechat.web.whereabouts import Whereabouts
@@ -62,10 +62,10 @@ class Look:
         memories, studio = replace(MemoryLook(), store=self.memories.store), self.studio.elsewhere()
         return Look(self.room, self.width, memories, studio=studio, note=self.note, tray=self.tray, place=place)
 
-    def in_studio(self, house: House, agent: Agent | None, words: Words, *, busy: bool = False) -> Studio:
+    def in_studio(self, house: House, agent: Agent | None, words: Words, *, busy: bool = False) -> StudioVisit:
         """Raises AssertionError for a look without a tray: only the page's own have one."""
         assert self.tray is not None
-        return Studio(house, self.place.character if self.place else "", agent, self.tray, words, busy)
+        return StudioVisit(house, self.place.character if self.place else "", agent, self.tray, words, busy)
 
 
 def open_to(passed: Pass) -> Sequence[str]:

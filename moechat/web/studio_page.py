@@ -15,14 +15,14 @@ from moechat.model import Lore
 from moechat.web import author_room, draw, fault_words, memory_page, memory_room, tray_page
 from moechat.web.draw import avatar, button, escape
 from moechat.web.memory_page import choice, field, form, question
-from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, Studio, StudioLook, texts_of
+from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, StudioLook, StudioVisit, texts_of
 from moechat.web.words import TEXTS, Words
 
 REFRESH_S = 3  # While what was brought is understood, the room is drawn so often.
 CARDS = ("png", "json", "charx")
 
 
-def drawn(here: Studio, look: StudioLook) -> str:
+def drawn(here: StudioVisit, look: StudioLook) -> str:
     words = here.words
     above = _head(here, look) + (_new(words) if look.doing == "new" else "") + _bin(here, look)
     above += tray_page.drawn(here, look)
@@ -39,7 +39,7 @@ def drawn(here: Studio, look: StudioLook) -> str:
     return f'{above}{_who(here, look)}<div class="bench">{left}{_trial(here, look)}</div>'
 
 
-def _head(here: Studio, look: StudioLook) -> str:
+def _head(here: StudioVisit, look: StudioLook) -> str:
     words, studio = here.words, here.house.studio
     shelf = "".join(
         f'<button type="button" class="chip" data-name="{escape(name)}" aria-pressed="{str(name == here.name).lower()}">'
@@ -66,7 +66,7 @@ def _new(words: Words) -> str:
     return f'<section class="card">{form("create", "new character", fields, words)}</section>'
 
 
-def _bin(here: Studio, look: StudioLook) -> str:
+def _bin(here: StudioVisit, look: StudioLook) -> str:
     if look.doing not in ("bin", "erase"):
         return ""
     words, items = here.words, []
@@ -75,8 +75,8 @@ def _bin(here: Studio, look: StudioLook) -> str:
         acts = button("bring-back", words("bring_back"), kind="primary", id=kept)
         acts += button("erase", words("erase"), kind="danger", id=kept)
         if (look.doing, look.opened) == ("erase", kept):
-            asked = button("erase-now", words("erase_yes"), kind="danger strong", id=kept)
-            acts = question(words("erase_ask", name=name), asked, words)
+            sure = button("erase-now", words("erase_yes"), kind="danger strong", id=kept)
+            acts = question(words("erase_ask", name=name), sure, words)
         day = f"{time[:4]}-{time[4:6]}-{time[6:8]} {time[9:11]}:{time[11:13]}"
         items.append(f'<li><b>{escape(name)}</b> <span class="hint">{day}</span><div class="actions">{acts}</div></li>')
     inside = "".join(items) or f'<li class="hint">{escape(words("bin_empty"))}</li>'
@@ -86,7 +86,7 @@ def _bin(here: Studio, look: StudioLook) -> str:
 # ---- the character
 
 
-def _who(here: Studio, look: StudioLook) -> str:
+def _who(here: StudioVisit, look: StudioLook) -> str:
     """Its name, and what can be done with it as a whole."""
     words, name = here.words, here.name
     acts = f'<button type="button" class="act primary" data-talk="{escape(name)}">{escape(words("talk_with"))}</button>'
@@ -98,8 +98,8 @@ def _who(here: Studio, look: StudioLook) -> str:
         title = words("name")
         below = form(look.doing, f"{look.doing} {name}", field("name", title, name, first=True), words)
     elif look.doing == "delete":
-        asked = button("delete-now", words("bin_yes"), kind="danger strong")
-        below = question(words("bin_ask", name=name), asked, words)
+        sure = button("delete-now", words("bin_yes"), kind="danger strong")
+        below = question(words("bin_ask", name=name), sure, words)
     portrait = here.house.gallery.portrait(name)
     folder = f" <small>{escape(name)}</small>" if portrait.name != name else ""
     fault = f'<p class="wrong">{escape(_why_shut(here))}</p>' if here.agent is None else ""
@@ -109,7 +109,7 @@ def _who(here: Studio, look: StudioLook) -> str:
     )
 
 
-def _why_shut(here: Studio) -> str:
+def _why_shut(here: StudioVisit) -> str:
     """Why the character cannot be opened."""
     try:
         here.house.agent(here.name)
@@ -118,7 +118,7 @@ def _why_shut(here: Studio) -> str:
     return ""
 
 
-def _persona(here: Studio, look: StudioLook) -> str:
+def _persona(here: StudioVisit, look: StudioLook) -> str:
     words = here.words
     texts = texts_of(here.house, here.name)
     plain = "".join(_key(key, texts[key], lines, words) for key, lines in PLAIN_KEYS.items())
@@ -148,7 +148,7 @@ def _key(key: str, text: str, lines: int, words: Words) -> str:
 # ---- the world book
 
 
-def _book(here: Studio, look: StudioLook) -> str:
+def _book(here: StudioVisit, look: StudioLook) -> str:
     words, agent, book = here.words, here.agent, look.book
     if agent is None:
         return ""
@@ -166,8 +166,8 @@ def _book(here: Studio, look: StudioLook) -> str:
     entries = ""
     for one in records[: book.count]:
         opened = one.id == book.opened
-        told = _last_fired(fired.get(one.id), words) if opened else ""
-        entries += author_room.entry(one, speakers, words, opened=opened, doing=book.doing, told=told)
+        remark = _last_fired(fired.get(one.id), words) if opened else ""
+        entries += author_room.entry(one, speakers, words, opened=opened, doing=book.doing, remark=remark)
     left = len(records) - book.count
     more = button("more", words("more", n=left), kind="more") if left > 0 else ""
     empty = "" if entries else f'<p class="empty">{escape(words("no_entries"))}</p>'
@@ -191,7 +191,7 @@ def why_fired(why: str, words: Words) -> str:
 # ---- its files
 
 
-def _files(here: Studio, look: StudioLook) -> str:
+def _files(here: StudioVisit, look: StudioLook) -> str:
     words, folder = here.words, here.house.studio.folder(here.name)
     names = source_files.listed(folder)
     shown = look.file if look.file in names else names[0]
@@ -207,9 +207,9 @@ def _files(here: Studio, look: StudioLook) -> str:
     else:
         label = words("file_shown", name=shown)
         wrong = source_files.checked(folder / shown, text)
-        told = "".join(f'<p class="wrong">{escape(fault_words.said(one, words))}</p>' for one in wrong)
+        remark = "".join(f'<p class="wrong">{escape(fault_words.said(one, words))}</p>' for one in wrong)
         editor = (
-            f'{told}<form class="form" data-do="save-file" data-form="file {escape(shown)} {source_files.edition(text)}">'
+            f'{remark}<form class="form" data-do="save-file" data-form="file {escape(shown)} {source_files.edition(text)}">'
             f'<input type="hidden" name="edition" value="{source_files.edition(text)}">'
             f'<textarea name="text" class="source" rows="18" spellcheck="false" aria-label="{escape(label)}">\n{escape(text)}'
             f'</textarea><div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
@@ -224,7 +224,7 @@ def _files(here: Studio, look: StudioLook) -> str:
 # ---- you
 
 
-def _you(here: Studio, look: StudioLook) -> str:
+def _you(here: StudioVisit, look: StudioLook) -> str:
     words, parts = here.words, []
     for scope, character in (("all", ""), ("one", here.name)):
         values = here.house.studio.you(character)
@@ -233,9 +233,9 @@ def _you(here: Studio, look: StudioLook) -> str:
             for key in ("name", "address", "about")
         )
         save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
-        told = f'<p class="hint">{escape(words("you_told"))}</p>' if character else ""
+        remark = f'<p class="hint">{escape(words("you_told"))}</p>' if character else ""
         parts.append(
-            f'<section class="card"><h2>{escape(words(f"you_{scope}", name=here.name))}</h2>{told}'
+            f'<section class="card"><h2>{escape(words(f"you_{scope}", name=here.name))}</h2>{remark}'
             f'<form class="form" data-do="save-you" data-scope="{scope}" data-form="you {scope} {escape(here.name)}">'
             f"{inside}{save}</form></section>"
         )
@@ -245,7 +245,7 @@ def _you(here: Studio, look: StudioLook) -> str:
 # ---- taking it along
 
 
-def _along(here: Studio, look: StudioLook) -> str:
+def _along(here: StudioVisit, look: StudioLook) -> str:
     words = here.words
     cards = "".join(_save(kind, kind.upper(), here) for kind in CARDS) + _save("lorebook", words("along_book"), here)
     archives = "".join(_save(kind, words(f"along_{kind}"), here) for kind in ("all", "bare", "memory"))
@@ -258,14 +258,14 @@ def _along(here: Studio, look: StudioLook) -> str:
     )
 
 
-def _save(kind: str, label: str, here: Studio) -> str:
+def _save(kind: str, label: str, here: StudioVisit) -> str:
     address = (
         f"/page/along/{kind}?{urlencode({'character': here.name, 'language': here.words.language}, quote_via=quote)}"
     )
     return f'<button type="button" class="act" data-save="{escape(address)}">{escape(label)}</button>'
 
 
-def _imports(here: Studio, look: StudioLook) -> str:
+def _imports(here: StudioVisit, look: StudioLook) -> str:
     """What was brought to this memory, each as a whole."""
     words, agent = here.words, here.agent
     if agent is None:
@@ -278,17 +278,17 @@ def _imports(here: Studio, look: StudioLook) -> str:
     }
     rows |= {id_: words.count("n_memories", n) for id_, n in agent.brought.batches().items()}
     items = ""
-    for id_, told in rows.items():
+    for id_, remark in rows.items():
         acts = button("take-back", words("take_back"), kind="danger", id=id_)
         if (look.doing, look.opened) == ("take-back", id_):
             sure = button("take-back-now", words("take_back_yes"), kind="danger strong", id=id_)
             acts = question(words("take_back_ask"), sure, words)
-        items += f'<li>{escape(told)}<div class="actions">{acts}</div></li>'
+        items += f'<li>{escape(remark)}<div class="actions">{acts}</div></li>'
     inside = items or f'<li class="hint">{escape(words("no_imports"))}</li>'
     return f'<section class="card"><h2>{escape(words("imports"))}</h2>{reading(here)}<ul class="kept">{inside}</ul></section>'
 
 
-def reading(here: Studio) -> str:
+def reading(here: StudioVisit) -> str:
     """How much of what was brought is still to be understood; "" where all of it is."""
     left = len(here.agent.store.tree.unread()) if here.agent else 0
     if not left:
@@ -299,19 +299,19 @@ def reading(here: Studio) -> str:
 # ---- trying
 
 
-def _trial(here: Studio, look: StudioLook) -> str:
+def _trial(here: StudioVisit, look: StudioLook) -> str:
     words = here.words
     if here.agent is None:
         return ""
     titles = {one.id: one.keyword for one in author_room.listed(here.agent, "lore", "") if isinstance(one, Lore)}
     sentence = field("sentence", words("try_say"), look.sentence, rows=2)
-    asked = (
+    sure = (
         f'<form class="form" data-do="try" data-form="try {escape(here.name)}">{sentence}<div class="actions">'
         f'<button type="submit" class="act primary">{escape(words("try_go"))}</button></div></form>'
     )
     return (
         f'<aside class="card trial" aria-label="{escape(words("try_talk"))}"><h2>{escape(words("try_talk"))}</h2>'
-        f'<p class="hint">{escape(words("try_told"))}</p>{asked}{_came_of_it(look.trial, titles, words)}</aside>'
+        f'<p class="hint">{escape(words("try_told"))}</p>{sure}{_came_of_it(look.trial, titles, words)}</aside>'
     )
 
 

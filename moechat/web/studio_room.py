@@ -56,7 +56,7 @@ class StudioLook:
 
 
 @dataclass(frozen=True)
-class Studio:
+class StudioVisit:
     """Where a click comes from: the character by ``name`` ("": none), opened as ``agent`` if it can be, and the ``tray`` of the
     tab. ``busy``: a reply is on its way."""
 
@@ -71,7 +71,7 @@ class Studio:
 StudioOutcome = tuple[StudioLook, Note]
 
 
-def act(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def act(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     """The look after an action, and a note on what became of it."""
     do = action.get("do", "")
     look = replace(look, go=None, talks=False)
@@ -140,14 +140,14 @@ LOOKS: Mapping[str, Callable[[StudioLook, Action], StudioLook]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class Goals:
     """Where every file that was brought goes, by number, and the ``names`` of all characters that it may go to."""
 
     wishes: Mapping[int, Wishes]
     names: Sequence[str]
 
 
-def plan(here: Studio, look: StudioLook) -> Plan:
+def plan(here: StudioVisit, look: StudioLook) -> Goals:
     """As was chosen; else a card gets a name that is free, talk goes to the character whose folder it lay in, a lorebook to the
     card that names it, all else to the character that is shown."""
     names, owners = here.house.characters(), dict[str, str]()
@@ -163,42 +163,42 @@ def plan(here: Studio, look: StudioLook) -> Plan:
         elif one.kind is not None:
             hints = (row.get("name"), one.holder, owners.get(one.path.stem))
             goals[one.number] = chosen or Wishes(next((one for one in hints if one in names), here.name))
-    return Plan(goals, names)
+    return Goals(goals, names)
 
 
 # ---- a character
 
 
-def _created(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _created(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     name = action["name"].strip()
     keys = {key: text for key in ("persona", "greeting") if (text := action.get(key, "").strip())}
     here.house.studio.create(name, keys)
     return replace(look, part="persona", doing="", go=name), Note(here.words("made", name=name))
 
 
-def _duplicated(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _duplicated(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     name = here.house.studio.duplicate(here.name, action["name"].strip())
     return replace(look, doing="", go=name), Note(here.words("made", name=name))
 
 
-def _renamed(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _renamed(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     name = here.house.studio.rename(here.name, action["name"].strip())
     return replace(look, doing="", go=name), Note(here.words("renamed", name=name))
 
 
-def _deleted(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _deleted(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     if look.doing != "delete":  # It is asked first, whatever the page sends.
         return replace(look, doing="delete"), Note()
     here.house.studio.delete(here.name)
     return replace(look, doing="bin", opened="", go=""), Note(here.words("binned", name=here.name))
 
 
-def _brought_back(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _brought_back(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     name = here.house.studio.restore(action.get("id", ""))
     return replace(look, doing="", go=name), Note(here.words("back_again_it", name=name))
 
 
-def _erased(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _erased(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     kept = action.get("id", "")
     if (look.doing, look.opened) != ("erase", kept):
         return replace(look, doing="erase", opened=kept), Note()
@@ -217,7 +217,7 @@ def texts_of(house: House, name: str) -> dict[str, str]:
     return texts | greetings | {"tags": "、".join(values.get("tags", ()))}
 
 
-def _persona_saved(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _persona_saved(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     before = texts_of(here.house, here.name)
     has_card = (
         here.house.studio.folder(here.name) / CARD
@@ -241,24 +241,24 @@ def _persona_saved(here: Studio, look: StudioLook, action: Action) -> StudioOutc
     return look, Note(here.words("saved_it"))
 
 
-def _greets_first(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _greets_first(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     here.house.studio.choose_greeting(here.name, int(action.get("id", "0")))
     return look, Note(here.words("saved_it"))
 
 
-def _file_saved(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _file_saved(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     folder = here.house.studio.folder(here.name)
     source_files.write(folder, look.file, action.get("text", ""), action.get("edition", ""))
     return look, Note(here.words("saved_it"))
 
 
-def _you_saved(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _you_saved(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     character = here.name if action.get("scope") == "one" else ""
     here.house.studio.you(character, changes={key: action.get(key, "") for key in ("name", "address", "about")})
     return look, Note(here.words("saved_it"))
 
 
-def _tried(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _tried(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     sentence = action.get("sentence", "").strip()
     if here.agent is None or not sentence:
         return look, Note(here.words("needs_words"), bad=True)
@@ -268,7 +268,7 @@ def _tried(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
 # ---- what comes, and what was taken in
 
 
-def _taken(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _taken(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     look = _aimed(look, action)
     chosen = {int(n) for n in action.get("chosen", "").split() if n.isdecimal()}
     came: list[str] = []
@@ -289,19 +289,19 @@ def _taken(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
         to.append(row.get("character") or goals[brought.number].character)
     if not came:
         return look, Note(here.words("came_not", n=failed) if failed else here.words("none_chosen"), bad=True)
-    said = here.words("came", names=here.words.row(dict.fromkeys(came)))
-    said += f" {here.words('came_not', n=failed)}" if failed else ""
+    sentence = here.words("came", names=here.words.row(dict.fromkeys(came)))
+    sentence += f" {here.words('came_not', n=failed)}" if failed else ""
     talks = action.get("act") == "talk" and not failed
-    return replace(look, go=to[0], talks=talks), Note(said, bad=bool(failed))
+    return replace(look, go=to[0], talks=talks), Note(sentence, bad=bool(failed))
 
 
-def _put_away(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _put_away(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     chosen = action.get("id", "")
     here.tray.away([int(chosen)] if chosen.isdecimal() else here.tray.files)
     return look, Note()
 
 
-def _taken_back(here: Studio, look: StudioLook, action: Action) -> StudioOutcome:
+def _taken_back(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
     batch = action.get("id", "")
     if here.agent is None or (look.doing, look.opened) != ("take-back", batch):
         return replace(look, doing="take-back", opened=batch), Note()
@@ -310,7 +310,7 @@ def _taken_back(here: Studio, look: StudioLook, action: Action) -> StudioOutcome
     return replace(look, doing=""), Note(here.words("taken_back"))
 
 
-DEEDS: Mapping[str, Callable[[Studio, StudioLook, Action], StudioOutcome]] = {
+DEEDS: Mapping[str, Callable[[StudioVisit, StudioLook, Action], StudioOutcome]] = {
     "create": _created, "duplicate": _duplicated, "rename": _renamed, "delete-now": _deleted, "bring-back": _brought_back,
     "erase-now": _erased, "save-persona": _persona_saved, "greet-first": _greets_first, "save-file": _file_saved,
     "save-you": _you_saved, "try": _tried, "take": _taken, "away": _put_away, "take-back-now": _taken_back,

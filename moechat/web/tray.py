@@ -26,7 +26,7 @@ GUESTS: Sequence[FileKind] = ("lorebook", "talk", "memories")
 
 
 @dataclass
-class Brought:
+class DroppedFile:
     """A file that was dropped: ``name`` is what it was called, with the folders that it lay in, ``path`` the copy. ``fault`` says
     why it is nothing that can be taken in, or why that failed. ``rows`` are its previews, by where it would go."""
 
@@ -64,9 +64,9 @@ class Tray:
 
     def __init__(self, tab: str, all_trays: Trays) -> None:
         self.tab, self._all = tab, all_trays
-        self.files: dict[int, Brought] = {}
+        self.files: dict[int, DroppedFile] = {}
 
-    def put(self, name: str, data: bytes) -> Brought:
+    def put(self, name: str, data: bytes) -> DroppedFile:
         """Keep a file that came, and find out what it is. Raises MoeChatError where there is no room."""
         if len(self.files) >= MOST_FILES:
             raise MoeChatError(f"more than {MOST_FILES:,} files lie here; take some in first")
@@ -75,7 +75,7 @@ class Tray:
         ending = plain.suffix if plain.suffix[1:9].isalnum() else ""
         path = folder / f"{folder_name(plain.stem)}{ending}"
         path.write_bytes(data)
-        brought = Brought(number, str(plain), path)
+        brought = DroppedFile(number, str(plain), path)
         try:
             brought.kind = look(path).kind
         except MoeChatError as fault:
@@ -89,7 +89,7 @@ class Tray:
             if brought := self.files.pop(number, None):
                 self._all.free(brought.path)
 
-    def in_order(self) -> list[Brought]:
+    def in_order(self) -> list[DroppedFile]:
         """The files in the order in which they are taken in; those that cannot be come last."""
         places = {kind: place for place, kind in enumerate(ORDER)}
         return sorted(self.files.values(), key=lambda one: (places.get(one.kind or "folder", len(places)), one.number))

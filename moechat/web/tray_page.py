@@ -11,8 +11,8 @@ from moechat.house.coming import Row, Wishes
 from moechat.web import fault_words
 from moechat.web.draw import button, escape
 from moechat.web.memory_page import choice, field
-from moechat.web.studio_room import Plan, Studio, StudioLook, plan
-from moechat.web.tray import GUESTS, Brought
+from moechat.web.studio_room import Goals, StudioLook, StudioVisit, plan
+from moechat.web.tray import GUESTS, DroppedFile
 from moechat.web.words import TEXTS, Words
 
 SHOWN = 30  # So many files are shown whole, the others by name.
@@ -20,7 +20,7 @@ PROBLEMS = 5  # So many lines that cannot be read are shown.
 NAMED = ("lines", "csv", "text")  # In talk of these kinds the speakers are names, and one of them is the user.
 
 
-def drawn(here: Studio, look: StudioLook) -> str:
+def drawn(here: StudioVisit, look: StudioLook) -> str:
     files = here.tray.in_order()
     if not files:
         return ""
@@ -41,7 +41,7 @@ def _submit(value: str, label: str, kind: str) -> str:
     return f'<button type="submit" class="act {kind}" name="act" value="{value}">{escape(label)}</button>'
 
 
-def _file(one: Brought, here: Studio, look: StudioLook, goals: Plan | None) -> str:
+def _file(one: DroppedFile, here: StudioVisit, look: StudioLook, goals: Goals | None) -> str:
     words = here.words
     tick = ""
     picture = inside = ""
@@ -66,16 +66,16 @@ def _file(one: Brought, here: Studio, look: StudioLook, goals: Plan | None) -> s
     )
 
 
-def _preview(one: Brought, here: Studio, goals: Plan) -> tuple[str, str]:
+def _preview(one: DroppedFile, here: StudioVisit, goals: Goals) -> tuple[str, str]:
     """(its picture, what it holds and where it goes)."""
     words, wishes, names = here.words, goals.wishes[one.number], here.house.characters()
     is_new = wishes.character not in names  # Whoever comes along with it knows nothing yet.
-    asked = replace(wishes, character=here.name) if is_new else wishes
+    goal = replace(wishes, character=here.name) if is_new else wishes
     try:
-        row = one.preview(here.house, asked if one.kind in GUESTS else Wishes())
+        row = one.preview(here.house, goal if one.kind in GUESTS else Wishes())
     except (MoeChatError, OSError) as failure:
         return "", f'<p class="wrong">{escape(fault_words.said(failure, words))}</p>'
-    told = {"card": _card, "lorebook": _lorebook, "talk": _talk, "memories": _memories, "archive": _archive}[
+    draw_row = {"card": _card, "lorebook": _lorebook, "talk": _talk, "memories": _memories, "archive": _archive}[
         str(one.kind)
     ]
     picture = ""
@@ -83,7 +83,7 @@ def _preview(one: Brought, here: Studio, goals: Plan) -> tuple[str, str]:
         address = f"/page/brought/{one.number}?{urlencode({'tab': here.tray.tab})}"
         picture = f'<img class="brought-picture" src="{escape(address)}" alt="" loading="lazy" decoding="async">'
     row = row | {"doubled": 0} if is_new else row
-    return picture, told(row, words) + _goal(one, row, wishes, goals.names, words)
+    return picture, draw_row(row, words) + _goal(one, row, wishes, goals.names, words)
 
 
 def _card(row: Row, words: Words) -> str:
@@ -151,7 +151,7 @@ def _archive(row: Row, words: Words) -> str:
     return f"<h3>{escape(row['name'])}</h3><p>{escape(' · '.join(parts))}</p>"
 
 
-def _goal(one: Brought, row: Row, wishes: Wishes, names: Sequence[str], words: Words) -> str:
+def _goal(one: DroppedFile, row: Row, wishes: Wishes, names: Sequence[str], words: Words) -> str:
     """Where it goes: under which name, or to whom; and which speaker of a talk is the user."""
     if one.kind not in GUESTS and row.get("of") != "memory":
         return field(f"name-{one.number}", words("name_here"), wishes.character)

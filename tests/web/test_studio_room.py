@@ -17,7 +17,7 @@ from moechat.house.studio import look as looked_at
 from moechat.store import zips
 from moechat.web import fault_words, studio_page, studio_room
 from moechat.web.notes import Note
-from moechat.web.studio_room import Studio, StudioLook
+from moechat.web.studio_room import StudioLook, StudioVisit
 from moechat.web.tray import Trays
 from moechat.web.words import Words
 from tests.cards.cards import V3, WORLD
@@ -44,10 +44,10 @@ class Tab:
         self.name, self.look, self.note = CHARACTER, StudioLook(), Note()
 
     @property
-    def here(self) -> Studio:
+    def here(self) -> StudioVisit:
         agent = self.house.agent(self.name)
         agent.follow()  # as the page does before it draws
-        return Studio(self.house, self.name, agent, self.tray, self.words)
+        return StudioVisit(self.house, self.name, agent, self.tray, self.words)
 
     def click(self, do: str, **values: str) -> str:
         """What is drawn after a click."""
