@@ -116,6 +116,7 @@ class Agent:
             lambda: _people(prompts, self.character),
         )  # fmt: skip
         eraser = Eraser(self.layers, self._contexts.save, lambda: self.config.backups.keep)
+        self.back_up = eraser.back_up
         maintenance = Maintenance(
             self.store, self.layers.core, prompts, lambda: self.character, behind,
             lambda: self.config.forgetting, self.config.understanding.silence_s,

@@ -30,6 +30,7 @@ def say(args: argparse.Namespace) -> int:
             elif isinstance(event, Ended):
                 ended = event
         agent.finish(asks_model=args.understand)
+        agent.back_up()  # Whoever talks by command alone has no other moment for it.
         if args.json:
             print_json(_turn_as_json(recollection, ended))
         else:

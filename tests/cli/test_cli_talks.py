@@ -129,3 +129,10 @@ def test_a_world_is_checked_made_anew_and_looked_after_like_any_memory(moechat: 
     moechat("memories", "forget", said, "--yes", "--world", "海上")
     assert moechat.json("verify", "--world", "海上")["exchanges"] == 0
     assert moechat.json("verify")["exchanges"] == 1
+
+
+def test_who_talks_by_command_alone_has_a_backup_a_day(moechat: Shell) -> None:
+    for now in ("2025-05-20T15:00", "2025-05-20T18:00", "2025-05-21T09:00"):
+        moechat.json("say", "我住在杭州", now=now)
+    backups = sorted(path.name for path in (moechat.home.folder / "backups").iterdir())
+    assert backups == ["auto-2025-05-20.zip", "auto-2025-05-21.zip"]
