@@ -143,6 +143,8 @@ def through_sillytavern(house: House, url: str, folder: Path) -> tuple[list[str]
 def through_open_webui(house: House, url: str, folder: Path) -> tuple[list[str], list[str]]:
     """The same in Open WebUI, which asks for the title by itself."""
     with webui(url, folder) as address, window(f"{address}?models={CHARACTER}") as page:
+        news = page.locator("[role=dialog] button:has-text('Okay')")  # It tells what is new to whoever comes first.
+        news.click()
         replies = page.locator(".chat-assistant")
 
         def answered(count: int, before: str = "") -> str:
