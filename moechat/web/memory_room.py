@@ -146,8 +146,9 @@ def _past_stopped(agent: Agent, look: MemoryLook, action: Action, words: Words) 
 
 
 def _forgotten(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    gone = agent.memories.forget([action["id"]])
-    return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)))
+    gone, exports = agent.memories.forget([action["id"]]), agent.memories.exports.listed()
+    rest = f" {words('exports_hold', names=words.row(exports))}" if exports else ""
+    return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)) + rest)
 
 
 # ---- the author's

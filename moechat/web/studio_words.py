@@ -182,6 +182,7 @@ STUDIO_TEXTS: Mapping[str, tuple[str, str]] = {
     "along_bare": ("只有角色", "Character alone"),
     "along_memory": ("只有我的记忆", "My memory alone"),
     "downloaded": ("{name}（{time} 从页面带走）", "{name} (taken from the page at {time})"),
+    "exports_hold": ("这些导出的文件里可能还有：{names}", "These exports may still hold it: {names}"),
     "imports": ("带进来的过去", "The past that you brought"),
     "no_imports": ("还没有。把聊天记录拖到页面上就行。", "None yet: drop talk on the page."),
     "import_told": ("{talk}：{n} 段，{time} 带进来", "{talk}: {n} exchanges, brought {time}"),

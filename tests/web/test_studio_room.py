@@ -15,7 +15,8 @@ from moechat.house import House, source_files
 from moechat.house.studio import Arrival
 from moechat.house.studio import look as looked_at
 from moechat.store import zips
-from moechat.web import fault_words, studio_page, studio_room
+from moechat.web import fault_words, memory_room, studio_page, studio_room
+from moechat.web.memory_look import MemoryLook
 from moechat.web.notes import Note
 from moechat.web.studio_room import StudioLook, StudioVisit
 from moechat.web.tray import Trays
@@ -246,6 +247,15 @@ def test_what_is_ticked_alone_is_taken_and_the_rest_can_be_put_away(tab: Tab) ->
     path = tab.tray.files[first].path
     tab.click("away", id=str(first))
     assert not tab.tray.files and not path.exists()
+
+
+def test_exports_that_may_hold_what_was_forgotten_are_named(tab: Tab) -> None:
+    agent = tab.house.agent()
+    fact = agent.memories.add_fact("我养了一只橘猫")
+    agent.memories.exports.note("小满.zip（从页面带走）")
+    look = MemoryLook(opened=fact.id, doing="surely")
+    note = memory_room.act(agent, look, {"do": "forget-now", "id": fact.id}, ZH)[1]
+    assert "小满.zip（从页面带走）" in note.text
 
 
 # ---- errors in the page's language
