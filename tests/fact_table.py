@@ -162,6 +162,12 @@ CASES: tuple[Case, ...] = (
     en("change", "I no longer like cilantro", ("taste", "cilantro", -1)),
     en("change", "I don't like cilantro anymore", ("taste", "cilantro", -1)),
     en("change", "I just turned 26", ("age", "26", 1)),
+    en("others", "Correction: my daughter is fine, she is TEN. turned ten in august", ("family", "daughter", 1)),
+    en("denial", "I love olives, but anchovies I tried and did not", ("taste", "olives", 1)),
+    en(
+        "role",
+        "he wants a game, ahem *This is the captain, forty years at sea, and I tell you I hate the sun and I love the storm*",
+    ),
     en("change", "I moved to Boston last month", ("home", "Boston", 1)),
     en("change", "I've moved to Lisbon", ("home", "Lisbon", 1)),
     en("change", "I stopped eating meat", ("taste", "meat", -1)),

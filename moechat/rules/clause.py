@@ -103,10 +103,12 @@ class _ClauseReader:
         whole = self._mood_of("sentence", sentence)
         drops = words.language == "zh"  # A Chinese sentence may leave out the subject of the one before it.
         whose = USER if drops else UNKNOWN
-        if drops and before:
-            last = before[-1]
+        last = before[-1] if before else None
+        if last and drops:
             whose = last.goes_on if last.whose == UNKNOWN and last.goes_on != OTHER else last.whose
-        if any(words["another"].search(clause.text) for clause in before if clause.whose == OTHER):
+        elif last and last.whose not in (USER, UNKNOWN) and words["another"].search(last.text):
+            whose = OTHER  # "She is ten. Turned ten in May."
+        if drops and any(words["another"].search(clause.text) for clause in before if clause.whose == OTHER):
             whose = UNKNOWN  # She and I are both meant by now.
         mood: Mood = "said"
         clauses: list[Clause] = []

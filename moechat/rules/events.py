@@ -75,11 +75,11 @@ def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: Pat
 def about_user(text: str) -> str:
     """A clause of the user's in the third person: 我对花生过敏 → 用户对花生过敏, "I moved" → "The user moved"."""
     if has_han(text):
-        if re.match(rf".{{0,6}}?{_OF_MINE_ZH.pattern}", text):
+        if re.match(rf"[^我]{{0,6}}{_OF_MINE_ZH.pattern}", text):
             text = _OF_MINE_ZH.sub("用户", text, count=1)
         elif "我" in text:
             text = f"用户{text.replace('我', '', 1)}"
-        return text.replace("用户们", "用户和别人").replace("我", "自己")
+        return text.replace("用户们", "用户和别人").replace("我们", "自己").replace("我", "自己")
     for pattern, instead in _THIRD_PERSON_EN:
         text = re.sub(pattern, instead, text)
     return text[0].upper() + text[1:]
