@@ -15,7 +15,7 @@ _PLANS_ZH = (
 )
 _ASKED_ZH = r"什么|谁|哪|几[点号个]|多少|怎么|啥|干嘛|为何|何时|有没有|是不是|[吗么][？?]?$"
 _SAID_ZH = r"[我你他她们]说(?!不定)|答应|为什么|为啥"
-_PROPOSED_ZH = r"[要会]不[要会]|好不好|行不行|能不能|可不可以|可以吗|[行好]吗|有空|吧[？?]?$"
+_PROPOSED_ZH = r"[要会]不[要会]|好不好|行不行|能不能|可不可以|可以吗|[行好]吗|有空|吧[？?]?$|(?<![值懂觉])得[去交回来到做]"
 PAST_ZH = (
     r"来着|[说聊提做去吃看玩买写学讲谈见到来问过给送告诉推荐]+[过了]|记得|那天|那次|当时|没有?[去来说做吃看]|以前|"
     r"曾经|了什么|了哪|了谁"
@@ -24,7 +24,8 @@ PAST_ZH = (
 
 def forward_zh(clause: str, use: str) -> bool:
     """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it, and where memory
-    is looked into a question or a word once given does (我说要去哪里), unless it proposes something (要不要)."""
+    is looked into a question or a word once given does (我说要去哪里), unless it proposes something (要不要) or names a duty
+    (得回去)."""
     clause = clause.translate(PLAIN)
     if compiled(PAST_ZH).search(clause):
         return False
