@@ -359,7 +359,7 @@ def counted(
     if not messages or isinstance(model, OfflineModel):
         return None
     if outcome.usage:
-        model.window.counted(size(messages), outcome.usage.prompt)
+        model.window.counted(size(messages), outcome.usage)
     return cost_of(messages, before, reply, outcome.usage)
 
 

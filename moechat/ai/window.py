@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from moechat.model import Usage
+
 REPLY = 1024  # Tokens that stay free for the reply, a quarter of a small window.
 LEAST = 400  # Tokens of a prompt from which on a count says something.
 SHARE = 0.7  # A server that reports less than this part of what it used to has cut the prompt.
@@ -21,13 +23,15 @@ _NUM_CTX = re.compile(r"^num_ctx\s+(\d{2,9})\s*$", re.MULTILINE)
 
 @dataclass
 class Window:
-    """``tokens`` of the model's own, prompt and reply together (0: nobody knows); ``ratio`` of them make one of ours.
+    """``tokens`` of the model's own, prompt and reply together (0: nobody knows); ``ratio`` of them make one of ours;
+    ``token_s`` seconds it reads each of its own (0: nobody knows).
 
     ``cuts_silently``: the server leaves out the beginning of a prompt that is too long and says nothing (Ollama).
     """
 
     tokens: int = 0
     ratio: float = 1.0
+    token_s: float = 0.0
     cuts_silently: bool = False
 
     @property
@@ -35,8 +39,15 @@ class Window:
         """How many of our tokens a prompt may have; 0: any number."""
         return int((self.tokens - min(REPLY, self.tokens // 4)) / self.ratio)
 
-    def counted(self, ours: int, reported: int) -> None:
-        """The server reports so many tokens for a prompt of so many of ours."""
+    def reads(self, seconds: float) -> int:
+        """How many of our tokens it reads in that time; 0: nobody knows."""
+        return max(1, int(seconds / (self.token_s * self.ratio))) if self.token_s else 0
+
+    def counted(self, ours: int, usage: Usage) -> None:
+        """The server reports this for a prompt of so many of our tokens."""
+        reported, anew = usage.prompt, usage.prompt - (usage.cached or 0)
+        if usage.read_s and anew >= LEAST:
+            self.token_s = usage.read_s / anew
         if ours < LEAST or not reported:
             return
         if self.cuts_silently and reported / ours < SHARE * self.ratio:

@@ -19,6 +19,7 @@ MOST_STREAMED = 32 * 1024 * 1024  # Bytes of a reply that streams, thoughts and 
 MOST_JSON = 4 * 1024 * 1024  # Bytes of any other answer.
 MOST_EVENT = 256 * 1024  # Characters of one event.
 MOST_TOKENS = 1_000_000_000  # No call costs more: a greater number is no count.
+MOST_MS = 86_400_000.0  # Nothing is read for more than a day.
 MOST_WORDS = 2000  # Characters of an endpoint's own words that are looked at.
 
 # Models whose chat template takes no system message but the first, or wants user and assistant in turn.
@@ -183,9 +184,12 @@ def chunk_of(body: Mapping[str, Any], part: str) -> Chunk:
 
 def _usage(usage: object, timings: object) -> Usage | None:
     """What the call cost, in the words of OpenAI, DeepSeek, Anthropic or llama.cpp; None where none of them says."""
+    read_s = 0.0
     if isinstance(timings, dict) and (counted := _count(timings.get("prompt_n"))) is not None:
         cached = _count(timings.get("cache_n"))
         prompt, reply = counted + (cached or 0), _count(timings.get("predicted_n"))
+        took_ms = timings.get("prompt_ms")
+        read_s = took_ms / 1000 if isinstance(took_ms, (int, float)) and 0 < took_ms < MOST_MS else 0.0
     elif isinstance(usage, dict) and (counted := _first(usage, "prompt_tokens", "input_tokens")) is not None:
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
@@ -194,7 +198,7 @@ def _usage(usage: object, timings: object) -> Usage | None:
         prompt, reply = counted, _first(usage, "completion_tokens", "output_tokens")
     else:
         return None
-    return Usage(prompt, cached, reply or 0)
+    return Usage(prompt, cached, reply or 0, read_s)
 
 
 def _first(counts: Mapping[str, Any], *names: str) -> int | None:

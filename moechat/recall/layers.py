@@ -47,6 +47,7 @@ from moechat.store.paths import index_folder, is_writable
 from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
+FEWEST = 300  # However slowly a model reads, so many tokens of memory are recalled.
 SHARE = 0.25  # Recalled memory takes no more than this part of what the model can read at once.
 LOADING_S = 20.0  # The first recall also reads what the recipes need; for that it has so much longer.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
@@ -179,7 +180,7 @@ class Layers:
             cue, recipes.whatever_ranks() if is_fixed else recipes.active(), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + recipes.patience_s + loading_s,
             budget=Budget(
-                self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1])),
+                self._in_time(self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1]))),
                 dict(config.recall.min_share.model_dump()), book=self._tokens(config.recall.book_tokens),
             ),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
@@ -201,6 +202,12 @@ class Layers:
         """How many tokens that part may take: what is configured, and no more than a share of what the model reads."""
         room = self._model().window.room
         return min(budget, int(room * SHARE)) if room else budget
+
+    def _in_time(self, tokens: int) -> int:
+        """So many tokens, or those that a slow model reads in the time that is set, but never none."""
+        seconds = self.config().recall.reading_s
+        readable = self._model().window.reads(seconds) if seconds else 0
+        return min(tokens, max(FEWEST, readable)) if readable else tokens
 
     # ---- following
 

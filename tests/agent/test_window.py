@@ -88,15 +88,15 @@ def test_a_prompt_keeps_within_a_window_that_is_known(home: Home) -> None:
 def test_a_prompt_that_was_cut_without_a_word_is_noticed_by_its_count() -> None:
     window = Window(32_768, cuts_silently=True)
     for ours in (500, 1000, 2000, 4000):
-        window.counted(ours, round(ours * 0.9))
+        window.counted(ours, Usage(round(ours * 0.9)))
     assert window.tokens == 32_768 and window.ratio == 0.9
-    window.counted(5000, 4090)
+    window.counted(5000, Usage(4090))
     assert window.tokens == 32_768, "it may be the words"
-    window.counted(8000, 4090)
+    window.counted(8000, Usage(4090))
     assert window.tokens == 4090 and window.room < 4000
     fair = Window(32_768)
-    fair.counted(4000, 4000)
-    fair.counted(8000, 4000)
+    fair.counted(4000, Usage(4000))
+    fair.counted(8000, Usage(4000))
     assert fair.tokens == 32_768, "other servers say so when it is too much"
 
 
@@ -118,6 +118,23 @@ def test_a_server_that_names_its_window_is_believed(words: str, tokens: int) -> 
     for _ in range(50):
         silent.overflowed(silent.room or 10_000, "too long")
     assert 0 < silent.room < 1000
+
+
+def test_a_model_that_reads_slowly_is_given_less_of_what_is_recalled_but_some(home: Home) -> None:
+    def most_recalled(usage: Usage) -> int:
+        model = ScriptedModel(lambda _: Line("好。", usage=usage), understands=False)
+        with home.open(model) as house:
+            agent = house.agent()
+            say(agent, "你好")
+            recollection = agent.recall("我在江边看见了什么")
+            return sum(hit.tokens for hit in recollection.hits)
+
+    with home.open(ScriptedModel(lambda _: "好。", understands=False)) as house:
+        for n in range(30):
+            say(house.agent(), f"第{n}次在江边看见了一只白鹭，它站在石头上等着{n}条鱼，天快黑了，风很大，我没有带伞。")
+            home.clock.advance(hours=13)
+    fast, slow, slowest = (most_recalled(Usage(1000, 0, 9, read_s=seconds)) for seconds in (1.0, 15.0, 1000.0))
+    assert slow < fast and 0 < slowest <= 300 < fast
 
 
 def test_what_a_turn_cost_is_counted(home: Home) -> None:

@@ -144,6 +144,7 @@ def test_what_a_provider_says_of_the_end_and_of_the_cost_is_read(stream):
             Usage(90, 32, 1),
         ),
         ("stop", {"timings": {"prompt_n": 10, "cache_n": 80, "predicted_n": 5}}, Usage(90, 80, 5)),
+        ("stop", {"timings": {"prompt_n": 90, "prompt_ms": 1500.5}}, Usage(90, None, 0, 1.5005)),
         ("stop", {"usage": {"prompt_tokens": -1, "completion_tokens": "x"}}, None),
     ]
     with ModelServer([Say("好。", reason=reason, more=more) for reason, more, _ in ends], streams=stream) as server:
