@@ -58,6 +58,16 @@ def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Ep
     return replace(understanding, events=tuple(dict.fromkeys([*events, *closes])), closes=closes)
 
 
+def carried_out(understanding: Understanding, plans: Sequence[Episode]) -> Understanding:
+    """A model's understanding, with the plans that its events carry out where it says nothing of them."""
+    closes, judged = dict(understanding.closes), set(understanding.verdicts).union(*understanding.closes.values())
+    for plan in (one for one in plans if one.event.status == "planned" and one.id not in judged):
+        same = (e for e in understanding.events if e.status == "done" and _subject(e) == _subject(plan.event))
+        if (by := next((event for event in same if _carries_out(event, plan.event)), None)) is not None:
+            closes[by] = (*closes.get(by, ()), plan.id)
+    return replace(understanding, closes=closes)
+
+
 def may_close(understanding: Understanding, exchange: Exchange) -> bool:
     """Whether an exchange may close a plan at all: it has a word of that, or tells of something done on a day."""
     done = any(event.status == "done" and event.happened for event in understanding.events)
@@ -72,6 +82,11 @@ def instead(understanding: Understanding, earlier: Sequence[Fact | Episode]) -> 
         for event, ids in understanding.closes.items()
     }
     return replace(understanding, closes=closes)
+
+
+def _subject(event: Event) -> str:
+    folded = event.subject.casefold()
+    return "" if folded in _USER else folded
 
 
 def _closed(plan: Event, clauses: Sequence[Clause], at: datetime) -> tuple[str, EventStatus]:

@@ -27,7 +27,7 @@ from moechat.rules.importance import rate
 from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
-from moechat.understanding.closing import closing, instead, may_close
+from moechat.understanding.closing import carried_out, closing, instead, may_close
 from moechat.understanding.retry import BatchSize, Retry
 
 log = logging.getLogger(__name__)
@@ -284,14 +284,15 @@ class Roller:
 
     def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
         earlier = self._earlier(exchanges)
+        plans = self._plans(exchanges, earlier, now)
         understanding = extraction.understand(
             replace(model, takes_cut=len(exchanges) == 1), [replace(self._zoned(e), char=e.heard) for e in exchanges],
-            known_facts=self._known_facts(exchanges), earlier=[*earlier, *self._plans(exchanges, earlier, now)],
+            known_facts=self._known_facts(exchanges), earlier=[*earlier, *plans],
             names=self._names(), now=now,
             prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
             timeout_s=self.layers.config().understanding.silence_s,
         )  # fmt: skip
-        return self._reading(exchanges, instead(understanding, earlier))
+        return self._reading(exchanges, carried_out(instead(understanding, earlier), plans))
 
     def _known_facts(self, exchanges: Sequence[Exchange]) -> list[Fact]:
         """The facts that the model need not extract again: those that are near to the messages, and the newest.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
@@ -13,7 +14,7 @@ import pytest
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import moment_of
 from moechat.model import Episode, Event, Exchange, Message, Understanding
-from moechat.understanding.closing import closing
+from moechat.understanding.closing import carried_out, closing
 from tests.houses import Home, polite, say, silent
 
 AT = moment_of("2026-05-03T20:00+08:00", ZoneInfo("Asia/Shanghai"))
@@ -76,6 +77,17 @@ def closed(text: str, *read: Event, at: timedelta = timedelta()) -> dict[str, st
 )
 def test_a_plan_is_closed_by_words_of_its_matter(text: str, plans: dict[str, str]) -> None:
     assert closed(text) == plans
+
+
+def test_what_a_model_tells_as_done_carries_out_the_plan_of_the_same_one_for_that_day() -> None:
+    plans = [Episode(name, AT, event) for name, event in PLANS.items()]
+    seen = Event("用户和林晓去看展，人很多", ("x",), "user", "去", "看展", happened=SATURDAY, status="done")
+    theirs = Event("林晓看展时哭了", ("x",), "林晓", "哭", "看展", happened=SATURDAY, status="done")
+    later = replace(seen, happened=(AT.replace(month=6), AT.replace(month=6)))
+    for event, ids in ((seen, ("展",)), (theirs, ()), (later, ()), (replace(seen, status="open"), ())):
+        assert carried_out(Understanding(events=(event,)), plans).closes.get(event, ()) == ids
+    judged = Understanding(events=(seen,), verdicts={"展": "keep"})
+    assert carried_out(judged, plans).closes == {}
 
 
 def test_what_is_done_on_its_day_carries_a_plan_out_and_before_it_does_not() -> None:
