@@ -412,9 +412,12 @@ class _Behind:
         line, happened = fragments.event_line(episode, self._now, self._called), episode.event.happened
         if happened is None or happened[1] >= self._now:
             return line
+        is_plan = episode.event.status == "planned"
         if self._language == "zh":
-            return f"{line}——时间已经过了，还没听{self._names['user']}说起后来怎样"
-        return f"{line} - the time has passed, and {self._names['user']} has not said how it went"
+            return f"{line}——{'时间已经过了，' if is_plan else ''}还没听{self._names['user']}说起后来怎样"
+        return (
+            f"{line} - {'the time has passed, and ' if is_plan else ''}{self._names['user']} has not said how it went"
+        )
 
 
 def _block(hit: Hit) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Literal
 
 from moechat import when
 from moechat.memory.contradiction import keyword_class
-from moechat.model import Episode, Event, Fact
+from moechat.model import Episode, Event, Fact, Precision
 from moechat.when import shown
 from moechat.when.display import MONTHS, away, in_zone, roughly
 
@@ -78,7 +78,7 @@ _USER = re.compile(
     r"(?<!新)(?<!老)用户(?![群名量数]|体验|增长|研究|画像|需求|反馈|界面|运营|调研|访谈|行为|数据|协议|隐私|测试|端)|"
     r"\b[Tt]he user\b(?! (?:interface|experience|research|interview|data|test|group|base)s?\b)"
 )
-_CHARACTER = re.compile(r"(?<![主配反男女的])角色(?![扮设塑卡])|\b[Tt]he character\b")
+_CHARACTER = re.compile(r"(?<![主配反男女的])角色(?!扮演|设[定置]|塑造|卡)|\b[Tt]he character\b")
 _DATE = re.compile(r" ?[（(](\d{4}-\d{2}-\d{2}(?:(?:至| to )\d{4}-\d{2}-\d{2})?)[）)]")
 _OPTIONAL = re.compile(r"\[(.*?)\]")
 _NAME = re.compile(r"\{(user|char|about)\}")
@@ -125,7 +125,7 @@ def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged
     if time and aged and not _goes_on(event, now):
         age = away(event.happened[0] if event.happened else episode.since, now, language)
         time = f"{time}（{age}）" if language == "zh" else f"{time} ({age})"
-    parts = [part for part in (time, event.place) if part]
+    parts = [part for part in (time, names.line(event.place)) if part]
     before = (", " if language == "en" else "，" if time.endswith("说起") else "").join(parts)
     is_over = event.status == "planned" and event.happened is not None and event.happened[1] < now
     status = _STATUS[language].get("was_planned" if is_over else event.status, "")
@@ -158,18 +158,35 @@ def dated(episode: Episode, now: datetime, language: Language = "zh") -> str:
 def _without_its_day(episode: Episode) -> str:
     """The event's words without the day that stands before them anyway, nor the time words that meant it: 昨天（2025-05-20）."""
     text, happened = episode.event.text, episode.event.happened
-    if happened and (day := happened[0].date()) == happened[1].date():
-        english = rf" ?\b[Oo]n {day.day} {MONTHS[day.month - 1]} {day.year}\b,?"
-        text = re.sub(rf"{day.year}年{day.month}月{day.day}日(?!前后|左右|之?前)|{english}", "", text).strip()
-        text = text.removeprefix("的").lstrip("，, ")
+    if happened:
+        told = _told_days(*(moment.date() for moment in happened), episode.event.precision)
+        text = re.sub(rf"(?:{told})(?!前后|左右|之?前)的?", "", text).strip().lstrip("，, ")
         text = text[:1].upper() + text[1:]
-    for date in _DATE.finditer(text) if happened else ():
-        first, last = date[1][:10], date[1][-10:]
+    for dates in _DATE.finditer(text) if happened else ():
+        first, last = dates[1][:10], dates[1][-10:]
         if happened and (first, last) == tuple(f"{in_zone(one, episode.since.tzinfo):%Y-%m-%d}" for one in happened):
-            spans = when.resolve(text[: date.start()], episode.since, use="writing")
-            start = next((span.at[0] for span in spans if span.at[1] == date.start()), date.start())
-            return f"{text[:start].rstrip()}{text[date.end() :]}" if start else text[date.end() :].lstrip()
+            spans = when.resolve(text[: dates.start()], episode.since, use="writing")
+            start = next((span.at[0] for span in spans if span.at[1] == dates.start()), dates.start())
+            return f"{text[:start].rstrip()}{text[dates.end() :]}" if start else text[dates.end() :].lstrip()
     return text
+
+
+def _told_days(first: date, last: date, precision: Precision) -> str:
+    """A pattern of the words for these days, as precise as they are known."""
+    month = MONTHS[first.month - 1]
+    if precision == "month":
+        return rf"{first.year}年{first.month}月(?!\d)|,? ?\b[Ii]n {month} {first.year}\b,?"
+    if precision == "year":
+        return rf"{first.year}年(?!\d)|,? ?\b[Ii]n {first.year}\b,?"
+    if first == last:
+        return rf"{first.year}年{first.month}月{first.day}日| ?\b[Oo]n {first.day} {month} {first.year}\b,?"
+    start, end = (f"{day.day} {MONTHS[day.month - 1]}" for day in (first, last))
+    begins = f"(?:{start}|{first.day})" if first.month == last.month else start
+    until = f"{last.month}月{last.day}日|{last.day}日" if first.month == last.month else f"{last.month}月{last.day}日"
+    return (
+        rf"{first.year}年{first.month}月{first.day}日[至到—-](?:{until})"
+        rf"|,? ?\b(?:[Ff]rom )?{begins} (?:to|and|until) {end} {last.year}\b,?"
+    )
 
 
 def _group(fact: Fact) -> int:

@@ -113,6 +113,24 @@ def test_the_day_before_an_event_is_not_in_its_words_again() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "last", "precision", "line"),
+    [
+        ("用户2021年1月2日至3日的周末搬家", (1, 2), (1, 3), "day", "2021-01-02至2021-01-03:用户周末搬家"),
+        ("用户2021年1月2日前后搬家", (1, 2), (1, 2), "day", "2021-01-02:用户2021年1月2日前后搬家"),
+        ("小棠2021年1月满了十岁", (1, 1), (1, 31), "month", "2021年1月:小棠满了十岁"),
+        ("The trip, 27 January to 3 February 2021, is off", (1, 27), (2, 3), "day", "2021-01-27 to 2021-02-03: The trip is off"),
+        ("In January 2021 Tang turned ten", (1, 1), (1, 31), "month", "January 2021: Tang turned ten"),
+    ],
+)  # fmt: skip
+def test_no_days_before_an_event_are_in_its_words_again(
+    text: str, first: tuple[int, int], last: tuple[int, int], precision: Any, line: str
+) -> None:
+    days = (datetime(2021, *first, tzinfo=ZONE), datetime(2021, *last, 23, 59, 59, tzinfo=ZONE))
+    names = Names(language="en" if text.isascii() else "zh")
+    assert remembered([event(text, happened=days, precision=precision)], NOW, names, aged=False) == line
+
+
 def test_what_goes_on_has_no_age() -> None:
     now_on = event("腿上打着石膏", happened=(NOW - timedelta(days=5), NOW + timedelta(days=20)))
     assert "前" not in remembered([now_on], NOW)
@@ -209,6 +227,8 @@ def test_a_memory_calls_the_two_by_their_names_and_no_other_user_or_character() 
         "Sam's sister told Sam about the user interface"
     )
     assert Names().line("用户和角色") == "用户和角色"
+    assert Names("阿森", "小满").line("角色扮掌柜，角色扮演很好玩") == "小满扮掌柜，角色扮演很好玩"
+    assert remembered([event("去了", None, place="用户的家")], NOW, Names("阿森")) == "阿森的家:去了"
 
 
 def test_a_date_that_stands_before_an_event_is_not_told_again_with_the_words_that_meant_it() -> None:
