@@ -93,9 +93,11 @@ def borne_out(draft: FactDraft, exchanges: Sequence[Exchange], user: UserWords) 
     if draft.entity == "user":
         return corrected(user, draft) if supports(user, draft) else None
     cited = [exchange for exchange in exchanges if exchange.id in draft.sources]
-    if not mentions(cited, f"{draft.text} {draft.target}"):
-        return None
-    return draft if draft.entity == "character" or (_names(cited, draft.entity) and allows(user, draft)) else None
+    if draft.entity == "character":
+        return draft if mentions(cited, f"{draft.text} {draft.target}") else None
+    is_of_somebody = names_somebody(draft.entity) and _names(cited, draft.entity)
+    is_told = mentions(cited, f"{draft.text} {draft.target}".replace(draft.entity, " "))
+    return draft if is_of_somebody and is_told and allows(user, draft, cited) else None
 
 
 def supports(user: UserWords, draft: FactDraft) -> bool:
@@ -107,12 +109,20 @@ def supports(user: UserWords, draft: FactDraft) -> bool:
     return any(not _opposes(clause.text, draft) for clause in clauses) or corrected(user, draft) is not draft
 
 
-def allows(user: UserWords, draft: FactDraft) -> bool:
+def allows(user: UserWords, draft: FactDraft, cited: Sequence[Exchange]) -> bool:
     """Whether the user's words in ``draft.sources`` leave room for a fact about somebody else: where they name its target, one
-    clause is about another than the user, and does not say the opposite."""
+    clause is about another than the user, and does not say the opposite; else the character named it."""
     clauses = _clauses_about(user, draft)
-    return not clauses or any(
-        _is_about(clause, draft.entity) and not _opposes(clause.text, draft) for clause in clauses
+    if not clauses:
+        return not draft.target or mentions(cited, draft.target)
+    return any(_is_about(clause, draft.entity) and not _opposes(clause.text, draft) for clause in clauses)
+
+
+def names_somebody(entity: str) -> bool:
+    """Whether anything in an entity is a name: pronouns (我们, they) mean whoever was named before them."""
+    return any(
+        not words.is_stop_word(word) and not any(kind.startswith("r") for _, kind in words.kinds(word))
+        for word in words.words(entity)
     )
 
 
@@ -151,13 +161,10 @@ def _names(cited: Sequence[Exchange], entity: str) -> bool:
 
 
 def _is_about(clause: Clause, entity: str) -> bool:
-    """Whether a clause may be about somebody else: it says so, names them, has a pronoun for them, or names nobody."""
-    return (
-        clause.whose != USER
-        or entity.casefold() in clause.text.casefold()
-        or _THIRD.search(clause.text) is not None
-        or _FIRST.search(clause.text) is None
-    )
+    """Whether a clause may be about somebody else: it says so, names them, has a pronoun for them, or names nobody and does not
+    go on with what was told of the user."""
+    whose = clause.goes_on if clause.whose == UNKNOWN else clause.whose
+    return whose != USER or entity.casefold() in clause.text.casefold() or _THIRD.search(clause.text) is not None
 
 
 def _clauses_about(user: UserWords, draft: FactDraft) -> list[Clause]:

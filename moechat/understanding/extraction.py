@@ -13,7 +13,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Literal
 
 from moechat import when
@@ -44,6 +44,7 @@ from moechat.when import precision_of
 from moechat.when.names import WEEKDAYS
 
 TRIES = 2
+DAY = timedelta(hours=23)
 PROBLEM_CHARS = 300
 KEYWORDS = 6
 VALUES = ("user", "char", "now", "known", "before", "topics", "exchanges", "problem")
@@ -357,14 +358,18 @@ def _keywords(event: answer.ExtractedEvent) -> tuple[str, ...]:
 
 
 def _dated(event: Event, at: datetime) -> Event:
-    """The event with the days that the first time words of its text mean, if it has any."""
+    """The event with the days that the first time words of its text mean, if it has any. An hour of long ago (小时候半夜送急诊)
+    is of no day that anybody knows."""
     spans = when.resolve(event.text, at, use="writing")
+    tongue = rules.language_of(event.text)
     if not spans:
         return event
     span = spans[0]
+    if span.end - span.start < DAY and any(clause.mood == "past" for clause in rules.clauses(event.text, tongue)):
+        return event
     text = event.text
     if not re.search(r"\d", span.phrase):
-        text = happening.dated(text, span, rules.language_of(text))
+        text = happening.dated(text, span, tongue)
     return replace(event, text=text, happened=(span.start, span.end), precision=span.precision)
 
 

@@ -51,6 +51,14 @@ MUST_NOT_STAND: list[Row] = [
     ("My sister hates tea", "The user's sister likes tea", "tea", 1, "sister"),
     ("She puts caraway in all of it and I cannot stand it", "A cannot stand caraway", "caraway", -1, "A"),
     ("我妈喜欢跳舞，她天天跳", "甲喜欢跳舞", "跳舞", 1, "甲"),
+    # nobody's: a pronoun is no name, and what was not told of somebody is not theirs
+    ("我可太爱我们主编了，爱得想给他送锦旗", "我们爱主编", "主编", 1, "我们"),
+    ("他们说明天再看封面", "他们明天再看封面", "封面", 1, "他们"),
+    ("They told me it was Paris", "They live in Paris", "Paris", 1, "they"),
+    ("我可太爱我们主编了", "主编是主编", "主编", 1, "主编"),
+    ("我喜欢我们主编", "主编喜欢钓鱼", "钓鱼", 1, "主编"),
+    ("我在出版社做美编，今天一个封面改到第九版", "美编把封面改到第九版", "封面", 1, "美编"),
+    ("Edie likes trams", "Edie likes ferries", "ferries", 1, "Edie"),
     # asked, supposed, denied as said
     ("你喜欢猫吗？", "用户喜欢猫", "猫", 1),
     ("谁说我喜欢榴莲？", "用户喜欢榴莲", "榴莲", 1),
@@ -125,6 +133,8 @@ MUST_STAND: list[Row] = [
     ("Not a day goes by without coffee", "The user drinks coffee every day", "coffee", 1),
     ("我妈妈不喜欢跳舞", "妈妈不喜欢跳舞", "跳舞", -1, "妈妈"),
     ("My sister hates tea", "The user's sister hates tea", "tea", -1, "sister"),
+    ("我们主编今天居然哭了", "主编哭了", "哭", 1, "主编"),
+    ("她们老板爱喝浓茶", "她们老板爱喝浓茶", "浓茶", 1, "她们老板"),
     # written after the rules, and read by them unseen
     ("我爱吃榴莲", "用户喜欢榴莲", "榴莲", 1),
     ("我特别喜欢爬山，尤其是秋天", "用户喜欢爬山", "爬山", 1),

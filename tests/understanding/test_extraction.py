@@ -333,6 +333,14 @@ def test_a_day_that_the_model_left_relative_is_resolved_from_when_it_was_said(ha
     assert "2025-05-20" in one.text
 
 
+@pytest.mark.parametrize(
+    ("text", "is_dated"), [("用户小时候误吃芒果，半夜送了急诊", False), ("用户半夜送了急诊", True)]
+)
+def test_an_hour_of_long_ago_is_of_no_known_day(text: str, is_dated: bool) -> None:
+    (one,) = understand(answering(said(events=(event(text),))), exchange(text.replace("用户", "我"))).events
+    assert (one.happened is not None) == is_dated
+
+
 def test_an_event_that_nobody_told_is_dropped() -> None:
     assert understand(answering(said(events=(event("用户中了彩票"),))), exchange("我住在杭州")).events == ()
 
