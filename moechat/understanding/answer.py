@@ -20,6 +20,7 @@ from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
+MOST_NUMBERS = 20  # A small model would go on counting sources until it is cut.
 
 
 def _text(value: Any) -> Any:
@@ -117,7 +118,7 @@ def _mark(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
-Numbers = Annotated[list[int | str], BeforeValidator(_list)]
+Numbers = Annotated[list[int | str], BeforeValidator(_list), Field(json_schema_extra={"maxItems": MOST_NUMBERS})]
 Number = Annotated[int | str, BeforeValidator(lambda value: value or 0)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Delicacy = Annotated[Mark, BeforeValidator(_mark)]
