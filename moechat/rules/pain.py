@@ -30,7 +30,7 @@ _DANGER = re.compile(
     r"一了百了|结束(?:自己的)?生命|"
     r"遗书|永别|(?:没有?了?我|我不在了?).{0,10}(?:更好|轻松|解脱)|(?:攒|吞|吃).{0,4}(?:安眠药|够药|[一整]瓶药)|"
     r"割腕|(?:划|割|烧|伤害)自己|自残|"
-    r"(?:我|站)?在(?:天台|楼顶|桥边|窗台|铁轨)上?|跳(?:楼|河|桥|下去)|"
+    r"(?:(?:我|站|坐)(?:就|正|现在|一个人)*|(?<![^，。！？\s]))在(?:天台|楼顶|桥边|窗台|铁轨)上?|跳(?:楼|河|桥|下去)|"
     r"叫不醒|没有?呼吸|没(?:有)?心跳|喘不[上过]气|呼吸不[了上]|喉咙.{0,6}肿|昏(?:迷|倒)|倒在?地|抽搐|大出血|"
     r"吐血|中风|心梗|中毒|煤气泄漏|"
     r"(?:拿着?|举着?).{0,3}(?:刀|枪).{0,8}(?:砸|追|要|威胁|冲|在)|要(?:杀|打死|弄死)(?:了?我|他|她|人)|"
@@ -41,7 +41,8 @@ _DANGER = re.compile(
     r"\bbetter off (?:without me|dead|if i)|\bwant to die\b|"
     r"\bwrote (?:the|my|a) (?:goodbye |suicide )?(?:letters|note)\b|\bsuicide note|\bpills (?:lined|ready|"
     r"saved)|\boverdos\w+|\bcut(?:ting)? (?:my|him|her)sel\w+|"
-    r"\bon the (?:bridge|roof|ledge|tracks)\b|\b(?:is not|isn'?t|not|stopped|can'?t|cannot) breath\w*|"
+    r"\b(?:i'?m|i am|standing|sitting|up)(?: \w+){0,2} on the (?:bridge|roof|ledge|tracks)\b|"
+    r"\b(?:is not|isn'?t|not|stopped|can'?t|cannot) breath\w*|"
     r"\bthroat is (?:closing|swelling)|\bunconscious\b|\bwon'?t wake up|"
     r"\bheart attack\b|\bstroke\b(?! of)|\bseizure\b|\bbleeding (?:out|badly|a lot)|\bhe'?ll kill (?:me|us)|"
     r"\bhas a (?:gun|knife)\b|\bbreaking (?:in|down the door)",

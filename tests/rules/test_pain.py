@@ -33,6 +33,13 @@ def test_a_question_how_somebody_hurt_themselves_is_no_danger_and_the_wish_to_is
     assert in_danger("I want to hurt myself")
 
 
+@pytest.mark.parametrize(
+    "text", ["今天和小夏在天台买了一个纸模型", "the cat is on the roof again", "hail on the roof all night"]
+)
+def test_a_high_place_where_others_are_is_no_danger(text: str) -> None:
+    assert not in_danger(text)
+
+
 def test_most_pain_is_delicate() -> None:
     pain = [one["say"] for one in SENTENCES if one["kind"] in ("grief", "despair", "fear", "sadness")]
     assert sum(mark(text) == "delicate" for text in pain) >= 0.8 * len(pain)
