@@ -33,16 +33,18 @@ _SCENE = re.compile(
 )
 CHIT_CHAT_CHARS = 500  # Longer texts are never chit-chat. The pattern takes ten seconds for 啊 sixty thousand times.
 _CHIT_CHAT = re.compile(
-    r"(?:你好|您好|哈喽|嗨|嘿|早安|早上好|中午好|下午好|晚上好|早|晚安|在吗|在不在|在干嘛|干嘛呢|谢谢(?:你)?|多谢|"
+    r"(?:(?:你好|您好|哈喽|嗨|嘿|早安|早上好|中午好|下午好|晚上好|早|晚安|在吗|在不在|在干嘛|干嘛呢|谢谢(?:你)?|多谢|"
     r"辛苦了|不客气|没事|没关系|好的?|好吧|行|嗯+|哦+|噢|哈+|嘿+|呵呵|"
     r"对(?:的|啊|呀)?|是(?:的|啊|呀)?|真的吗?|真的假的|原来如此|这样啊|拜拜|再见|回头见|"
     r"明天见|我(?:回)?来了|想你了?|爱你|我也是|我爱你|么么哒|知道了|明白了?|了解|可以|当然|没错|不是|不要|不|厉害|"
-    r"太好了|好棒|加油|我会加油的|吃了吗|吃饭了吗|你呢|然后呢|继续|随便|无聊|"
+    r"太好了|好棒|加油|我会加油的|吃了吗|吃饭了吗|你呢|然后呢|继续|随便(?:聊聊|说说)?|"
+    r"无聊|你?说得?(?:很|太|也|挺|真)?对|有道理|(?:让|容)?我想想|"
     r"hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|night)|morning|how are you(?: doing)?(?: today)?|"
     r"what'?s up|sup|thanks?(?: you)?(?: so much| a lot)?|thx|ok(?:ay)?|sure|yes|yeah|yep|no|nope|haha+|lol|bye(?: "
     r"bye)?|goodbye|see you(?: later| tomorrow| soon)?|"
     r"nice|great|cool|wow|really|i see|got it|alright|i'?m (?:fine|good|ok|okay|great|back|here)|and you|me too|same|"
-    r"love you|i love you|i miss you|you too|never ?mind|no problem|np|talk later|nothing much|not much)",
+    r"love you|i love you|i miss you|you too|never ?mind|no problem|np|talk later|nothing much|not much|"
+    r"you(?:'re| are) right|fair enough|good point|makes sense|let me think|what are you (?:doing|up to))[了啊呀哦呢吧啦嘛哈]*)",
     re.I,
 )  # fmt: skip
 _OF_USER = re.compile(r"我|\b(?:i|me|my|mine|we|us|our)\b", re.I)
@@ -110,7 +112,7 @@ def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
     the user in it asks ("where am I from?"); ``names`` of those who talk are no matter."""
     for name in names:
         text = text.replace(name, " ") if name else text
-    if is_chit_chat(text):
+    if is_chit_chat(_SCENE.sub(" ", text)):
         return True
     return not words.keywords(text, 1) and not asks_of_user(text)
 
@@ -126,10 +128,7 @@ def is_chit_chat(text: str) -> bool:
         return False
     rest = _PIECES.sub(" ", text).strip()
     pieces = rest.split(" ") if has_han(rest) else [rest]
-    return not re.search(r"\w", rest) or all(
-        _CHIT_CHAT.fullmatch(piece) or _CHIT_CHAT.fullmatch(re.sub(r"[了啊呀哦呢吧啦嘛哈]+$", "", piece))
-        for piece in pieces
-    )
+    return not re.search(r"\w", rest) or all(map(_CHIT_CHAT.fullmatch, pieces))
 
 
 def _keywords(text: str, *names: str) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def test_a_plan_is_due_then_asked_after_once(talk: Talk) -> None:
     assert "面试" not in talk.tail
 
 
-@pytest.mark.parametrize("greeting", ["早上好", "哈哈哈", "小满，在吗", "嗯嗯"])
+@pytest.mark.parametrize("greeting", ["早上好", "哈哈哈", "小满，在吗", "晚安，先睡了", "在干嘛呢"])
 def test_small_talk_recalls_nothing_but_plans_that_are_due_and_what_it_touches(talk: Talk, greeting: str) -> None:
     talk.day("早上好", "哈哈哈，今天在码头放了风筝", "我下周三要面试", "我对花生过敏")
     talk.day(greeting)
