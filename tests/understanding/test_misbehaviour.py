@@ -32,12 +32,18 @@ TRUE: Mapping[str, Mapping[str, Any]] = {
 FALSE: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "zh": (
         {"text": "用户喜欢香菜", "keyword": "喜好", "target": "香菜", "sources": [3]},
+        {"text": "我们喜欢香菜", "entity": "我们", "keyword": "喜好", "target": "香菜", "sources": [3]},
+        {"text": "小雨住在杭州", "entity": "小雨", "keyword": "住址", "target": "杭州", "sources": [1]},
+        {"text": "小雨是小雨", "entity": "小雨", "keyword": "关系", "sources": [3]},
         {"text": "用户养了一只猫", "keyword": "宠物", "target": "猫", "sources": [2]},
         {"text": "用户对花生不过敏", "keyword": "过敏", "target": "花生", "polarity": -1, "sources": [2]},
         {"text": "用户住在苏州", "keyword": "住址", "target": "苏州", "sources": [1], "refines": 1},
     ),
     "en": (
         {"text": "The user likes cilantro", "keyword": "likes", "target": "cilantro", "sources": [3]},
+        {"text": "They like cilantro", "entity": "they", "keyword": "likes", "target": "cilantro", "sources": [3]},
+        {"text": "Rose lives in Leeds", "entity": "Rose", "keyword": "home", "target": "Leeds", "sources": [1]},
+        {"text": "Rose is Rose", "entity": "Rose", "keyword": "relation", "sources": [3]},
         {"text": "The user has a cat", "keyword": "pet", "target": "cat", "sources": [2]},
         {"text": "The user is not allergic to peanuts", "keyword": "allergy", "target": "peanuts", "sources": [2]},
         {"text": "The user lives in Paris", "keyword": "home", "target": "Paris", "sources": [1], "refines": 1},
