@@ -25,7 +25,9 @@ def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[s
         if event.happened[1] >= now or used is None or used <= event.happened[1]:
             plans.append((event.happened[0], episode))
     plans.sort(key=lambda plan: plan[0])
-    by_model = [e.event for _, e in plans if e.by == "model"]
+    read_by_rules = {source for _, e in plans if e.by == "rules" for source in e.event.sources}
+    beside = store.findings.citing(sorted(read_by_rules)) if read_by_rules else []
+    by_model = [e.event for e in beside if e.by == "model"]  # closed by now, it may be
     return [
         Hit("diary", "plans", e.id, e.event.text, 1.0, e.at, e.event.sources, episode="event")
         for _, e in [plan for plan in plans if not _is_said_better(plan[1], by_model)][-MOST_PLANS:]

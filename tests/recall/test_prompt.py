@@ -197,6 +197,24 @@ def test_a_plan_that_rules_and_a_model_read_stands_once(home: Home) -> None:
     assert talk.tail.count("面试") == 1 and "新工作" in talk.tail
 
 
+def test_what_a_model_closed_is_not_asked_after_in_the_words_of_the_rules(home: Home) -> None:
+    def reads(messages: Sequence[Message]) -> str:
+        talk = messages[-1].content.rpartition("【对话】")[2]
+        what = (
+            {"text": "用户要去见工", "status": "planned"}
+            if "要面试" in talk
+            else {"text": "用户见工很顺利", "status": "done"}
+        )
+        event = what | {"object": "见工", "happened": "2025-05-23", "sources": [1]}
+        return json.dumps({"facts": [], "events": [event]}, ensure_ascii=False)
+
+    talk = Talk(home, ScriptedModel(polite, reads))
+    talk.day("我2025年5月23日要面试，就是见工", days=3)
+    talk.day("见工很顺利")
+    talk.day("早上好")
+    assert "还没听" not in talk.tail
+
+
 def test_an_exchange_that_the_overview_tells_whole_is_not_told_word_for_word(talk: Talk) -> None:
     talk.day("昨天和小林在码头放了风筝")
     talk.day("还记得码头的风筝吗")
