@@ -60,6 +60,8 @@ def understand(
     ``language`` None: by the message's own letters. ``by`` is "rules"; every source is ``exchange.id``.
     """
     text = exchange.user.strip()
+    if character_name:  # what is put into the character's mouth, no words of the user's
+        text = re.sub(rf"(?m)^\s*{re.escape(character_name)}\s*[:：].*", "", text).strip()
     tongue = language_of(text, language)
     parts = clauses(text, tongue)
     drafts = stated_facts(parts, exchange, tongue)
