@@ -15,8 +15,8 @@ from typing import Literal
 
 from moechat import when
 from moechat.memory.contradiction import keyword_class
-from moechat.model import Episode, Event, Fact, Precision
-from moechat.when import shown
+from moechat.model import Episode, Event, Fact
+from moechat.when import Precision, shown
 from moechat.when.display import MONTHS, away, in_zone, roughly
 
 Language = Literal["zh", "en"]
@@ -159,7 +159,7 @@ def _without_its_day(episode: Episode) -> str:
     """The event's words without the day that stands before them anyway, nor the time words that meant it: 昨天（2025-05-20）."""
     text, happened = episode.event.text, episode.event.happened
     if happened:
-        told = _told_days(*(moment.date() for moment in happened), episode.event.precision)
+        told = _told_days(happened[0].date(), happened[1].date(), episode.event.precision)
         text = re.sub(rf"(?:{told})(?!前后|左右|之?前)的?", "", text).strip().lstrip("，, ")
         text = text[:1].upper() + text[1:]
     for dates in _DATE.finditer(text) if happened else ():
