@@ -159,8 +159,8 @@ def _without_its_day(episode: Episode) -> str:
     """The event's words without the day that stands before them anyway, nor the time words that meant it: 昨天（2025-05-20）."""
     text, happened = episode.event.text, episode.event.happened
     if happened:
-        told = _told_days(happened[0].date(), happened[1].date(), episode.event.precision)
-        text = re.sub(rf"(?:{told})(?!前后|左右|之?前)的?", "", text).strip().lstrip("，, ")
+        days = _told_days(happened[0].date(), happened[1].date(), episode.event.precision)
+        text = re.sub(rf"(?:{days})(?!前后|左右|之?前)的?", "", text).strip().lstrip("，, ")
         text = text[:1].upper() + text[1:]
     for dates in _DATE.finditer(text) if happened else ():
         first, last = dates[1][:10], dates[1][-10:]

@@ -180,7 +180,7 @@ class Layers:
             cue, recipes.whatever_ranks() if is_fixed else recipes.active(), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + recipes.patience_s + loading_s,
             budget=Budget(
-                self._in_time(self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1]))),
+                self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1]), config.recall.reading_s),
                 dict(config.recall.min_share.model_dump()), book=self._tokens(config.recall.book_tokens),
             ),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
@@ -198,15 +198,12 @@ class Layers:
         empty = [span for span in recollection.empty_spans if span.start > unread]
         return replace(recollection, empty_spans=empty, unread_until=unread)
 
-    def _tokens(self, budget: int) -> int:
-        """How many tokens that part may take: what is configured, and no more than a share of what the model reads."""
-        room = self._model().window.room
-        return min(budget, int(room * SHARE)) if room else budget
-
-    def _in_time(self, tokens: int) -> int:
-        """So many tokens, or those that a slow model reads in the time that is set, but never none."""
-        seconds = self.config().recall.reading_s
-        readable = self._model().window.reads(seconds) if seconds else 0
+    def _tokens(self, budget: int, reading_s: float = 0.0) -> int:
+        """How many tokens that part may take: what is configured, no more than a share of what the model reads, and where it
+        reads slowly, what it reads in that time, but never none."""
+        window = self._model().window
+        tokens = min(budget, int(window.room * SHARE)) if window.room else budget
+        readable = window.reads(reading_s) if reading_s else 0
         return min(tokens, max(FEWEST, readable)) if readable else tokens
 
     # ---- following
