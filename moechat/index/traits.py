@@ -34,6 +34,11 @@ _ASKS_WHEN = re.compile(
     r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
     re.IGNORECASE,
 )
+_ASKS = re.compile(
+    r"[?？]|吗|呢|谁|哪|什么|啥|怎|几|多少|讲讲|说说|说过|提过|记得|告诉|提醒|回忆|想起"
+    r"|\b(?:who|whom|whose|what|where|when|why|how|which|tell|remind|remember|recall|describe|list|explain)\b",
+    re.IGNORECASE,
+)
 # Asked of the one who listens, about something else: 你还记得我… is about me.
 _PREAMBLE = re.compile(
     r"你?(?:还|都)?(?:记得|记不记得|知道|知不知道)|你?能(?:不能)?(?:告诉|提醒)我|(?:告诉|提醒)我|你(?:觉得|认为|猜)"
@@ -86,6 +91,16 @@ def side_meant(text: str) -> int | None:
         return None
     user = bool(person["me"]) or person["zh"] == "我"
     return USER_SIDE if user != bool(person["to"]) else CHARACTER_SIDE
+
+
+def asks(text: str) -> bool:
+    """Whether a message asks for something, anywhere in it, or bids to tell."""
+    return _ASKS.search(text) is not None
+
+
+def names_told(text: str) -> list[str]:
+    """The words and titles in a text that are written as names."""
+    return _NAME_TOLD.findall(text)
 
 
 def asks_when(text: str) -> bool:

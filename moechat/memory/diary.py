@@ -169,10 +169,7 @@ class Diary:
     def _search(self, cue: Cue, threshold: float) -> list[DiaryMatch]:
         spans = asked_spans(cue)
         happened = self._tellers(self._happening(cue))
-        ranked = self.ranked(cue, SEARCH_DEPTH)
-        # The words of a time that is asked for are no matter that the diary never heard of.
-        floor = Floor.of((spans and cue.matter) or cue.query, self.index.words, threshold)
-        belongs = bool(spans) or floor.belongs(ranked.features)
+        ranked, floor, belongs = self.judged(cue, threshold)
         relevant, near, tells = (
             np.broadcast_to(judge(ranked.features), len(ranked)).tolist()
             for judge in (floor.passes, floor.near, itemgetter("inside"))
@@ -203,6 +200,17 @@ class Diary:
             sides.append(side)
             places.append(i)
         return sorted(matches, key=lambda match: match.inside is None)
+
+    def judged(self, cue: Cue, threshold: float) -> tuple[Ranked, Floor, bool]:
+        """The best sides of exchanges, the floor under them, and whether anything of them belongs to the cue."""
+
+        def judge() -> tuple[Ranked, Floor, bool]:
+            spans, ranked = asked_spans(cue), self.ranked(cue, SEARCH_DEPTH)
+            # The words of a time that is asked for are no matter that the diary never heard of.
+            floor = Floor.of((spans and cue.matter) or cue.query, self.index.words, threshold)
+            return ranked, floor, bool(spans) or floor.belongs(ranked.features)
+
+        return cue.once(f"judged {threshold}", judge)
 
     def ranked(self, cue: Cue, depth: int) -> Ranked:
         """The best ``depth`` sides of exchanges for a cue, whether they are relevant or not."""
@@ -271,13 +279,14 @@ class Diary:
         nodes, hidden = [*self._store.tree.open(cue.talk), *self._store.tree.unfiled()], self._store.hidden()
         unfiled = [node.exchange().at for node in nodes if node.variants and node.id not in hidden]
         begun = [span for span in cue.spans if span.start <= cue.now]
-        return [span for span in begun if not self._has(span) and not any(map(span.covers, unfiled))]
+        documents = self.index.hidden_documents()
 
-    def _has(self, span: Span) -> bool:
-        hidden = self.index.hidden_documents()
-        if any(2 * row not in hidden for row in self.index.rows_during(span).tolist()):
-            return True
-        return bool(self._tellers({span: self._during(span)}))
+        def holds_any(span: Span) -> bool:
+            if any(2 * row not in documents for row in self.index.rows_during(span).tolist()):
+                return True
+            return bool(self._tellers({span: self._during(span)})) or any(map(span.covers, unfiled))
+
+        return [span for span in begun if not holds_any(span)]
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
         """Diary hits with the text of their whole exchange; episodes and others as they are."""

@@ -18,6 +18,8 @@ from moechat.index import traits
 from moechat.index.cosine import meets
 from moechat.index.hybrid import WEIGHTS, HybridIndex
 from moechat.index.lexical import rarity
+from moechat.language import words
+from moechat.when.names import has_han
 
 ENOUGH = 3.5
 """Sum of a hit's features, of which the words' count as far as the question's are known."""
@@ -34,18 +36,22 @@ BELONGS = {"relevance": 0.11, "share": 0.43, "meaning": 0.59}
 """What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
 of its words that the diary knows, and the mean cosine of the three nearest over the threshold of the model. Fitted on five kinds
 of talk against questions of other diaries and small talk (docs/recall.md)."""
+TELLS = 0.3  # A message that asks nothing must belong by so much more to bring the past up.
+LATIN = 0.12  # So does one without Chinese: of a Latin text, whose words are few and common, more is known by chance.
+UNHEARD_NAME = 0.1  # And so does one that names somebody or something that the diary never heard of.
 LOOKED_AT = 30  # Of so many of the best hits.
 NEAREST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The floor of one question. ``threshold`` is the cosine that suffices, ``share`` how far its words count (0..1); a
-    ``young`` diary has too little in it to say that nothing belongs to a question."""
+    """The floor of one question. ``threshold`` is the cosine that suffices, ``share`` how far its words count (0..1), ``bar``
+    what its signs must add up to; a ``young`` diary has too little in it to say that nothing belongs to a question."""
 
     threshold: float
     share: float
     young: bool = False
+    bar: float = 1.0
 
     @classmethod
     def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
@@ -53,13 +59,18 @@ class Floor:
 
         A word that it never heard counts as the rarest.
         """
-        question_words = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        bare = index.without_names(text)
+        question_words = list(dict.fromkeys(traits.asked_words(bare)))
         worth = index.lexical.idf(question_words)
         rarest = float(rarity(0, index.count)) * index.count / (index.count + YOUNG)
         heard = float(worth.sum())
         unheard = np.count_nonzero(worth == 0) * rarest
         share = heard / max(heard + unheard, SAID_MUCH * rarest, 1e-9)
-        return cls(threshold, share, index.count < YOUNG)
+        bar = 1.0 if traits.asks(text) else 1.0 + TELLS
+        if not has_han(text):
+            named = [words.tokens(name) for name in traits.names_told(bare)]
+            bar += LATIN + UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
+        return cls(threshold, share, index.count < YOUNG, bar)
 
     def belongs(self, features: Mapping[str, Any]) -> bool:
         """Whether anything of the diary belongs to the question, by its hits (arrays, the best hit first)."""
@@ -71,7 +82,7 @@ class Floor:
             "share": self.share,
             "meaning": float(np.sort(cosine)[-NEAREST:].mean()) / self.threshold if self.threshold > 0 else 1.0,
         }
-        return sum(weight * signs[name] for name, weight in BELONGS.items()) >= 1.0
+        return sum(weight * signs[name] for name, weight in BELONGS.items()) >= self.bar
 
     def passes(self, features: Mapping[str, Any]) -> Any:
         """Whether a hit with these features (weighted, as the index gives them) is relevant; of arrays of them, which are."""

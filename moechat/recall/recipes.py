@@ -79,8 +79,8 @@ class ConfiguredRecipes:
         runs: dict[str, Callable[[Cue], Candidates]] = {
             "by_time": lambda cue: self.diary.by_time(cue, threshold=floor("by_time"), check=agent.is_check_memorys),
             "events": lambda cue: self.diary.events(cue, threshold=floor("events")),
-            "stream": lambda cue: self.episodic.stream(
-                cue, config.recall.stream, threshold=floor("stream"), spans=within(cue)
+            "stream": lambda cue: self._of_the_past(
+                cue, self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue))
             ),
             "association": lambda cue: self.episodic.association(
                 cue, within(cue), all_events=recipes.association.all_events
@@ -109,6 +109,13 @@ class ConfiguredRecipes:
             for name, settings in recipes.items()
             if settings.enabled and on[LAYERS[name]]
         ]
+
+    def _of_the_past(self, cue: Cue, candidates: Candidates) -> Candidates:
+        """Candidates that come where something of the past belongs to the cue."""
+        _, _, belongs = self.diary.judged(cue, self.threshold("events"))
+        if belongs:
+            return candidates
+        return [(hit, why or "below_threshold") for hit, why in candidates]
 
     def _judged(self, cue: Cue) -> list[Judgement]:
         return cue.once("book", lambda: self.book().judged([cue.text, *cue.before], cue.so_far))

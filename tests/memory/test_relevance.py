@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex
-from moechat.memory.relevance import ENOUGH, ENOUGH_WORDS, Floor
+from moechat.memory.relevance import ENOUGH, ENOUGH_WORDS, LATIN, TELLS, UNHEARD_NAME, Floor
 
 
 def index(*texts: str) -> HybridIndex:
@@ -95,3 +95,19 @@ def test_a_young_diary_and_one_without_vectors_shut_nobody_out() -> None:
 
 def test_an_empty_diary_is_asked_without_an_error() -> None:
     assert Floor.of("parrot", HybridIndex(None, None), 0.3).belongs({"inside": np.zeros(0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "bar"),
+    [
+        ("我们什么时候去的敦煌", 1.0),
+        ("给我讲讲上次的敦煌", 1.0),
+        ("今天天气真不错", 1.0 + TELLS),
+        ("Where did Ada find the parrot?", 1.0 + LATIN),
+        ("Tell me about the parrot", 1.0 + LATIN),
+        ("Where did Caroline find the parrot?", 1.0 + LATIN + UNHEARD_NAME),
+        ("Wish me luck", 1.0 + LATIN + TELLS),
+    ],
+)
+def test_what_asks_nothing_or_names_a_stranger_must_belong_by_more(text: str, bar: float) -> None:
+    assert Floor.of(text, diary(60), 0.3).bar == pytest.approx(bar)
