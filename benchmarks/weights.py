@@ -85,7 +85,7 @@ def documents(agent: Agent, ids: Ids) -> dict[str, int]:
 
 
 def _case(agent: Agent, kind: str, question: Question, places: Mapping[str, int]) -> Case:
-    ranked = agent.layers.diary.ranked(agent.layers.cue(question.text, question.asked_at, ""), MOST)
+    ranked = agent.layers.diary.ranked(agent.layers.cue(question.text, question.asked_at, ""), question.text, MOST)
     runs, sizes = agent.layers.diary.index.words.order().runs(ranked.docs)
     at = {doc: i for i, doc in enumerate(ranked.docs.tolist())}
     units = [[at[places[id_]] for id_ in unit if places.get(id_) in at] for unit in question.evidence]

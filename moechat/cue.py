@@ -36,7 +36,7 @@ class Cue:
 
     ``embed`` gives the (n, dim) unit vectors of queries, or None where the model fails; it is None where no model serves.
     ``before`` are the messages before it in the context, the newest first; ``so_far`` says what became of entries of the world
-    book in the talk.
+    book in the talk. ``parts`` are the questions of a text that asks several.
     """
 
     text: str
@@ -50,6 +50,7 @@ class Cue:
     before: Sequence[str] = ()
     so_far: Callable[[], SoFar] = SoFar
     sought: str = ""
+    parts: Sequence[str] = ()
     second: when.SecondReader | None = None
     _memo: dict[str, Any] = field(default_factory=dict, repr=False)
     _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)

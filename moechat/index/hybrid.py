@@ -24,6 +24,7 @@ from moechat.index import place, traits
 from moechat.index.cosine import MISSING
 from moechat.index.lexical import LexicalIndex, saturate
 from moechat.index.order import Order
+from moechat.index.ranked import Ranked
 from moechat.index.vector import VectorTable
 from moechat.language import words
 
@@ -87,31 +88,6 @@ class Doc:
     happened: Times | None = None
     talk: str = ""
     unread: bool = False
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """The outcome of a search, best first. ``features`` are the weighted parts of the score; ``inside`` is 1 where the
-    document was told or happened in an asked span; ``cosine`` is not weighted (nan where there is no vector)."""
-
-    docs: Ints
-    scores: Floats
-    features: Mapping[str, Floats]
-    _names: list[str]
-    _present: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.docs)
-
-    def words(self, i: int) -> list[str]:
-        """The words (stems, character pairs) of the question that the i-th document has."""
-        return [self._names[j] for j in self._present[i].nonzero()[0].tolist()]
-
-    def reasons(self, i: int) -> tuple[float, dict[str, float], list[str]]:
-        """(score, features that count, words) of the i-th document."""
-        values = {name: float(column[i]) for name, column in self.features.items()}
-        features = {name: value for name, value in values.items() if value and value == value}
-        return float(self.scores[i]), features, self.words(i)
 
 
 class HybridIndex:

@@ -7,15 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.index.hybrid import Ranked
 from moechat.index.lexical import rarity
+from moechat.index.ranked import Ranked, in_turns
 from moechat.language import words
 from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
@@ -53,6 +52,16 @@ class DiaryMatch(NamedTuple):
     def late(self, **changes: Any) -> LateHit:
         """Its hit, with ``changes``."""
         return LateHit(self.key, self.make, self.number, changes)
+
+
+class _Judged(NamedTuple):
+    """A search of the diary: for each hit whether it passes the floor under what enters a prompt unasked, and whether it is about
+    the same; and whether anything of the past belongs to the cue."""
+
+    ranked: Ranked
+    relevant: Sequence[bool]
+    near: Sequence[bool]
+    belongs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +178,8 @@ class Diary:
     def _search(self, cue: Cue, threshold: float) -> list[DiaryMatch]:
         spans = asked_spans(cue)
         happened = self._tellers(self._happening(cue))
-        ranked, floor, belongs = self.judged(cue, threshold)
-        relevant, near, tells = (
-            np.broadcast_to(judge(ranked.features), len(ranked)).tolist()
-            for judge in (floor.passes, floor.near, itemgetter("inside"))
-        )
+        ranked, relevant, near, _ = self.judged(cue, threshold)
+        tells = ranked.features["inside"].tolist()
         docs = ranked.docs.tolist()
         docs += sorted({2 * row for row in happened}.difference(docs))
         rows = {
@@ -194,35 +200,28 @@ class Diary:
             is_ranked, side = i < len(ranked), doc % 2
             if inside is None and is_ranked and tells[i]:
                 inside = spans[0]  # its words tell of that time
-            judged = (belongs and relevant[i], near[i]) if is_ranked else (False, False)
+            judged = (relevant[i], near[i]) if is_ranked else (False, False)
             matches.append(DiaryMatch(("diary", exchange.id, SIDES[side]), make, len(places), inside, *judged))
             exchanges.append(exchange)
             sides.append(side)
             places.append(i)
         return sorted(matches, key=lambda match: match.inside is None)
 
-    def judged(self, cue: Cue, threshold: float) -> tuple[Ranked, Floor, bool]:
-        """The best sides of exchanges, the floor under them, and whether anything of them belongs to the cue."""
+    def judged(self, cue: Cue, threshold: float) -> _Judged:
+        """The best sides of exchanges for a cue, and which of them are relevant to it."""
+        return cue.once(f"judged {threshold}", lambda: _judge(self, cue, threshold))
 
-        def judge() -> tuple[Ranked, Floor, bool]:
-            spans, ranked = asked_spans(cue), self.ranked(cue, SEARCH_DEPTH)
-            # The words of a time that is asked for are no matter that the diary never heard of.
-            floor = Floor.of((spans and cue.matter) or cue.query, self.index.words, threshold)
-            return ranked, floor, bool(spans) or floor.belongs(ranked.features)
-
-        return cue.once(f"judged {threshold}", judge)
-
-    def ranked(self, cue: Cue, depth: int) -> Ranked:
-        """The best ``depth`` sides of exchanges for a cue, whether they are relevant or not."""
+    def ranked(self, cue: Cue, text: str, depth: int) -> Ranked:
+        """The best ``depth`` sides of exchanges for a text of a cue's, whether they are relevant or not."""
         spans = asked_spans(cue)
         hints = [span for span in cue.spans if span not in spans]
-        bare = self.index.words.without_names(cue.query)
+        bare = self.index.words.without_names(text)
         if bare == cue.query or cue.embed is None:
             vector = cue.vector
         else:  # In a short text, a name outweighs the meaning.
-            vectors = cue.once("vector without names", lambda: cue.embed([bare]))  # type: ignore[misc]
+            vectors = cue.once(f"vector of {bare}", lambda: cue.embed([bare]))  # type: ignore[misc]
             vector = None if vectors is None else vectors[0]
-        return self.index.search(cue.query, vector, k=depth, spans=spans, hints=hints)
+        return self.index.search(text, vector, k=depth, spans=spans, hints=hints)
 
     def _tellers(self, happening: Mapping[Span, Sequence[Episode]]) -> dict[int, Span]:
         """Rows of the exchanges about something that happened in a span."""
@@ -319,6 +318,24 @@ class Diary:
         moment = before.timestamp() if before else math.inf
         rows = self._store.exchanges.before(moment, count)
         return [row.exchange for row in rows if row.exchange.id not in self._store.tree]
+
+
+def _judge(diary: Diary, cue: Cue, threshold: float) -> _Judged:
+    """A message that asks several things is searched in its parts, which take turns; not where it names a time as well."""
+    spans = asked_spans(cue)
+    parts = (not spans and cue.parts) or [cue.query]
+    rankings, relevant, near, belong = list[Ranked](), list[np.ndarray](), list[np.ndarray](), False
+    for part in parts:
+        ranked = diary.ranked(cue, part, SEARCH_DEPTH)
+        # The words of a time that is asked for are no matter that the diary never heard of.
+        floor = Floor.of((spans and cue.matter) or part, diary.index.words, threshold)
+        belongs = bool(spans) or floor.belongs(ranked.features)
+        rankings.append(ranked)
+        relevant.append(np.broadcast_to(floor.passes(ranked.features), len(ranked)) & belongs)
+        near.append(np.broadcast_to(floor.near(ranked.features), len(ranked)))
+        belong = belong or belongs
+    ranked, places = in_turns(rankings, SEARCH_DEPTH) if len(parts) > 1 else (rankings[0], slice(None))
+    return _Judged(ranked, np.concatenate(relevant)[places].tolist(), np.concatenate(near)[places].tolist(), belong)
 
 
 def asked_spans(cue: Cue) -> list[Span]:

@@ -28,7 +28,8 @@ from moechat.containment import NamedText
 from moechat.index import place
 from moechat.index.cosine import meets
 from moechat.index.dense import Dense
-from moechat.index.hybrid import Doc, HybridIndex, Ranked
+from moechat.index.hybrid import Doc, HybridIndex
+from moechat.index.ranked import Ranked
 from moechat.index.time import SpanIndex, TimeIndex
 from moechat.model import Episode
 from moechat.store.exchange_rows import ExchangeRow, Side

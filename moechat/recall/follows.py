@@ -8,10 +8,13 @@ from datetime import datetime
 
 from moechat import when
 from moechat.cue import ASKING
+from moechat.index.traits import asks
 from moechat.language import words
 from moechat.rules.reading import is_chit_chat
 from moechat.when.names import has_han
 
+MOST_PARTS = 4
+MOST_READ = 500  # A longer message tells more than it asks.
 MOST_OWN = 3  # A message with more words of a matter than this says itself what it is about.
 MOST_BORROWED = 4
 SHORT = {"zh": 8, "en": 5}  # A question of so many characters or words at most leaves its subject out.
@@ -21,6 +24,12 @@ _GOES_ON = re.compile(
     r"^(?:那?然后|后来|之后|结果|接着|为什么|为啥|怎么会)|^(?:and then|then what|why|how come)\b", re.I
 )
 _ASKS = re.compile(r"[?？]|什么|谁|哪|几|多少|怎么|为啥|吗\W*$|呢\W*$|^(?:who|what|when|where|why|how|which)\b", re.I)
+_JOINS = re.compile(
+    r"[,，;；.。!！\s]*(?:另外|此外|顺便(?:问|说)?(?:一下|一句)?|对了|还有[,，]|还有(?=[我你他她那]))[,，:：]?"
+    r"|[,;.!\s]*\b(?:and also|also,|by the way|btw|and another thing|on another note)[,:\s]+|(?<=[?？])\s*",
+    re.I,
+)
+_TELLS_ON = re.compile(r"[.!。！\n]\s*\w")
 _TO_YOU = re.compile(r"你|您|\byou(?:r|rs)?\b", re.I)
 
 
@@ -44,6 +53,16 @@ def together(
     chosen = [word for word in list(borrowed)[:MOST_BORROWED] if word not in text]
     # Between Chinese words stands nothing, so that what only leads on (后来她怎么样了) would be looked for as words.
     return " ".join([*chosen, *(_matter(text) if chosen and has_han(text) else [text])])
+
+
+def parts(text: str, now: datetime) -> list[str]:
+    """The questions of a message that asks several, each about something of its own; none where it asks one, or where one part
+    leans on another or tells."""
+    pieces = _JOINS.split(text) if len(text) <= MOST_READ else []
+    pieces = [piece for part in pieces if re.search(r"\w", piece := part.strip(" ,，。."))]
+    if not 2 <= len(pieces) <= MOST_PARTS or any(map(_TELLS_ON.search, pieces)):
+        return []
+    return pieces if all(asks(piece) and _matter(piece) and not _leans(piece, now) for piece in pieces) else []
 
 
 def _matter(text: str) -> list[str]:

@@ -161,6 +161,7 @@ class Layers:
             before,
             so_far,
             sought,
+            follows.parts(text, now),
             when.second_reader(self.config().time.second_reader),
         )
 

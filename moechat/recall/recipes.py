@@ -112,8 +112,7 @@ class ConfiguredRecipes:
 
     def _of_the_past(self, cue: Cue, candidates: Candidates) -> Candidates:
         """Candidates that come where something of the past belongs to the cue."""
-        _, _, belongs = self.diary.judged(cue, self.threshold("events"))
-        if belongs:
+        if self.diary.judged(cue, self.threshold("events")).belongs:
             return candidates
         return [(hit, why or "below_threshold") for hit, why in candidates]
 
