@@ -8,7 +8,7 @@ from datetime import datetime
 
 from moechat import when
 from moechat.cue import ASKING
-from moechat.index.traits import asks
+from moechat.index import traits
 from moechat.language import words
 from moechat.rules.reading import is_chit_chat
 from moechat.when.names import has_han
@@ -55,27 +55,38 @@ def together(
     return " ".join([*chosen, *(_matter(text) if chosen and has_han(text) else [text])])
 
 
-def parts(text: str, now: datetime) -> list[str]:
+def parts(text: str) -> list[str]:
     """The questions of a message that asks several, each about something of its own; none where it asks one, or where one part
     leans on another or tells."""
     pieces = _JOINS.split(text) if len(text) <= MOST_READ else []
     pieces = [piece for part in pieces if re.search(r"\w", piece := part.strip(" ,，。."))]
     if not 2 <= len(pieces) <= MOST_PARTS or any(map(_TELLS_ON.search, pieces)):
         return []
-    return pieces if all(asks(piece) and _matter(piece) and not _leans(piece, now) for piece in pieces) else []
+    return pieces if all(traits.asks(piece) and _stands(piece) for piece in pieces) else []
+
+
+def _stands(text: str) -> bool:
+    """Whether a message says what it is about."""
+    return len(_matter(text)) > (MOST_OWN if _points_back(text) else 0)
 
 
 def _matter(text: str) -> list[str]:
     return [word for word in words.keywords(text) if word.casefold() not in ASKING]
 
 
+def _points_back(text: str) -> bool:
+    """Whether a message has a word for what went before it."""
+    text = text.strip()
+    return bool(_PERSON.search(text) or _GOES_ON.search(text) or (_ASKS.search(text) and _THING.search(text)))
+
+
 def _leans(text: str, now: datetime) -> bool:
     if is_chit_chat(text):
         return False
     matter = _matter(text)
-    asks = _ASKS.search(text.strip()) is not None
-    if _PERSON.search(text) or _GOES_ON.search(text.strip()) or (asks and _THING.search(text)):
+    if _points_back(text):
         return len(matter) <= MOST_OWN
+    asks = _ASKS.search(text.strip()) is not None
     length, most = (len(text.strip(" ?？。！")), SHORT["zh"]) if has_han(text) else (len(text.split()), SHORT["en"])
     names_something = len(matter) > (1 if has_han(text) else 2) or re.search(r"\d", text)
     return asks and length <= most and not (names_something or _TO_YOU.search(text) or when.resolve(text, now))

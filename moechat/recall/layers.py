@@ -161,7 +161,7 @@ class Layers:
             before,
             so_far,
             sought,
-            follows.parts(text, now),
+            follows.parts(text),
             when.second_reader(self.config().time.second_reader),
         )
 
