@@ -16,7 +16,7 @@ from moechat.bench.dataset import Haystack, Question
 from moechat.errors import DataError
 
 Figures = dict[str, Any]
-Sort = Literal["own", "strangers", "renamed", "small_talk"]
+Sort = Literal["own", "pairs", "strangers", "renamed", "small_talk"]
 FOREIGN: tuple[Sort, ...] = ("strangers", "renamed", "small_talk")
 DEPTHS = (5, 10, 20)
 FOUND = (*(f"recall@{depth}" for depth in DEPTHS), "mrr", "evidence_injected")
@@ -48,7 +48,7 @@ class Outcome:
     def values(self) -> dict[str, float]:
         """The figures of this question by itself, which means are made of."""
         question = self.question
-        if self.sort != "own":
+        if self.sort in FOREIGN:
             anything = bool(self.diary or self.facts)
             return {"diary": bool(self.diary), "facts": bool(self.facts), "any": anything, "tokens": self.tokens}
         if not question.answerable:
@@ -86,6 +86,7 @@ def summary(outcomes: Sequence[Outcome]) -> Figures:
         "messages_injected": _mean(len(outcome.injected) for outcome in counted),
         "tokens": _spread([outcome.tokens for outcome in counted]),
         "by": {name: found_again(group) for name, group in sorted(groups.items())},
+        "pairs": found_again([outcome for outcome in outcomes if outcome.sort == "pairs"]),
         "unanswerable": len(wrong),
         "false_recall": _mean(bool(outcome.diary) for outcome in wrong),
         **{sort: _brought([one for one in outcomes if one.sort == sort]) for sort in FOREIGN},
@@ -143,7 +144,7 @@ def by_kind(kinds: Mapping[str, Sequence[Outcome]]) -> list[Figures]:
     for name in dict.fromkeys(name for head in heads.values() for name in head):
         values = {kind: value for kind, head in heads.items() if (value := head[name]) is not None}
         if values:
-            best = -1 if name in LARGER_IS_BETTER or name == "injected_of_10" else 1
+            best = -1 if name.removeprefix("pairs ") in {*LARGER_IS_BETTER, "injected_of_10"} else 1
             worst = max(values, key=lambda kind: best * values[kind])
             over_all[name] = {"mean": _mean(values.values()), "worst": values[worst], "kind": worst}
     return [*rows, {"kinds": len(rows), **over_all}]
@@ -152,6 +153,7 @@ def by_kind(kinds: Mapping[str, Sequence[Outcome]]) -> list[Figures]:
 def _head(row: Figures) -> dict[str, float | None]:
     """The figures of a row by which kinds are compared."""
     head = {name: row[name] for name in (*FOUND, "injected_of_10")}
+    head |= {f"pairs {name}": row["pairs"][name] for name in FOUND}
     head |= {f"{sort} {name}": row[sort][name] for sort in FOREIGN for name in ("diary", "facts", "any")}
     return head | {"tokens p50": row["tokens"][0], "tokens p95": row["tokens"][1], "ms p50": row["p50_ms"]}
 
@@ -233,6 +235,7 @@ def report(row: Figures) -> str:
         f"{shown(row['messages_injected'])} messages, {_two(row['tokens'])} tokens (p50 / p95); "
         f"unanswerable {shown(row['false_recall'])}"
     )
+    lines.append(f"  {'two at once':18} {_figures(row['pairs'])}")
     for sort in FOREIGN:
         foreign = row[sort]
         shares = ", ".join(f"{name} {shown(foreign[name])}" for name in ("diary", "facts", "any"))

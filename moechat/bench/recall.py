@@ -101,8 +101,8 @@ class Bench:
         others: Mapping[Sort, Sequence[Question]] | None = None,
         changed: Mapping[str, Any] | None = None,
     ) -> Iterator[Outcome]:
-        """Every question of a haystack, then ``others``, to which nothing in it belongs. It is written once, and read under
-        any settings: ``changed`` are on top."""
+        """Every question of a haystack, then ``others``. It is written once, and read under any settings: ``changed`` are on
+        top."""
         with self.written(haystack, changed or {}) as (agent, clock, ids):
             self.prepare(agent)
             for question in haystack.questions:
@@ -218,7 +218,7 @@ class Measurement:
         """(file, outcomes) under the settings or with some changed."""
         everybody = [haystack for haystacks in self.files.values() for haystack in haystacks]
         for file, haystacks in self.files.items():
-            pairs = ((haystack, foreign(haystack, everybody)) for haystack in haystacks)
+            pairs = ((haystack, further(haystack, everybody)) for haystack in haystacks)
             yield file, [one for haystack, others in pairs for one in self.bench.run(haystack, others, changed)]
 
     def rows(
@@ -239,12 +239,13 @@ class Measurement:
         return rows
 
 
-def foreign(haystack: Haystack, everybody: Sequence[Haystack]) -> dict[Sort, list[Question]]:
-    """What nothing in a haystack belongs to. Of one life up to several days, the longest alone is asked."""
+def further(haystack: Haystack, everybody: Sequence[Haystack]) -> dict[Sort, list[Question]]:
+    """What is asked beside a haystack's own questions. Of one life up to several days, the longest alone is asked."""
     if any(other.opening == haystack.opening and other.size > haystack.size for other in everybody):
         return {}
     theirs = strangers.of_others(haystack, everybody)
     return {
+        "pairs": strangers.pairs(haystack),
         "strangers": strangers.strangers(haystack, theirs),
         "renamed": strangers.renamed(haystack, theirs),
         "small_talk": strangers.small_talk(haystack),

@@ -1,4 +1,5 @@
-"""Messages that nothing in a memory belongs to: questions of other lives, the same with its own names put in, and small talk."""
+"""Messages that are made up to be asked: two of a haystack's own questions at once, and those that nothing in it belongs to,
+questions of other lives, the same with its own names put in, and small talk."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from moechat import when
 from moechat.bench.dataset import Haystack, Question
 
 MOST = 40  # Each haystack is asked so many questions of others in the same language.
+MOST_PAIRS = 30
+_SINGLE = re.compile(r"[^.!?。！？\n]{1,200}[?？]")
 SMALL_TALK = {
     "zh": """
         晚安
@@ -115,6 +118,22 @@ def _with_names(text: str, theirs: Sequence[str], ours: Sequence[str]) -> str:
     instead = dict(zip(theirs, ours, strict=False))
     pattern = "|".join(rf"(?<![a-zA-Z]){re.escape(name)}(?![a-zA-Z])" for name in instead if name)
     return re.sub(pattern, lambda match: instead[match[0]], text) if pattern else text
+
+
+def pairs(haystack: Haystack) -> list[Question]:
+    """Two of its own questions in one message, neither of which names a day."""
+    single = [q for q in haystack.questions if q.counts and not q.names_date and _SINGLE.fullmatch(q.text)]
+    joint = "另外，" if haystack.language == "zh" else " And also, "
+    return [
+        replace(
+            one,
+            id=f"{one.id} {other.id}",
+            text=one.text + joint + other.text[0].lower() + other.text[1:],
+            category="",
+            evidence=(*one.evidence, *other.evidence),
+        )
+        for one, other in list(zip(single[::2], single[1::2], strict=False))[:MOST_PAIRS]
+    ]
 
 
 def _asked(haystack: Haystack, id_: str, text: str) -> Question:

@@ -153,6 +153,13 @@ def test_strangers_come_with_their_own_names_and_with_those_of_whom_they_ask(tmp
     assert len(strangers.small_talk(eve)) == 30
 
 
+def test_two_questions_at_once_have_the_evidence_of_both(file: Path) -> None:
+    [haystack] = dataset.read(file)
+    [pair] = strangers.pairs(haystack)
+    assert pair.text == "What is the parrot called? And also, what did Ben bake?"
+    assert pair.evidence == (frozenset({"m1"}), frozenset({"m4"}))
+
+
 def a_run(*values: float) -> list[dict[str, Any]]:
     row = {"kind": "made up en", "haystack": "one", "sort": "own"}
     return [row | {"id": str(i), "values": {"recall@10": value}} for i, value in enumerate(values)]
