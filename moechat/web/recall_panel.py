@@ -3,6 +3,7 @@ and what any message would recall. Knows no Gradio."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from moechat.agent import Agent
@@ -10,7 +11,7 @@ from moechat.house import House
 from moechat.model import Hit, Recollection
 from moechat.settings.config import DIAL
 from moechat.web import memory_page, why
-from moechat.web.draw import button, escape
+from moechat.web.draw import button, escape, to_person
 from moechat.web.words import Words
 
 THRESHOLDS = {"mem_thresholds": "events", "core_threshold": "profile", "books_thresholds": "lore"}
@@ -18,6 +19,7 @@ LAYER_NAMES = {"diary": "events", "core": "profile", "lore": "lore"}
 LAST = 50  # The plot shows the recalls of so many messages.
 SHOWN = 5  # Each word of the dial shows so many memories.
 LABEL = 60  # A memory is named by this many of its first characters.
+_SPEAKER = re.compile(r"[^：:]{1,40}(?:：|: )")
 LEFT, WIDTH, ROW = 70, 640, 44  # Pixels of the plot.
 
 
@@ -51,7 +53,7 @@ def _option(word: str, is_chosen: bool, recollection: Recollection | None, words
     brought = ""
     if recollection is not None:
         hits = recollection.hits
-        items = "".join(f"<li>{escape(hit.text[:LABEL])}</li>" for hit in hits[:SHOWN])
+        items = "".join(f"<li>{escape(_brief(hit))}</li>" for hit in hits[:SHOWN])
         items += f"<li>… +{len(hits) - SHOWN}</li>" if len(hits) > SHOWN else ""
         brought = (
             f'<ul class="brought">{items}</ul>' if hits else f'<p class="hint">{escape(words("brings_nothing"))}</p>'
@@ -61,6 +63,12 @@ def _option(word: str, is_chosen: bool, recollection: Recollection | None, words
         f'aria-pressed="{str(is_chosen).lower()}">{name}</button>'
         f'<p class="hint">{escape(words(f"dial_{word}_means"))}</p>{brought}</div>'
     )
+
+
+def _brief(hit: Hit) -> str:
+    """A memory in a few words; of an exchange the first line, without who said it."""
+    text = _SPEAKER.sub("", hit.text.partition("\n")[0]) if hit.is_exchange else hit.text
+    return (text if hit.layer == "lore" else to_person(text))[:LABEL]
 
 
 def _bench(recollection: Recollection, words: Words) -> str:
