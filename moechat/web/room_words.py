@@ -301,5 +301,5 @@ ROOM_TEXTS: Mapping[str, tuple[str, str]] = {
     "rests_on": ("来自 {n} 段对话", "from {n} exchanges"),
     "rests_on_one": ("来自 1 段对话", "from one exchange"),
     "look_at": ("查看", "open"),
-    "look_at_it": ("在记忆里查看：{text}", "See in Memories: {text}"),
+    "look_at_it": ("在记忆里查看：{text}", "open in Memories: {text}"),
 }  # fmt: skip
