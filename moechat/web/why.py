@@ -4,6 +4,7 @@ turn as it went. Knows no Gradio.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from moechat.model import Hit, Recollection
@@ -14,6 +15,7 @@ from moechat.web.words import TEXTS, Words
 from moechat.when import Span
 
 UNDERSTOOD = ("event", "reflection")
+_NAMELESS = re.compile(r"^(?:用户|User)(?=[：:])", re.MULTILINE)  # Who speaks, where the person gave no name.
 LABEL = 40  # A memory is named by this many of its first characters.
 GROUPS = ("context", "diary", "core", "lore")
 DAYS = 2  # The line names so many days.
@@ -78,7 +80,8 @@ def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
     date_text = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} · " if time else ""
     kind, id_ = str(ground.get("kind") or ""), ground.get("id")
     text = str(ground.get("text", ""))
-    text = to_person(text) if kind in UNDERSTOOD or ground.get("layer") == "core" else text
+    is_told = kind in UNDERSTOOD or ground.get("layer") == "core"
+    text = to_person(text) if is_told else _NAMELESS.sub(words("value_user"), text)
     label = escape(words("look_at_it", text=text[:LABEL]))
     look = (
         f'<button type="button" class="look" data-memory="{escape(id_)}" aria-label="{label}">'
