@@ -218,8 +218,8 @@ def test_a_quiet_line_says_what_came_to_mind_and_each_memory_has_a_sentence() ->
     assert text.startswith("想起了 5月20日，还有关于你的 1 件事，还有1 条设定")
     kinds = [text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")]
     assert kinds == sorted(kinds)
-    assert "2025-05-20 19:30 · 你也提到了「火锅」" in text
-    assert "2025-05-20 19:30 得知 · 这是知道的关于你的事" in text
+    assert "2025年5月20日 19:30 · 你也提到了「火锅」" in text
+    assert "2025年5月20日 19:30 得知 · 这是知道的关于你的事" in text
     assert "刚才还在聊它" in text
     assert drawn.count("得分") == drawn.count('<span class="tinker"> ·')  # scores are for tinkerers
     assert why.line(grounds, EN) == "Recalled 20 May and one thing about you and one entry of the world book"
