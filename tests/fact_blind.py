@@ -82,7 +82,7 @@ BLIND: tuple[Case, ...] = (
     zh("nothing", "我辞职了"),
     en("plain", "My name's Jack and I'm from Dublin", ("name", "Jack", 1)),
     en("plain", "I'm a 28 year old teacher from Chicago", ("age", "28", 1), ("job", "teacher", 1)),
-    en("plain", "I'm 19 and I live with my parents in Austin", ("age", "19", 1)),
+    en("plain", "I'm 19 and I live with my parents in Austin", ("age", "19", 1), ("home", "Austin", 1)),
     en("plain", "I work in a hospital as a nurse", ("employer", "a hospital", 1), ("job", "nurse", 1)),
     en("plain", "I have two dogs, Rex and Luna", ("pet", "Rex", 1), ("pet", "Luna", 1)),
     en("plain", "We have a dog called Biscuit", ("pet", "Biscuit", 1)),

@@ -63,6 +63,7 @@ class _ClauseReader:
     def __init__(self, patterns: PatternTable) -> None:
         self._table = patterns
         self._introduced = ""
+        self._greets = False
 
     def clauses(self, message: str) -> list[Clause]:
         text, words = readable(message), self._table
@@ -74,6 +75,7 @@ class _ClauseReader:
         text = words["aside"].sub("，" if words.language == "zh" else " ", text)
         for pattern, instead in words.rewrites:
             text = pattern.sub(instead, text)
+        self._greets = words["hello"].search(text) is not None
         clauses: list[Clause] = []
         for sentence in words["sentence"].finditer(text):
             clauses.extend(self._sentence(sentence.group().strip(), clauses))
@@ -114,7 +116,7 @@ class _ClauseReader:
         clauses: list[Clause] = []
         parts = self._parts(sentence)
         for number, part in enumerate(parts):
-            clause, explicit = self._clause(part, whose)
+            clause, explicit = self._clause(part, whose, (number == 0 and not before) or self._greets)
             own = whole or self._mood(clause, asks and number == len(parts) - 1)
             covered = not explicit and mood in _STAYING and not words["now"].search(part)
             if own == "said" and (mood in _CARRIED or covered):
@@ -170,11 +172,12 @@ class _ClauseReader:
         return parts if not glue else [*parts, glue.strip(" ,，")]
 
     def _is_item(self, part: str) -> bool:
-        subjects = (row for row in self._table.rows["subjects"] if row.what == "same")
+        telling = ("same", "listed") if self._greets else ("same",)
+        subjects = (row for row in self._table.rows["subjects"] if row.what in telling)
         return bool(self._table["item"].match(part)) and not any(row.pattern.match(part) for row in subjects)
 
-    def _clause(self, part: str, inherited: str) -> tuple[Clause, bool]:
-        """Subject and body of a clause, and whether its subject is spoken."""
+    def _clause(self, part: str, inherited: str, opens: bool) -> tuple[Clause, bool]:
+        """Subject and body of a clause, and whether its subject is spoken. A clause that ``opens`` a sentence may lack one."""
         words = self._table
         text = part
         while shorter := self._without("lead", self._without("time", text)):
@@ -188,13 +191,13 @@ class _ClauseReader:
             return Clause(part, text, self._introduced, "said", lead), True
         for row in words.rows["subjects"]:
             owner, *whole = row.what.split()
-            if owner == "start" and inherited != UNKNOWN:
+            if (owner == "start" and (inherited != UNKNOWN or not opens)) or (owner == "listed" and not self._greets):
                 continue
             if match := row.pattern.match(self._bare(text) if owner == "same" else text):
                 groups = match.groupdict("")
-                whose = {"user": USER, "start": USER, "other": OTHER, "same": inherited}.get(owner) or groups.get(
-                    "who", ""
-                ).lower()
+                whose = {"user": USER, "start": USER, "listed": USER, "other": OTHER, "same": inherited}.get(
+                    owner
+                ) or groups.get("who", "").lower()
                 body = text if whole else self._bare(text[match.end() :])
                 return Clause(part, body, whose, "said", lead, groups.get("name", "")), owner != "same"
         goes_on = inherited if words.language == "zh" else UNKNOWN

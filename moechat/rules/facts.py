@@ -16,6 +16,7 @@ from moechat.model import FactDraft
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.pain import mark
 from moechat.rules.table import Language, PatternTable, Row, table
+from moechat.when.en_times import ORDINALS
 from moechat.when.names import MONTHS, chinese_number, english_number, has_han
 
 OLDEST, YOUNGEST_USER = 120, 5
@@ -26,6 +27,7 @@ _DAYS_OFF = {
 }  # fmt: skip
 _ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
 _FACES = re.compile(r"(?<![^\w\s)）》”\"'○])\s*(?:[:;]-?[)(DP]+|[^\w\s)）》”\"'○])++$")
+_PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
 _NO_ARTICLE = re.compile(r"[a-z]+[^su]s$")
 
 
@@ -39,6 +41,13 @@ class _Speech:
     whole: str
     laughs: bool
     names: dict[str, str] = field(default_factory=dict)
+    looked_for: dict[str, bool] = field(default_factory=dict)
+
+    def holds(self, name: str) -> bool:
+        """Whether the single pattern ``name`` is anywhere in the message."""
+        if name not in self.looked_for:
+            self.looked_for[name] = self.patterns[name].search(self.whole) is not None
+        return self.looked_for[name]
 
     def entity(self, clause: Clause) -> str:
         return "user" if clause.whose == USER else self.name_of(clause) or clause.whose
@@ -79,10 +88,10 @@ def _mentioned(clause: Clause, message: _Speech) -> list[FactDraft]:
     """Those of the user's whom a clause in earnest only mentions: my tortoise Gerald is awake, my wife is late."""
     if clause.mood != "said" or clause.whose in (USER, OTHER, UNKNOWN) or clause.whose in message.names:
         return []
-    if clause.name and not message.patterns["OTHERS"].fullmatch(clause.whose) and _is_name(clause.name):
+    zh = message.patterns.language == "zh"
+    if zh and clause.name and not message.patterns["OTHERS"].fullmatch(clause.whose) and _is_name(clause.name):
         return [_named(clause.whose, clause.name, message)]
     if message.patterns["OWN"].fullmatch(clause.whose):
-        zh = message.patterns.language == "zh"
         text = f"用户有{clause.whose}" if zh else f"The user has {_article(clause.whose)} {clause.whose}"
         return [FactDraft(text, (), "relation", "user", "家人" if zh else "family", clause.whose)]
     return []
@@ -90,7 +99,7 @@ def _mentioned(clause: Clause, message: _Speech) -> list[FactDraft]:
 
 def _facts(clause: Clause, message: _Speech) -> list[FactDraft]:
     """The facts of the lines that fit the clause, if their values are what they should be."""
-    if clause.mood not in ("said", "plan"):
+    if clause.mood not in _PRESUMING and not (clause.mood == "hearsay" and clause.whose not in (USER, OTHER, UNKNOWN)):
         return []
     patterns = message.patterns
     body = _trimmed(clause.body, patterns)
@@ -100,17 +109,26 @@ def _facts(clause: Clause, message: _Speech) -> list[FactDraft]:
         if clause.mood == "said" and (naming := patterns["naming"].fullmatch(body)):
             return [_named(clause.whose, name, message) for name in _names(naming, message)]
     drafts: list[FactDraft] = []
-    fitted: set[tuple[str, ...]] = set()  # Of the lines below one @ the first that fits counts.
-    cued = clause.text.lower()
+    fitted: set[int] = set()  # Of the lines below one @ the first that fits counts.
     lead = patterns["lead"].match(clause.text)
     whole = clause.text[lead.end() :] if lead else clause.text
     forms = [(_bare(whole), _bare(clause.body)), (_trimmed(whole, patterns), body)]
+    if patterns.language == "zh":
+        forms.append((_thinned(forms[1][0], patterns), _thinned(body, patterns)))
+    cued: dict[int, bool] = {}
     for row in patterns.rows["facts"]:
-        if row.cues in fitted or not any(cue in cued for cue in row.cues) or not _applies(row, clause, message):
+        if row.group not in cued:
+            cued[row.group] = row.cue.search(clause.text) is not None
+        if not cued[row.group] or row.group in fitted or not _applies(row, clause, message):
             continue
-        for spoken in dict.fromkeys(form["text" not in row.marks] for form in forms):
-            if (match := row.pattern.fullmatch(spoken)) and (made := list(_made(row, match, clause, message))):
-                fitted.add(row.cues)
+        mine = "mine" in row.marks
+        owned = replace(clause, whose=USER) if mine else clause
+        open_slot = "things" in row.pattern.groupindex  # A thing may itself begin with an adverb.
+        for spoken in dict.fromkeys(
+            form[not mine and "text" not in row.marks] for form in forms[: 2 if open_slot else 3]
+        ):
+            if (match := row.pattern.fullmatch(spoken)) and (made := list(_made(row, match, owned, message))):
+                fitted.add(row.group)
                 drafts += made
                 break
     return drafts
@@ -118,15 +136,17 @@ def _facts(clause: Clause, message: _Speech) -> list[FactDraft]:
 
 def _applies(row: Row, clause: Clause, message: _Speech) -> bool:
     marks, patterns = row.marks, message.patterns
-    if ("other" in marks) != (clause.whose in (OTHER, UNKNOWN)) or ("own" in marks and clause.whose != USER):
+    if "mine" not in marks and ("other" in marks) != (clause.whose in (OTHER, UNKNOWN)):
         return False
-    if clause.mood == "plan" and "planned" not in marks:
+    if ("own" in marks and clause.whose != USER) or ("theirs" in marks and clause.whose == USER):
+        return False
+    if clause.mood != "said" and "presumed" not in marks and not (clause.mood == "plan" and "planned" in marks):
         return False
     if ("lasting" in marks and patterns["moment"].search(clause.text)) or ("care" in marks and message.laughs):
         return False
     if "told" in marks and not _ABOUT_ME.search(clause.text):
         return False
-    return all(patterns[word].search(message.whole) for word in ("hello", "actually") if word in marks)
+    return all(message.holds(word) for word in ("hello", "actually") if word in marks)
 
 
 def _made(row: Row, match: re.Match[str], clause: Clause, message: _Speech) -> Iterator[FactDraft]:
@@ -216,6 +236,14 @@ def _trimmed(text: str, patterns: PatternTable) -> str:
     return re.sub(rf"(?:{patterns['ENDS'].pattern})$", "", text) if patterns.language == "zh" else text
 
 
+def _thinned(text: str, patterns: PatternTable) -> str:
+    """A Chinese clause without the adverbs and times between its words; what denies stays."""
+    light = (
+        word if kind not in ("d", "t") or patterns["denies"].search(word) else "" for word, kind in words.kinds(text)
+    )
+    return "".join(light)
+
+
 def _kinds(text: str) -> list[str]:
     return [kind for _, kind in words.kinds(text)]
 
@@ -223,16 +251,20 @@ def _kinds(text: str) -> list[str]:
 def _names(match: re.Match[str], message: _Speech) -> list[str]:
     groups = match.groupdict("")
     if groups.get("names"):
-        return re.findall(r"[A-Z]\w+", groups["names"])
+        return [name.strip() for name in re.split(", | and | & |the baby", groups["names"]) if name.strip(" ,")]
     name = (groups.get("full") or groups["name"]).strip()
-    if not _is_name(name) or (has_han(name) and message.patterns["PERSON"].fullmatch(name)):
+    is_beast = message.patterns["PET"].fullmatch(groups.get("who", "")) and len(name) > 1
+    if not ((is_beast and len(_kinds(name)) == 1) or _is_name(name)) or (
+        has_han(name) and message.patterns["PERSON"].fullmatch(name)
+    ):
         return []
     if groups.get("full") and has_han(name):
         kinds, shapes = _kinds(name), message.patterns
         looks = shapes["surname"].match(name) or shapes["called"].match(name) or len(set(name)) < len(name)
         rare = [kind[:2] in ("", "nr", "nz", "ns") for kind in kinds]
         is_one = all(rare) and not match[0].startswith("是")
-        if not 2 <= len(name) <= 4 or not (is_one or (looks and (len(kinds) > 1 or rare[0]))):
+        unlike = not 2 <= len(name) <= 4 or not (is_one or (looks and (len(kinds) > 1 or rare[0])))
+        if "·" not in name and unlike:
             return []
     return [name[0].upper() + name[1:]]
 
@@ -241,8 +273,8 @@ def _is_name(name: str) -> bool:
     if not has_han(name):
         return not words.is_stop_word(name.split()[0].lower()) and name[0] != "○"
     kinds = _kinds(name)
-    if len(name) == 2 and name[0] == name[1]:
-        return True
+    if len(set(name)) < len(name) == 2 or (len(kinds) > 1 and table("zh")["surname"].match(name)):
+        kinds = kinds[1:] or [""]
     return all(kind[:1] not in ("r", "u", "y", "p", "d", "c") for kind in kinds) and (
         kinds[-1] not in ("v", "a") or table("zh")["surname"].match(name) is not None
     )
@@ -265,7 +297,9 @@ def _day(match: re.Match[str], message: _Speech) -> list[str]:
         lunar, named = "农历" if groups["lunar"] or groups["lunarday"] else "", groups["lunarday"]
         return [f"{lunar}{number}月{named}{day}{'' if named else '日'}"] if 1 <= number <= 12 and 1 <= day <= 31 else []
     full = next(name for name in MONTHS if name[:3].lower() == month[:3].lower())
-    return [f"{full} {int(date)}"] if 1 <= int(date) <= 31 else []
+    tens, _, ones = date.lower().replace("-", " ").rpartition(" ")
+    number = int(english_number(tens) or 0) + ORDINALS.get(ones, 0) or int(date.rstrip("stndrh"))
+    return [f"{full} {number}"] if 1 <= number <= 31 else []
 
 
 def _today(match: re.Match[str], message: _Speech) -> list[str]:
@@ -316,17 +350,22 @@ def _field(match: re.Match[str], message: _Speech) -> list[str]:
 
 def _things(match: re.Match[str], message: _Speech) -> list[str]:
     """The things of a list (咖啡、茶和可乐), or none where one of them is not one."""
-    if pets := match.groupdict().get("pets"):
-        return [pet.strip() for pet in message.patterns["split"].split(pets)]
+    if several := match.groupdict().get("pets") or match.groupdict().get("kins"):
+        split = message.patterns["split"].split(several)
+        return [one.strip() for one in ([kin[0] for kin in message.patterns["KINS"].finditer(several)] or split)]
     text = match["things"].strip(" \"'.,!《》")
     parts = [_trimmed(part, message.patterns) for part in message.patterns["split"].split(text)]
-    are_things = _is_thing_zh if message.patterns.language == "zh" else _is_thing_en
     parts = parts if all(parts) or len(parts) == 1 else [text]
-    parts = list(takewhile(lambda part: part and are_things(part, message.patterns), parts))
+    if message.patterns.language == "zh":
+        parts = list(takewhile(lambda part: part and _is_thing_zh(part), parts))
+    else:
+        things = [_thing_en(part, message.patterns) for part in parts]
+        whole = takewhile(lambda pair: pair[0] and pair[0] == pair[1], zip(things[1:], parts[1:], strict=True))
+        parts = [things[0], *(thing for thing, _ in whole if things[0] == parts[0])] if things[0] else []
     return [re.sub(r"\bmy\b", "their", re.sub(r"^(?:eating|drinking) ", "", part)) for part in parts]
 
 
-def _is_thing_zh(text: str, _patterns: PatternTable) -> bool:
+def _is_thing_zh(text: str) -> bool:
     if not has_han(text):
         return True
     text = re.sub("(?<=.)[那这][种股些个]", "", text)
@@ -345,17 +384,31 @@ def _is_thing_zh(text: str, _patterns: PatternTable) -> bool:
     return kinds[0][:1] not in ("u", "f", "m") and (len(text) > 1 or kinds[0][:1] in ("n", "a"))
 
 
-def _is_thing_en(text: str, patterns: PatternTable) -> bool:
-    if not (prefix := patterns["things"].match(text)):
-        return False
-    rest = text[prefix.end() :]
-    small = [
-        word for word in rest.split() if words.is_stop_word(word.lower()) and not patterns["small"].fullmatch(word)
-    ]
-    parts = rest.split()
-    if small or not parts or len(parts) > LONGEST_THING["en"] or "○" in rest:
-        return False
-    return parts[0].lower() != "the" and not patterns["small"].fullmatch(parts[-1])
+def _thing_en(text: str, patterns: PatternTable) -> str:
+    """The thing at the beginning of ``text``: what stands before the first small word that joins no nouns. Empty where it is
+    none, or where that word says which one is meant (people who whistle)."""
+    text = re.sub(rf"(?:{patterns['END'].pattern})$", "", text)
+    if not (prefix := patterns["things"].match(text)) or "○" in text:
+        return ""
+    parts: list[str] = []
+    for word in text[prefix.end() :].split():
+        if words.is_stop_word(word.lower()) and not patterns["small"].fullmatch(word):
+            if patterns["narrows"].fullmatch(word):
+                return ""
+            break
+        parts.append(word)
+        if word.endswith((",", ":")):
+            break
+    place = next((at for at, word in enumerate(parts) if at and patterns["joins"].fullmatch(word)), 0)
+    parts = parts[:place] if place and len(parts) > LONGEST_THING["en"] else parts
+    while parts and patterns["small"].fullmatch(parts[-1]):
+        parts.pop()
+    is_cut = len(parts) < len(text[prefix.end() :].split())
+    if not parts or len(parts) > LONGEST_THING["en"] or parts[0].lower() == "the":
+        return ""
+    if is_cut and len(parts) == 1 and parts[0].endswith("ing"):
+        return ""  # Of "throwing on some music" the half is not liked.
+    return f"{text[: prefix.end()]}{' '.join(parts)}".strip(" ,:")
 
 
 def _article(noun: str) -> str:
@@ -366,7 +419,7 @@ def _article(noun: str) -> str:
 
 _VALUES: Mapping[str, Callable[[re.Match[str], _Speech], list[str]]] = {
     "full": _names, "names": _names, "name": _names, "age": _age, "month": _day, "month2": _day, "today": _today,
-    "place": _place, "work": _work, "things": _things, "pets": _things,
+    "place": _place, "work": _work, "things": _things, "pets": _things, "kins": _things,
     "field": _field,
     **{group: _plain(group) for group in ("job", "school", "major", "plain", "grade", "ill", "pet", "who")},
 }  # fmt: skip

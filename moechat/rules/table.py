@@ -6,30 +6,33 @@ A pattern is compiled when it is first asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
+from moechat.language import words
 from moechat.when.names import HAN
 
 Language = Literal["zh", "en"]
 
+ANYTHING = re.compile("")
 _WORD = re.compile(r"<([A-Z]+\d?)>")
 
 
 @dataclass(frozen=True)
 class Row:
     """A line of a table: what its pattern says (whose a clause is, how it is meant, or a keyword), its marks, and for a fact
-    its text, what the text is where it is denied, and the words of which a clause must hold one. ``fits`` is its example,
-    ``fits_not`` its counter-example."""
+    its text, what the text is where it is denied, the number of its group and what a clause must hold for it. ``fits`` is its
+    example, ``fits_not`` its counter-example."""
 
     what: str
     marks: frozenset[str]
     text: str
     denied: str
     source: str
-    cues: tuple[str, ...] = ()
+    group: int = 0
+    cue: re.Pattern[str] = ANYTHING
     fits: str = ""
     fits_not: str = ""
 
@@ -43,7 +46,7 @@ class PatternTable:
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self._words = {"HAN": HAN}
+        self._words = {"HAN": HAN, "STOP": "|".join(sorted(words.STOP_EN - {"of"}))}
         self.rows: dict[str, list[Row]] = {"subjects": [], "moods": [], "facts": []}
         entries: list[tuple[str, str]] = []
         section = ""
@@ -60,22 +63,25 @@ class PatternTable:
         )
         rewrites = (_split(line, " => ") for section, line in entries if section == "rewrites")
         self.rewrites = [(re.compile(self._filled(pattern)), instead) for pattern, instead in rewrites]
-        cues: tuple[str, ...] = ()
+        group, cue = 0, ANYTHING
         for section, line in entries:
             if line.startswith("@"):
-                cues = tuple(line[1:].split())
+                group, cue = group + 1, re.compile(line[1:].strip(), re.I)
             elif section in self.rows:
-                self.rows[section].append(self._row(line, cues))
+                self.rows[section].append(replace(self._row(line, section), group=group, cue=cue))
         self._compiled: dict[str, re.Pattern[str]] = {}
 
-    def _row(self, line: str, cues: tuple[str, ...]) -> Row:
+    def _row(self, line: str, section: str) -> Row:
         rule, _, examples = line.partition("   + ")
         head, source = _split(rule, " := ")
         what, text = _split(head, ": ")
         what, marks = _split(what.rstrip(")"), " (")
         stated, denied = _split(text, " / ")
         fits, fits_not = _split(examples, "  - ")
-        return Row(what, frozenset(marks.split(", ")), stated, denied, self._filled(source), cues, fits, fits_not)
+        source = f"(?:{source})<TAIL>" if section == "facts" else source
+        return Row(
+            what, frozenset(marks.split(", ")), stated, denied, self._filled(source), fits=fits, fits_not=fits_not
+        )
 
     def __getitem__(self, name: str) -> re.Pattern[str]:
         """The single pattern, or the list of words, that is called ``name``."""
