@@ -30,6 +30,7 @@ KINDS = {
     "study": {"school", "major", "grade"}, "family": {"family", "partner"}, "pet": {"pet"}, "allergy": {"allergy"},
     "illness": {"health"}, "like": {"taste", "favourite"}, "dislike": {"taste", "favourite"},
 }  # fmt: skip
+_ORDINALS = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 _NUMBERS = re.compile(r"[零一二两三四五六七八九十百]+|\b(?:[a-z]+-)?[a-z]+\b")
 
 
@@ -95,6 +96,7 @@ def _sign(fact: FactDraft, name: str) -> int:
 
 def forms(text: str) -> Iterator[str]:
     """A text as it stands, and with its numbers in digits, in lower case."""
+    text = _ORDINALS.sub(r"\1", text)
     yield text.casefold()
     yield _NUMBERS.sub(lambda match: f"{_value(match[0]):g}" if _value(match[0]) else match[0], text.casefold())
 
