@@ -97,7 +97,7 @@ def test_an_answer_without_end_is_cut_and_costs_little_memory(answer: Answer, wh
 
 
 def test_thoughts_without_end_are_cut() -> None:
-    thought = b'data: {"choices": [{"index": 0, "delta": {"reasoning_content": "%s"}}]}\n\n' % (b"hm" * 5000)
+    thought = b'data: {"choices": [{"index": 0, "delta": {"reasoning_content": "%s"}}]}\n\n' % (b"hm" * 100_000)
     with endpoint(without_end(thought, "text/event-stream")) as url:
         assert failed(url).saying == "too_much"
 

@@ -45,7 +45,10 @@ def test_it_is_the_same_in_an_archive(home: Home, tmp_path: Path, is_filed: bool
         store.log.settle()
     before = store.exchanges.get(id_)
     store.close()
-    unpack(pack(home.folder, "memory", "澪", home.clock.now(), memory=True), "a.zip", tmp_path / "again")
+    packed = tmp_path / "a.zip"
+    with packed.open("wb") as file:
+        pack(file, home.folder, "memory", "澪", home.clock.now(), memory=True)
+    unpack(packed, tmp_path / "again")
     again = FileStore(tmp_path / "again", clock=home.clock, zone=ZONE)
     assert again.exchanges.get(id_) == before and before.attachments == (PHOTO,)
     again.close()

@@ -243,7 +243,7 @@ def test_a_broken_file_is_named_and_the_talk_goes_on(data: Path, browser: Browse
     book.mkdir(parents=True)
     (book / "broken.yaml").write_text("茶馆: 半舟\n  歪: 了\n", encoding="utf-8")
     with scripted(data, "在的。", "又一句。") as url, tab(browser, url) as page:
-        expect(page.locator(".problems")).to_contain_text("broken.yaml, line 2")
+        expect(page.locator(".problems")).to_contain_text("broken.yaml 第 2 行")
         page.locator("#box").fill("在吗")
         page.locator("#box").press("Enter")
         page.locator("#box").press("Enter")  # twice in haste: once is enough

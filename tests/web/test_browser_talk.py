@@ -36,8 +36,8 @@ def messages(page: Page) -> Locator:
 
 
 def act(page: Page, text: str, name: str) -> None:
-    """Do something with the exchange that has this text."""
-    one = page.locator("#said .exchange", has_text=text).last
+    """Do something with the exchange in which this was said."""
+    one = page.locator("#said .exchange", has=page.locator(".bubble", has_text=text)).last
     one.hover()
     one.get_by_role("button", name=name, exact=True).click()
 
@@ -101,18 +101,18 @@ def test_a_reply_is_corrected_by_keyboard_alone(tmp_path: Path, browser: Browser
 
 def test_a_branch_is_begun_left_and_found_again(tmp_path: Path, browser: Browser) -> None:
     with served(tmp_path, "甲", "乙", "丙", "丁") as (_, url), tab(browser, url) as page:
-        for text in ("一", "二", "三"):
+        for text in ("晴天", "阴天", "雨天"):
             ask(page, text)
-        act(page, "一", "从这里分枝")
-        expect(messages(page)).to_have_text(["一"])
+        act(page, "晴天", "从这里分枝")
+        expect(messages(page)).to_have_text(["晴天"])
         page.get_by_role("button", name="回到第 1 枝").click()
-        expect(messages(page)).to_have_text(["一", "二", "三"])
-        act(page, "一", "从这里分枝")
-        expect(messages(page)).to_have_text(["一"])
+        expect(messages(page)).to_have_text(["晴天", "阴天", "雨天"])
+        act(page, "晴天", "从这里分枝")
+        expect(messages(page)).to_have_text(["晴天"])
         ask(page, "另一条路")
         expect(page.locator(".fork .variant")).to_have_text("2/2")
         page.locator(".fork").get_by_role("button", name="上一个").click()
-        expect(messages(page)).to_have_text(["一", "二", "三"])
+        expect(messages(page)).to_have_text(["晴天", "阴天", "雨天"])
 
 
 def test_what_is_deleted_from_here_can_be_had_back(tmp_path: Path, browser: Browser) -> None:
