@@ -268,7 +268,9 @@ def owners_words_stand(agent: Agent, model: ScriptedModel, neighbours: Sequence[
     assert profile(agent) == [MINE]
     assert [row["id"] for row in agent.log()][:2] == list(neighbours)
     assert MINE in recalled_text(agent, "我住在哪里")
-    assert MINE.replace("用户", "你") in page(agent) and MINE.removeprefix("用户") in prompt(agent, model, "你还记得我住在哪里吗")
+    assert MINE.replace("用户", "你") in page(agent) and MINE.removeprefix("用户") in prompt(
+        agent, model, "你还记得我住在哪里吗"
+    )
     for shown in (findings(agent), recalled_text(agent, "我住在哪里"), page(agent), page(agent, archived=True)):
         assert PLACE not in shown and QUARTER not in shown
 
