@@ -44,7 +44,7 @@ from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.formats import text_hash
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import Node, Reread, Rows, Variant
+from moechat.store.nodes import HitRows, Node, Reread, Variant
 from moechat.store.short_log import exchange_entry, reread_entry, variant_entry
 from moechat.store.unit import Unit
 
@@ -131,7 +131,7 @@ class Log:
         """
         unit = self._unit
         key = self._keys.get(id_) or secrets.token_hex(4)
-        entry = variant_entry(id_, Variant(char, status, error, Rows(hits), spans, notice, key))
+        entry = variant_entry(id_, Variant(char, status, error, HitRows(hits), spans, notice, key))
         keep = True
         try:
             with unit.writing("finish", patience_s=FOLD_S):

@@ -11,8 +11,8 @@ from typing import Any
 from moechat.model import Attachment, Exchange, Status
 
 
-class Rows(Sequence[dict[str, Any]]):
-    """Rows of JSON, kept as its text: of every reply there are some, and hardly any is looked at again. As dicts they would
+class HitRows(Sequence[dict[str, Any]]):
+    """Rows of JSON, kept as their text: of every reply there are some, and hardly any is looked at again. As dicts they would
     take four times the room."""
 
     __slots__ = ("_text",)
@@ -53,7 +53,7 @@ class Variant:
     char: str
     status: Status
     error: str = ""
-    hits: Rows = field(default_factory=Rows)
+    hits: HitRows = field(default_factory=HitRows)
     spans: Sequence[Sequence[str]] = ()
     notice: str = ""
     key: str = ""

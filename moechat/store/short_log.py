@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import Node, Reread, Rows, Variant
+from moechat.store.nodes import HitRows, Node, Reread, Variant
 from moechat.store.tree import Tree
 
 KEEP_WORDS = timedelta(days=7)  # The log keeps the words of exchanges that are no older.
@@ -120,7 +120,7 @@ class _Writing:
             kept = [lean(hit) for hit in variant.hits if hit.get("id") not in self._without]
             old = node.id in self._old
             yield variant_entry(
-                node.id, replace(variant, hits=Rows(() if old else kept), spans=() if old else variant.spans)
+                node.id, replace(variant, hits=HitRows(() if old else kept), spans=() if old else variant.spans)
             )
         if 0 <= node.chosen < len(node.variants) - 1:
             yield {"op": "choose", "id": node.id, "variant": node.chosen}
