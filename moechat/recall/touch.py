@@ -74,14 +74,31 @@ def asks_all(text: str) -> bool:
     return bool(_ASKS_ALL.search(text))
 
 
+def is_danger(cue: Cue) -> bool:
+    """Whether the message says that a life is in danger."""
+    return cue.once("in danger", lambda: in_danger(cue.text))
+
+
 def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
-    """Facts of health and safety, where the talk touches them, and of pain where a life is in danger; the newest first."""
-    danger = in_danger(cue.text)
-    if not (danger or _TOUCHES_CARE.search(cue.text)):
+    """Facts of health and safety, where the talk touches them, and the user's own illnesses where a life is in danger; the newest
+    first."""
+    touches, danger = _TOUCHES_CARE.search(cue.text) is not None, is_danger(cue)
+    if not (touches or danger):
         return []
-    marks = ("care", "delicate") if danger else ("care",)
-    facts = [fact for fact in current() if fact.draft.mark in marks and fact.draft.polarity > 0]
+    facts = [
+        fact
+        for fact in current()
+        if fact.draft.polarity > 0
+        and (
+            (touches and fact.draft.mark == "care")
+            or (danger and keyword_class(fact.draft) == "health" and _is_own(fact))
+        )
+    ]
     return [(_hit(fact, "care"), "") for fact in reversed(facts)]
+
+
+def _is_own(fact: Fact) -> bool:
+    return entity(fact.draft) == "user"
 
 
 def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
@@ -91,7 +108,7 @@ def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
         return []
     facts = [f for f in current() if f.by != "author" and f.draft.mark != "delicate" and f.confirmed is not False]
     facts = [fact for fact in facts if keyword_class(fact.draft) == "taste"] if tastes else facts
-    facts.sort(key=lambda fact: entity(fact.draft) != "user")
+    facts.sort(key=lambda fact: not _is_own(fact))
     return [(_hit(fact, "about_user"), "") for fact in facts]
 
 
@@ -122,12 +139,11 @@ def _formerly(old: Fact, new: Fact) -> Hit:
 
 def is_withheld(cue: Cue, hit: Hit, delicate: Collection[str]) -> bool:
     """Whether a hit is delicate (its id is among those, or its words are of pain) and the talk does not touch it: it is neither
-    of pain itself, nor has it a word of the memory. Where a life is in danger, what is not delicate is withheld, care excepted.
-    """
-    is_delicate = hit.id in delicate or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")
-    if cue.once("in danger", lambda: in_danger(cue.text)):
-        return not is_delicate and hit.recipe != "care"
-    if not is_delicate:
+    of pain itself, nor has it a word of the memory. Where a life is in danger, all is withheld but care and what told of
+    danger before."""
+    if is_danger(cue):
+        return hit.recipe != "care" and not in_danger(hit.text)
+    if not (hit.id in delicate or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):
         return False
     if mark(cue.text) == "delicate":
         return False

@@ -9,7 +9,7 @@ from itertools import count, islice, pairwise
 from moechat.store import notice
 from moechat.store.formats import attachments_from
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import Batch, HitRows, Node, Reread, Talk, Variant
+from moechat.store.nodes import Batch, Node, Reread, Talk, Variant
 
 log = logging.getLogger(__name__)
 
@@ -264,7 +264,7 @@ class Growth:
 def _variant(entry: Entry) -> Variant:
     char, note = notice.split(entry["char"])
     return Variant(
-        char, entry["status"], entry.get("error", ""), HitRows(entry.get("hits", ())), entry.get("spans", ()),
+        char, entry["status"], entry.get("error", ""), entry.get("hits", ()), entry.get("spans", ()),
         entry.get("notice", note), entry.get("key", ""),
     )  # fmt: skip
 

@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from moechat.model import Attachment, Exchange, Status
-
-
-class HitRows(Sequence[dict[str, Any]]):
-    """Rows of JSON, kept as their text: of every reply there are some, and hardly any is looked at again. As dicts they would
-    take four times the room."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]] = ()) -> None:
-        self._text = json.dumps(list(rows), ensure_ascii=False, separators=(",", ":")) if rows else ""
-
-    def _rows(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = json.loads(self._text) if self._text else []
-        return rows
-
-    def having(self, key: str) -> list[dict[str, Any]]:
-        """The rows that have a key."""
-        return [row for row in self._rows() if key in row] if f'"{key}":' in self._text else []
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows())
-
-    def __len__(self) -> int:
-        return len(self._rows())
-
-    def __bool__(self) -> bool:
-        return bool(self._text)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._rows()[place]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._rows() == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)
@@ -53,7 +17,7 @@ class Variant:
     char: str
     status: Status
     error: str = ""
-    hits: HitRows = field(default_factory=HitRows)
+    hits: Sequence[dict[str, Any]] = ()
     spans: Sequence[Sequence[str]] = ()
     notice: str = ""
     key: str = ""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import HitRows, Node, Reread, Variant
+from moechat.store.nodes import Node, Reread, Variant
 from moechat.store.tree import Tree
 
 KEEP_WORDS = timedelta(days=7)  # The log keeps the words of exchanges that are no older.
@@ -119,9 +119,7 @@ class _Writing:
         for variant in node.variants:
             kept = [lean(hit) for hit in variant.hits if hit.get("id") not in self._without]
             old = node.id in self._old
-            yield variant_entry(
-                node.id, replace(variant, hits=HitRows(() if old else kept), spans=() if old else variant.spans)
-            )
+            yield variant_entry(node.id, replace(variant, hits=() if old else kept, spans=() if old else variant.spans))
         if 0 <= node.chosen < len(node.variants) - 1:
             yield {"op": "choose", "id": node.id, "variant": node.chosen}
         if node.settled:
@@ -143,8 +141,8 @@ def exchange_entry(node: Node) -> Entry:
 def variant_entry(id_: str, variant: Variant) -> Entry:
     """The entry of a reply; what is empty is left out."""
     entry = {"op": "variant", "id": id_, "char": variant.char, "status": variant.status}
-    values = {one.name: getattr(variant, one.name) for one in fields(variant)} | {"hits": list(variant.hits)}
-    return entry | {name: value for name, value in values.items() if name not in entry and value}
+    names = (one.name for one in fields(variant))
+    return entry | {name: value for name in names if name not in entry and (value := getattr(variant, name))}
 
 
 def reread_entry(wish: Reread | None) -> Entry:
