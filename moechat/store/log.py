@@ -44,7 +44,7 @@ from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.formats import text_hash
 from moechat.store.json_lines import Entry
-from moechat.store.nodes import HitRows, Node, Reread, Variant
+from moechat.store.nodes import Node, Reread, Variant
 from moechat.store.short_log import exchange_entry, reread_entry, variant_entry
 from moechat.store.unit import Unit
 
@@ -131,7 +131,7 @@ class Log:
         """
         unit = self._unit
         key = self._keys.get(id_) or secrets.token_hex(4)
-        entry = variant_entry(id_, Variant(char, status, error, HitRows(hits), spans, notice, key))
+        entry = variant_entry(id_, Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key))
         keep = True
         try:
             with unit.writing("finish", patience_s=FOLD_S):
@@ -192,17 +192,19 @@ class Log:
         return [entry["id"] for entry in entries if entry["op"] == "settle"]
 
     def _settle_entries(self, talk: str | None) -> list[Entry]:
-        """Open exchanges settle; one whose process died before its reply began is marked so. Where the log lost the reply that
-        a day file has, that one stands.
+        """Open exchanges settle; one whose process died before its reply began is marked so. One that a day file has was settled
+        before, and the log lost its end: what the day file has stands.
         """
         entries: list[Entry] = []
-        for node in self._unit.tree.open(talk):
-            if self.is_streaming(node.id):
-                continue
+        ended = [node for node in self._unit.tree.open(talk) if not self.is_streaming(node.id)]
+        rows = self._unit.exchanges.by_ids([node.id for node in ended]) if ended else {}
+        for node in ended:
+            filed = rows[node.id].exchange if node.id in rows else None
             if not node.variants:
-                filed = self._unit.exchanges.by_ids([node.id]).values()
-                replies = [Variant(row.exchange.char, "done") for row in filed if row.exchange.char]
-                entries.append(variant_entry(node.id, *(replies or [Variant("", "failed", BROKEN_OFF)])))
+                reply = Variant(filed.char, "done") if filed and filed.char else Variant("", "failed", BROKEN_OFF)
+                entries.append(variant_entry(node.id, reply))
+            elif filed and text_hash(filed) != text_hash(node.exchange()):
+                entries.append(edit_entry(filed))
             entries.append({"op": "settle", "id": node.id})
         return entries
 

@@ -132,6 +132,10 @@ class Vectors(Protocol):
     uint64, all zero where nothing is stored; vectors are (n, dim) float32."""
 
     @property
+    def searched_layer(self) -> str:
+        """The layer that is searched where it lies, "" where none is."""
+
+    @property
     def generation(self) -> int:
         """It rises with every change of them; what other processes changed shows with the next ``Unit.follow``."""
 
@@ -139,7 +143,16 @@ class Vectors(Protocol):
         """No other process writes any."""
 
     def since(self, space: str, layer: str, generation: int, dim: int) -> tuple[int, Ints, PackedKeys, Floats]:
-        """(generation, positions, keys, vectors) of all that was written after a generation."""
+        """(generation, positions, keys, vectors) of all that was written after a generation; with ``dim`` 0 no vectors."""
+
+    def get(self, space: str, layer: str, positions: Ints, dim: int) -> Floats:
+        """Rows of zeros where there is nothing."""
+
+    def dot(self, space: str, layer: str, positions: Ints, query: Floats) -> tuple[Ints, Floats]:
+        """Those of the positions that hold a vector, ascending, and their inner products with ``query`` (dim,)."""
+
+    def nearest(self, space: str, query: Floats, k: int, without: Ints) -> tuple[Ints, Floats]:
+        """The ``k`` positions of the searched layer with the largest inner products, best first, by an approximate index."""
 
     def put(self, space: str, layer: str, positions: Ints, keys: PackedKeys, vectors: Floats) -> int:
         """Returns the generation in which they were written."""

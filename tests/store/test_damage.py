@@ -80,6 +80,22 @@ def test_zeros_at_the_end_of_a_file_are_damage(home: Home, share: float) -> None
     store.close()
 
 
+def test_a_correction_that_a_damaged_log_lost_comes_from_the_day_file(home: Home) -> None:
+    store = home.store()
+    id_ = told(store, home.clock, "我的猫叫旧名", settle=True)
+    store.log.correct(id_, user="我的猫叫新名")
+    store.close()
+    log = home.folder / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    kept = next(place for place, line in enumerate(lines) if json.loads(line)["op"] == "settle")
+    log.write_bytes(b"".join(lines[:kept]) + b"\0" * sum(map(len, lines[kept:])))
+    again = home.store()
+    again.log.settle()
+    assert held(again, [id_]) == ["我的猫叫新名"]
+    assert [exchange.user for exchange in again.exchanges.of([id_]).values()] == ["我的猫叫新名"]
+    again.close()
+
+
 def test_words_that_the_log_no_longer_has_come_from_the_cache(home: Home) -> None:
     path, whole, ids = days_of(home)
     store = home.store()
