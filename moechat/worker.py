@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from moechat.errors import MoeChatError
+
 log = logging.getLogger(__name__)
 REST = 9  # Between two rounds of ticks there is so many times the CPU that a round takes.
 
@@ -141,9 +143,12 @@ class Worker:
             self._changed.notify_all()
 
     def guarded(self, job: Job) -> None:
-        """Run a job, unless the worker closes; one that fails is logged and keeps no other from running."""
+        """Run a job, unless the worker closes; one that fails is logged and keeps no other from running. What it says in words
+        (the disk is full, files change while they are copied) is logged as that: the next tick tries again."""
         try:
             if not self.stopping.is_set():
                 job()
+        except MoeChatError as problem:
+            log.warning("%s: %s", self._name, problem)
         except Exception:
             log.exception("%s: a background job failed", self._name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event as Signal
@@ -40,6 +41,7 @@ class DiaryVectors:
         self._left_out: dict[str, set[int]] = {}
         """By model, the documents that it raised over; it is not asked for them again before the next start."""
         self._before: WeakKeyDictionary[VectorTable, _Looked] = WeakKeyDictionary()
+        self._filling = threading.Lock()
 
     def embed_missing(self, stop: Signal, limit: int = 0, progress: Callable[[int], None] = lambda _: None) -> int:
         """Embed exchanges that have no vector yet, the newest first.
@@ -53,14 +55,16 @@ class DiaryVectors:
         return len(self._lacking(space))
 
     def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
-        """One process at a time makes the vectors of a space; in the background (``limit``) nobody waits for another."""
-        if space.folder is None:
-            return self._fill_alone(space, stop, limit, progress)
-        space.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(space.folder / "fill.lock", timeout=0 if limit else -1, thread_local=False)
-        with contextlib.suppress(Timeout), lock:
-            return self._fill_alone(space, stop, limit, progress)
-        return 0
+        """One process at a time makes the vectors of a space; in the background (``limit``) it waits for no other. Threads of
+        one process wait for each other."""
+        with self._filling:
+            if space.folder is None:
+                return self._fill_alone(space, stop, limit, progress)
+            space.folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(space.folder / "fill.lock", timeout=0 if limit else -1, thread_local=False)
+            with contextlib.suppress(Timeout), lock:
+                return self._fill_alone(space, stop, limit, progress)
+            return 0
 
     def _fill_alone(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         table, done = space.table(TABLE), 0

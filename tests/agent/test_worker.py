@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from moechat.errors import DataError
 from moechat.worker import Crew, Worker
 
 PATIENCE_S = 20.0
@@ -140,3 +141,13 @@ def test_a_job_that_fails_is_logged_and_the_next_one_runs(crew: Crew, caplog: py
     worker.wait()
     assert done == [1]
     assert "the memory of a" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
+def test_what_a_job_says_in_words_is_logged_without_a_traceback(crew: Crew, caplog: pytest.LogCaptureFixture) -> None:
+    def busy() -> None:
+        raise DataError("log.jsonl", "it changes all the time")
+
+    worker = Worker(crew, "the memory of a", idle)
+    worker.submit(busy)
+    worker.wait()
+    assert "log.jsonl: it changes all the time" in caplog.text and "Traceback" not in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event as Signal
 
@@ -52,6 +53,29 @@ def test_what_comes_lacks_one_until_it_is_embedded(owner: Owner, diary: Diary) -
     assert diary.vectors.embed_missing(Signal(), limit=1) == 1
     assert missing(owner, diary) == 1
     diary.vectors.embed_missing(Signal())
+    assert missing(owner, diary) == 0
+
+
+def test_who_embeds_while_another_thread_does_has_all_embedded_afterwards(owner: Owner, diary: Diary) -> None:
+    for text in ("一只猫", "一条狗"):
+        say(owner, text)
+    diary.index.sync()
+    begun, go_on = Signal(), Signal()
+
+    def hold(_: int) -> None:
+        begun.set()
+        go_on.wait()
+
+    with ThreadPoolExecutor() as threads:
+        background = threads.submit(diary.vectors.embed_missing, Signal(), 1, hold)
+        begun.wait()
+        command = threads.submit(diary.vectors.embed_missing, Signal(), 2)
+        try:
+            with pytest.raises(TimeoutError):
+                command.result(timeout=0.1)
+        finally:
+            go_on.set()
+        assert (background.result(), command.result()) == (1, 1)
     assert missing(owner, diary) == 0
 
 
