@@ -5,7 +5,8 @@ with more talk.
     python benchmarks/owners.py --owners 1 100 1000 --exchanges 100 1000 10000
 
 Each line is measured in a process of its own, with a scripted model and hash vectors. ``--minutes`` bounds how long one talk
-may take to be written: a longer one is told as far as it came, and none after it is begun.
+may take to be written: a longer one is told as far as it came, and none after it is begun. ``--nearest exact hnsw`` measures
+each talk both ways (``store.nearest``), over the same vectors, of ``--dimensions``.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from moechat.ai.embedding import HashEmbedder
 from moechat.bench.turns import rss_mb
 from moechat.clock import SetClock
 from moechat.model import Exchange
-from moechat.store.postgres import sql
+from moechat.store.postgres import schema, sql
 from moechat.store.postgres.database import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
 from tests.houses import CHARACTER, START, ZONE, Home, moment, say
@@ -47,13 +50,18 @@ def main() -> None:
     parser.add_argument("--owners", type=int, nargs="*", default=[1, 100, 1000, 10_000])
     parser.add_argument("--exchanges", type=int, nargs="*", default=[100, 1000, 10_000, 100_000])
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--measure", nargs="*", help="address and owners; what the program starts itself with")
+    parser.add_argument("--nearest", nargs="+", choices=("exact", "hnsw"), default=["exact"])
+    parser.add_argument("--dimensions", type=int, default=64)
+    parser.add_argument("--measure", nargs="*", help="what the program starts itself with")
     args = parser.parse_args()
     if args.measure:
-        print(json.dumps(measured(*args.measure)))
+        address, nearest, dimensions, *users = args.measure
+        print(json.dumps(measured(address, nearest, int(dimensions), users)))
         return
     with served(Path(tempfile.mkdtemp(prefix="moechat-pg-"))) as (address, server):
         database, there = Postgres(address), 0
+        if "hnsw" in args.nearest:
+            schema.apply(server.get_uri(), args.dimensions)
         filled(database, PATTERN, EACH)
         for count in args.owners:
             multiplied(server.get_uri(), [f"o{number}" for number in range(there, count)])
@@ -61,14 +69,15 @@ def main() -> None:
             disk = bytes_there(server.get_uri())
             users = [f"o{number}" for number in range(min(count, ALL_OF_THEM))]
             report = {"owners": count, "bytes_an_exchange": round(disk / ((count + 1) * EACH))}
-            print(json.dumps(report | apart(address, *users)), flush=True)
+            print(json.dumps(report | apart(address, args.nearest[0], args.dimensions, *users)), flush=True)
         for count in args.exchanges:
             before, begun = bytes_there(server.get_uri()), time.perf_counter()
             written = filled(database, f"talk {count}", count, most_s=60 * args.minutes)
             report = {"exchanges": written, "written_s": round(time.perf_counter() - begun, 1)}
-            report |= apart(address, f"talk {count}")
-            disk = bytes_there(server.get_uri()) - before
-            print(json.dumps(report | {"bytes_an_exchange_with_vectors": round(disk / written)}), flush=True)
+            for nearest in args.nearest:
+                report |= {"nearest": nearest} | apart(address, nearest, args.dimensions, f"talk {count}")
+                disk = bytes_there(server.get_uri()) - before
+                print(json.dumps(report | {"bytes_an_exchange_with_vectors": round(disk / written)}), flush=True)
             if written < count:
                 break
         database.close()
@@ -112,19 +121,20 @@ def _thing(number: int) -> str:
     return THINGS[number % len(THINGS)]
 
 
-def apart(address: str, *users: str) -> dict[str, Any]:
+def apart(address: str, nearest: str, dimensions: int, *users: str) -> dict[str, Any]:
     """``measured`` in a process of its own, which holds nothing else."""
-    program = [sys.executable, __file__, "--measure", address, *users]
+    program = [sys.executable, __file__, "--measure", address, nearest, str(dimensions), *users]
     done = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True)
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
 
 
-def measured(address: str, *users: str) -> dict[str, float]:
+def measured(address: str, nearest: str, dimensions: int, users: Sequence[str]) -> dict[str, float]:
     """Of the first user: medians of wall-clock ms, and this process's own CPU ms. Memory, in MB, is the mean of the others where
     there are some."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Home.build(Path(folder), store={"kind": "postgres", "address": address}, owners={"open": 1000})
+        store = {"kind": "postgres", "address": address, "nearest": nearest}
+        home = replace(Home.build(Path(folder), store=store, owners={"open": 1000}), embedder=HashEmbedder(dimensions))
         with home.open() as house:
             house.ready()
             agent = house.agent(user="nobody")

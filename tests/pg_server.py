@@ -99,6 +99,11 @@ def _let_go(one: socket.socket) -> None:
         one.shutdown(socket.SHUT_RDWR)
 
 
+def owned(address: str) -> str:
+    """The address for the role that owns the tables."""
+    return address.replace(f"{ROLE}@", "postgres:@")
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, Any]]:
     """(address of a database with our tables as a role that does not own them, the server)."""

@@ -17,7 +17,7 @@ from moechat.settings import config as settings
 
 def migrate(args: argparse.Namespace) -> int:
     if args.way == "schema":
-        applied = update_tables(settings.load(args.config).store, args.config)
+        applied = update_tables(settings.load(args.config), args.config)
         print_json({"applied": applied}) if args.json else print(", ".join(applied) or "the tables are up to date")
         return 0
     with _moving(args) as move:

@@ -8,20 +8,19 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from moechat import when
 from moechat.agent import Agent, Surroundings
+from moechat.ai import embedding
 from moechat.ai.chat_model import ChatModel, OpenAIChatModel
 from moechat.ai.diagnosis import Diagnosis, diagnose
-from moechat.ai.embedding import make_embedder
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.precedence import Precedence
 from moechat.ai.wire import takes_one_system
@@ -55,14 +54,10 @@ from moechat.worker import Crew
 log = logging.getLogger(__name__)
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 SAMPLES = ("我叫阿明，昨天和小满去吃了火锅。", "My name is Ming, and I had hotpot with Sue yesterday.")
-COLLECTED = (
-    10_000,
-    20,
-    10,
-)  # Objects that come until the youngest are looked through, and how often until older ones are.
+# Objects that come until the youngest are looked through, and how often these are until older ones are.
+COLLECTED = (10_000, 20, 10)
 TICK_S = 5.0  # The crew looks for idle work this often.
 LOCAL_WINDOW = 8192  # Tokens of prompt and reply of a GGUF file, where nothing else is set.
-EMBEDDING_KEYS = ("provider", "model", "base_url", "key_env")
 
 
 class Connection(NamedTuple):
@@ -84,7 +79,7 @@ def _uncollected() -> Iterator[None]:
     """
     was_on = gc.isenabled()
     gc.disable()
-    if not gc.get_freeze_count():
+    if gc.get_threshold() != COLLECTED:  # To count what is set aside would walk over it.
         gc.freeze()
         gc.set_threshold(*COLLECTED)
     try:
@@ -142,7 +137,7 @@ class House:
         self._owners = OpenOwners(self._open, self.clock.now, most=owners.open, idle=timedelta(minutes=owners.idle_min))
         self._crew = Crew(owners.threads, TICK_S, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
-        self.embedder = embedder or make_embedder(_embedding_settings(self.config.embedding.model_dump()))
+        self.embedder = embedder or embedding.named_embedder(self.config.embedding.model_dump())
         self.gallery = Gallery(self.data, self.settings.current)
         self.studio = Studio(self.data, zone, self.clock.now, self._owners.close_character, self._stores)
         self._warm: Future[None] | None = None
@@ -255,8 +250,8 @@ class House:
             pool=self._pool,
             crew=self._crew,
             embedder=self.embedder,
-            embedding_settings={key: str(getattr(self.config.embedding, key)) for key in EMBEDDING_KEYS},
-            load_embedder=lambda manifest: make_embedder(_embedding_settings(manifest)),
+            embedding_settings={key: str(getattr(self.config.embedding, key)) for key in embedding.KEYS},
+            load_embedder=embedding.named_embedder,
             model=lambda: self.model_for("chat"),
             understanding=lambda: self.model_for("understanding"),
             precedence=self._precedence,
@@ -368,8 +363,3 @@ def _origin(url: str) -> tuple[str, str]:
     is_plain = not set(url) & set("\\@[]") and url.isprintable() and " " not in url
     address = urlsplit(url) if is_plain else None
     return (address.scheme, address.netloc.casefold()) if address else ("", url)
-
-
-def _embedding_settings(source: Mapping[str, str]) -> SimpleNamespace:
-    values = {key: source.get(key, "") for key in EMBEDDING_KEYS}
-    return SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None)

@@ -12,11 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from moechat.ai.embedding import named_embedder
 from moechat.clock import Clock
 from moechat.curation import upkeep
 from moechat.errors import ConfigError, MoeChatError
 from moechat.house.owners import Owner
 from moechat.settings.character import list_worlds, owner_folder, safe_folder
+from moechat.settings.config import Config
 from moechat.settings.schema import StoreSettings
 from moechat.store import moving
 from moechat.store.files import FileStore
@@ -25,6 +27,7 @@ from moechat.store.protocols import Store
 if TYPE_CHECKING:
     from moechat.store.postgres.database import Postgres
 
+MOST_DIMENSIONS = 2000  # pgvector's HNSW index takes no more.
 EXTRA = "needs the extra `postgres`: pip install 'moechat[postgres]'"
 
 
@@ -169,12 +172,19 @@ def require_address(settings: StoreSettings, config: Path | str) -> None:
         raise ConfigError(config, "store.kind", settings.kind, EXTRA)
 
 
-def update_tables(settings: StoreSettings, config: Path | str) -> list[str]:
-    """Bring the tables up to date. Returns the names of what was applied. Raises ConfigError, DiskError."""
-    require_address(settings, config)
+def update_tables(config: Config, file: Path | str) -> list[str]:
+    """Bring the tables up to date; with ``store.nearest: hnsw`` also the index over the vectors of the configured model. Returns
+    the names of what was applied. Raises ConfigError, DiskError, EmbeddingError."""
+    require_address(config.store, file)
     from moechat.store.postgres import schema
 
-    return schema.apply(settings.address)
+    dim = 0
+    if config.store.nearest == "hnsw" and (embedder := named_embedder(config.embedding.model_dump())):
+        dim = embedder.embed(["dim"]).shape[1]
+        if dim > MOST_DIMENSIONS:
+            remedy = f"pgvector indexes at most {MOST_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"
+            raise ConfigError(file, "store.nearest", "hnsw", remedy)
+    return schema.apply(config.store.address, dim)
 
 
 def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
@@ -185,7 +195,11 @@ def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
     from moechat.store.postgres.database import Postgres
 
     database = Postgres(
-        settings.address, size=settings.connections, timeout_s=settings.timeout_s, each_time=settings.name_each_time
+        settings.address,
+        size=settings.connections,
+        timeout_s=settings.timeout_s,
+        each_time=settings.name_each_time,
+        searches=settings.nearest == "hnsw",
     )
     try:
         with database.in_words():

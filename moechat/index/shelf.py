@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index import place
+from moechat.index.cosine import MISSING, as_query, best
 from moechat.index.vector import Lives, VectorTable, tables_under
 from moechat.index.vector_keys import Ints, PackedKeys
 from moechat.index.vector_rows import VectorRows
@@ -21,6 +22,7 @@ from moechat.store.plain import json_value
 from moechat.store.records import replace
 from moechat.store.unit import Vectors
 
+COMPARED = 4096  # Up to so many vectors in the store are compared one by one.
 SWEPT = "swept"  # This file of the index folder changes with every sweep.
 
 
@@ -93,7 +95,7 @@ class FolderShelf:
             if old and not left and table.folder:
                 shutil.rmtree(table.folder, ignore_errors=True)
         for tables in spaces.values():
-            for open_table in tables.values():
+            for open_table in list(tables.values()):  # Another thread may open one more.
                 open_table.refresh()
         return count
 
@@ -124,7 +126,7 @@ class MemoryShelf:
 
     def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
         self._swept = uuid.uuid4().bytes
-        return sum(table.sweep(lives[layer]) for tables in spaces.values() for layer, table in tables.items())
+        return sum(table.sweep(lives[layer]) for tables in spaces.values() for layer, table in list(tables.items()))
 
 
 class StoreShelf(MemoryShelf):
@@ -135,6 +137,8 @@ class StoreShelf(MemoryShelf):
         self._vectors = vectors
 
     def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable:
+        if layer == self._vectors.searched_layer:
+            return ServedTable(self._vectors, fingerprint, layer, dim)
         return VectorTable(None, dim, rows=StoredRows(self._vectors, fingerprint, layer, dim))
 
     def has(self, fingerprint: str) -> bool:
@@ -156,7 +160,7 @@ class StoreShelf(MemoryShelf):
 
 
 class StoredRows(VectorRows):
-    """The rows of a table whose durable form lies in the store."""
+    """The rows of a table whose durable form lies in the store; with ``dim`` 0 their vectors stay there."""
 
     def __init__(self, vectors: Vectors, space: str, layer: str, dim: int) -> None:
         super().__init__(None, dim)
@@ -184,7 +188,7 @@ class StoredRows(VectorRows):
 
     def write(self, positions: Ints, keys: PackedKeys, vectors: NDArray[Any]) -> None:
         generation = self._stored.put(self._space, self._layer, positions, keys, vectors)
-        super().write(positions, keys, vectors)
+        super().write(positions, keys, vectors[:, : self.dim])
         if generation == self._seen + 1:  # nobody else wrote meanwhile
             self._seen = generation
 
@@ -195,6 +199,56 @@ class StoredRows(VectorRows):
     def close(self) -> None:
         super().close()
         self._seen = -1
+
+
+class ServedTable(VectorTable):
+    """A table whose vectors stay in the store, which compares them: up to ``compared`` exactly, more by an approximate index.
+    Only the keys are here."""
+
+    def __init__(self, vectors: Vectors, space: str, layer: str, dim: int, *, compared: int = COMPARED) -> None:
+        self._stored, self._space, self._layer, self._compared = vectors, space, layer, compared
+        super().__init__(None, dim, rows=StoredRows(vectors, space, layer, 0))
+
+    def get(self, positions: NDArray[Any]) -> NDArray[np.float32]:
+        positions = np.asarray(positions, dtype=np.int64)
+        with self._lock:
+            held = self.held(positions)
+        vectors = np.zeros((len(positions), self.dim), dtype=np.float32)
+        if held.any():
+            vectors[held] = self._stored.get(self._space, self._layer, positions[held], self.dim)
+        return vectors
+
+    def dot(self, positions: NDArray[Any], query: NDArray[Any]) -> NDArray[np.float32]:
+        positions = np.asarray(positions, dtype=np.int64)
+        scores = np.full(len(positions), MISSING, dtype=np.float32)
+        with self._lock:
+            held = self.held(positions)
+        if held.any():
+            holders, products = self._stored.dot(
+                self._space, self._layer, np.unique(positions[held]), as_query(query, self.dim)
+            )
+            there = np.flatnonzero(held & np.isin(positions, holders))
+            scores[there] = products[np.searchsorted(holders, positions[there])]
+        return scores
+
+    def top(
+        self, query: NDArray[Any], k: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[Ints, NDArray[np.float32]]:
+        """As a table in memory gives them where few are allowed; of many, those that the store's index brings up, unless it
+        brings up too few of them."""
+        with self._lock:
+            held = self._rows.filled[: self._rows.count]
+        positions = np.flatnonzero(held if allowed is None else held[: len(allowed)] & allowed[: len(held)])
+        if len(positions) > self._compared:
+            unwanted = np.setdiff1d(np.flatnonzero(held), positions, assume_unique=True)
+            near, scores = self._stored.nearest(self._space, as_query(query, self.dim), k, unwanted)
+            is_ours = np.isin(near, positions)
+            if is_ours.sum() >= k:
+                return best(near[is_ours], scores[is_ours], k)
+        return best(positions, self.dot(positions, query), k)
+
+    def prepare(self) -> None:
+        """The store has its index."""
 
 
 def shelf_at(where: Path | Vectors | None) -> Shelf:

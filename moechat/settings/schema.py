@@ -280,6 +280,7 @@ class StoreSettings(Section):
     connections: Whole = Field(8, ge=2, le=1000)
     timeout_s: Number = Field(10.0, gt=0, le=600)
     name_each_time: bool = False
+    nearest: Literal["exact", "hnsw"] = "exact"
 
     @field_validator("address")
     @classmethod

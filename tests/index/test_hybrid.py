@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moechat.index.hybrid import FULL_BELOW, Doc, HybridIndex
-from moechat.index.traits import asked_words, side_meant, without_names
+from moechat.index.traits import asked_words, asking, side_meant, without_names
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
 
@@ -138,6 +138,18 @@ def test_a_pasted_page_is_searched_by_its_rarest_words():
 def test_words_that_say_nothing_are_not_searched_by():
     assert asked_words("What did the parrot do?") == ["parrot"]
     assert asked_words("What did you do?") != []
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        ("We moved to Lisbon on Tuesday and the parrot hates the flat. What's next?", "What does the parrot hate?"),
+        ("我们周二搬去了里斯本，鹦鹉不喜欢新家。接下来呢？", "鹦鹉不喜欢什么？"),
+    ],
+)
+def test_what_is_told_counts_before_a_last_sentence_that_asks(told: str, asked: str):
+    assert asking(told) < 0.5 < asking(asked) == 1.0
+    assert first(indexed(talk(*["Ann: " + asked] * 2, "Ann: " + told)), asked) == 2
 
 
 def test_neighbours_count_within_a_talk_only():

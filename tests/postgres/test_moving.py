@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -119,11 +120,12 @@ def test_a_copy_that_was_cut_short_is_finished(home: Home, address: str, user: s
 
 def test_what_is_on_its_way_is_not_copied(home: Home, address: str, user: str) -> None:
     owner = Owner(CHARACTER, user, "")
-    store = Move(home.data, Postgres(address), home.clock, ZONE)._folders.of(owner)()
-    store.log.begin("在吗", home.clock.now())
-    with pytest.raises(MoeChatError, match="on its way"):
-        moved(home, address, lambda move: move.to_tables(owner))
-    store.close()
+    with contextlib.closing(Postgres(address)) as database:
+        store = Move(home.data, database, home.clock, ZONE)._folders.of(owner)()
+        store.log.begin("在吗", home.clock.now())
+        with pytest.raises(MoeChatError, match="on its way"):
+            moved(home, address, lambda move: move.to_tables(owner))
+        store.close()
 
 
 def test_the_command_moves_one_owner_after_another(home: Home, user: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from moechat.errors import DiskError, MoeChatError
 from moechat.model import Episode, Event, Understanding
 from moechat.store import erasure
 from moechat.store.postgres import sql
-from moechat.store.postgres.database import OwnerName, Postgres
+from moechat.store.postgres.database import OwnerName, Postgres, work_key
 from moechat.store.postgres.store import PostgresStore, worlds
 from tests.houses import START, ZONE, moment, told
 from tests.pg_server import fresh_name
@@ -39,6 +39,14 @@ def name() -> OwnerName:
 
 def opened(database: Postgres, name: OwnerName, clock: SetClock) -> PostgresStore:
     return PostgresStore(database, name, clock=clock, zone=ZONE)
+
+
+def closed(dying: Postgres, address: str, *lock: int) -> None:
+    """The worker dies. The server hears of it a moment later: until it does, this waits for a lock that the worker held."""
+    dying.close()
+    places = ", ".join(["%s"] * len(lock))
+    with psycopg.connect(address, options="-c lock_timeout=20s") as connection:
+        connection.execute(f"SELECT pg_advisory_xact_lock({places})".encode(), lock)
 
 
 def rows(connection: psycopg.Connection[Any], table: str) -> int:
@@ -153,7 +161,7 @@ def test_an_owners_work_is_claimed_by_one_worker_at_a_time(
         assert (is_ours, is_theirs, is_its_own) == (True, False, True)
     with rival.claimed() as is_theirs:
         assert is_theirs
-        another.close()  # the worker dies at it
+        closed(another, address, *work_key(name.id))
     with store.claimed() as is_ours:
         assert is_ours
     store.close()
@@ -182,7 +190,7 @@ def test_a_reply_whose_worker_died_is_kept_as_far_as_it_was_shown(
     assert store.log.settle() == []
     with pytest.raises(MoeChatError):
         store.log.answer_again(id_)
-    another.close()
+    closed(another, address, another.worker)
     assert store.log.settle() == [id_]
     assert (store.exchanges.get(id_).char, store.exchanges.get(id_).status) == ("我在", "stopped")
     store.close()

@@ -19,8 +19,9 @@ ROOM = Path(sql.__file__).parent
 
 def statements() -> Iterator[tuple[str, str]]:
     for name, value in vars(sql).items():
-        if name.isupper() and not name.startswith("_") and name not in ("TABLES", "OWNERS"):
+        if name.isupper() and not name.startswith("_") and name not in ("TABLES", "OWNERS", "SEARCHED"):
             yield from value.items() if isinstance(value, dict) else [(name, value)]
+    yield "nearest", sql.nearest(512)
 
 
 def parsed(statement: str) -> tuple[object, int]:

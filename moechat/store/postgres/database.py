@@ -76,10 +76,13 @@ class Pulse:
 
 class Postgres:
     """``each_time``: an owner is named in every transaction, as poolers between need it, and Citus; else once for a connection,
-    which takes a third of the time. Raises DiskError (``away``) where nobody answers at the address within ``timeout_s``."""
+    which takes a third of the time. ``searches``: the server searches a large layer itself, see ``sql.nearest``. Raises DiskError
+    (``away``) where nobody answers at the address within ``timeout_s``."""
 
-    def __init__(self, address: str, *, size: int = 8, timeout_s: float = 10.0, each_time: bool = False) -> None:
-        self.timeout_s, self.each_time, self._address = timeout_s, each_time, address
+    def __init__(
+        self, address: str, *, size: int = 8, timeout_s: float = 10.0, each_time: bool = False, searches: bool = False
+    ) -> None:
+        self.timeout_s, self.each_time, self.searches, self._address = timeout_s, each_time, searches, address
         parts = conninfo_to_dict(address)
         self.place = f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
         self._pool = ConnectionPool(
@@ -187,7 +190,7 @@ class Postgres:
     def claimed(self, owner: uuid.UUID) -> Iterator[bool]:
         """Whether no other worker has claimed this owner's work, while the block runs. One that dies lets go of it."""
         self.live()
-        key = struct.unpack(">ii", owner.bytes[:8])
+        key = work_key(owner)
         with self.in_words():
             (is_ours,) = self._on_life("SELECT pg_try_advisory_lock(%s, %s)", key)
         try:
@@ -211,6 +214,12 @@ class Postgres:
         statement = "SELECT pg_try_advisory_xact_lock_shared(%s)"
         [(is_free,)] = self.patient(lambda connection: connection.execute(statement, (worker,)).fetchall())
         return not is_free
+
+
+def work_key(owner: uuid.UUID) -> tuple[int, int]:
+    """The lock that stands for this owner's work."""
+    first, second = struct.unpack(">ii", owner.bytes[:8])
+    return first, second
 
 
 class OwnerSession:
@@ -345,7 +354,9 @@ class OwnerSession:
 
 
 def _configure(connection: OwnedConnection) -> None:
+    """Its searches go on until they have as many of the owner's vectors as they want, with pgvector 0.8 or later."""
     register_vector(connection)
+    connection.execute("SET hnsw.iterative_scan = strict_order")
 
 
 def storable(text: str) -> str:

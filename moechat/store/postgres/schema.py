@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,33 @@ from yoyo.backends import get_backend_class
 from yoyo.connections import DatabaseURI
 
 from moechat.errors import MoeChatError
+from moechat.store.postgres import sql
 
+AGAIN_S = 0.1  # Another process that makes the same index is waited for.
 MIGRATIONS = Path(__file__).parent / "migrations"
 REMEDY = "bring the tables up to date with `moechat migrate schema`"
 
 
-def apply(address: str) -> list[str]:
-    """Bring the tables up to date, as the role that is to own them. Returns the names of what was applied."""
+def apply(address: str, near_dim: int = 0) -> list[str]:
+    """Bring the tables up to date, as the role that is to own them, and make the approximate index over vectors of ``near_dim``
+    dimensions. Returns the names of what was applied."""
     backend = _backend(address)
     with backend.lock():
         lacking = backend.to_apply(read_migrations(str(MIGRATIONS)))
         backend.apply_migrations(lacking)
-    return [migration.id for migration in lacking]
+    applied = [migration.id for migration in lacking]
+    if near_dim:
+        name = f"vectors_near_{near_dim}"
+        with psycopg.connect(address, autocommit=True) as connection:
+            # Whoever waited within the database would keep the other's index from being finished.
+            while connection.execute("SELECT pg_try_advisory_lock(hashtext(%s))", (name,)).fetchone() != (True,):
+                time.sleep(AGAIN_S)
+            there = connection.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,))
+            if (row := there.fetchone()) is None or not row[0]:  # one that was cut short is not valid
+                connection.execute(f"DROP INDEX IF EXISTS {name}".encode())
+                connection.execute(sql.near_index(near_dim).encode())
+                applied.append(name)
+    return applied
 
 
 def require_current(address: str) -> None:

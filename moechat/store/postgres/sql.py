@@ -127,8 +127,29 @@ DROP_FACTS = "DELETE FROM facts WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)
 
 # ---- vectors
 
-VECTORS = """SELECT position, key, vector FROM vectors
-    WHERE owner_id = %(owner)s AND space = %(space)s AND layer = %(layer)s AND gen > %(since)s ORDER BY position"""
+_IN_LAYER = "FROM vectors WHERE owner_id = %(owner)s AND space = %(space)s AND layer = %(layer)s"
+VECTORS = f"SELECT position, key, vector {_IN_LAYER} AND gen > %(since)s ORDER BY position"
+VECTOR_KEYS = f"SELECT position, key, NULL {_IN_LAYER} AND gen > %(since)s ORDER BY position"
+VECTORS_AT = f"SELECT position, vector {_IN_LAYER} AND position = ANY(%(positions)s) AND vector IS NOT NULL"
+PRODUCTS = f"""SELECT position, -(vector <#> %(query)s) {_IN_LAYER} AND position = ANY(%(positions)s) AND vector IS NOT NULL
+    ORDER BY position"""
+SEARCHED = "diary"
+"""The layer that grows with all that is said: the one that an approximate index is for."""
+
+
+def near_index(dim: int) -> str:
+    """What makes the approximate index over vectors of ``dim`` dimensions; readers and writers go on meanwhile."""
+    return f"""CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_near_{dim:d} ON vectors
+        USING hnsw ((vector::vector({dim:d})) vector_ip_ops) WHERE layer = '{SEARCHED}' AND vector_dims(vector) = {dim:d}"""
+
+
+def nearest(dim: int) -> str:
+    """The statement that this index serves; without the index it compares all vectors of the owner."""
+    return f"""SELECT position, -(vector::vector({dim:d}) <#> %(query)s) FROM vectors
+        WHERE owner_id = %(owner)s AND space = %(space)s AND layer = '{SEARCHED}' AND vector_dims(vector) = {dim:d}
+        AND NOT position = ANY(%(without)s) ORDER BY vector::vector({dim:d}) <#> %(query)s LIMIT %(k)s"""
+
+
 PUT_VECTOR = """INSERT INTO vectors (owner_id, space, layer, position, key, vector, gen)
     VALUES (%(owner)s, %(space)s, %(layer)s, %(position)s, %(key)s, %(vector)s, %(gen)s)
     ON CONFLICT (owner_id, space, layer, position)

@@ -22,6 +22,7 @@ class TableVectors:
 
     def __init__(self, session: OwnerSession, writing: Writing) -> None:
         self._session, self._writing = session, writing
+        self.searched_layer = sql.SEARCHED if session.database.searches else ""
 
     @property
     def generation(self) -> int:
@@ -32,14 +33,33 @@ class TableVectors:
 
     def since(self, space: str, layer: str, generation: int, dim: int) -> tuple[int, Ints, PackedKeys, Floats]:
         now = self.generation
-        rows = self._session.all(sql.VECTORS, {"space": space, "layer": layer, "since": generation}, binary=True)
+        statement = sql.VECTORS if dim else sql.VECTOR_KEYS
+        rows = self._session.all(statement, {"space": space, "layer": layer, "since": generation}, binary=True)
         positions = np.array([position for position, *_ in rows], dtype=np.int64)
         keys, vectors = np.zeros((len(rows), 2), dtype=np.uint64), np.zeros((len(rows), dim), dtype=np.float32)
         for i, (_, key, vector) in enumerate(rows):
-            if key and vector.dimensions() == dim:
+            if key and (not dim or vector.dimensions() == dim):
                 keys[i] = np.frombuffer(key, dtype="<u8")
-                vectors[i] = vector.to_numpy()
+                if dim:
+                    vectors[i] = vector.to_numpy()
         return now, positions, keys, vectors
+
+    def get(self, space: str, layer: str, positions: Ints, dim: int) -> Floats:
+        values = {"space": space, "layer": layer, "positions": positions.tolist()}
+        held = {
+            position: vector.to_numpy() for position, vector in self._session.all(sql.VECTORS_AT, values, binary=True)
+        }
+        nothing = np.zeros(dim, np.float32)
+        rows = [held.get(position, nothing) for position in positions.tolist()]
+        return np.array(rows, np.float32).reshape(len(positions), dim)
+
+    def dot(self, space: str, layer: str, positions: Ints, query: Floats) -> tuple[Ints, Floats]:
+        values = {"space": space, "layer": layer, "positions": positions.tolist(), "query": query}
+        return _scored(self._session.all(sql.PRODUCTS, values, binary=True))
+
+    def nearest(self, space: str, query: Floats, k: int, without: Ints) -> tuple[Ints, Floats]:
+        values = {"space": space, "query": query, "k": k, "without": without.tolist()}
+        return _scored(self._session.all(sql.nearest(len(query)), values, binary=True))
 
     def put(self, space: str, layer: str, positions: Ints, keys: PackedKeys, vectors: Floats) -> int:
         with self._writing("put vectors"):
@@ -82,3 +102,7 @@ class TableVectors:
         with self._writing("sweep"):
             self._session.do(sql.SWEEP, {"swept": uuid.uuid4().hex})
             self._session.do(sql.DROP_SPACES, {"spaces": list(spaces)})
+
+
+def _scored(rows: Sequence[tuple[int, float]]) -> tuple[Ints, Floats]:
+    return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float32)
