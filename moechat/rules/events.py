@@ -17,7 +17,7 @@ from moechat.when.names import has_han
 
 SHORTEST = {"zh": 4, "en": 8}  # characters of a clause that tells something
 _THIRD_PERSON_EN = (
-    (r"\bI(?: a|['’])m\b", "the user is"), (r"\bI(?: ha|['’])ve\b", "the user has"), (r"^We\b", "the user and others"),
+    (r"\bI(?: a|['’])m\b", "the user is"), (r"\bI(?: ha|['’])ve\b", "the user has"), (r"\b[Ww]e\b", "the user and others"),
     (r"\bI\b", "the user"), (r"^[Mm]y\b", "the user's"), (r"\bmy\b", "their"), (r"\bme\b", "them"),
     (r"\bmyself\b", "themselves"),
 )  # fmt: skip
@@ -66,7 +66,8 @@ def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: Pat
     acts = bool(patterns["act"].search(clause.body))
     if clause.mood == "plan":
         return span is not None and acts
-    done = bool(patterns["done"].search(clause.text)) or (span is not None and acts and patterns.language == "zh")
+    tells_done = any(patterns["done"].search(part) for part in (clause.text, clause.body))
+    done = tells_done or (span is not None and acts and patterns.language == "zh")
     if clause.mood not in ("said", "past") or not done or patterns["not_done"].search(clause.text):
         return False
     return not states_fact or span is not None or bool(patterns["change"].search(clause.body))

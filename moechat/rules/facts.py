@@ -303,6 +303,8 @@ def _day(match: re.Match[str], message: _Speech) -> list[str]:
 
 
 def _today(match: re.Match[str], message: _Speech) -> list[str]:
+    if message.holds("DAY"):  # "Tomorrow is my birthday, June 17": the day that is named is the surer one.
+        return []
     day = message.at + timedelta(days=_DAYS_OFF[match["today"].lower()])
     return [f"{day.month}月{day.day}日" if message.patterns.language == "zh" else f"{MONTHS[day.month - 1]} {day.day}"]
 
@@ -360,7 +362,9 @@ def _things(match: re.Match[str], message: _Speech) -> list[str]:
         parts = list(takewhile(lambda part: part and _is_thing_zh(part), parts))
     else:
         things = [_thing_en(part, message.patterns) for part in parts]
-        whole = takewhile(lambda pair: pair[0] and pair[0] == pair[1], zip(things[1:], parts[1:], strict=True))
+        is_aside = message.patterns["lead"].fullmatch
+        pairs = zip(things[1:], parts[1:], strict=True)
+        whole = takewhile(lambda pair: pair[0] and pair[0] == pair[1] and not is_aside(pair[0]), pairs)
         parts = [things[0], *(thing for thing, _ in whole if things[0] == parts[0])] if things[0] else []
     return [re.sub(r"\bmy\b", "their", re.sub(r"^(?:eating|drinking) ", "", part)) for part in parts]
 

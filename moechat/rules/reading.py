@@ -146,12 +146,13 @@ def _tag(text: str, parts: list[Clause], stating: list[Clause], language: Langua
         tag = re.sub(r"我们", "自己和对方" if "你" in text else "他们", "，".join(texts))
         tag = re.sub(r"我(?=的|家)", "自己", tag)
         tag = re.sub(r"^我|(?<=，)我", "", tag).replace("我", "自己")
-        tag = re.sub(r"你们?|您", character_name or "对方", tag)
+        tag = re.sub(r"(?:你们?|您)(?!好(?:$|，))", character_name or "对方", tag)
         return f"用户{'问' if asking else '说'}{tag}"
     tag = ", ".join(texts)
     for pattern, instead in _THIRD_PERSON:
         tag = re.sub(pattern, instead, tag)
     tag = re.sub(r"\byour\b", f"{character_name}'s" if character_name else "the other's", tag, flags=re.I)
+    tag = re.sub(r"\byou (are|were)\b", lambda verb: f"you {'is' if verb[1] == 'are' else 'was'}", tag, flags=re.I)
     tag = re.sub(r"\byou\b", character_name or "the other", tag, flags=re.I)
     return f"The user {'asks' if asking else 'says'}: {tag}"
 

@@ -63,9 +63,9 @@ family | parents relative cousin hometown home-cooked | mother: mom mum mother |
    grandmother grandfather | aunts: aunt uncle nephew niece
 friends | friend neighbour neighbor buddy | roommate: flatmate housemate | party: reunion hangout
 love | crush flirt | dating: boyfriend girlfriend date tinder | marriage: husband wife wedding married engaged
-   divorce proposal anniversary | breakup: "broke up" ex | quarrel: fight argue argument
+   divorce proposal anniversary | breakup: "broke up" ex
 mood | sad angry lonely upset cry feeling | anxiety: anxious nervous worried panic | stress: stressed burnout
-   overwhelmed | joy: happy excited thrilled | depression: depressed therapy therapist
+   overwhelmed | quarrel: fight argue argument | joy: happy excited thrilled | depression: depressed therapy therapist
 health | sick ill pain healthy | sleep: insomnia asleep nightmare nap dream tired | illness: cold flu fever
    cough headache allergy migraine | doctor: hospital surgery dentist clinic medicine vaccine checkup | weight:
    diet calories

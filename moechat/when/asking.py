@@ -162,6 +162,7 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
     if compiled(_MEMORY).search(plain) or _is_bare(_without(plain, 0, spans)):
         return True
     clauses = _clauses(plain, spans)
+    questions = [(index, clause) for index, (_, clause) in enumerate(clauses) if _interrogative(clause)]
     for index, (start, clause) in enumerate(clauses):
         if not any(start <= span.at[0] < start + len(clause) for span in spans):
             continue
@@ -175,6 +176,6 @@ def asks(text: str, spans: Sequence[Span]) -> bool:
         # 去年夏天，我们去了哪里 and 上周你说的那家店，叫什么: the question follows what it is about.
         if (_is_bare(rest) or noun) and (_interrogative(following) or (noun and not following)):
             return True
-        if any(_interrogative(later) and _refers(later, rest) for _, later in clauses[index + 1 :]):
+        if any(later > index and _refers(question, rest) for later, question in questions):
             return True
     return False

@@ -174,6 +174,42 @@ def test_an_english_event_is_a_sentence_about_the_user() -> None:
     assert texts == ["The user had hotpot with their roommate yesterday (2025-05-20)"]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Yesterday I went to the cinema", "Yesterday (2025-05-20) the user went to the cinema"),
+        ("Last week we visited Rome", "Last week (2025-05-12 to 2025-05-18) the user and others visited Rome"),
+        ("On 3 May I handed in my thesis", "On 3 May (2025-05-03) the user handed in their thesis"),
+        ("Two days ago we had a baby girl", "Two days ago (2025-05-19) the user and others had a baby girl"),
+        ("Yesterday she went home", None),
+        ("On the bus she said I won", None),
+        ("Yesterday I wanted to cry", None),
+    ],
+)
+def test_an_english_event_may_begin_with_its_day(text: str, told: str | None) -> None:
+    assert [event.text for event in understood(text).events] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The doctor says I'm allergic to peanuts now", ["The user is allergic to peanuts"]),
+        ("I'm also allergic to soy", ["The user is allergic to soy"]),
+        ("I've been allergic to eggs since I was a kid", ["The user is allergic to eggs"]),
+        ("I have allergies to dust and pollen", ["The user is allergic to dust", "The user is allergic to pollen"]),
+        ("I'm kinda allergic to early meetings", []),
+        ("The nurse says she is allergic to nuts", []),
+        ("我吃花生会过敏", ["用户对花生过敏"]),
+        ("我闻到花粉就过敏", ["用户对花粉过敏"]),
+        ("查出来对鸡蛋和牛奶都过敏", ["用户对鸡蛋过敏", "用户对牛奶过敏"]),
+        ("我猫毛过敏，但是又好想养猫", ["用户对猫毛过敏"]),
+        ("我吃什么都过敏", []),
+    ],
+)
+def test_an_allergy_is_heard_however_it_is_said(text: str, told: list[str]) -> None:
+    assert [fact.text for fact in understood(text).facts] == told
+
+
 def test_feelings_and_thanks_are_no_events() -> None:
     for text in ("我感到很焦虑", "谢谢你陪了我这么久", "我还没去过北京", "今天下雨了", "I loved that", "I was tired"):
         assert understood(text).events == (), text
