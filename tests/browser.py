@@ -15,7 +15,7 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-WAIT_MS = 20_000  # a busy machine is no fault
+WAIT_MS = 60_000  # a busy machine is no fault
 
 expect.set_options(timeout=WAIT_MS)
 

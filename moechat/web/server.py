@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ HEAD = (
 )
 BODY_S = 300.0  # A card of many megabytes comes slowly from a phone.
 MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
+PAGE_DOOR = Door(
+    closed=CLOSED, headers=HEADERS, max_body=MAX_BODY, files=files.PATHS, bodies=dict.fromkeys(files.PATHS, LARGEST),
+    body_s=BODY_S,
+)  # fmt: skip
 FONTS = (
     "system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei UI", "Microsoft YaHei",
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "sans-serif",
@@ -107,11 +112,12 @@ def door_of(house: House, host: str, phone: str, password: str | None, password_
             "use 127.0.0.1, or let a phone in with --phone"
         )
         raise ConfigError("web", "host", host, remedy)
-    return Door(
-        open_here=not has_password, names=frozenset({phone}) if phone and not has_password else None,
-        register=register if has_password or phone else None, closed=CLOSED, headers=HEADERS, max_body=MAX_BODY,
-        files=files.PATHS, bodies=dict.fromkeys(files.PATHS, LARGEST), body_s=BODY_S,
-    )  # fmt: skip
+    return replace(
+        PAGE_DOOR,
+        open_here=not has_password,
+        names=frozenset({phone}) if phone and not has_password else None,
+        register=register if has_password or phone else None,
+    )
 
 
 def beside(
@@ -121,10 +127,7 @@ def beside(
     ``open_here``: on this machine none is needed, unless a password is set."""
     register = Register(house.data, house.clock, password)
     open_here = open_here and not register.has_password
-    door = Door(
-        open_here=open_here, register=None if open_here else register, keyring=keyring, closed=CLOSED, headers=HEADERS,
-        max_body=MAX_BODY,
-    )  # fmt: skip
+    door = replace(PAGE_DOOR, open_here=open_here, register=None if open_here else register, keyring=keyring)
     return make_app(house, ending, door)
 
 

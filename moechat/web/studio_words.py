@@ -18,7 +18,10 @@ STUDIO_TEXTS: Mapping[str, tuple[str, str]] = {
         "holds.",
     ),
     "sending": ("正在看第 {n} 个，共 {of} 个…", "Looking at {n} of {of}…"),
-    "too_big": ("{name} 太大了，最多 {mb} MB。", "{name} is too large: {mb} MB at most."),
+    "too_big": (
+        "{name} 太大了，最多 {mb} MB。更大的存档用命令带进来（moechat import 文件），聊天记录请分成几份。",
+        "{name} is too large: {mb} MB at most. A larger archive comes by command (moechat import FILE); split talk into parts.",
+    ),
     "no_files": ("那里没有能带进来的文件。", "There is no file that can be taken in."),
     # what was brought
     "brought_n": ("看看带来了什么（{n}）", "What you brought ({n})"),

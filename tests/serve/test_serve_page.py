@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from starlette.testclient import TestClient
 from moechat.access.keys import Keyring
 from moechat.serve import server
 from moechat.web import beside
+from moechat.web.server import MAX_BODY
 
 OTHER, ELSEWHERE = "阿青", "http://chat.example"
 SECRETS = {"": "蓝莓松饼", "anne": "红枣年糕", "ben": "黑芝麻糊"}
@@ -116,6 +118,20 @@ def test_a_talk_off_the_record_is_for_the_one_who_began_it(doors: Doors) -> None
     assert do(anne, "open", **held)["place"] == held
     assert do(ben, "open", **held)["place"]["held"] == 0
     assert do(ben, "earlier", **held)["bad"]
+
+
+def test_files_come_in_for_whoever_reaches_everything_and_what_the_page_does_not_use_is_closed(doors: Doors) -> None:
+    anne, whole = doors.entered(users=["anne"]), doors.entered()
+    card = json.dumps({"spec": "chara_card_v2", "data": {"name": "潮", "description": "潮" * MAX_BODY}}).encode()
+    file = {
+        "content": card,
+        "headers": {"content-type": "application/octet-stream"},
+        "params": {"tab": "t", "name": "潮.json"},
+    }
+    assert len(card) > MAX_BODY
+    assert whole.post("/page/drop", **file).json()["kind"] == "card"
+    assert anne.post("/page/drop", **file).status_code == 403
+    assert whole.post("/gradio_api/upload", json={}).status_code == 404
 
 
 def test_on_this_machine_page_and_api_ask_for_nothing_and_end_with_a_tab_open(home: Home) -> None:

@@ -1,6 +1,7 @@
 """axe-core over every room: no violation that is serious or critical, light and dark, wide and narrow, in both languages.
 
-``make axe`` fetches axe-core from npm and runs this; without it there is nothing to test with.
+``make axe`` fetches axe-core from npm and runs this; without it there is nothing to test with. A picture of each room is kept in
+``build/rooms``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tests.browser import ask, chromium, tab
 from tests.houses import Home, silent
 from tests.rooms import lived
 
-AXE = Path(__file__).resolve().parents[2] / ".doors" / "node_modules" / "axe-core" / "axe.min.js"
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / ".doors" / "node_modules" / "axe-core" / "axe.min.js"
+PICTURES = ROOT / "build" / "rooms"
 BAD = ("serious", "critical")
 pytestmark = [
     pytest.mark.browser,
@@ -59,17 +62,22 @@ def test_no_room_is_closed_to_anybody(url: str, browser: Browser, locale: str, s
     faults: dict[str, list[str]] = {}
     size: Any = {"width": width, "height": 860}
     with tab(browser, url, locale=locale, color_scheme=scheme, viewport=size) as page:
+
+        def look(room: str) -> None:
+            faults[room] = violations(page)
+            page.screenshot(path=PICTURES / f"{room}-{locale}-{scheme}-{width}.png")
+
         ask(page, "我讨厌吃什么")
         page.locator("details.memories > summary").last.click()
-        faults["chat"] = violations(page)
+        look("chat")
         for room in page.locator("#doors [data-room]").evaluate_all("all => all.map(one => one.dataset.room)"):
             if room == "chat":
                 continue
             page.locator(f"#doors [data-room={room}]").click()
             page.locator(f"#room .room.{room}").wait_for()
-            faults[room] = violations(page)
+            look(room)
             for opener in page.locator("#room .chip[data-do=kind]:not([aria-pressed=true]), #room .one-day").all()[:1]:
                 opener.click()
                 page.locator("#room:not([aria-busy])").wait_for()
-                faults[f"{room}, opened"] = violations(page)
+                look(f"{room}-opened")
     assert {room: wrong for room, wrong in faults.items() if wrong} == {}

@@ -44,6 +44,17 @@ def memory(page: Page, text: str) -> Locator:
     return page.locator("#room .memory", has_text=text)
 
 
+def test_another_room_begins_at_its_top(tmp_path: Path, browser: Browser) -> None:
+    small = {"width": 390, "height": 500}
+    with served(tmp_path) as url, tab(browser, url, viewport=small) as page:
+        scrolled = page.locator("#remembered")
+        enter(page, "topics")
+        scrolled.evaluate("room => room.scrollTo(0, 300)")
+        assert scrolled.evaluate("room => room.scrollTop") > 0
+        enter(page, "settings")
+        assert scrolled.evaluate("room => room.scrollTop") == 0
+
+
 def test_a_memory_is_found_changed_archived_brought_back_and_forgotten(tmp_path: Path, browser: Browser) -> None:
     with served(tmp_path) as url, tab(browser, url) as page:
         room = enter(page, "memories")

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from moechat.ai.embedding import HashEmbedder
 from moechat.cards import container, png
 from moechat.house import House
+from moechat.house.studio import LARGEST
 from moechat.web import running
 from tests.browser import LAST, ask, chromium, tab, unfold
 from tests.cards.cards import V2, V3, world
@@ -30,6 +32,12 @@ DROP = """async (files) => {
   for (const kind of ["dragover", "drop"]) {
     document.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
   }
+}"""
+
+DROP_EMPTY = """([name, size]) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([new Uint8Array(size)], name));
+  document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }"""
 
 
@@ -126,6 +134,42 @@ def test_a_dropped_card_is_talked_with_its_world_book_fires_and_its_archive_brin
         assert house.characters() == ["小满", "潮"]
 
 
+def test_at_the_first_start_a_dropped_card_takes_the_place_of_the_guide(tmp_path: Path, browser: Browser) -> None:
+    card = container.written("png", V2, picture=png.plain("潮"))
+    with (
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder()) as house,
+        running(house) as url,
+        tab(browser, url, locale="en-GB", guided=False) as page,
+        at_most(3) as steps,
+    ):
+        expect(page.locator("#guide h1")).to_be_visible()
+        tray = drop(page, ("card.png", card))
+        steps.append("drop the card")
+        tray.get_by_role("button", name="Bring it in and talk").click()
+        steps.append("bring it in and talk")
+        expect(page.locator("#title h1")).to_have_text(V2["data"]["name"])
+        assert ask(page, "Hello there")
+        steps.append("say something")
+
+
+@pytest.mark.parametrize(
+    ("locale", "said"),
+    [
+        ("zh-CN", "潮.zip 太大了，最多 64 MB。更大的存档用命令带进来（moechat import 文件），聊天记录请分成几份。"),
+        (
+            "en-GB",
+            "潮.zip is too large: 64 MB at most. A larger archive comes by command (moechat import FILE); split talk into parts.",
+        ),
+    ],
+)
+def test_a_file_that_is_too_large_is_refused_with_the_command_that_takes_it(
+    browser: Browser, url: str, locale: str, said: str
+) -> None:
+    with tab(browser, url, locale=locale) as page:
+        page.evaluate(DROP_EMPTY, ["潮.zip", LARGEST + 1])
+        expect(page.locator("#drop")).to_have_text(said)
+
+
 def test_a_tavern_folder_is_mended_on_a_phone_in_english(browser: Browser, house: House, url: str) -> None:
     phone = {"width": 390, "height": 780}
     talk = b'{"user_name":"Ann","character_name":"Tide"}\n{"name":"Ann","is_user":true,"send_date":1700000000000,"mes":"Hi."}\n'
@@ -157,6 +201,7 @@ def test_a_tavern_folder_is_mended_on_a_phone_in_english(browser: Browser, house
         page.keyboard.press("Escape")
         room.get_by_role("button", name="Files").click()
         room.get_by_role("button", name="character.yaml").click()
+        page.locator("#room:not([aria-busy])").wait_for()
         room.get_by_label("The file character.yaml").fill("persona: [")
         room.get_by_role("button", name="Save").click()
         expect(room.get_by_role("alert")).to_contain_text("character.yaml, line 2")

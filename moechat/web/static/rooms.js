@@ -9,6 +9,7 @@ document.addEventListener("moechat:frame", () => {
   let turn = 0; // answers to older clicks are not shown
   let drawnAt = 0;
   let drawnFor = "";
+  let drawnRoom = "";
   let arrived = "";
   let refreshing = 0;
 
@@ -18,6 +19,7 @@ document.addEventListener("moechat:frame", () => {
 
   async function act(action) {
     const mine = ++turn;
+    clearTimeout(refreshing);
     element.setAttribute("aria-busy", "true");
     const view = await ask("room", { action: { ...action, width: String(width()) } });
     if (mine === turn) element.removeAttribute("aria-busy");
@@ -25,7 +27,8 @@ document.addEventListener("moechat:frame", () => {
     if (view.talks) location.hash = "chat";
     else if (view.room !== there()) location.hash = view.room;
     if (view.go) go(view.go);
-    const place = $("#remembered").scrollTop;
+    const place = view.room === drawnRoom ? $("#remembered").scrollTop : 0;
+    drawnRoom = view.room;
     const forms = [...element.querySelectorAll("form[data-form]")];
     const typed = new Map(forms.map((form) => [form.dataset.form, [...new FormData(form)]]));
     element.innerHTML = view.html;
@@ -95,7 +98,7 @@ document.addEventListener("moechat:frame", () => {
     const look = event.target.closest("#talk [data-memory]");
     if (look) act({ do: "show", id: look.dataset.memory });
     const door = event.target.closest("#doors [data-room]");
-    if (door) location.hash = door.dataset.room;
+    if (door) leave(door.dataset.room);
   });
 
   let waiting = 0;
@@ -136,13 +139,20 @@ document.addEventListener("moechat:frame", () => {
   }).observe(element);
 
   function enter() {
+    if ($("#frame").dataset.room === there()) return;
+    turn += 1;
+    element.removeAttribute("aria-busy");
     mark();
     tellRoom();
+  }
+  function leave(room) {
+    location.hash = room;
+    enter(); // The event comes later; an answer in between would lead back.
   }
   function tellRoom() {
     if (there() !== "chat") act({ do: "room", room: there() });
   }
-  window.addEventListener("hashchange", () => { if ($("#frame").dataset.room !== there()) enter(); });
+  window.addEventListener("hashchange", enter);
   listeners.frame.push((view) => {
     mark();
     const now = JSON.stringify([state.place.character, state.place.world, state.language]);

@@ -35,6 +35,7 @@ document.addEventListener("moechat:frame", () => {
   // ---- what is brought
 
   async function bring(all) {
+    $("#guide").close(); // Whoever brings somebody along at the first start need not be asked with whom to talk.
     const isTavern = all.some((one) => /(^|\/)characters\/[^/]+$/.test(one.name));
     const chosen = all.length === 1 ? all : all.filter((one) => (isTavern ? TAVERN : READ).test(one.name));
     if (!chosen.length) return cover_with(state.labels.no_files, "", 5);
