@@ -135,8 +135,12 @@ def through_sillytavern(house: House, url: str, folder: Path) -> tuple[list[str]
         answered(0)
         page.locator("#send_textarea").fill("/gen Write a title for this chat | /echo")
         page.locator("#send_but").click()
-        page.wait_for_timeout(3000)
-        picture(page, "sillytavern", folder)
+        page.locator(".toast", has_text="reply number 6").click()
+        page.locator(".toast").wait_for(state="detached")
+        page.locator("#sys-settings-button .drawer-icon").first.click()
+        settings = page.locator("#rm_api_block")
+        settings.evaluate("one => Promise.all(one.getAnimations().map(move => move.finished))")
+        picture(settings, "sillytavern", folder)
     return DUE, kept(house, CARD, "User")
 
 
@@ -193,9 +197,10 @@ def window(address: str) -> Iterator[Any]:
         browser.close()
 
 
-def picture(page: Any, name: str, folder: Path) -> None:
+def picture(part: Any, name: str, folder: Path) -> None:
+    """A picture of a page or a part of it; with ``--pictures`` it is that of docs/frontends.md."""
     shot = ROOT / "docs" / f"frontends-{name}.png"
-    page.screenshot(path=str(shot if "--pictures" in sys.argv else folder / shot.name))
+    part.screenshot(path=str(shot if "--pictures" in sys.argv else folder / shot.name))
 
 
 @contextlib.contextmanager

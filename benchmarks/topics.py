@@ -26,7 +26,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from moechat.bench.speed import _median, _rss_mb
+from moechat.bench.speed import _median
+from moechat.bench.turns import rss_mb
 from moechat.clock import SetClock
 from moechat.cue import Cue
 from moechat.index.dense import Dense
@@ -115,10 +116,10 @@ def rebuilt(folder: Path) -> float:
 
 
 def index(folder: Path, names: list[str]) -> dict[str, object]:
-    before = _rss_mb()
+    before = rss_mb()
     kept = load(folder / ".index" / "topics.npz")
     assert kept is not None
-    added, (tree, _, _), now = _rss_mb() - before, kept, NOW.timestamp()
+    added, (tree, _, _), now = rss_mb() - before, kept, NOW.timestamp()
     return {
         "slices_of_a_topic": statistics.median(tree.keys(path).size for path in names),
         "index_ms": timed(lambda i: tree.collect(names[-1 - i * 7 % len(names)], now), QUERIES),

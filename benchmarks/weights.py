@@ -1,11 +1,12 @@
-"""The weights of the diary's ranking, chosen with one kind of talk left out at a time, and measured on that kind.
+"""The weights of the diary's ranking, chosen with one kind of talk left out at a time, and measured on that kind; and the same
+with one conversation left out.
 
     python benchmarks/weights.py FILE… [--embedding PROVIDER] [--keep DIR] [--rounds N] [--json]
 
 FILEs are those of ``moechat bench recall``; a kind of talk is a data set in one language. The features of every message for
 every question are read once from the product's own index; a choice of weights is then a sum and a sort. The search goes from
 the shipped weights, one weight at a time by ``STEPS``, and keeps what raises the mean over the kinds it sees of recall@5, @10
-and MRR by ``GAIN``. Shipped, left out and all together stand side by side, with the worst kind beside the mean.
+and MRR by ``GAIN``. Shipped, both ways of leaving out and all together stand side by side, with the worst kind beside the mean.
 """
 
 # ruff: noqa: T201
@@ -17,6 +18,7 @@ import json
 import statistics
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +48,7 @@ class Case:
     the size of the run of each document, and the places of each unit of evidence."""
 
     kind: str
+    talk: str
     features: np.ndarray
     inside: np.ndarray
     docs: np.ndarray
@@ -74,7 +77,7 @@ def cases(haystacks: Iterable[Haystack], bench: Bench) -> list[Case]:
             for question in haystack.questions:
                 if question.counts:
                     clock.at = question.asked_at
-                    found.append(_case(agent, haystack.kind, question, places))
+                    found.append(_case(agent, haystack, question, places))
     return found
 
 
@@ -84,72 +87,90 @@ def documents(agent: Agent, ids: Ids) -> dict[str, int]:
     return {id_: 2 * rows[exchange].row + (side == "char") for (exchange, side), id_ in ids.items()}
 
 
-def _case(agent: Agent, kind: str, question: Question, places: Mapping[str, int]) -> Case:
+def _case(agent: Agent, haystack: Haystack, question: Question, places: Mapping[str, int]) -> Case:
     ranked = agent.layers.diary.ranked(agent.layers.cue(question.text, question.asked_at, ""), question.text, MOST)
     runs, sizes = agent.layers.diary.index.words.order().runs(ranked.docs)
     at = {doc: i for i, doc in enumerate(ranked.docs.tolist())}
     units = [[at[places[id_]] for id_ in unit if places.get(id_) in at] for unit in question.evidence]
     features = np.stack([ranked.features[name] for name in WEIGHTS], axis=1)
     evidence = [np.array(unit, np.int64) for unit in units]
-    return Case(kind, features, ranked.features["inside"], ranked.docs, runs, sizes, evidence)
+    return Case(haystack.kind, haystack.name, features, ranked.features["inside"], ranked.docs, runs, sizes, evidence)
 
 
 # ---- the choice
 
 
-def measured(asked: Sequence[Case], weights: Weights) -> dict[str, np.ndarray]:
-    """By kind of talk: mean recall@5, @10 and MRR."""
-    vector = np.array([weights[name] for name in WEIGHTS])
-    by_kind: dict[str, list[np.ndarray]] = {}
-    for case in asked:
-        by_kind.setdefault(case.kind, []).append(case.figures(vector))
-    return {kind: np.mean(rows, axis=0) for kind, rows in by_kind.items()}
+class Asked:
+    """The questions, and what they find with any weights: each weights are measured once, however many choices try them."""
+
+    def __init__(self, asked: Sequence[Case]) -> None:
+        self.kinds = np.array([case.kind for case in asked])
+        self.talks = np.array([f"{case.kind} {case.talk}" for case in asked])
+        self._cases = asked
+        self._known: dict[tuple[float, ...], np.ndarray] = {}
+
+    def figures(self, weights: Weights) -> np.ndarray:
+        """(questions, 3): recall@5, @10 and the reciprocal rank of each."""
+        key = tuple(weights[name] for name in WEIGHTS)
+        if key not in self._known:
+            self._known[key] = np.array([case.figures(np.array(key)) for case in self._cases])
+        return self._known[key]
+
+    def worth(self, weights: Weights, among: np.ndarray) -> float:
+        """The mean over the kinds: each counts the same, however many questions it has."""
+        means = self.figures(weights).mean(axis=1)
+        return statistics.fmean(float(means[among & (self.kinds == kind)].mean()) for kind in set(self.kinds[among]))
+
+    def chosen(self, among: np.ndarray, rounds: int) -> dict[str, float]:
+        """Weights that are better on these questions, one changed at a time from the shipped ones."""
+        weights = dict(WEIGHTS)
+        best = self.worth(weights, among)
+        for _ in range(rounds):
+            before = best
+            for name in WEIGHTS:
+                tried = {step: weights | {name: round(weights[name] * step, 3)} for step in STEPS}
+                values = {step: self.worth(one, among) for step, one in tried.items()}
+                step = max(values, key=values.__getitem__)
+                if values[step] > best + GAIN:
+                    best, weights = values[step], tried[step]
+            if best == before:
+                break
+        return weights
 
 
-def worth(asked: Sequence[Case], weights: Weights) -> float:
-    """The mean over the kinds: each counts the same, however many questions it has."""
-    return statistics.fmean(float(row.mean()) for row in measured(asked, weights).values())
-
-
-def chosen(asked: Sequence[Case], start: Weights, rounds: int) -> dict[str, float]:
-    """Weights that are better on these questions, one changed at a time from ``start``."""
-    weights = dict(start)
-    best = worth(asked, weights)
-    for _ in range(rounds):
-        before = best
-        for name in WEIGHTS:
-            tried = {step: weights | {name: round(weights[name] * step, 3)} for step in STEPS}
-            values = {step: worth(asked, one) for step, one in tried.items()}
-            step = max(values, key=values.__getitem__)
-            if values[step] > best + GAIN:
-                best, weights = values[step], tried[step]
-        if best == before:
-            break
-    return weights
-
-
-def compared(asked: Sequence[Case], rounds: int) -> list[dict[str, Any]]:
+def compared(asked: Asked, rounds: int) -> list[dict[str, Any]]:
     """A row for each kind of talk and way of choosing, then the mean and the worst kind of each way."""
-    kinds = list(dict.fromkeys(case.kind for case in asked))
-    ways: dict[str, dict[str, Weights]] = {
-        "shipped": dict.fromkeys(kinds, WEIGHTS),
-        "left out": {
-            kind: chosen([case for case in asked if case.kind != kind], WEIGHTS, rounds) for kind in kinds
-        },
-        "all": dict.fromkeys(kinds, chosen(asked, WEIGHTS, rounds)),
-    }  # fmt: skip
+    everything = np.full(len(asked.kinds), True)
+    ways: dict[str, Mapping[str, tuple[np.ndarray, Weights]]] = {
+        "shipped": {"": (everything, WEIGHTS)},
+        "kind out": {kind: (own, asked.chosen(~own, rounds)) for kind, own in _parts(asked.kinds)},
+        "talk out": {talk: (own, asked.chosen(~own, rounds)) for talk, own in _parts(asked.talks)},
+        "all": {"": (everything, asked.chosen(everything, rounds))},
+    }
     rows = []
-    for way, weights_by_kind in ways.items():
+    for way, choices in ways.items():
+        figures = np.zeros((len(asked.kinds), 3))
+        for own, weights in choices.values():
+            figures[own] = asked.figures(weights)[own]
         told: dict[str, list[float]] = {}
-        for kind, weights in weights_by_kind.items():
-            own = [case for case in asked if case.kind == kind]
-            told[kind] = measured(own, weights)[kind].round(4).tolist()
-            changed = {name: value for name, value in weights.items() if value != WEIGHTS[name]}
-            rows.append({"way": way, "kind": kind, "questions": len(own), **_named(told[kind]), "weights": changed})
+        for kind, own in _parts(asked.kinds):
+            told[kind] = figures[own].mean(axis=0).round(4).tolist()
+            changes = [_changed(weights) for part, weights in choices.values() if (part & own).any()]
+            usual, times = Counter(changes).most_common(1)[0]
+            row = {"way": way, "kind": kind, "questions": int(own.sum()), **_named(told[kind])}
+            rows.append(row | {"weights": dict(usual), "chosen": f"{times} of {len(changes)}"})
         mean = np.mean(list(told.values()), axis=0).round(4).tolist()
         worst = min(told, key=lambda kind: told[kind][1])
-        rows.append({"way": way, "kind": f"mean; worst @10: {worst}", "questions": len(asked), **_named(mean)})
+        rows.append({"way": way, "kind": f"mean; worst @10: {worst}", "questions": len(everything), **_named(mean)})
     return rows
+
+
+def _parts(names: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    return [(str(name), names == name) for name in dict.fromkeys(names.tolist())]
+
+
+def _changed(weights: Weights) -> tuple[tuple[str, float], ...]:
+    return tuple((name, value) for name, value in weights.items() if value != WEIGHTS[name])
 
 
 def _named(values: Sequence[float]) -> dict[str, float]:
@@ -168,7 +189,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
         bench = Bench.of(options.keep or Path(folder), None, options.embedding)
-        asked = cases((haystack for path in options.files for haystack in dataset.read(path)), bench)
+        asked = Asked(cases((haystack for path in options.files for haystack in dataset.read(path)), bench))
         for row in compared(asked, options.rounds):
             print(json.dumps(row, ensure_ascii=False) if options.json else line(row), flush=True)
 
@@ -176,7 +197,7 @@ def main() -> None:
 def line(row: Mapping[str, Any]) -> str:
     """One row of the comparison."""
     figures = "  ".join(f"{name} {row[name]:.3f}" for name in ("recall@5", "recall@10", "mrr"))
-    return f"{row['way']:10} {row['kind']:40} {row['questions']:4}  {figures}  {row.get('weights') or ''}"
+    return f"{row['way']:10} {row['kind']:40} {row['questions']:4}  {figures}  {row.get('chosen', '')} {row.get('weights') or ''}"
 
 
 if __name__ == "__main__":

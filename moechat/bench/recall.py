@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -20,21 +19,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import yaml
 
 from moechat.agent import Agent
-from moechat.ai.embedding import make_embedder
+from moechat.ai.embedding import named_embedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import dataset, figures, strangers
 from moechat.bench.dataset import Haystack, Question
 from moechat.bench.figures import Figures, Outcome, Sort
 from moechat.clock import SetClock
 from moechat.curation import upkeep
-from moechat.house import EMBEDDING_KEYS, House
+from moechat.house import House
 from moechat.model import Embedder, Kind, Recollection
 from moechat.settings.config import Config, merged
 from moechat.store import yaml_file
@@ -87,10 +85,7 @@ class Bench:
         if provider:
             embedding = {**embedding, "provider": provider}
         chosen = Config(embedding=embedding).embedding
-        embedder_settings = SimpleNamespace(
-            **{key: getattr(chosen, key) for key in EMBEDDING_KEYS}, key=os.environ.get(chosen.key_env) or None
-        )
-        embedder = make_embedder(embedder_settings)
+        embedder = named_embedder(chosen.model_dump())
         if embedder is not None:
             embedder.embed(["dim"])  # a model that has to be fetched is waited for
         return cls({**settings, "embedding": embedding}, KeptVectors(embedder) if embedder else None, folder)
