@@ -412,12 +412,14 @@ class _Behind:
         line, happened = fragments.event_line(episode, self._now, self._called), episode.event.happened
         if happened is None or happened[1] >= self._now:
             return line
-        is_plan = episode.event.status == "planned"
+        is_plan, user = episode.event.status == "planned", self._names["user"]
+        if profile.is_promise(episode, self._names["char"]):  # Nobody else could say how it went.
+            outcome = ("做没做没有记下", "nothing says whether it was done")
+        else:
+            outcome = (f"还没听{user}说起后来怎样", f"{user} has not said how it went")
         if self._language == "zh":
-            return f"{line}——{'时间已经过了，' if is_plan else ''}还没听{self._names['user']}说起后来怎样"
-        return (
-            f"{line} - {'the time has passed, and ' if is_plan else ''}{self._names['user']} has not said how it went"
-        )
+            return f"{line}——{'时间已经过了，' if is_plan else ''}{outcome[0]}"
+        return f"{line} - {'the time has passed, and ' if is_plan else ''}{outcome[1]}"
 
 
 def _block(hit: Hit) -> str:

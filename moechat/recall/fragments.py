@@ -83,9 +83,16 @@ _DATE = re.compile(r" ?[（(](\d{4}-\d{2}-\d{2}(?:(?:至| to )\d{4}-\d{2}-\d{2})
 _OPTIONAL = re.compile(r"\[(.*?)\]")
 _NAME = re.compile(r"\{(user|char|about)\}")
 _STATUS: Mapping[str, Mapping[str, str]] = {
-    "zh": {"planned": "（还是打算）", "was_planned": "（当时的打算）", "cancelled": "（取消了）", "open": "（还没完）"},
+    "zh": {
+        "planned": "（打算）",
+        "ahead": "（还没到）",
+        "was_planned": "（当时的打算）",
+        "cancelled": "（取消了）",
+        "open": "（还没完）",
+    },
     "en": {
         "planned": " (a plan)",
+        "ahead": " (still to come)",
         "was_planned": " (the plan then)",
         "cancelled": " (cancelled)",
         "open": " (not over yet)",
@@ -102,7 +109,8 @@ def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
         place = _group(fact)
         group = GROUPS[place]
         about = {"target": fact.draft.target, "entity": fact.draft.entity, "": ""}[group.per]
-        gathered.setdefault((place, called.get(about) or about), []).append(_fact_line(fact, group.kind, names))
+        about = called.get(about) or _as_told(about, fact.text)
+        gathered.setdefault((place, about), []).append(_fact_line(fact, group.kind, names))
     lines: list[str] = []
     for (place, about), facts_of_group in sorted(
         gathered.items(), key=lambda item: item[0][0]
@@ -127,10 +135,17 @@ def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged
         time = f"{time}（{age}）" if language == "zh" else f"{time} ({age})"
     parts = [part for part in (time, names.line(event.place)) if part]
     before = (", " if language == "en" else "，" if time.endswith("说起") else "").join(parts)
-    is_over = event.status == "planned" and event.happened is not None and event.happened[1] < now
-    status = _STATUS[language].get("was_planned" if is_over else event.status, "")
+    status = _STATUS[language].get(_status(event, now), "")
     text = f"{names.line(_without_its_day(episode))}{status}"
     return f"{before}{':' if language == 'zh' else ': '}{text}" if before else text
+
+
+def _status(event: Event, now: datetime) -> str:
+    """How an event stands: a plan for a day that is to come, or that is over, is told as that."""
+    if event.status != "planned" or event.happened is None:
+        return event.status
+    start, end = event.happened
+    return "ahead" if start > now else "was_planned" if end < now else "planned"
 
 
 def _goes_on(event: Event, now: datetime) -> bool:
@@ -187,6 +202,12 @@ def _told_days(first: date, last: date, precision: Precision) -> str:
         rf"{first.year}年{first.month}月{first.day}日[至到—-](?:{until})"
         rf"|,? ?\b(?:[Ff]rom )?{begins} (?:to|and|until) {end} {last.year}\b,?"
     )
+
+
+def _as_told(about: str, text: str) -> str:
+    """A name in the letters that the fact's words have for it within a sentence: joel is Joel."""
+    match = re.search(rf"(?<=\S ){re.escape(about)}(?!\w)", text, re.IGNORECASE) if about else None
+    return match[0] if match else about
 
 
 def _group(fact: Fact) -> int:

@@ -39,7 +39,6 @@ from moechat.recall import follows, plans, touch, world
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
-from moechat.rules.pain import in_danger
 from moechat.settings.character import Character
 from moechat.settings.config import DIAL, Config
 from moechat.settings.prompts import Prompts
@@ -190,7 +189,7 @@ class Layers:
         )  # fmt: skip
         names = {"user": who.user_name, "char": who.name}
         recollection = world.filled(recollection, Macros(names, cue.now, who.language, cue.talk))
-        if config.Agent.long_memory and not cue.once("in danger", lambda: in_danger(cue.text)):
+        if config.Agent.long_memory and not touch.is_danger(cue):
             recollection = replace(
                 recollection, plans=plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context)
             )

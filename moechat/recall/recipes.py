@@ -80,7 +80,9 @@ class ConfiguredRecipes:
             "by_time": lambda cue: self.diary.by_time(cue, threshold=floor("by_time"), check=agent.is_check_memorys),
             "events": lambda cue: self.diary.events(cue, threshold=floor("events")),
             "stream": lambda cue: self._of_the_past(
-                cue, self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue))
+                cue,
+                associated,
+                self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue)),
             ),
             "association": lambda cue: self.episodic.association(
                 cue, within(cue), all_events=recipes.association.all_events
@@ -110,9 +112,9 @@ class ConfiguredRecipes:
             if settings.enabled and on[LAYERS[name]]
         ]
 
-    def _of_the_past(self, cue: Cue, candidates: Candidates) -> Candidates:
-        """Candidates that come where something of the past belongs to the cue."""
-        if self.diary.judged(cue, self.threshold("events")).belongs:
+    def _of_the_past(self, cue: Cue, facts_named: Callable[[Cue], list[Hit]], candidates: Candidates) -> Candidates:
+        """Candidates that come where something of the past belongs to the cue: the diary has it, or facts name it."""
+        if self.diary.judged(cue, self.threshold("events")).belongs or facts_named(cue):
             return candidates
         return [(hit, why or "below_threshold") for hit, why in candidates]
 

@@ -31,8 +31,8 @@ def so_far(tree: Tree, own: str, talk: str) -> SoFar:
     fired_at: dict[str, int] = {}
     for place, id_ in enumerate(ids[:MOST_BACK]):
         node = tree.nodes.get(id_)
-        for row in node.variant.hits.having("why") if node and node.variant else ():
-            if row["why"] != STICKS:
+        for row in node.variant.hits if node and node.variant else ():
+            if row.get("why", STICKS) != STICKS:
                 fired_at.setdefault(str(row.get("id", "")), 2 * (len(ids) - place) - 1)
     return SoFar(2 * len(ids) + 1, fired_at)
 
@@ -42,10 +42,11 @@ def fires(store: Store) -> list[dict[str, str]]:
     rows = []
     for id_ in store.tree.numbered():
         node = store.tree.nodes.get(id_)
-        for row in node.variant.hits.having("why") if node and node.variant else ():
-            rows.append(
-                {"time": node.at if node else "", "exchange": id_, "id": str(row["id"]), "why": str(row["why"])}
-            )
+        for row in node.variant.hits if node and node.variant else ():
+            if "why" in row:
+                rows.append(
+                    {"time": node.at if node else "", "exchange": id_, "id": str(row["id"]), "why": str(row["why"])}
+                )
     return rows
 
 

@@ -484,4 +484,4 @@ def test_settings_that_cannot_work_say_what_to_do(given, words):
 def test_no_embedder_starts_a_thread(builtin):
     before = threading.active_count()
     builtin.embed(["我住在杭州"])
-    assert threading.active_count() == before
+    assert threading.active_count() <= before

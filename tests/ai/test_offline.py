@@ -19,6 +19,7 @@ from moechat.model import Exchange, Hit, Message
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.when import Span
+from moechat.when.names import has_han
 
 LINES = {language: lines.says([], language) for language in ("zh", "en")}
 ZONE = timezone(timedelta(hours=8))
@@ -402,6 +403,68 @@ def test_a_question_with_two_parts_gets_both():
     answer = reply("我住在哪里？我讨厌什么？", context=context)
     assert "杭州" in answer
     assert "香菜" in answer
+
+
+@pytest.mark.parametrize("text", ["我想外婆了", "我胃又疼了", "I miss my grandfather", "I feel awful about today"])
+def test_who_misses_somebody_or_is_unwell_gets_no_receipt(text: str):
+    answer = reply(text, character=QINGHE if has_han(text) else WREN)
+    assert "外婆" not in answer and "胃" not in answer and "grandfather" not in answer and "today" not in answer
+
+
+def test_a_grandmother_of_the_users_is_none_of_the_world_book():
+    lore = Hit("lore", "lore", "l1", "我的外婆叫沈惠如，今年八十二岁。", 0.9, words=("外婆",))
+    context = [Exchange("e2", TOLD, "外婆前年走了", "嗯。")]
+    assert "沈惠如" not in reply("我外婆怎么了？", context=context, hits=[lore])
+
+
+def test_what_happened_with_the_users_own_thing_comes_before_the_world_book():
+    lore = Hit("lore", "lore", "l1", "Old Tam brings the same watch every month.", 0.9, words=("watch",))
+    context = [Exchange("e2", TOLD, "My watch is back from the repairer", "Good.")]
+    own, world = (
+        reply(question, character=WREN, context=context, hits=[lore])
+        for question in ("What happened with the watch?", "Tell me about the watch")
+    )
+    assert "back" in own and "Tam" not in own and "Tam" in world
+
+
+def test_where_one_lived_once_is_not_where_one_lives():
+    home = Hit("core", "facts", "f1", "用户住在杭州", 0.9)
+    context = [Exchange("e2", TOLD, "我小时候住在绍兴", "嗯。")]
+    assert "绍兴" in reply("我小时候住在哪里？", context=context, hits=[home])
+    assert "杭州" in reply("我现在住在哪里？", context=context, hits=[home])
+
+
+def test_whose_name_was_told_is_known_by_it():
+    fact = Hit("core", "facts", "f1", "The user is called Maren", 0.9)
+    assert "Maren" in reply("What's my name?", hits=[fact], character=WREN)
+    assert "you are Maren" not in (greeting := reply("Hi, I'm Maren. A friend told me of you.", character=WREN))
+    assert "Maren" in greeting
+
+
+def test_a_birthday_is_no_time_without_a_record():
+    fact = Hit("core", "facts", "f1", "The user has a birthday on March 3", 0.9)
+    then = [day("my birthday", 3, 3)]
+    answer = reply("When is my birthday?", character=WREN, spans=then, empty_spans=then, hits=[fact])
+    assert "March 3" in answer and "no record" not in answer
+
+
+def test_a_quotation_has_the_words_that_were_said():
+    told = diary(Exchange("e2", TOLD, "Yesterday I had ramen w/ my sis, it was great", "Mm."), WREN)
+    answer = reply("What did I eat on 19 May?", MONTH_ON, WREN, spans=[day("19 May", 5, 19)], hits=[told])
+    assert "“Yesterday I had ramen w/ my sis”" in answer
+
+
+def test_an_entry_about_the_character_is_told_by_it():
+    text = "Button is Wren's dog. Wren is fond of it, and it brings Wren socks."
+    lore = Hit("lore", "lore", "l1", text, 0.9, words=("Button",))
+    answer = reply("Who is Button, and what of the socks?", hits=[lore], character=WREN)
+    assert "Button is my dog" in answer and "Wren" not in answer
+
+
+def test_of_very_many_questions_the_first_few_are_answered():
+    context = [Exchange("e2", TOLD, "我住在杭州，我讨厌香菜", "好。")]
+    answer = reply("我住在哪里？" + "你会不会飞？" * 5 + "我讨厌什么？", context=context)
+    assert "杭州" in answer and "香菜" not in answer
 
 
 def test_a_name_of_the_world_book_is_no_time():

@@ -70,6 +70,11 @@ def test_a_relation_whose_date_nobody_knows_shows_none() -> None:
     assert fragments([undated], Names("小棠")) == "小棠的人和事：海\n- 小棠想去看海"
 
 
+def test_a_name_stands_in_a_heading_as_the_words_have_it() -> None:
+    brother = fact("The user had a brother called Joel", "relation", target="joel")
+    assert fragments([brother], ENGLISH).splitlines()[0].endswith("Joel")
+
+
 def test_a_name_in_a_memory_is_no_placeholder_and_no_bracket() -> None:
     odd = fact("好", "relation", target="[{user}]")
     assert fragments([odd], Names("小棠")) == "小棠的人和事：[{user}]\n- 2021-01-05：好"
@@ -208,7 +213,7 @@ def test_what_is_known_by_the_month_or_the_year_is_said_so(precision: Any, zh: s
 
 @pytest.mark.parametrize(
     ("status", "line"),
-    [("planned", "（还是打算）"), ("cancelled", "（取消了）"), ("open", "（还没完）"), ("done", "")],
+    [("planned", "（打算）"), ("cancelled", "（取消了）"), ("open", "（还没完）"), ("done", "")],
 )
 def test_an_event_says_how_far_it_came(status: Any, line: str) -> None:
     assert remembered([event("去海边", status=status)], NOW, aged=False) == f"2021-01-08 20:00说起:去海边{line}"
@@ -242,9 +247,12 @@ def test_a_date_that_stands_before_an_event_is_not_told_again_with_the_words_tha
     assert remembered([other], NOW, aged=False) == "2021-01-15:用户想起那天（2020-01-15）的事"
 
 
-def test_a_plan_whose_day_is_over_was_a_plan() -> None:
+def test_a_plan_is_to_come_until_its_day_and_was_a_plan_after_it() -> None:
     day = (datetime(2021, 1, 5, tzinfo=ZONE), datetime(2021, 1, 5, 23, 59, 59, tzinfo=ZONE))
     past = event("去海边", happened=day, status="planned")
     assert remembered([past], NOW, aged=False) == "2021-01-05:去海边（当时的打算）"
     assert remembered([past], NOW, ENGLISH, aged=False) == "2021-01-05: 去海边 (the plan then)"
-    assert remembered([past], day[1], aged=False) == "2021-01-05:去海边（还是打算）"
+    assert remembered([past], day[1], aged=False) == "2021-01-05:去海边（打算）"
+    before = day[0] - timedelta(hours=1)
+    assert remembered([past], before, aged=False) == "2021-01-05:去海边（还没到）"
+    assert remembered([past], before, ENGLISH, aged=False) == "2021-01-05: 去海边 (still to come)"

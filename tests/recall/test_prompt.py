@@ -133,10 +133,12 @@ def test_small_talk_recalls_nothing_but_plans_that_are_due_and_what_it_touches(t
 
 
 def test_where_a_life_is_in_danger_only_what_touches_it_is_recalled(talk: Talk) -> None:
-    talk.day("昨天不想活了，吃了半瓶药", "在码头放了风筝，活得真好", "我喜欢活鱼", "我下周三要面试")
+    talk.day(
+        "昨天不想活了，吃了半瓶药", "在码头放了风筝，活得真好", "我喜欢活鱼", "我下周三要面试", "我奶奶上个月去世了"
+    )
     talk.day("我不想活了")
     assert "【要紧】" in talk.tail and "半瓶药" in talk.tail
-    assert not any(word in talk.tail for word in ("风筝", "活鱼", "面试"))
+    assert not any(word in talk.tail for word in ("风筝", "活鱼", "面试", "奶奶"))
 
 
 def test_where_a_life_is_in_danger_no_everyday_plan_stands_beside_it(talk: Talk) -> None:
@@ -215,6 +217,19 @@ def test_what_a_model_closed_is_not_asked_after_in_the_words_of_the_rules(home: 
     assert "还没听" not in talk.tail
 
 
+def test_nobody_is_asked_how_the_characters_own_promise_went(home: Home) -> None:
+    def reads(messages: Sequence[Message]) -> str:
+        said = {"object": "书签", "happened": "2025-05-23", "status": "planned", "sources": [1]}
+        promise = {"text": "角色答应寄给用户一枚书签", "subject": "character"} | said
+        events = [promise] if "书签" in messages[-1].content.rpartition("【对话】")[2] else []
+        return json.dumps({"facts": [], "events": events}, ensure_ascii=False)
+
+    talk = Talk(home, ScriptedModel(lambda _: "好，23号把书签寄给你。", reads))
+    talk.day("书签2025年5月23日寄给我好吗", days=5)
+    talk.day("早上好")
+    assert "书签" in talk.tail and "做没做没有记下" in talk.tail and "还没听" not in talk.tail
+
+
 def test_an_exchange_that_the_overview_tells_whole_is_not_told_word_for_word(talk: Talk) -> None:
     talk.day("昨天和小林在码头放了风筝")
     talk.day("还记得码头的风筝吗")
@@ -236,6 +251,14 @@ def test_danger_to_life_puts_a_line_of_care_into_that_turns_prompt_alone(talk: T
     assert "【要紧】" in talk.tail
     talk.day("笑死我了", days=0)
     assert "【要紧】" not in talk.tail
+
+
+def test_danger_to_life_brings_up_no_allergy(talk: Talk) -> None:
+    talk.day("我对芒果过敏", days=0)
+    talk.day("我中午吃什么好")
+    assert "芒果" in talk.tail
+    talk.day("我站在天台上，不想活了")
+    assert "【要紧】" in talk.tail and "芒果" not in talk.tail
 
 
 def test_help_is_where_the_operator_says_and_a_broken_file_keeps_nobody_from_care(talk: Talk) -> None:

@@ -17,6 +17,7 @@ from moechat.rules.clause import Clause
 from moechat.when import Span, resolve
 from moechat.when.names import has_han
 
+_PIECE = re.compile(r"[^,，.。!！?？;；\n]+")
 ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
@@ -24,7 +25,8 @@ EARNEST = ("said", "past", "plan", "wish", "uncertain")
 @dataclass(frozen=True)
 class AnswerClause:
     """One clause that may answer: who keeps it and when it was told. ``dated`` says how it belongs to the time that was
-    asked for: 3 it happened then, 2 it was told then of no other time, 1 of another, 0 neither."""
+    asked for: 3 it happened then, 2 it was told then of no other time, 1 of another, 0 neither. ``quote`` is what was really
+    said, where the rules read the text in other words."""
 
     layer: Layer
     text: str
@@ -33,6 +35,11 @@ class AnswerClause:
     source: str = ""
     place: int = 0  # of the clause in its source
     named: bool = False  # the question names an entry of the world book
+    quote: str = ""
+
+    @property
+    def said(self) -> str:
+        return self.quote or self.text
 
 
 class Memories:
@@ -55,7 +62,10 @@ class Memories:
     def _of(self, layer: Layer, text: str, at: datetime | None, source: str) -> list[AnswerClause]:
         """The clauses of a message that can answer. A question or a request cannot."""
         clauses = [(place, clause.text) for place, clause in enumerate(read(text)) if self._tells(clause)]
-        return [AnswerClause(layer, part, at, self._belongs(part, at), source, place) for place, part in clauses]
+        return [
+            AnswerClause(layer, part, at, self._belongs(part, at), source, place, quote=_spoken_as(part, text))
+            for place, part in clauses
+        ]
 
     def _tells(self, clause: Clause) -> bool:
         ears = self._ears
@@ -94,10 +104,12 @@ class Memories:
         if self.is_of_another(question, text, or_of_user=not weights and self._is_of_user(memory)):
             return 0.0
         weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
+        who, of_the_past = self._people(question), bool(ears["formerly"].search(question))
         is_now = memory.layer == "core" and not self._spans and all(subject.search(text) for _, subject in subjects)
-        is_aside = memory.layer == "core" and not self._people(question) and bool(self._people(text))
+        is_aside = memory.layer == "core" and not who and bool(self._people(text))
         score = sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
-        words = {word for word, weight in content if len(word) > (1 if has_han(word[0]) else 2)}
+        words = {word for word, _ in content if len(word) > (1 if has_han(word[0]) else 2)}
+        words = {word for word in words if not any(one in word for one in who)}
         is_named, is_else = bool(words & weights.keys()), bool(words) and words.isdisjoint(weights)
         for this, other in ((ears["likes"], ears["dislikes"]), (ears["dislikes"], ears["likes"])):
             if this.search(question) and not other.search(question):
@@ -105,9 +117,13 @@ class Memories:
                 fits = 3.0 * (not is_else) if this.search(text) else -4.0
                 score += 0.0 if yes_or_no and fits < 0 else fits - 2.0 * bool(fits < 0 and other.search(text))
         if score >= ENOUGH:
-            score += (memory.dated > 1) + 2.5 * is_now
+            fits_then = 3.0 * bool(ears["formerly"].search(text))  # where I lived, not where I live
+            score += (memory.dated > 1) + (fits_then if of_the_past else 2.5 * is_now)
         if memory.layer == "lore":
-            score += 3.0 * memory.named - 1.0 * bool(ears["mine"].search(question))
+            asks_mine = bool(ears["mine"].search(question))
+            if asks_mine and who:  # my grandmother is none of the world book's
+                return 0.0
+            score += 3.0 * memory.named - 1.0 * asks_mine
         return score
 
     def is_of_another(self, question: str, text: str, *, or_of_user: bool = False) -> bool:
@@ -135,6 +151,15 @@ class Memories:
         if memory.layer == "core":
             return fact_to_user(memory.text, self._names[0], self._language)
         return second_person(memory.text, self._language)
+
+
+def _spoken_as(part: str, text: str) -> str:
+    """What the message ``text`` really says where the rules read ``part``: "" where it says just that."""
+    if part in text:
+        return ""
+    meant = set(tokens(part))
+    pieces = [piece.strip() for piece in _PIECE.findall(text) if piece.strip()]
+    return max(pieces, key=lambda piece: len(meant & set(tokens(piece))), default="")
 
 
 def read(text: str) -> list[Clause]:

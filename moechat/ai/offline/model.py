@@ -27,6 +27,7 @@ from moechat.settings.character import USER_NAMES
 from moechat.when import Span
 from moechat.when.names import has_han
 
+MOST_PARTS = 5  # So many questions of a message are answered.
 LISTED = 4  # An enumeration of what was said has this many clauses.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
 NOTED_IN = 9  # A receipt is given where none was in so many replies.
@@ -124,7 +125,9 @@ class _OfflineReply:
         question = " ".join(questions) if statements and questions else self.text if self._asks(self.text) else ""
         if question and not (statements and not self.memories.content(question) and not self.spans):
             parts = [part for part in self.ears["words"]["and_then"].split(question) if part and self._asks(part)]
-            return self.glue.join(dict.fromkeys(map(self._answer, parts if len(parts) > 1 else [question])))
+            return self.glue.join(
+                dict.fromkeys(map(self._answer, parts[:MOST_PARTS] if len(parts) > 1 else [question]))
+            )
         return self._remark(statements)
 
     def _asks(self, text: str) -> bool:
@@ -174,7 +177,11 @@ class _OfflineReply:
         if not self._hears("mine", bare) and (example := self._example()):
             return example
         ranked = memories.ranked(bare)
-        if spans:
+        of_world = bool(ranked) and ranked[0].layer == "lore"
+        if of_world and not self._hears("of_lore", question):  # the user's own watch comes before anybody's
+            ranked.sort(key=lambda m: m.layer == "lore")
+        asks_when = self._hears("recalls", question) and bool(ranked) and ranked[0].layer == "core"
+        if spans and not asks_when:  # my birthday is a time, and what is asked for
             return self._about_time(ranked, memories, bare, spans)
         if ranked:
             return self._alike(bare, ranked, memories)
@@ -290,7 +297,7 @@ class _OfflineReply:
             return self._line("told_now", said=you or memory.text)
         that_day = memory.at is not None and any(span.covers(memory.at) for span in spans)
         day = self._day(memory.at, full=that_day)
-        return self._line("told_that_day" if that_day else "told_then", said=memory.text, day=day)
+        return self._line("told_that_day" if that_day else "told_then", said=memory.said, day=day)
 
     def _alike(self, question: str, ranked: Sequence[AnswerClause], memories: Memories) -> str:
         """There may be several facts, or several answers to what somebody likes: all that fit as well as the best."""
@@ -350,7 +357,7 @@ class _OfflineReply:
         is_dated = memory.layer == "diary" and memory.at and self._day(memory.at) and own_times(memory.text, memory.at)
         if (you := "" if is_dated else memories.to_user(memory)) or memory.layer in ("core", "lore"):
             return you or memory.text.strip(ENDS)
-        return f"「{memory.text}」" if self.language == "zh" else f"“{memory.text}”"
+        return f"「{memory.said}」" if self.language == "zh" else f"“{memory.said}”"
 
     def _day(self, at: datetime | None, *, full: bool = False) -> str:
         """The day when something was told, "" for today: 昨天, 5月20日, with the year where it is another."""

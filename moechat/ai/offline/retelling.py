@@ -78,21 +78,31 @@ def said_by_user(text: str, user_name: str, character_name: str) -> str:
 def retold(text: str, words: set[str], character_name: str, user_name: str, language: str) -> str:
     """An entry of the world book, told: its first sentence, and the one that shares most with ``words``.
 
-    In Chinese the character's own name becomes 我; in English that would need the verbs turned, so it stays.
+    The character's own name becomes 我 or I.
     """
     from moechat.language.words import tokens
 
     text = text.replace("{{user}}", user_name or "you").replace("{{char}}", character_name)
     if (named := _LABEL.match(text)) and set(tokens(named[1])) & set(tokens(named[2])):
         text = named[2]  # the keyword before a description that says itself what it is about
-    if language == "zh" and len(character_name) > 1:
-        text = text.replace(character_name, "我")
+    if len(character_name) > 1:
+        text = text.replace(character_name, "我") if language == "zh" else _by_oneself(text, character_name)
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
     if not sentences:
         return text.strip()
     best = max(sentences[1:], key=lambda s: len(words & set(tokens(s))), default="")
     chosen = [sentences[0]] + ([best] if best and words & set(tokens(best)) else [])
     return ("" if language == "zh" else " ").join(chosen)
+
+
+def _by_oneself(text: str, name: str) -> str:
+    """English about ``name``, told by that person: Wren's dog → my dog, Wren mends → I mend, brings Wren → brings me."""
+    name = re.escape(name)
+    text = re.sub(rf"\b{name}['’]s\b", "my", text)
+    text = re.sub(rf"\b{name} ((?!as\b|this\b)\w+[^s\W]s|is|has|was)\b", lambda verb: f"I {_own_form(verb[1])}", text)
+    text = re.sub(rf"(^|[.!?;,] |\b(?:and|but|that|when|where|because|if) ){name}\b", r"\1I", text)
+    text = re.sub(rf"\b{name}\b", "me", text)
+    return re.sub(r"(?:^|(?<=[.!?] ))(?:my|me)\b", lambda word: word[0].capitalize(), text)
 
 
 def of_oneself(persona: str, name: str, user_name: str, language: str) -> list[str]:
@@ -106,7 +116,7 @@ def of_oneself(persona: str, name: str, user_name: str, language: str) -> list[s
             text = re.sub("^我，", "我", re.sub(rf"{re.escape(name)}|[她他](?!们)", "我", text))
             result.append(text if "我" in text[:2] else f"我{text}")
         elif match := re.match(rf"(?:{re.escape(name)}(?: [A-Z]\w+)?(?:, [^,]+)?,?|She|He) (?P<rest>.+)", text):
-            verb = lambda m: f"{m[1]}{_first_form(m[2])} "  # noqa: E731
+            verb = lambda m: f"{m[1]}{_own_form(m[2])} "  # noqa: E731
             rest = re.sub(r"(^|, | and |, and |; )(\w+[^s\W]s|is|has|was) (?=\w)", verb, match["rest"])
             result.append("I " + re.sub(r"\b(?:her|his)\b", "my", re.sub(r"\b(?:she|he)\b", "I", rest)))
     return result
@@ -117,6 +127,11 @@ def _turned(match: re.Match[str]) -> str:
     if word.startswith("i was"):
         return "you were" + word[5:]
     return _PERSON_EN.get(word, match[0])  # İ is matched as an i
+
+
+def _own_form(verb: str) -> str:
+    """The verb after I: is → am, mends → mend."""
+    return {"is": "am", "was": "was"}.get(verb.lower()) or _first_form(verb)
 
 
 def _first_form(verb: str) -> str:
