@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -104,6 +106,17 @@ class Home:
 
     def store(self) -> FileStore:
         return FileStore(self.folder, clock=self.clock, zone=ZONE)
+
+
+@contextmanager
+def waiting(agent: Agent) -> Iterator[None]:
+    """The background waits meanwhile."""
+    go_on = threading.Event()
+    agent.jobs.worker.submit(go_on.wait)
+    try:
+        yield
+    finally:
+        go_on.set()
 
 
 def say(agent: Agent, text: str) -> Ended:

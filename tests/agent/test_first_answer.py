@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -18,7 +17,7 @@ from moechat.ai.offline.model import OfflineModel
 from moechat.clock import SetClock
 from moechat.model import Exchange
 from tests.attack.checks import remains
-from tests.houses import START, Home, moment, say, shown
+from tests.houses import START, Home, moment, say, shown, waiting
 
 DAYS = 1000
 BEGIN = moment("2025-05-19T09:00:00") - timedelta(days=DAYS - 1)
@@ -51,17 +50,6 @@ def bare(written: Path, tmp_path: Path) -> Home:
     home = Home(tmp_path / "house" / "data", tmp_path / "house" / "config.yaml", SetClock(moment(START)))
     shutil.rmtree(home.folder / ".index")
     return home
-
-
-@contextmanager
-def waiting(agent: Agent) -> Iterator[None]:
-    """The background waits meanwhile."""
-    go_on = threading.Event()
-    agent.jobs.worker.submit(go_on.wait)
-    try:
-        yield
-    finally:
-        go_on.set()
 
 
 @contextmanager
@@ -149,6 +137,7 @@ def test_opening_is_not_held_up_by_garbage_collection(tmp_path: Path) -> None:
 
 def test_what_the_first_opening_leaves_is_not_walked_over_again(tmp_path: Path) -> None:
     gc.unfreeze()
+    gc.set_threshold(700, 10, 10)  # as in a process that has opened nothing
     with Home.build(tmp_path).open() as house:
         house.agent()
         after_one = gc.get_freeze_count()

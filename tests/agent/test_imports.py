@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
+from moechat.agent import Agent
 from moechat.errors import NotFound
 from moechat.model import Exchange
-from tests.houses import Home, answer, moment, recalled, say, shown, understanding
+from tests.houses import Home, answer, moment, recalled, say, shown, understanding, waiting
 
 WORDS = ("我养了一只叫年糕的猫", "我讨厌香菜", "昨天去了灵隐寺")
 
@@ -16,6 +19,14 @@ WORDS = ("我养了一只叫年糕的猫", "我讨厌香菜", "昨天去了灵�
 def old_talk(count: int = 3) -> list[Exchange]:
     at = moment("2021-03-04T20:00:00")
     return [Exchange("", at.replace(day=1 + n % 28), WORDS[n % 3] + "。" * (n // 3), "嗯嗯") for n in range(count)]
+
+
+@contextmanager
+def idle(agent: Agent) -> Iterator[Agent]:
+    """The background has done what follows an opening, and does nothing more meanwhile."""
+    agent.jobs.worker.wait()
+    with waiting(agent):
+        yield agent
 
 
 def test_a_model_is_not_asked_about_what_was_imported(home: Home) -> None:
@@ -55,9 +66,10 @@ def test_an_imported_exchange_that_is_corrected_is_understood_like_any_other(hom
     model = understanding(lambda count: answer(count))
     with home.open(model) as house:
         agent = house.agent()
-        agent.store.imports.add(old_talk(), talk="从前")
-        agent.correct(agent.store.tree.numbered()[0], user="我养了一只叫汤圆的猫")
-        assert (len(agent.store.tree.unread()), len(agent.store.tree.pending())) == (2, 1)
+        with idle(agent):
+            agent.store.imports.add(old_talk(), talk="从前")
+            agent.correct(agent.store.tree.numbered()[0], user="我养了一只叫汤圆的猫")
+            assert (len(agent.store.tree.unread()), len(agent.store.tree.pending())) == (2, 1)
         agent.jobs.read_imports(lambda done, of: None)
         agent.finish()
         ((messages, _),) = model.questions
@@ -65,8 +77,8 @@ def test_an_imported_exchange_that_is_corrected_is_understood_like_any_other(hom
 
 
 def test_reading_survives_that_the_log_is_shortened(home: Home) -> None:
-    with home.open() as house:
-        store = house.agent().store
+    with home.open() as house, idle(house.agent()) as agent:
+        store = agent.store
         store.imports.add(old_talk(), talk="从前")
         first, *others = store.tree.unread()
         store.mark_understood([first], "rules")

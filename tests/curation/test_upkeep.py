@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moechat.curation import upkeep
 from moechat.model import Fact, FactDraft
-from tests.houses import Home, say, silent, told
+from tests.houses import Home, say, silent, told, waiting
 
 
 def test_verify_counts_what_is_there_and_what_waits(home: Home) -> None:
@@ -32,15 +32,17 @@ def test_verify_counts_what_is_there_and_what_waits(home: Home) -> None:
 def test_vectors_that_are_missing_are_counted_and_made(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
-        for number in range(3):
-            told(agent.store, home.clock, f"第{number}句", settle=True)
-        agent.layers.sync()
-        missing = upkeep.verify(agent.store, agent.layers)["without_vector"]
-        seen: list[tuple[int, int]] = []
-        assert upkeep.fill(agent.layers, lambda done, total: seen.append((done, total))) == missing > 0
-        assert seen[-1] == (missing, missing)
-        assert upkeep.verify(agent.store, agent.layers)["without_vector"] == 0
-        assert upkeep.fill(agent.layers, lambda done, total: None) == 0
+        agent.settle_indexes()
+        with waiting(agent):
+            for number in range(3):
+                told(agent.store, home.clock, f"第{number}句", settle=True)
+            agent.layers.sync()
+            missing = upkeep.verify(agent.store, agent.layers)["without_vector"]
+            seen: list[tuple[int, int]] = []
+            assert upkeep.fill(agent.layers, lambda done, total: seen.append((done, total))) == missing > 0
+            assert seen[-1] == (missing, missing)
+            assert upkeep.verify(agent.store, agent.layers)["without_vector"] == 0
+            assert upkeep.fill(agent.layers, lambda done, total: None) == 0
 
 
 def test_indexes_go_and_vectors_stay_unless_they_are_to_be_made_anew(home: Home) -> None:

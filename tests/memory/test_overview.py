@@ -101,7 +101,7 @@ def understood(messages: Sequence[object]) -> str:
 def overview_of(model: ScriptedModel) -> list[str]:
     """The events of the overview in the last prompt."""
     prompt = "\n\n".join(message.content for message in model.requests[-1].messages if message.role == "system")
-    _, _, block = prompt.partition("【前情提要】\n这次对话以前的事，由远到近：\n")
+    _, _, block = prompt.partition("【前情提要】\n以前说过的事，由远到近，还没到的在后：\n")
     return [line.partition("讲起")[2] for line in block.partition("\n\n")[0].splitlines()]
 
 

