@@ -37,7 +37,7 @@ from tests.houses import (
 )
 from tests.model_server import BreakOff, Hang, ModelServer, Refuse
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 NOTICE = OfflineModel().notice("zh")
 
 

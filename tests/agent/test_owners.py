@@ -20,7 +20,7 @@ from moechat.clock import SetClock
 from moechat.errors import MoeChatError
 from moechat.house.owners import FILES_EACH, Busy, OpenOwners, Owner
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 IDLE = timedelta(minutes=30)
 PROCESS = Path("/proc/self")
 

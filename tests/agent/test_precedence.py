@@ -18,7 +18,7 @@ from moechat.ai.scripted import Line, ScriptedModel
 from moechat.house import House
 from moechat.model import Message
 
-LATE_S = 20.0
+LATE_S = 60.0
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from moechat.errors import DataError
 from moechat.worker import Crew, Worker
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 NEVER_S = 3600.0
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from contextlib import closing
 from threading import Thread
 
@@ -31,13 +30,14 @@ from tests.model_server import (
     closed_port,
 )
 
+PATIENCE_S = 60.0  # So long a busy machine may take; nothing waits for it otherwise.
 KEY = "sk-very-secret-0123456789"
 ASKED = ChatRequest([Message("system", "你是青禾。"), Message("user", "你好")])
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 
 
 def model_of(server: ModelServer, *, model: str = "tiny", key: str | None = KEY, **options) -> OpenAIChatModel:
-    return OpenAIChatModel(server.url, model, key, **{"max_retries": 0, "timeout_s": 5.0, **options})
+    return OpenAIChatModel(server.url, model, key, **{"max_retries": 0, "timeout_s": PATIENCE_S, **options})
 
 
 def reply(server: ModelServer, **options) -> str:
@@ -171,7 +171,8 @@ def test_what_an_endpoint_refuses_is_left_out_from_then_on():
 
     with ModelServer(act) as server:
         model = model_of(server, wishes={"temperature": 0, "max_tokens": 50})
-        assert model.complete(ASKED.messages, timeout_s=5) == model.complete(ASKED.messages, timeout_s=5) == "好。"
+        answers = [model.complete(ASKED.messages, timeout_s=PATIENCE_S) for _ in range(2)]
+        assert answers == ["好。"] * 2
         assert len(server.chats) == 5 and server.chats[-1]["max_completion_tokens"] == 50
 
 
@@ -255,8 +256,8 @@ def test_a_password_in_the_address_is_not_repeated():
 @pytest.mark.parametrize("act", [Hang(), Hang("开头"), Hang(headers=False), Hang(comments=True)])
 def test_silence_ends_after_the_time_allowed_and_hangs_up(act):
     with ModelServer([act]) as server:
-        said, error = failure(server, timeout_s=0.3)
-        assert server.hung_up.wait(5)
+        said, error = failure(server, timeout_s=1.0)
+        assert server.hung_up.wait(PATIENCE_S)
     assert (said, error.kind) == (act.text, "timeout")
 
 
@@ -282,25 +283,23 @@ def test_closing_a_reply_hangs_up_at_once(act):
         stream = model_of(server).stream(ASKED)
         assert next(stream) == "开头"
         stream.close()
-        assert server.hung_up.wait(5)
+        assert server.hung_up.wait(PATIENCE_S)
         assert list(stream) == []
 
 
 @pytest.mark.parametrize("act", [Hang(), Hang(headers=False)])
 def test_a_reply_is_stopped_from_another_thread_before_its_first_word(act):
     with ModelServer([act]) as server:
-        stream = model_of(server, timeout_s=60).stream(ASKED)
+        stream = model_of(server, timeout_s=3 * PATIENCE_S).stream(ASKED)
         said: list[str] = []
         reader = Thread(target=lambda: said.extend(stream))
         reader.start()
-        assert server.arrived.wait(5)
-        begun = time.monotonic()
+        assert server.arrived.wait(PATIENCE_S)
         stream.close()
-        reader.join(5)
-        assert server.hung_up.wait(5)
+        reader.join(PATIENCE_S)
+        assert server.hung_up.wait(PATIENCE_S)
     assert not reader.is_alive()
     assert said == []
-    assert time.monotonic() - begun < 2
 
 
 def test_a_reply_that_nobody_reads_any_more_is_hung_up():
@@ -308,7 +307,7 @@ def test_a_reply_that_nobody_reads_any_more_is_hung_up():
         stream = model_of(server).stream(ASKED)
         next(stream)
         del stream
-        assert server.hung_up.wait(5)
+        assert server.hung_up.wait(PATIENCE_S)
 
 
 def test_a_reply_that_was_never_read_asks_nothing():
@@ -357,7 +356,7 @@ def test_an_endpoint_without_streaming_gives_the_reply_whole_and_that_is_remembe
 def test_an_answer_is_asked_for_in_the_best_form_that_the_endpoint_supports(formats, tried):
     with ModelServer(otherwise='{"a": "b"}', formats=formats) as server:
         model = model_of(server)
-        answers = [model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5) for _ in range(2)]
+        answers = [model.complete(ASKED.messages, schema=SCHEMA, timeout_s=PATIENCE_S) for _ in range(2)]
         asked = [chat.get("response_format", {}).get("type") for chat in server.chats]
     assert answers == ['{"a": "b"}'] * 2
     assert asked == [*tried, tried[-1]]  # the second time it is known
@@ -368,14 +367,14 @@ def test_a_request_that_fails_in_every_form_teaches_nothing_about_forms():
     with ModelServer([refused, refused, refused, '{"a": "b"}']) as server:
         model = model_of(server)
         with pytest.raises(ModelError, match="no such luck"):
-            model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5)
-        model.complete(ASKED.messages, schema=SCHEMA, timeout_s=5)
+            model.complete(ASKED.messages, schema=SCHEMA, timeout_s=PATIENCE_S)
+        model.complete(ASKED.messages, schema=SCHEMA, timeout_s=PATIENCE_S)
         assert server.chats[-1]["response_format"]["type"] == "json_schema"
 
 
 def test_an_answer_without_a_schema_is_plain_text_without_thoughts():
     with ModelServer([Say("<think>想</think> 一句话。")]) as server:
-        assert model_of(server).complete(ASKED.messages, timeout_s=5) == "一句话。"
+        assert model_of(server).complete(ASKED.messages, timeout_s=PATIENCE_S) == "一句话。"
         assert "response_format" not in server.chats[-1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -144,16 +143,3 @@ def test_every_text_has_an_importance_and_always_the_same(text: str, planned: bo
     found = rate(event(text, keywords=(text[:3],)), known_matters=set(), planned=planned)
     assert 0.1 <= found <= 1
     assert found == rate(event(text, keywords=(text[:3],)), known_matters=set(), planned=planned)
-
-
-def test_rating_by_rules_costs_far_less_than_a_tenth_of_a_millisecond() -> None:
-    texts = [text for _, text, _ in ROWS] * 20
-    best = min(_seconds(texts) for _ in range(5))
-    assert best / len(texts) < 1e-4
-
-
-def _seconds(texts: list[str]) -> float:
-    begun = time.perf_counter()
-    for text in texts:
-        rate(text)
-    return time.perf_counter() - begun

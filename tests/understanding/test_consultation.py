@@ -86,12 +86,12 @@ def test_whatever_a_model_writes_each_insight_has_words_and_evidence(text: str) 
 
 
 def test_a_hundred_thousand_odd_characters_are_read_at_once() -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     for odd in ("[", "1", " ", "(", "-", "【1"):
         parse_insights("1. " + odd * 100_000 + "[3]")
         parse_questions("1. " + odd * 100_000)
         parse_ratings("1. " + odd * 100_000)
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_evidence_is_in_order_and_each_number_once() -> None:

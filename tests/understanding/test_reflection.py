@@ -474,7 +474,7 @@ def test_two_at_once_reflect_once(mind: Mind) -> None:
     reports: list[Any] = []
     thread = threading.Thread(target=lambda: reports.append(mind.reflector.run(mind.now)))
     thread.start()
-    begun.wait(5)
+    assert begun.wait(60)
     assert other.run() is None  # another process
     assert mind.reflector.run(mind.now) is None  # another thread
     hold.set()

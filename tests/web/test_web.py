@@ -34,6 +34,7 @@ from tests.houses import Home, silent
 
 ZONE = timezone(timedelta(hours=8))
 ZH, EN = Words("zh"), Words("en")
+PATIENCE_S = 60.0  # So long a busy machine may take; nothing waits for it otherwise.
 FACE = Face(ZH, "青禾", greeting="来啦。")
 TAGS = markdown.TAGS | {"article", "h2", "div", "span", "time", "details", "summary", "section", "button"}
 EVIL = '<img src=x onerror="alert(1)"> [a](javascript:alert(1)) $\\latex$ {{user}} ${value} </div><script>'
@@ -285,11 +286,11 @@ def test_a_second_message_is_refused_while_the_first_is_answered(tmp_path: Path,
         assert turns.current(agent.conversation) is first
         assert held.hold is not None
         held.hold.set()
-        assert first.over.wait(10)
+        assert first.over.wait(PATIENCE_S)
         assert first.reply == "慢慢说完"
         second = turns.talk(agent.conversation, "再说")
         assert second is not None
-        assert second.over.wait(10)
+        assert second.over.wait(PATIENCE_S)
         assert [one.exchange.char for one in agent.recent(5)] == ["慢慢说完", "第二句"]
 
 
@@ -298,7 +299,7 @@ def test_a_reply_stopped_at_once_is_stored_as_stopped(tmp_path: Path, turns: Tur
         turn = turns.talk(house.agent().conversation, "你好")
         assert turn is not None
         turn.stop()
-        assert turn.over.wait(10)
+        assert turn.over.wait(PATIENCE_S)
         assert [one.exchange.status for one in house.agent().recent(1)] == ["stopped"]
 
 
@@ -317,7 +318,7 @@ def test_a_turn_that_cannot_be_had_says_why(tmp_path: Path, turns: Turns) -> Non
     with Home.build(tmp_path).open(silent()) as house:
         turn = turns.talk(house.agent().conversation, " ")
         assert turn is not None
-        assert turn.over.wait(10)
+        assert turn.over.wait(PATIENCE_S)
         assert "empty" in turn.error
 
 
@@ -326,7 +327,7 @@ def test_a_turn_that_cannot_be_had_says_why(tmp_path: Path, turns: Turns) -> Non
 
 def status_of(url: str) -> int:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             return answer.status
     except urllib.error.HTTPError as refused:
         return refused.code
@@ -337,15 +338,15 @@ def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(tmp
     with home.open(silent()) as house:
         house.key = "sk-secret"
         with running(house) as url:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
                 assert answer.headers["content-security-policy"] == POLICY
                 page = answer.read().decode()
-            with urllib.request.urlopen(f"{url}/config", timeout=10) as answer:
+            with urllib.request.urlopen(f"{url}/config", timeout=PATIENCE_S) as answer:
                 assert "sk-secret" not in answer.read().decode() + page
             for name in (f"file={home.config}", f"file={home.data}", "upload", "proxy=http://127.0.0.1:9/", "call/x"):
                 assert status_of(f"{url}/gradio_api/{name}") == 404
         with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(url, timeout=10)
+            urllib.request.urlopen(url, timeout=PATIENCE_S)
 
 
 def test_a_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -361,10 +362,10 @@ def test_the_program_says_where_the_page_is_and_ends_quietly(root: Path, tmp_pat
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         url = program.stdout.readline().split()[1]
-        with urllib.request.urlopen(url, timeout=30) as page:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as page:
             assert page.status == 200
         program.terminate()
-        _, errors = program.communicate(timeout=30)
+        _, errors = program.communicate(timeout=PATIENCE_S)
     assert (program.returncode, errors) == (0, "")
 
 
