@@ -11,14 +11,17 @@ import contextlib
 import shutil
 import sqlite3
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from moechat.errors import DataError
+from moechat.errors import DataError, Locked
 from moechat.store import disk
 
+PATIENCE_S = 30.0  # What another process holds is waited for so long.
+POLL_S = 0.01
 SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -87,7 +90,7 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=30)
+        db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=PATIENCE_S)
         try:
             db.create_function("casefold", 1, str.casefold, deterministic=True)
             db.execute("PRAGMA journal_mode=WAL")
@@ -216,11 +219,18 @@ class Database:
         return rows[0][0] if rows else 0
 
     def empty_log(self) -> bool:
-        """Leave nothing in the write-ahead log. False if another process reads too long."""
-        try:
-            return not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
-        except sqlite3.OperationalError:
-            return False
+        """Leave nothing in the write-ahead log. False if another process reads too long.
+
+        For its readers SQLite waits by itself; where another process is just emptying the log, it gives up at once.
+        """
+        limit = time.monotonic() + PATIENCE_S
+        while True:
+            with contextlib.suppress(Locked):
+                if not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+                    return True
+            if time.monotonic() > limit:
+                return False
+            time.sleep(POLL_S)
 
 
 def has(text: str, word: str) -> str:

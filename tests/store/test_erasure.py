@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -247,6 +249,7 @@ def test_a_record_that_stands_twice_goes_from_both_places(
 
 TALKER = """
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -294,4 +297,33 @@ def test_a_reply_that_streams_elsewhere_keeps_nothing_of_what_is_forgotten_meanw
     store.log.settle()
     assert (store.exchanges.get(id_).char, store.exchanges.get(id_).status) == ("", "failed")
     assert holding(home, word(1)) == []
+    store.close()
+
+
+EMPTYING = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as shared:  # of SQLite's shared memory the byte that whoever empties the write-ahead log locks
+    fcntl.lockf(shared, fcntl.LOCK_EX, 1, 121)
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a lock of one byte is taken in POSIX's way")
+def test_another_process_that_empties_the_log_of_the_cache_is_waited_for(home: Home) -> None:
+    store = home.store()
+    told(store, home.clock, word(1), settle=True)
+    command = [sys.executable, "-c", EMPTYING, f"{store.cache.path}-shm"]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    tries = threading.Semaphore(0)
+    with store.cache.transaction() as db:
+        db.set_trace_callback(lambda sql: tries.release() if "wal_checkpoint" in sql else None)
+    with ThreadPoolExecutor(1) as pool:
+        erased = pool.submit(store.cache.erase_dead)
+        for _ in range(2):
+            assert tries.acquire(timeout=60)
+        assert not erased.done()
+        other.communicate("let go\n", timeout=60)
+        assert erased.result()
     store.close()
