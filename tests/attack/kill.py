@@ -239,7 +239,7 @@ class Attack:
 @dataclass(frozen=True)
 class Sample:
     """Which strikes of a verb are made: those of ``kinds`` at each operation. ``every`` > 1 takes the kinds in turn, one at each
-    so many operations; ``each`` draws so many by the seed."""
+    so many operations of a role, whose order does not depend on the other roles; ``each`` draws so many by the seed."""
 
     kinds: Sequence[Strike] = KILLS
     every: int = 1
@@ -251,7 +251,8 @@ class Sample:
         and the last are taken."""
         worth = [one for place, one in enumerate(operations) if not _is_inside(operations, place)]
         if self.every > 1:
-            picked = worth[min(self.every, len(worth)) // 2 :: self.every]
+            by_role = ([one for one in worth if one.role == role] for role in ROLES)
+            picked = [one for of_role in by_role for one in of_role[min(self.every, len(of_role)) // 2 :: self.every]]
             return [(one, self.kinds[turn % len(self.kinds)]) for turn, one in enumerate(picked)]
         strikes = [(one, kind) for one in worth for kind in self.kinds]
         if not self.each:

@@ -46,7 +46,7 @@ def problems(strikes: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("part", ["1/3", "2/3", "3/3"])
 def test_a_kill_at_some_operations_of_each_verb_loses_nothing(root: Path, part: str) -> None:
-    kills = attacked(root, "kill", "--every", "80", "--part", part)
+    kills = attacked(root, "kill", "--every", "150", "--part", part)
     assert len({one["verb"] for one in kills}) > 5
     assert {one["operation"]["role"] for one in kills} == {"main", "worker"}
     assert problems(kills) == []
