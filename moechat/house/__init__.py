@@ -56,7 +56,7 @@ WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 SAMPLES = ("我叫阿明，昨天和小满去吃了火锅。", "My name is Ming, and I had hotpot with Sue yesterday.")
 # Objects that come until the youngest are looked through, and how often these are until older ones are.
 COLLECTED = (10_000, 20, 10)
-TICK_S = 5.0  # The crew looks for idle work this often.
+TICK_S = 5.0
 LOCAL_WINDOW = 8192  # Tokens of prompt and reply of a GGUF file, where nothing else is set.
 
 
@@ -94,6 +94,7 @@ class House:
 
     ``model`` and ``embedder`` stand in for those of the configuration. ``now`` holds the clock (``--now``).
     ``looks``: nothing settles, is understood or leaves the context by itself, and neither folder nor settings are made.
+    The crew looks for idle work every ``tick_s`` seconds.
 
     There are a few more than twenty methods because faces and programs reach everything that agents share here.
     """
@@ -108,6 +109,7 @@ class House:
         model: ChatModel | None = None,
         embedder: Embedder | None = None,
         looks: bool = False,
+        tick_s: float = TICK_S,
         containment: Callable[[], Containment] = Containment,
     ) -> None:
         data = Path(data)
@@ -135,7 +137,7 @@ class House:
         self.worlds = self._stores.worlds
         owners = self.config.owners
         self._owners = OpenOwners(self._open, self.clock.now, most=owners.open, idle=timedelta(minutes=owners.idle_min))
-        self._crew = Crew(owners.threads, TICK_S, self._owners.close_idle)
+        self._crew = Crew(owners.threads, tick_s, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self.embedder = embedder or embedding.named_embedder(self.config.embedding.model_dump())
         self.gallery = Gallery(self.data, self.settings.current)

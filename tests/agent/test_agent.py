@@ -556,7 +556,7 @@ def test_deleting_the_index_folder_between_two_runs_costs_nothing(home: Home, ag
 
 def test_without_an_embedding_model_words_and_time_serve(home: Home) -> None:
     home.configure(embedding={"provider": "off"})
-    with House(home.data, home.config, clock=home.clock, model=silent()) as house:
+    with home.connected(model=silent(), embedder=None) as house:
         agent = house.agent()
         say(agent, "我养了一只鹦鹉")
         agent.finish()
@@ -566,7 +566,7 @@ def test_without_an_embedding_model_words_and_time_serve(home: Home) -> None:
 
 
 def test_the_offline_model_says_what_memory_holds(home: Home) -> None:
-    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+    with home.open(OfflineModel()) as house:
         agent = house.agent()
         say(agent, "我住在杭州，昨天和室友吃了火锅，我讨厌香菜")
         assert "火锅" in say(agent, "昨天我们吃了什么").exchange.char
@@ -578,13 +578,13 @@ def test_the_offline_model_says_what_memory_holds(home: Home) -> None:
 
 
 def test_how_to_connect_a_model_is_shown_once_in_a_conversation_and_is_no_part_of_what_is_said(home: Home) -> None:
-    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+    with home.open(OfflineModel()) as house:
         agent = house.agent()
         first, second = say(agent, "我住在杭州"), say(agent, "我喜欢下雨")
         assert (first.notice, second.notice) == (NOTICE, "")
         assert "chat.base_url" in first.notice
         agent.finish()
-    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+    with home.open(OfflineModel()) as house:
         agent = house.agent()
         assert [one.notice for one in agent.recent(2)] == [NOTICE, ""]
         assert say(agent, "我养了一只鹦鹉").notice == ""
@@ -599,7 +599,7 @@ def test_how_to_connect_a_model_is_shown_once_in_a_conversation_and_is_no_part_o
 def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_and_read_as_no_part_of_it(
     home: Home,
 ) -> None:
-    with House(home.data, home.config, clock=home.clock, model=OfflineModel(), embedder=home.embedder) as house:
+    with home.open(OfflineModel()) as house:
         store = house.agent().store
         store.log.finish(store.log.begin("我住在杭州", home.clock.now()), f"好，记下了。\n\n{NOTICE}", "done")
         agent = house.agent()

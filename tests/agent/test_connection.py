@@ -25,7 +25,7 @@ def server() -> Iterator[ModelServer]:
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **chat: Any) -> House:
     monkeypatch.setenv("MOECHAT_API_KEY", KEY)
     home = Home.build(tmp_path, chat=chat)
-    return House(home.data, home.config, clock=home.clock, embedder=home.embedder)
+    return home.connected()
 
 
 def keys_at(server: ModelServer) -> set[str]:
@@ -81,6 +81,6 @@ def test_saving_another_address_asks_for_its_key(
 
 def test_without_a_kept_key_any_address_is_saved(tmp_path: Path, server: ModelServer) -> None:
     home = Home.build(tmp_path)
-    with House(home.data, home.config, clock=home.clock, embedder=home.embedder) as opened:
+    with home.connected() as opened:
         opened.connect(server.url, "tiny")
         assert opened.config.chat.base_url == server.url

@@ -15,7 +15,6 @@ from model_server import BreakOff, Hang, ModelServer, Raw, Refuse, Say
 from moechat.agent import Agent
 from moechat.ai.chat_model import is_near
 from moechat.ai.scripted import Line, ScriptedModel
-from moechat.house import House
 from moechat.model import Message
 
 LATE_S = 60.0
@@ -64,7 +63,7 @@ def test_no_turn_waits_for_a_model_that_understands_badly(home: Home, trouble: s
     script = lambda body: TROUBLE[trouble] if is_extraction(body) else Say("好的。")  # noqa: E731
     with ModelServer(script) as server:
         home.configure(chat={"base_url": server.url, "model": "tiny"}, understanding={"silence_s": 3600})
-        with House(home.data, home.config, clock=home.clock, embedder=home.embedder) as house:
+        with home.connected() as house:
             agent = house.agent()
             first = say(agent, "我住在杭州")
             thread = understanding(agent)
@@ -163,7 +162,7 @@ def test_understanding_has_settings_of_its_own(home: Home) -> None:
     with server:
         chat = {"base_url": server.url, "model": "tiny", "temperature": 1.2, "extra": {"top_p": 0.5, "max_tokens": 30}}
         home.configure(chat=chat, understanding={"max_tokens": 900, "extra": {"seed": 7}})
-        with House(home.data, home.config, clock=home.clock, embedder=home.embedder) as house:
+        with home.connected() as house:
             say(house.agent(), "我住在杭州")
             house.agent().finish()
         reply = next(body for body in server.chats if not is_extraction(body))

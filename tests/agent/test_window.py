@@ -13,7 +13,6 @@ from moechat.ai.chat_model import OpenAIChatModel
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.ai.window import Window
 from moechat.errors import ModelError
-from moechat.house import House
 from moechat.model import Usage
 from moechat.turn import size
 
@@ -59,7 +58,7 @@ def test_a_talk_that_is_too_long_for_the_server_loses_its_oldest_rounds_and_is_t
 
     with ModelServer(act) as server:
         home.configure(chat={"base_url": server.url, "model": "tiny"})
-        with House(home.data, home.config, clock=home.clock, embedder=home.embedder) as house:
+        with home.connected() as house:
             ended = [say(house.agent(), f"第{n}句") for n in range(8)]
             assert [(one.exchange.status, one.exchange.char, one.error) for one in ended] == [
                 ("done", "好的。", "")

@@ -24,7 +24,6 @@ from model_server import (
 )
 
 from moechat.agent import Agent
-from moechat.house import House
 from moechat.turn import Delta, Ended
 
 KEY = "sk-very-secret"
@@ -53,7 +52,7 @@ def script(replies: list[Act], understands: Callable[[int], Act]) -> Callable[[d
 def opened(home: Home, url: str, *, timeout_s: float = 30.0, **sections: Any) -> Iterator[Agent]:
     chat = {"base_url": url, "model": "tiny", "timeout_s": timeout_s} | sections.pop("chat", {})
     home.configure(chat=chat, roll={"retry_s": 60.0}, **sections)
-    with House(home.data, home.config, clock=home.clock, embedder=home.embedder) as house:
+    with home.connected() as house:
         yield house.agent()
 
 

@@ -46,7 +46,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def opened(home: Home) -> House:
-    return House(home.data, home.config, clock=home.clock, embedder=home.embedder)
+    return home.connected()
 
 
 def told(events: list[TurnEvent]) -> tuple[str, Ended]:

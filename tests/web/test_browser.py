@@ -16,6 +16,7 @@ from moechat.errors import ModelError
 from moechat.house import House
 from moechat.web import running
 from tests.browser import ask, chromium, open_tab, say, tab, unfold
+from tests.houses import SELDOM_S
 from tests.model_server import ModelServer
 
 pytestmark = pytest.mark.browser
@@ -35,7 +36,8 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def served(data: Path, *, now: str = DAY, **house: object) -> Iterator[str]:
     """The address of the page over this data folder; the house is closed, whatever happens."""
-    with House(data, data.parent / "config.yaml", now=now, **house) as opened, running(opened) as url:  # type: ignore[arg-type]
+    config = data.parent / "config.yaml"
+    with House(data, config, now=now, tick_s=SELDOM_S, **house) as opened, running(opened) as url:  # type: ignore[arg-type]
         yield url
 
 

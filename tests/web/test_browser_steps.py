@@ -15,7 +15,7 @@ from moechat.house import House
 from moechat.web import running
 from moechat.web.words import Words
 from tests.browser import LAST, chromium, say, tab
-from tests.houses import Home, silent
+from tests.houses import SELDOM_S, Home, silent
 
 LOCALES: dict[Language, str] = {"zh": "zh-CN", "en": "en-GB"}
 BOTH = pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
@@ -49,7 +49,7 @@ def test_the_first_start_is_three_steps_to_a_first_reply(tmp_path: Path, browser
     words, other = Words(language), "en" if language == "zh" else "zh"
     first, name = ("青禾", "江砚") if language == "zh" else ("Wren", "Wren")
     with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder()) as house,
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
         running(house) as url,
         tab(browser, url, locale=LOCALES[other], guided=False, viewport=PHONE) as page,
     ):
@@ -71,7 +71,7 @@ def test_the_first_start_is_three_steps_to_a_first_reply(tmp_path: Path, browser
 
 def test_the_guide_is_skipped_with_a_key_and_stays_away(tmp_path: Path, browser: Browser) -> None:
     with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder()) as house,
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
         running(house) as url,
         tab(browser, url, locale="en-GB", guided=False) as page,
     ):
