@@ -57,6 +57,7 @@ class Jobs:
         self._maintenance, self._eraser = maintenance, eraser
         self._config, self._now, self._looks = config, now, looks
         self._rolling = threading.Lock()
+        self._tending = threading.Lock()
         self._embedding = (0, 0.0)
         self._turn_ended: datetime | None = None
         self._stopped: list[str] = []
@@ -96,14 +97,15 @@ class Jobs:
 
     def _go_on(self) -> None:
         """Go on with what was imported and with what is being forgotten. Where something cannot be written now, it waits."""
-        before, self._stopped = self._stopped, []
+        stopped = list[str]()
         for what, step in (("an import", self._store.imports.finish), ("a forgetting", self._eraser.run)):
             try:
                 step()
             except DataError as problem:
-                self._stopped.append(f"{what} does not go on: {problem}")
-        for reason in set(self._stopped).difference(before):
+                stopped.append(f"{what} does not go on: {problem}")
+        for reason in set(stopped).difference(self._stopped):
             log.warning("%s", reason)
+        self._stopped = stopped
 
     def _catch_up(self) -> None:
         self._roller.by_rules()
@@ -246,11 +248,12 @@ class Jobs:
             before = work
 
     def _tend(self) -> None:
-        """Associate, reflect and forget. If one of them fails, the others still run."""
+        """Associate, reflect and forget. If one of them fails, the others still run. What another thread is at is waited for."""
         if self._layers.is_reading:
             return
-        for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
-            self.worker.guarded(step)
+        with self._tending:
+            for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
+                self.worker.guarded(step)
 
     def reflect(self) -> ReflectionRun | None:
         """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""

@@ -168,6 +168,7 @@ def test_a_folder_whose_readers_raise_over_every_tenth_exchange_works(home: Home
         report = house.rebuild(None, None, vectors=True, progress=lambda done, total: None)
         assert report["exchanges"] >= len(FOODS)
         agent = house.agent()
+        agent.settle_indexes()
         for reader in ("读不出里面的时间", "按词找不到", "没能按规则理解", "按意思找不到"):
             (line,) = [problem for problem in agent.verify()["problems"] if problem.startswith(reader)]
             assert all(line.count(ids[food]) == 1 for food in BROKEN), line

@@ -46,7 +46,7 @@ def _summary(store: Store, name: str, hidden: Collection[str]) -> TalkSummary:
     taken_out = tree.taken_out()
     batches = [
         ImportedBatch(key, local(datetime.fromisoformat(batch.at), store.zone))
-        for key, batch in tree.batches.items()
+        for key, batch in list(tree.batches.items())
         if batch.talk == name and taken_out.isdisjoint(batch.ids)
     ]
     text = next((line.strip() for line in lines if line.strip()), "")

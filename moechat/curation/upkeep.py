@@ -49,7 +49,7 @@ def drop_indexes(folder: Path, *, vectors: bool) -> None:
     index = index_folder(folder)
     index.mkdir(parents=True, exist_ok=True)
     with FileLock(index / ROWS_LOCK):  # another process may be writing: it finds that its rows are gone, and follows
-        for path in list(index.glob("*")):
+        for path in sorted(index.glob("*"), reverse=True):  # the log of a database goes before it
             if path.name.startswith("vectors-") and not vectors:
                 continue
             if path.is_dir():

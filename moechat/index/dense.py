@@ -35,15 +35,17 @@ class Space:
     embedder: Embedder
     dim: int
     tables: dict[str, VectorTable] = field(default_factory=dict)
+    _opening: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def folder(self) -> Path | None:
         return self.shelf.folder(self.embedder.fingerprint)
 
     def table(self, layer: str) -> VectorTable:
-        if layer not in self.tables:
-            self.tables[layer] = self.shelf.table(self.embedder.fingerprint, layer, self.dim)
-        return self.tables[layer]
+        with self._opening:
+            if layer not in self.tables:
+                self.tables[layer] = self.shelf.table(self.embedder.fingerprint, layer, self.dim)
+            return self.tables[layer]
 
     def close(self) -> None:
         for table in list(self.tables.values()):

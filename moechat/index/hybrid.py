@@ -208,15 +208,17 @@ class HybridIndex:
 
     def order(self) -> Order:
         """The documents in the order of time."""
-        if self._order is None:
-            self._order = Order(self.documents(), self._columns["time"], self._columns["talk"], TALK_GAP_S)
-        return self._order
+        order = self._order
+        if order is None:
+            order = self._order = Order(self.documents(), self._columns["time"], self._columns["talk"], TALK_GAP_S)
+        return order
 
     def dated(self) -> Ints:
         """The documents that tell of a time."""
-        if self._dated is None:
-            self._dated = np.flatnonzero(self._columns["alive"] & ~np.isnan(self._columns["start"]))
-        return self._dated
+        dated = self._dated
+        if dated is None:
+            dated = self._dated = np.flatnonzero(self._columns["alive"] & ~np.isnan(self._columns["start"]))
+        return dated
 
     def column(self, name: str) -> NDArray[Any]:
         return self._columns[name]

@@ -236,11 +236,13 @@ class LexicalIndex:
         return [*self._frozen, self._tail] if self._tail.size else [*self._frozen]
 
     def _term(self, token: str) -> int:
-        term = self._terms.setdefault(token, len(self._names))
-        if term == len(self._names):
-            self._names.append(token)
+        term = self._terms.get(token)
+        if term is None:
+            term = len(self._names)
             if term >= len(self._df):
                 self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
+            self._names.append(token)
+            self._terms[token] = term  # At last: another thread may ask meanwhile how rare it is.
         return term
 
     def _within_budget(self, terms: list[WeightedTerm]) -> tuple[list[WeightedTerm], list[WeightedTerm]]:

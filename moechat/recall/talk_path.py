@@ -80,7 +80,7 @@ class TalkPath:
         where the path ends before it."""
         tree, after = self._store.tree, dict[str, list[str]]()
         talk = tree.talks.get(self._name)
-        for id_, parent in tree.parents.items() if talk and talk.forked else ():
+        for id_, parent in list(tree.parents.items()) if talk and talk.forked else ():
             if parent is not None and tree.talk_of(id_) == self._name and self._is_there(id_):
                 after.setdefault(parent, []).append(id_)
         return {id_: ids for id_, ids in after.items() if len(ids) > 1 or id_ == tree.leaf(self._name)}

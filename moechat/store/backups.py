@@ -41,8 +41,9 @@ def back_up(store: Store, now: datetime, keep: int) -> bool:
         pack = partial(archive.pack, folder=folder, kind="memory", name=folder.name, now=now, memory=True)
         copy = records.written_beside(path, pack)
         with store.writing("backup"):
-            is_made = not store.tree.forgets and store.tree.forgettings == forgettings
-            records.put_in_place(copy, path) if is_made else copy.unlink()
+            is_same = not store.tree.forgets and store.tree.forgettings == forgettings
+            is_made = is_same and copy.exists()  # A process that opens meanwhile takes it for one that a crash left.
+            records.put_in_place(copy, path) if is_made else copy.unlink(missing_ok=True)
         there = [*there, path] if is_made else there
     for old in there[: max(len(there) - keep, 0)]:
         old.unlink(missing_ok=True)

@@ -83,7 +83,7 @@ def _deleted(store: Journal, ids: Collection[str]) -> Iterator[str]:
 
 def _left_over(store: Journal) -> list[str]:
     """What a kill may have left of an import before the log named it."""
-    waiting = {name for name, batch in store.tree.batches.items() if not batch.done}
+    waiting = {name for name, batch in list(store.tree.batches.items()) if not batch.done}
     staged = sorted((store.folder / paths.IMPORTS).glob("*.yaml"))
     return [
         f"{path}: it belongs to no import; if none is running, delete it" for path in staged if path.stem not in waiting

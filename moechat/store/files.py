@@ -161,7 +161,7 @@ class FileStore(Journal):
         """Put back what day files have lost, also by a hand, where the log or the cache still has it. Returns what was done."""
         self.read_all()
         self.follow(all_files=True)
-        logged = [node.exchange().at for node in self.tree.nodes.values() if node.filed and not node.folded]
+        logged = [node.exchange().at for node in list(self.tree.nodes.values()) if node.filed and not node.folded]
         expected = {paths.day_file(at, self.zone) for at in logged}
         done = []
         for name in sorted(expected.union(self.days.names())):

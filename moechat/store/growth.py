@@ -76,14 +76,15 @@ class Growth:
             return
         if parent is not None and parent not in self.parents:
             parent = talk.newest  # its line was lost: what came before stays on the path
-        if parent != talk.newest or talk.leaf != talk.newest:
-            talk.forked = True
-            self.masks += 1
+        is_branch = parent != talk.newest or talk.leaf != talk.newest
         self.parents[id_] = parent
         self._number[id_] = len(self._number)
         if talk.name:
             self._talk_of[id_] = talk.name
         talk.newest = talk.leaf = id_
+        if is_branch:  # At last: another thread may read meanwhile, and keeps what it read until this number changes.
+            talk.forked = True
+            self.masks += 1
 
     def _place_run(self, run: Mapping[str, str], parent: str | None, talk: Talk) -> None:
         """Give new exchanges (text hash by id) of a talk their places, each after the one before it. A log begins with years of

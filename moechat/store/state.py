@@ -196,7 +196,8 @@ class State:
 
     def _rewrite(self, writing: Writing, *, keep_damaged: bool = False) -> bool:
         """The file is written before the lock is taken. False where another process did the same meanwhile."""
-        entries, place = self.entries(), self._lines.place
+        with writing("sum up the state"):
+            entries, place = self.entries(), self._lines.place
         rewriting = self._lines.prepare(entries, place, keep_damaged=keep_damaged)
         with writing("rewrite the state"):
             added = self._lines.commit(rewriting)

@@ -73,7 +73,7 @@ class Tree(Growth):
     def _masks(self) -> tuple[int, frozenset[str], frozenset[str]]:
         if self._masked[0] != self.masks:
             masks, off = self.masks, set[str]()
-            for talk in [talk for talk in self.talks.values() if talk.forked]:
+            for talk in [talk for talk in list(self.talks.values()) if talk.forked]:
                 off.update(id_ for id_ in list(self.parents) if self.talk_of(id_) == talk.name)
                 off.difference_update(self.ancestors(talk.leaf))
             self._masked = (masks, frozenset(off), frozenset(off | self.retracted | self.taken_out()))
@@ -81,8 +81,8 @@ class Tree(Growth):
 
     def taken_out(self) -> frozenset[str]:
         """What nobody may see any more, or not yet: being forgotten, being imported."""
-        importing = (batch.ids for batch in self.batches.values() if not batch.done)
-        return frozenset().union(*self.forgets.values(), *importing)
+        importing = (batch.ids for batch in list(self.batches.values()) if not batch.done)
+        return frozenset().union(*list(self.forgets.values()), *importing)
 
     # ---- what waits
 

@@ -90,8 +90,8 @@ class UsageFile:
         """What was spent, day by day, replies first; what waits to be written, too."""
         with self._threads:
             self._follow()
-            sums = dict(self._sums)
-        for spent in list(self._waiting):
+            sums, waiting = dict(self._sums), list(self._waiting)
+        for spent in waiting:
             sums[spent.day, spent.use] = sums.get((spent.day, spent.use), Spent(spent.day, spent.use)) + spent
         return [sums[key] for key in sorted(sums)]
 

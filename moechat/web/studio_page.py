@@ -273,7 +273,7 @@ def _imports(here: StudioVisit, look: StudioLook) -> str:
     tree = agent.store.tree
     rows = {
         id_: words("import_told", talk=batch.talk or words("talk_first"), n=len(batch.ids), time=batch.at[:10])
-        for id_, batch in tree.batches.items()
+        for id_, batch in list(tree.batches.items())
         if not tree.is_forgotten(id_)
     }
     rows |= {id_: words.count("n_memories", n) for id_, n in agent.brought.batches().items()}

@@ -204,7 +204,7 @@ def test_stopping_from_another_thread_while_nothing_comes(home: Home) -> None:
         while not model.requests:
             pass
         agent.stop()
-        reader.join(10)
+        reader.join(PATIENCE_S)
         assert not reader.is_alive()
         assert [type(e) for e in ended] == [Ended]
         assert said(agent) == [("在吗", "", "stopped")]
@@ -273,7 +273,7 @@ def test_a_broken_prompt_file_is_named_and_the_exchange_is_marked_as_failed(home
 )
 def test_over_http_the_same_holds(home: Home, act: Any, status: str, char: str) -> None:
     with ModelServer([act], models=["tiny"]) as server:
-        model = OpenAIChatModel(server.url, "tiny", None, timeout_s=4)
+        model = OpenAIChatModel(server.url, "tiny", None, timeout_s=8 if isinstance(act, Hang) else PATIENCE_S)
         with home.open(model) as house:
             ended = say(house.agent(), "在吗")
     assert (ended.exchange.status, ended.exchange.char, bool(ended.error)) == (status, char, status == "failed"), (
@@ -306,7 +306,7 @@ def test_a_consumer_that_fails_does_not_keep_the_house_from_closing(home: Home) 
 
     thread = threading.Thread(target=talk, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     with home.open() as house:
         assert [s for _, _, s in said(house.agent())] in (["stopped"], ["failed"])

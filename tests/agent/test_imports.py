@@ -32,9 +32,9 @@ def idle(agent: Agent) -> Iterator[Agent]:
 def test_a_model_is_not_asked_about_what_was_imported(home: Home) -> None:
     model = understanding(lambda count: answer(count))
     with home.open(model) as house:
-        agent = house.agent()
-        agent.store.imports.add(old_talk(), talk="从前")
-        assert (len(agent.store.tree.unread()), agent.store.tree.pending()) == (3, [])
+        with idle(house.agent()) as agent:
+            agent.store.imports.add(old_talk(), talk="从前")
+            assert (len(agent.store.tree.unread()), agent.store.tree.pending()) == (3, [])
         agent.jobs.read_imports(lambda done, of: None)
         agent.finish()
         assert model.questions == []

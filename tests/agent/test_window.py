@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Home:
 def test_a_server_is_asked_how_much_its_model_can_read(tells: dict[str, Any], window: int) -> None:
     with ModelServer(tells=tells) as server:
         model = OpenAIChatModel(server.url, "tiny", None)
-        model.learn_window(5)
+        model.learn_window(60)
         assert model.window.tokens == window
         assert model.window.cuts_silently == ("model_info" in tells.get("/api/show", {}))
 
@@ -45,7 +45,7 @@ def test_a_server_is_asked_how_much_its_model_can_read(tells: dict[str, Any], wi
 def test_what_is_set_is_not_asked() -> None:
     with ModelServer() as server:
         model = OpenAIChatModel(server.url, "tiny", None, window_tokens=700)
-        model.learn_window(5)
+        model.learn_window(60)
         assert model.window.tokens == 700 and server.requests == []
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from houses import ZONE, Home, moment, recalled, say, shown, silent
+from houses import SELDOM_S, ZONE, Home, moment, recalled, say, shown, silent
 
 from moechat.agent import Agent, Surroundings
 from moechat.ai.embedding import HashEmbedder
@@ -89,7 +89,7 @@ def opened(home: Home, new: CountingEmbedder, old: CountingEmbedder | None = Non
         return old or gone(told)
 
     model = silent()
-    with ThreadPoolExecutor(4) as pool, contextlib.closing(Crew(1, 5.0)) as crew:
+    with ThreadPoolExecutor(4) as pool, contextlib.closing(Crew(1, SELDOM_S)) as crew:
         around = Surroundings(
             home.clock, pool, crew, new, {"dim": str(new.dim)}, load, lambda: model, lambda: model, Precedence(),
             lambda: None, [defaults_folder() / "prompts"],
@@ -283,6 +283,7 @@ def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
     home = home_with(tmp_path, 100)
     with opened(home, CountingEmbedder(OLD)) as open_one:
         said = say(open_one, "我买了一把蓝雨伞").exchange.id
+        open_one.settle_indexes()
         upkeep.drop_indexes(home.folder, vectors=False)
         with opened(home, CountingEmbedder(OLD)) as other:
             other.correct(memories(1)[0].id, user="第0天我其实喝了粥")

@@ -57,7 +57,7 @@ def test_what_a_parser_may_not_do_is_found(
 ) -> None:
     from tests.fuzz import batches, parsers
 
-    monkeypatch.setattr(batches, "LONGEST_S", 0.05)
+    monkeypatch.setattr(batches, "LONGEST_S", 0.5)
     parser = parsers.Parser("a parser", read, [b"x"], "text")
     outcome = batches.run(parser, 3, 1, warm=False)
     assert [one.what.split(":")[0] for one in outcome.faults.values()] == ([fault] if fault else [])

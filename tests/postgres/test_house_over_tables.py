@@ -97,7 +97,8 @@ def test_files_and_tables_recall_the_same(houses: list[House], homes: list[Home]
                     getattr(agent, step)(id_)
             except MoeChatError as error:
                 steps.append(type(error).__name__)
-        for home in homes:
+        for agent, home in zip(agents, homes, strict=True):
+            agent.settle_indexes()
             home.clock.advance(hours=7)
         if number % 8 == 7:
             for home in homes:

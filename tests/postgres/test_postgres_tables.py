@@ -27,7 +27,7 @@ def clock() -> SetClock:
 
 @pytest.fixture(params=["once", "each time"])
 def database(address: str, request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    database = Postgres(address, size=4, timeout_s=2.0, each_time=request.param == "each time")
+    database = Postgres(address, size=4, timeout_s=30.0, each_time=request.param == "each time")
     yield database
     database.close()
 
