@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import json
 import threading
@@ -145,7 +146,7 @@ class Threads:
         queue: asyncio.Queue[tuple[T | None, BaseException | None]] = asyncio.Queue()
 
         def put(value: T | None, error: BaseException | None) -> None:
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # The loop is closed: nobody reads any more.
                 loop.call_soon_threadsafe(queue.put_nowait, (value, error))
 
         def work() -> None:

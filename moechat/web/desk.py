@@ -144,17 +144,17 @@ class Desk:
     def talk(self, place: Whereabouts, words: Words, before: str = "") -> View:
         """The newest page of a talk, or the one before an exchange: ``{exchanges, more, greeting, busy, notice}``."""
         conversation = self.conversation(place)
+        edition, turn = self.news.edition, self.turns.current(conversation)  # before the rows, which may be newer then
         rows = conversation.recent(self.page + 1, before or None)
         more, rows = len(rows) > self.page, rows[-self.page :]
         face = self.face(place, words)
-        turn = self.turns.current(conversation)
         return {
             "exchanges": self._drawn(place, conversation, rows, face, turn),
             "more": more,
             "greeting": "" if more else exchange.greeting(face),
             "busy": turn is not None,
-            "edition": self.news.edition,
-            "notice": "" if before else self._trouble(conversation, rows, words),
+            "edition": edition,
+            "notice": "" if before or turn else self._trouble(conversation, rows, words),
         }
 
     def face(self, place: Whereabouts, words: Words) -> Face:

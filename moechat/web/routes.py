@@ -7,6 +7,7 @@ Gradio's events would do the first, but where the program goes away they raise a
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -80,7 +81,8 @@ class Doings:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self._looks: OrderedDict[tuple[Pass, str], Look] = OrderedDict()
+        self._looks: OrderedDict[tuple[Pass, str], tuple[int, Look]] = OrderedDict()
+        self._clicks = itertools.count()
         self.verbs: Mapping[str, Callable[[Wish], View]] = {
             "open": self.open, "earlier": self.earlier, "around": self.around, "search": self.search, "hold": self.hold,
             "say": self.say, "again": self.again, "stop": self.stop, "choose": self.choose, "branch": self.branch,
@@ -188,15 +190,16 @@ class Doings:
     def room(self, wish: Wish) -> View:
         """A click in a room, or the way into one: ``{room, html}``."""
         words, house, passed = wish.words, self.desk.house, PASS.get()
-        tab = (passed, wish.tab)
-        look = self._looks.get(tab) or Look(tray=self.desk.trays.of(wish.tab))
+        tab, click = (passed, wish.tab), next(self._clicks)
+        _, look = self._looks.get(tab) or (click, Look(tray=self.desk.trays.of(wish.tab)))
         try:
             agent = self.desk.agent(wish.place)
         except (MoeChatError, OSError):
             agent = None
         busy = agent is not None and self.desk.turns.current(agent.in_talk(wish.talk)) is not None
         look = rooms.act(house, agent, look.of(wish.place.memory), wish.action, words, passed, busy=busy)
-        self._looks[tab] = look
+        if self._looks.setdefault(tab, (click, look))[0] <= click:  # An earlier click may take longer than a later one.
+            self._looks[tab] = (click, look)
         self._looks.move_to_end(tab)
         while len(self._looks) > TABS:
             self._looks.popitem(last=False)

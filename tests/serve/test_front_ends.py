@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import httpx
 import numpy as np
 import openai
+import patient
 import pytest
 from houses import CHARACTER, Home
 
@@ -39,7 +39,7 @@ class Served:
         self.house: House = self.home.open(self.model)
         self._running = server.running(self.house)
         self.url = self._running.__enter__()
-        self.client = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=30)
+        self.client = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=60)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -103,8 +103,8 @@ def test_addresses_and_fields_are_taken_as_they_come(served: Served) -> None:
     body = {"model": CHARACTER, "messages": [{"role": "developer", "content": "x"}, {"role": "user", "content": "在吗"}],
             "unknown": {"a": 1}, "logprobs": None}  # fmt: skip
     for path in ("/v1/chat/completions", "/v1/chat/completions/", "/chat/completions", "/v1/u/anne/chat/completions"):
-        assert httpx.post(served.url + path, json=body).status_code == 200
-    assert httpx.get(served.url + "/models/").json()["data"]
+        assert patient.post(served.url + path, json=body).status_code == 200
+    assert patient.get(served.url + "/models/").json()["data"]
     assert served.kept("anne") == [("在吗", "这是第4个回答。")]
 
 
@@ -135,9 +135,9 @@ def test_pictures_calls_of_tools_and_wishes_reach_the_model(tmp_path: Path) -> N
 def test_embeddings_are_those_of_the_built_in_model(served: Served) -> None:
     rows = served.client.embeddings.create(model="any", input=["猫", "狗"]).data
     assert np.allclose([row.embedding for row in rows], served.home.embedder.embed(["猫", "狗"]))
-    raw = httpx.post(served.url + "/v1/embeddings", json={"input": "猫", "encoding_format": "base64"}).json()
+    raw = patient.post(served.url + "/v1/embeddings", json={"input": "猫", "encoding_format": "base64"}).json()
     assert np.frombuffer(base64.b64decode(raw["data"][0]["embedding"]), "float32").shape == (64,)
-    assert httpx.post(served.url + "/v1/embeddings", json={"input": [[1, 2]]}).status_code == 422
+    assert patient.post(served.url + "/v1/embeddings", json={"input": [[1, 2]]}).status_code == 422
 
 
 def test_errors_have_a_status_before_the_first_letter_and_a_place_in_the_stream_after_it(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_errors_have_a_status_before_the_first_letter_and_a_place_in_the_stream_
             assert refused.value.code == "context_length_exceeded"
         body = {"model": CHARACTER, "messages": [{"role": "user", "content": "说吧"}], "stream": True}
         events = [
-            line for line in httpx.post(served.url + "/v1/chat/completions", json=body).text.split("\n\n") if line
+            line for line in patient.post(served.url + "/v1/chat/completions", json=body).text.split("\n\n") if line
         ]
         assert "error" not in events[1] and events[-1] == "data: [DONE]"
         assert served.kept()[-1] == ("说吧", "说到一半")
@@ -166,7 +166,7 @@ def test_errors_have_a_status_before_the_first_letter_and_a_place_in_the_stream_
     ],
 )
 def test_a_wrong_request_is_answered_in_openais_form(served: Served, status: int, body: dict[str, Any]) -> None:
-    answer = httpx.post(served.url + "/v1/chat/completions", json=body)
+    answer = patient.post(served.url + "/v1/chat/completions", json=body)
     assert answer.status_code == status, answer.text
     assert {"message", "type", "param", "code"} <= answer.json()["error"].keys()
 
@@ -266,14 +266,14 @@ def test_a_client_that_leaves_stops_the_reply(tmp_path: Path) -> None:
     hold = Event()
     with Served(tmp_path, [Line("说到一半", hold=hold)]) as served:
         body = {"model": CHARACTER, "messages": [{"role": "user", "content": "说吧"}], "stream": True}
-        with httpx.stream("POST", served.url + "/v1/chat/completions", json=body) as answer:
+        with patient.stream("POST", served.url + "/v1/chat/completions", json=body) as answer:
             text = ""
             for piece in answer.iter_text():
                 text += piece
                 if "一半" in text:
                     break
         log = served.house.agent().in_talk(list(served.house.agent().store.tree.talks)[-1])
-        for _ in range(500):
+        for _ in range(3000):
             if log.recent(1)[0].exchange.status == "stopped":
                 break
             Event().wait(0.02)
@@ -328,12 +328,12 @@ def test_a_page_of_an_allowed_site_may_call_and_no_other(tmp_path: Path) -> None
     with Served(tmp_path, serve={"origins": ["https://chat.example"]}) as served:
         ask = {"origin": "https://chat.example", "access-control-request-method": "POST",
                "access-control-request-headers": "authorization, content-type, x-moechat-user"}  # fmt: skip
-        early = httpx.options(served.url + "/v1/chat/completions", headers=ask)
+        early = patient.options(served.url + "/v1/chat/completions", headers=ask)
         assert early.status_code == 204 and "x-moechat-user" in early.headers["access-control-allow-headers"]
         body = {"model": CHARACTER, "messages": [{"role": "user", "content": "你好"}]}
-        good = httpx.post(served.url + "/v1/chat/completions", json=body, headers={"origin": "https://chat.example"})
+        good = patient.post(served.url + "/v1/chat/completions", json=body, headers={"origin": "https://chat.example"})
         assert good.headers["access-control-allow-origin"] == "https://chat.example"
-        bad = httpx.post(served.url + "/v1/chat/completions", json=body, headers={"origin": "https://evil.example"})
+        bad = patient.post(served.url + "/v1/chat/completions", json=body, headers={"origin": "https://evil.example"})
         assert bad.status_code == 403 and "access-control-allow-origin" not in bad.headers
         assert json.loads(bad.text)["error"]["type"] == "permission_error"
 
@@ -357,9 +357,9 @@ def test_a_slow_reply_holds_up_no_recall(tmp_path: Path) -> None:
     hold = Event()
     with Served(tmp_path, [Line("从前", hold=hold, then="完。")]) as served:
         body = {"model": CHARACTER, "messages": [{"role": "user", "content": "讲个故事"}], "stream": True}
-        with httpx.stream("POST", served.url + "/v1/chat/completions", json=body, timeout=30) as answer:
+        with patient.stream("POST", served.url + "/v1/chat/completions", json=body) as answer:
             lines = answer.iter_lines()
             next(line for line in lines if "从前" in line)
-            assert httpx.post(served.url + "/recall", json={"text": "你好"}, timeout=30).status_code == 200
+            assert patient.post(served.url + "/recall", json={"text": "你好"}).status_code == 200
             hold.set()
             assert any("完。" in line for line in lines)

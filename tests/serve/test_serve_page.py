@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import patient
 import pytest
 import yaml
 from houses import CHARACTER, Home, say
@@ -137,9 +137,9 @@ def test_files_come_in_for_whoever_reaches_everything_and_what_the_page_does_not
 def test_on_this_machine_page_and_api_ask_for_nothing_and_end_with_a_tab_open(home: Home) -> None:
     with contextlib.ExitStack() as tabs, home.open() as house:
         with server.running(house, page=beside) as url:
-            assert "gradio" in httpx.get(url).text
-            assert httpx.get(f"{url}/v1/models").json()["data"]
+            assert "gradio" in patient.get(url).text
+            assert patient.get(f"{url}/v1/models").json()["data"]
             params = {"character": CHARACTER}
-            news = tabs.enter_context(httpx.stream("GET", f"{url}/page/news", params=params)).iter_lines()
+            news = tabs.enter_context(patient.stream("GET", f"{url}/page/news", params=params)).iter_lines()
             assert next(news) == "event: talk"
         assert len(list(news)) >= 2  # It was told that this is the end: a connection that breaks off raises an error.

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+import patient
 import pytest
 from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
@@ -59,7 +60,7 @@ def client(tmp_path: Path, root: Path) -> Iterator[TestClient]:
 
 
 def ask(url: str, path: str = "/query", **values: Any) -> Any:
-    answer = httpx.post(url + path, json=values, timeout=30)
+    answer = patient.post(url + path, json=values)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -353,7 +354,7 @@ def test_a_hand_edit_of_the_official_store_holds_from_the_next_question(client: 
 def test_bad_input_is_answered_by_field_value_and_remedy(
     url: str, path: str, body: Any, field: str, remedy: str
 ) -> None:
-    answer = httpx.post(url + path, content=json.dumps(body), headers=JSON)
+    answer = patient.post(url + path, content=json.dumps(body), headers=JSON)
     assert answer.status_code == 422, answer.text
     error = answer.json()["error"]
     assert error["field"] == field and remedy in error["remedy"] and remedy in error["message"]
@@ -376,7 +377,7 @@ def test_bad_input_is_answered_by_field_value_and_remedy(
     ],
 )
 def test_bodies_that_are_no_request_are_refused_in_words(url: str, content: bytes, status: int) -> None:
-    answer = httpx.post(url + "/query", content=content, headers=JSON)
+    answer = patient.post(url + "/query", content=content, headers=JSON)
     assert answer.status_code == status, answer.text
     assert answer.json()["error"]["message"]
 
@@ -384,7 +385,7 @@ def test_bodies_that_are_no_request_are_refused_in_words(url: str, content: byte
 def test_a_body_that_never_says_how_long_it_is_ends_at_the_bound(url: str) -> None:
     pieces = (b"x" * 65_536 for _ in range(64))
     try:
-        answer = httpx.post(url + "/query", content=pieces, headers=JSON)
+        answer = patient.post(url + "/query", content=pieces, headers=JSON)
     except httpx.TransportError:  # it hung up in the middle
         return
     assert answer.status_code == 413
@@ -412,17 +413,17 @@ def test_a_body_that_never_ends_is_given_up() -> None:
 
 
 def test_unknown_addresses_methods_characters_and_users_are_told(url: str) -> None:
-    assert httpx.get(url + "/nothing").status_code == 404
-    assert httpx.get(url + "/query").status_code == 405
-    there = httpx.post(url + "/query", json={"query": "x", "character": "无人"})
+    assert patient.get(url + "/nothing").status_code == 404
+    assert patient.get(url + "/query").status_code == 405
+    there = patient.post(url + "/query", json={"query": "x", "character": "无人"})
     assert there.status_code == 404 and SAMPLE in there.json()["error"]["message"]
-    assert httpx.post(url + "/query", json={"query": "x", "character": "../江砚"}).status_code == 404
-    nobody = httpx.post(url + "/query", json={"query": "x", "user": "没有来过"})
+    assert patient.post(url + "/query", json={"query": "x", "character": "../江砚"}).status_code == 404
+    nobody = patient.post(url + "/query", json={"query": "x", "user": "没有来过"})
     assert nobody.status_code == 404 and "没有来过" in nobody.json()["error"]["message"]
-    assert httpx.post(url + "/query", json={"query": "x", "user": "长" * 150}).status_code == 422
-    assert httpx.get(url + "/memories/elsewhere/x").status_code == 422
-    assert httpx.get(url + "/memories", params={"limit": 1000}).json()["error"]["field"] == "limit"
-    assert httpx.get(url + "/memories/official/%2e%2e%2f%2e%2e%2fconfig.yaml").status_code == 404
+    assert patient.post(url + "/query", json={"query": "x", "user": "长" * 150}).status_code == 422
+    assert patient.get(url + "/memories/elsewhere/x").status_code == 422
+    assert patient.get(url + "/memories", params={"limit": 1000}).json()["error"]["field"] == "limit"
+    assert patient.get(url + "/memories/official/%2e%2e%2f%2e%2e%2fconfig.yaml").status_code == 404
 
 
 def test_a_question_about_somebody_unknown_leaves_no_folder(tmp_path: Path, root: Path) -> None:
@@ -449,38 +450,38 @@ def test_what_was_not_foreseen_is_answered_without_its_insides(client: TestClien
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "169.254.1.1", "", "localhost.", "[::1"])
 def test_another_name_than_this_machines_is_refused(url: str, host: str) -> None:
-    answer = httpx.post(url + "/query", json={"query": "红色"}, headers={"host": host})
+    answer = patient.post(url + "/query", json={"query": "红色"}, headers={"host": host})
     assert answer.status_code in (400, 403)
     assert "e003" not in answer.text
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8012", "127.0.0.1:1", "[::1]:8012", "127.8.8.8"])
 def test_every_name_of_this_machine_is_taken(url: str, host: str) -> None:
-    assert httpx.post(url + "/query", json={"query": "红色"}, headers={"host": host}).status_code == 200
+    assert patient.post(url + "/query", json={"query": "红色"}, headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "moz-extension://abc"]
 )
 def test_pages_of_other_sites_are_refused(url: str, origin: str) -> None:
-    answer = httpx.post(url + "/query", json={"query": "红色"}, headers={"origin": origin})
+    answer = patient.post(url + "/query", json={"query": "红色"}, headers={"origin": origin})
     assert answer.status_code == 403 and "Origin" in answer.json()["error"]["message"]
     assert "access-control-allow-origin" not in answer.headers
 
 
 def test_a_page_of_this_very_server_may_call_it(url: str) -> None:
-    assert httpx.post(url + "/query", json={"query": "红色"}, headers={"origin": url}).status_code == 200
+    assert patient.post(url + "/query", json={"query": "红色"}, headers={"origin": url}).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_a_form_is_no_request(url: str, kind: str) -> None:
-    answer = httpx.post(url + "/query", content=b'{"query": "x"}', headers={"content-type": kind})
+    answer = patient.post(url + "/query", content=b'{"query": "x"}', headers={"content-type": kind})
     assert answer.status_code == 415
 
 
 def test_a_header_that_is_there_twice_is_refused(url: str) -> None:
     headers = [("content-type", "application/json"), ("origin", url), ("origin", "https://evil.example")]
-    assert httpx.post(url + "/query", content=b'{"query": "x"}', headers=headers).status_code == 400
+    assert patient.post(url + "/query", content=b'{"query": "x"}', headers=headers).status_code == 400
 
 
 def test_beyond_loopback_every_request_needs_the_key(
@@ -494,17 +495,17 @@ def test_beyond_loopback_every_request_needs_the_key(
             {}, {"Authorization": "Bearer nope"}, {"X-API-Key": "geheim"}, {"Authorization": "Basic geheim-öffnet".encode()},
         ]  # fmt: skip
         for headers in wrong:
-            answer = httpx.post(f"http://127.0.0.1:{port}/query", json=body, headers=headers)
+            answer = patient.post(f"http://127.0.0.1:{port}/query", json=body, headers=headers)
             assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
             assert "geheim" not in answer.text
         for path in ("/openapi.json", "/memories", "/nothing"):
-            assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 401
+            assert patient.get(f"http://127.0.0.1:{port}{path}").status_code == 401
         right: list[dict[str, Any]] = [
             {"Authorization": "Bearer geheim-öffnet".encode()}, {"X-API-Key": "geheim-öffnet".encode()},
         ]  # fmt: skip
         for headers in right:
-            assert httpx.post(f"http://127.0.0.1:{port}/query", json=body, headers=headers).status_code == 200
-        assert httpx.post(
+            assert patient.post(f"http://127.0.0.1:{port}/query", json=body, headers=headers).status_code == 200
+        assert patient.post(
             f"http://127.0.0.1:{port}/query", json=body, headers={**right[0], "host": "memory.example"}
         ).status_code == 200  # fmt: skip
     assert "geheim" not in caplog.text

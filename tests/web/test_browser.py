@@ -22,6 +22,7 @@ from tests.model_server import ModelServer
 pytestmark = pytest.mark.browser
 
 DAY = "2025-05-21T15:00:00+08:00"
+PATIENT = "recall: {deadline_ms: 20000}\n"  # a busy machine is no fault
 EVIL = (
     '<img src=x onerror="window.pwned=1"> [点我](javascript:window.pwned=1) $\\latex$ <script>window.pwned=1</script>'
 )
@@ -37,6 +38,8 @@ def browser() -> Iterator[Browser]:
 def served(data: Path, *, now: str = DAY, **house: object) -> Iterator[str]:
     """The address of the page over this data folder; the house is closed, whatever happens."""
     config = data.parent / "config.yaml"
+    if not config.exists():
+        config.write_text(PATIENT, encoding="utf-8")
     with House(data, config, now=now, tick_s=SELDOM_S, **house) as opened, running(opened) as url:  # type: ignore[arg-type]
         yield url
 
@@ -163,7 +166,7 @@ def test_a_reply_goes_on_through_reloads_and_tabs_follow_each_other(data: Path, 
 
 
 def test_earlier_talk_comes_on_the_way_up_and_words_are_found_in_it(data: Path, browser: Browser) -> None:
-    (data.parent / "config.yaml").write_text("web: {shown_messages: 4}\n", encoding="utf-8")
+    (data.parent / "config.yaml").write_text(PATIENT + "web: {shown_messages: 4}\n", encoding="utf-8")
     small = {"width": 900, "height": 420}
     with scripted(data, *(f"回{n}\n\n" * 4 for n in range(9))) as url, tab(browser, url, viewport=small) as page:
         for n in range(9):

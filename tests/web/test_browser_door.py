@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -18,6 +17,7 @@ from moechat.access.register import Register
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import MoeChatError
 from moechat.web import running
+from tests import patient
 from tests.browser import ask, chromium, say, tab
 from tests.houses import Home, polite
 from tests.model_server import LocalServer, ModelServer
@@ -110,7 +110,7 @@ def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
         ):
             test = json.dumps({"character": "小满", "tab": "x", "action": room})
             if room["do"] == "room":
-                httpx.post(f"{url}/page/do/room", content=test, headers={"content-type": "application/json"})
+                patient.post(f"{url}/page/do/room", content=test, headers={"content-type": "application/json"})
         with browser.new_context() as context:
             page = context.new_page()
             page.goto(elsewhere)
@@ -119,7 +119,7 @@ def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
             page.evaluate(ATTACK, [url.replace("127.0.0.1", "localhost"), test])
         assert server.requests == []
         own = {"origin": url, "content-type": "application/json"}
-        assert httpx.post(f"{url}/page/do/room", content=test, headers=own).status_code == 200
+        assert patient.post(f"{url}/page/do/room", content=test, headers=own).status_code == 200
         assert server.arrived.wait(30)  # From the page itself the very same is done.
         assert KEY not in str(server.requests)
         assert house.agent().recent(1) == []

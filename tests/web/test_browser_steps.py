@@ -114,7 +114,7 @@ def test_everyday_wishes_take_four_actions_at_most(tmp_path: Path, browser: Brow
         person.write(page.locator("#said textarea"), "我讨厌葱")
         person.tap(named("save"))
         person.tap(page.locator("#note").get_by_role("button", name=words("again")))
-        expect(page.locator(f"{LAST} .side.char .bubble")).to_have_text("三")
+        expect(page.locator(f"{LAST}.done .side.char .bubble")).to_have_text("三")
 
         say(page, "我讨厌吃什么")
         expect(page.locator(f"{LAST} .side.char .bubble")).to_have_text("四")

@@ -75,7 +75,7 @@ def test_a_message_is_corrected_by_touch_and_answered_anew(tmp_path: Path, brows
         page.get_by_role("button", name="Save").tap()
         expect(messages(page)).to_have_text("我住南京")
         page.locator("#note").get_by_role("button", name="Answer again").tap()
-        expect(page.locator(f"{LAST} .side.char .bubble")).to_have_text("你住南京！")
+        expect(page.locator(f"{LAST}.done .side.char .bubble")).to_have_text("你住南京！")
         sizes = page.locator("button:visible").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
         assert min(sizes) >= 40
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

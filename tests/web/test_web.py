@@ -298,8 +298,8 @@ def test_a_reply_stopped_at_once_is_stored_as_stopped(tmp_path: Path, turns: Tur
     with Home.build(tmp_path).open(silent([Line("", hold=Event(), then="不会说到")])) as house:
         turn = turns.talk(house.agent().conversation, "你好")
         assert turn is not None
-        turn.stop()
-        assert turn.over.wait(PATIENCE_S)
+        turn.stop(PATIENCE_S)
+        assert turn.over.is_set()
         assert [one.exchange.status for one in house.agent().recent(1)] == ["stopped"]
 
 

@@ -16,6 +16,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ConfigError
 from moechat.model import Kind
 from moechat.web.server import door_of
+from tests import patient
 from tests.houses import DIM, Home, polite
 
 
@@ -28,27 +29,27 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/info"])
 def test_a_page_that_leads_its_name_here_gets_nothing(url: str, path: str) -> None:
-    answer = httpx.get(url + path, headers={"Host": "evil.example"})
+    answer = patient.get(url + path, headers={"Host": "evil.example"})
     assert (answer.status_code, "localhost" in answer.text) == (403, True)
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]"])
 def test_this_machine_by_any_of_its_names_gets_the_page(url: str, name: str) -> None:
     port = url.rsplit(":", 1)[1]
-    assert httpx.get(url, headers={"Host": f"{name}:{port}"}).status_code == 200
+    assert patient.get(url, headers={"Host": f"{name}:{port}"}).status_code == 200
 
 
 def test_a_phone_can_keep_the_page_beside_its_programs(url: str) -> None:
-    manifest = httpx.get(f"{url}/page/manifest.webmanifest")
+    manifest = patient.get(f"{url}/page/manifest.webmanifest")
     assert manifest.headers["content-type"] == "application/manifest+json"
     assert manifest.json()["display"] == "standalone"
-    icon = httpx.get(url + manifest.json()["icons"][0]["src"])
+    icon = patient.get(url + manifest.json()["icons"][0]["src"])
     assert (icon.status_code, icon.headers["content-type"]) == (200, "image/svg+xml")
-    assert "/page/manifest.webmanifest" in httpx.get(url).text
+    assert "/page/manifest.webmanifest" in patient.get(url).text
 
 
 def test_what_the_page_does_not_use_is_closed(url: str) -> None:
-    assert httpx.post(f"{url}/gradio_api/upload").status_code == 404
+    assert patient.post(f"{url}/gradio_api/upload").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,13 @@ def test_what_the_page_does_not_use_is_closed(url: str) -> None:
 @pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/queue/join", "/gradio_api/queue/data"])
 def test_a_page_on_another_port_gets_nothing(url: str, path: str, headers: dict[str, str]) -> None:
     for method in ("GET", "POST"):
-        assert httpx.request(method, url + path, headers=headers, timeout=30).status_code == 403
+        assert patient.request(method, url + path, headers=headers).status_code == 403
 
 
 def test_where_a_password_is_set_every_path_asks_for_it(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     with home.open(ScriptedModel(polite)) as house, web.running(house, password="correct horse") as address:
-        with httpx.Client(base_url=address, timeout=30) as client:
+        with httpx.Client(base_url=address) as client:
             for path in (
                 "/",
                 "/config",

@@ -7,6 +7,7 @@ document.addEventListener("moechat:frame", () => {
   const box = $("#box");
   const items = new Map(); // what the program sent of each exchange, by id
   let atEnd = true;
+  let stoodAt = 0; // where the talk stood when it was last looked at
   let isBack = false; // looking at an older page
   let isBusy = false;
   let isFetching = false;
@@ -131,13 +132,16 @@ document.addEventListener("moechat:frame", () => {
     fit();
   }
 
+  // What is the same stays: a click that has begun there ends there, and the focus is kept.
+  const shown = new Map();
+  function show(place, html) {
+    if (shown.get(place) !== html) $(place).innerHTML = html;
+    shown.set(place, html);
+  }
+
   function drawFrame(view) {
-    $("#brand").innerHTML = view.brand;
-    $("#characters").innerHTML = view.characters;
-    $("#talks").innerHTML = view.talks;
-    $("#title").innerHTML = view.title;
-    $("#problems").innerHTML = view.problems;
-    if (view.doors) $("#doors").innerHTML = view.doors;
+    for (const place of ["brand", "characters", "talks", "title", "problems"]) show(`#${place}`, view[place]);
+    if (view.doors) show("#doors", view.doors);
     const { labels } = state;
     $("#send").textContent = labels.send;
     $("#stop").textContent = labels.stop;
@@ -152,9 +156,8 @@ document.addEventListener("moechat:frame", () => {
     $("#kept").hidden = !view.kept;
     if (isShut) {
       said.replaceChildren(Object.assign(document.createElement("p"), { className: "empty", textContent: view.shut }));
-      $("#title").innerHTML = "";
-      const name = Object.assign(document.createElement("h1"), { textContent: view.name ?? "" });
-      $("#title").append(name);
+      $("#title").replaceChildren(Object.assign(document.createElement("h1"), { textContent: view.name ?? "" }));
+      shown.delete("#title");
     }
   }
 
@@ -165,7 +168,7 @@ document.addEventListener("moechat:frame", () => {
       drawnPlace = place;
       items.clear();
       said.replaceChildren();
-      [isBack, atEnd, pending] = [false, true, null];
+      [isBack, atEnd, stoodAt, pending] = [false, true, 0, null];
       $("#newest").hidden = true;
       box.value = draft();
       fit();
@@ -177,8 +180,14 @@ document.addEventListener("moechat:frame", () => {
 
   // ---- staying at the end, and going back
 
+  function isAtEnd() {
+    return talk.scrollHeight - talk.scrollTop - talk.clientHeight < NEAR;
+  }
+
   function settle() {
+    if (talk.scrollTop < stoodAt) atEnd = isAtEnd(); // Somebody scrolled up, and the event of that is still on its way.
     if (atEnd && !isBack) talk.scrollTop = talk.scrollHeight;
+    stoodAt = talk.scrollTop;
   }
 
   async function earlier() {
@@ -187,7 +196,7 @@ document.addEventListener("moechat:frame", () => {
     isFetching = true;
     const view = await ask("earlier", { id: first.dataset.id });
     isFetching = false;
-    if (!view?.exchanges) return;
+    if (!view?.exchanges || !first.isConnected) return;
     const fromEnd = talk.scrollHeight - talk.scrollTop;
     for (const one of view.exchanges) put(one, first);
     $("#more").hidden = !view.more;
@@ -217,8 +226,9 @@ document.addEventListener("moechat:frame", () => {
   }
 
   talk.addEventListener("scroll", () => {
-    atEnd = talk.scrollHeight - talk.scrollTop - talk.clientHeight < NEAR;
-    if (talk.scrollTop < 300) earlier();
+    atEnd = isAtEnd();
+    stoodAt = talk.scrollTop;
+    if (stoodAt < 300) earlier();
   }, { passive: true });
   new ResizeObserver(settle).observe(talk);
   document.addEventListener("toggle", (event) => {
