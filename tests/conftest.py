@@ -29,7 +29,9 @@ for variable in [name for name in os.environ if name.upper().startswith("MOECHAT
 ROOT = Path(__file__).resolve().parents[1]
 
 # A busy machine is no fault: an example may take as long as it takes.
-properties.register_profile("moechat", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties.register_profile(
+    "moechat", derandomize="SEED" not in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 properties.load_profile("moechat")
 _numbers = itertools.count()
 

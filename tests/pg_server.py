@@ -115,7 +115,8 @@ def served(folder: Path) -> Iterator[tuple[str, Any]]:
 
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
-    with FileLock(folder / "tests.lock"):
+    lock = FileLock(f"{folder}.lock")
+    with lock:
         server = server_at(folder / "data")
         address = server.get_uri()
         with psycopg.connect(address, autocommit=True) as connection:
@@ -129,6 +130,8 @@ def served(folder: Path) -> Iterator[tuple[str, Any]]:
     try:
         yield address.replace("postgres:@", f"{ROLE}@"), server
     finally:
-        server.cleanup()
-        if not server.pgdata.exists():  # it was the last
-            shutil.rmtree(folder, ignore_errors=True)
+        with lock:
+            server.cleanup()
+            if not server.pgdata.exists():  # it was the last
+                shutil.rmtree(folder, ignore_errors=True)
+                Path(lock.lock_file).unlink(missing_ok=True)
