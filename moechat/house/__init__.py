@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -29,6 +28,7 @@ from moechat.compat import persona
 from moechat.containment import Containment
 from moechat.curation import upkeep
 from moechat.errors import ConfigError, EmbeddingError, MoeChatError, NotFound
+from moechat.house import heap
 from moechat.house.gallery import Gallery
 from moechat.house.owners import OpenOwners, Owner
 from moechat.house.stores import stores_of
@@ -55,7 +55,6 @@ log = logging.getLogger(__name__)
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 SAMPLES = ("我叫阿明，昨天和小满去吃了火锅。", "My name is Ming, and I had hotpot with Sue yesterday.")
 # Objects that come until the youngest are looked through, and how often these are until older ones are.
-COLLECTED = (10_000, 20, 10)
 TICK_S = 5.0
 LOCAL_WINDOW = 8192  # Tokens of prompt and reply of a GGUF file, where nothing else is set.
 
@@ -67,26 +66,6 @@ class Connection(NamedTuple):
     base_url: str
     key: str | None
     model: str
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: what is opened stays, and to walk over it again and again is a third of a start.
-
-    What the process holds before its first opening (the program itself) is never walked over again, and all else less often:
-    a turn makes some thousand objects, nearly all of which go by themselves. What an owner holds is walked over, since an owner
-    that is closed must be found.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    if gc.get_threshold() != COLLECTED:  # To count what is set aside would walk over it.
-        gc.freeze()
-        gc.set_threshold(*COLLECTED)
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class House:
@@ -112,6 +91,7 @@ class House:
         tick_s: float = TICK_S,
         containment: Callable[[], Containment] = Containment,
     ) -> None:
+        heap.use_few_arenas()
         data = Path(data)
         self.config_path = settings_path = Path(config_path)
         self._open_until_closed = contextlib.ExitStack()
@@ -191,7 +171,7 @@ class House:
         """The agent while it is used, for servers: of those that nobody uses, only ``owners.open`` stay open. Raises Busy."""
         return self._owners.lent(Owner(character, user, ""))
 
-    @_uncollected()
+    @heap.uncollected()
     @disk.in_words()
     def _open(self, owner: Owner) -> Agent:
         folder = safe_folder(self.data, owner.character)

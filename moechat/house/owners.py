@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import threading
 from collections import OrderedDict
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from moechat.agent import Agent
 from moechat.errors import MoeChatError
+from moechat.house import heap
 
 log = logging.getLogger(__name__)
 FILES_EACH = 16  # An open owner takes 11 files and maps, one with years of talk some more.
@@ -149,11 +149,10 @@ class OpenOwners:
         self.let_go()
 
     def let_go(self) -> None:
-        """Give back the memory of those that were closed since the last call: their parts know each other, so that it does not
-        come back by itself."""
+        """Give back the memory of those that were closed since the last call."""
         if self._has_closed:
             self._has_closed = False
-            gc.collect()
+            heap.give_back()
 
     def close(self, owner: Owner) -> None:
         """Close one, whoever uses it; it opens anew when it is asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import platform
 import subprocess
 import sys
 import threading
@@ -282,3 +283,32 @@ def test_the_memory_of_a_house_that_is_closed_comes_back_at_once(tmp_path: Path)
         agent = weakref.ref(house.agent())
         assert agent() is not None
     assert agent() is None
+
+
+ARENAS = """
+import ctypes, sys, threading
+from pathlib import Path
+from moechat.house import House
+
+folder = Path(sys.argv[1])
+with House(folder / "data", folder / "config.yaml"):
+    together = threading.Barrier(8)
+    def work():
+        together.wait()
+        kept = [bytes(1000) for _ in range(1000)]
+        together.wait()
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+out = ctypes.c_void_p(libc.fdopen(1, b"w"))
+libc.malloc_info(0, out)
+libc.fflush(out)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the arenas are glibc's")
+def test_many_threads_share_two_arenas(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", ARENAS, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert run.stdout.count("<heap nr=") <= 2
