@@ -187,12 +187,12 @@ class Diary:
         }
         matches = self._unfiled(cue, spans)
         # What is not to be seen, and what was corrected where the day file cannot be written: it has old words.
-        unseen = self._store.hidden() | {node.id for node in self._store.tree.unfiled()}
+        hidden, unfiled = self._store.hidden(), {node.id for node in self._store.tree.unfiled()}
         exchanges, sides, places = list[Exchange](), list[int](), list[int]()
         make = _FoundSides(exchanges, sides, lambda number: _reasons(ranked, places[number])).hit
         for i, doc in enumerate(docs):
             exchange = rows.get(doc // 2)
-            if exchange is None or exchange.id in unseen:
+            if exchange is None or exchange.id in hidden or exchange.id in unfiled:
                 continue
             inside = happened.get(doc // 2)
             if spans:

@@ -91,15 +91,18 @@ class EpisodeView:
         """Places of the view whose keywords, subject or object are one of ``words``, and which; case is folded."""
         shared: dict[int, list[str]] = {}
         for word in words:
-            for position in self._all.with_keyword(word):
-                shared.setdefault(position, []).append(word)
-        places = self._in_view(list(shared)).tolist()
-        return {place: shared[p] for place, p in zip(places, self.positions[places].tolist(), strict=True)}
+            for place in self.with_keyword(word).tolist():
+                shared.setdefault(place, []).append(word)
+        return shared
+
+    def with_keyword(self, word: str) -> np.ndarray:
+        """Places of the view that have a word among keywords, subject and object."""
+        return self._in_view(self._all.with_keyword(word))
 
     def _in_view(self, positions: Sequence[int]) -> np.ndarray:
         """The places of those of ``positions`` that are in view."""
-        in_range = np.array([position for position in positions if position < len(self._place_of)], dtype=np.int64)
-        places: np.ndarray = self._place_of[in_range]
+        all_positions = np.array(positions, dtype=np.int64)
+        places: np.ndarray = self._place_of[all_positions[all_positions < len(self._place_of)]]
         in_view: np.ndarray = places[places != HIDDEN]
         return in_view
 
@@ -144,7 +147,7 @@ class Episodes:
         self._of_row: dict[int, int] = {}
         self._authored: dict[int, Episode] = {}
         self._citing: dict[str, list[int]] = {}
-        self._keywords: dict[str, list[int]] = {}
+        self._keywords: dict[str, array[int]] = {}
         self._planned: dict[int, tuple[datetime, datetime]] = {}
         self._delicate: dict[int, tuple[str, ...]] = {}
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -202,7 +205,7 @@ class Episodes:
         for source in event.sources:
             self._citing.setdefault(source, []).append(position)
         for word in {word.casefold() for word in [*event.keywords, event.subject, event.object] if word}:
-            self._keywords.setdefault(word, []).append(position)
+            self._keywords.setdefault(word, array("q")).append(position)
         if event.status in ("planned", "open"):
             self._planned[position] = event.happened or (episode.since, episode.since)
         if event.mark == "delicate":

@@ -145,7 +145,7 @@ def _by_words(view: EpisodeView, moves: Moves, cue: Cue) -> list[Led]:
     """Topics of the slices whose keywords, subject or object the message has."""
     meeting: dict[int, list[str]] = {}
     for word in words.keywords(cue.text):
-        places = view.by_keyword([word])
+        places = view.with_keyword(word).tolist()
         for place in places if len(places) <= COMMON else ():
             meeting.setdefault(place, []).append(word)
     best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.since[i], -i))[:FROM_SLICES]

@@ -142,7 +142,7 @@ class Episodic:
         named = cue.once("named", lambda: _whole_words(cue.query, lambda word: bool(self.episodes.with_keyword(word))))
         shared: dict[int, dict[str, None]] = {}
         for word in named:
-            places = view.by_keyword([word]) if word not in names else {}
+            places = view.with_keyword(word).tolist() if word not in names else []
             for place in places if len(places) <= COMMON else ():
                 shared.setdefault(place, {})[word] = None
         best = sorted(shared, key=lambda i: (-len(shared[i]), -view.since[i], -i))

@@ -60,7 +60,7 @@ def _has_heard(layers: Layers, word: str) -> bool:
     """Whether the diary or an event has a word."""
     if layers.diary.index.words.lexical.idf(words.tokens(word)).any():
         return True
-    return bool(layers.episodes.view(layers.now()).by_keyword([word.casefold()]))
+    return len(layers.episodes.view(layers.now()).with_keyword(word)) > 0
 
 
 class Layers:
