@@ -19,8 +19,14 @@ SHORTEST = {"zh": 4, "en": 8}  # characters of a clause that tells something
 _THIRD_PERSON_EN = (
     (r"\bI(?: a|['’])m\b", "the user is"), (r"\bI(?: ha|['’])ve\b", "the user has"), (r"\b[Ww]e\b", "the user and others"),
     (r"\bI\b", "the user"), (r"^[Mm]y\b", "the user's"), (r"\bmy\b", "their"), (r"\bme\b", "them"),
-    (r"\bmyself\b", "themselves"),
+    (r"\bmyself\b", "themselves"), (r"\b(the user and others) (?:is|am)\b", r"\1 are"), (r"\bthe user do\b", "the user does"),
 )  # fmt: skip
+# The verb after "the user": not one that is the same for all persons, nor one in the past (promised).
+_BARE_VERB_EN = re.compile(
+    r"\b(the user (?:(?:also|just|still|then|probably|really|finally|usually) )*)"
+    r"(?!(?:will|shall|can|could|may|might|must|should|would|was|is|has|had|does|did|and|not)\b)([a-z]+)(?<!ed)(?=\s|$)",
+    re.IGNORECASE,
+)
 _OF_MINE_ZH = re.compile(r"我(?=的|家|妈|爸|们)")
 
 
@@ -91,7 +97,19 @@ def _sentence(clause: Clause, patterns: PatternTable) -> str:
     text = about_user(clause.text[lead.end() :] if lead and patterns.language == "zh" else clause.text)
     if patterns.language == "zh":
         return text if text.startswith("用户") else f"用户{text}"
-    return text if "he user" in text else f"The user {text[0].lower()}{text[1:]}"
+    text = text if "he user" in text else f"The user {text[0].lower()}{text[1:]}"
+    return (
+        _BARE_VERB_EN.sub(lambda match: match[1] + _third(match[2]), text, count=1) if clause.mood == "plan" else text
+    )
+
+
+def _third(verb: str) -> str:
+    """The third person of an English verb: fly → flies, teach → teaches, have → has."""
+    if verb == "have":
+        return "has"
+    if verb[-1] == "y" and verb[-2:-1] not in tuple("aeou"):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{verb}s"
 
 
 def days(start: str, end: str, language: Language) -> str:

@@ -44,7 +44,8 @@ _FUTURE_EN = (
 )
 _PLANS_EN = (
     r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|"
-    r"\b(?:exam|deadline|meeting|appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b"
+    r"\b(?:exam|deadline|meeting|appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b|"
+    r"\b(?:I|we) (?:also )?(?:start|begin|leave|fly|see|meet)\b|\b(?:starts|begins|leaves) (?:on|at|this)\b"
 )
 PAST_EN = (
     r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"

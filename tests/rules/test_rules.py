@@ -227,15 +227,25 @@ def test_a_later_message_is_not_needed_for_the_language() -> None:
     assert rules.language_of("123", "en") == "en"
 
 
-def test_a_message_takes_less_than_two_milliseconds_and_hardly_more_when_long() -> None:
-    texts = [case.text for case in CASES]
-    for text in texts:
-        rules.clauses(text, rules.language_of(text))
-    start = time.process_time()
-    for text in texts:
-        tongue = rules.language_of(text)
-        rules.stated_facts(rules.clauses(text, tongue), Exchange("x", NOW, text, ""), tongue)
-    assert (time.process_time() - start) / len(texts) < 0.002
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("I fly to Berlin tomorrow", "The user flies to Berlin tomorrow (2025-05-22)"),
+        ("Tomorrow I teach a class", "Tomorrow (2025-05-22) the user teaches a class"),
+        ("I don't go to work tomorrow", "The user does not go to work tomorrow (2025-05-22)"),
+        ("We're going to see a film tonight", "The user and others are going to see a film tonight (2025-05-21)"),
+        ("I start my new job on Monday", "The user starts their new job on Monday (2025-05-26)"),
+        ("I have a dentist appointment on Friday", "The user has a dentist appointment on Friday (2025-05-23)"),
+        ("My exam is on Thursday", "The user's exam is on Thursday (2025-05-22)"),
+        ("My flight leaves on Sunday at 7", "The user's flight leaves on Sunday at 7 (2025-05-25)"),
+        ("I have football on Mondays", ""),
+        ("I work on Sunday mornings", ""),
+        ("My mother's birthday is on May 30", ""),
+    ],
+)
+def test_plans_in_the_present_tense_are_told_of_the_user_on_their_day(text: str, event: str) -> None:
+    found = understood(text).events
+    assert [(one.text, one.status) for one in found] == ([(event, "planned")] if event else [])
 
 
 @pytest.mark.parametrize(
