@@ -27,7 +27,8 @@ _BARE_VERB_EN = re.compile(
     r"(?!(?:will|shall|can|could|may|might|must|should|would|was|is|has|had|does|did|and|not)\b)([a-z]+)(?<!ed)(?=\s|$)",
     re.IGNORECASE,
 )
-_OF_MINE_ZH = re.compile(r"我(?=的|家|妈|爸|们)")
+_OF_MINE_ZH = re.compile(r"我(?=的|家|们)")
+_SHORT_KIN_ZH = re.compile(r"(?<=用户的)([爸妈哥姐弟妹])(?!\1|[夫妹弟姐])")
 
 
 def events(
@@ -82,7 +83,9 @@ def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: Pat
 def about_user(text: str) -> str:
     """A clause of the user's in the third person: 我对花生过敏 → 用户对花生过敏, "I moved" → "The user moved"."""
     if has_han(text):
-        if re.match(rf"[^我]{{0,6}}{_OF_MINE_ZH.pattern}", text):
+        if theirs := table("zh")["mine"].match(text):
+            text = _SHORT_KIN_ZH.sub(r"\1\1", f"{theirs[0][:-1]}用户的{text[theirs.end() :]}")
+        elif re.match(rf"[^我]{{0,6}}{_OF_MINE_ZH.pattern}", text):
             text = _OF_MINE_ZH.sub("用户", text, count=1)
         elif "我" in text:
             text = f"用户{text.replace('我', '', 1)}"

@@ -171,7 +171,7 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
     ("words", "text"),
     [
         ("我对花生过敏", "用户对花生过敏"),
-        ("我妈妈住在北京", "用户妈妈住在北京"),
+        ("我妈妈住在北京", "用户的妈妈住在北京"),
         ("I'm allergic to peanuts", "The user is allergic to peanuts"),
         ("I love black coffee", "The user loves black coffee"),
         ("用户住在杭州", "用户住在杭州"),
