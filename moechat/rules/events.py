@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from moechat import when
 from moechat.model import Event, Exchange
@@ -14,6 +15,7 @@ from moechat.rules.pain import mark
 from moechat.rules.table import Language, PatternTable, table
 from moechat.when import Span
 from moechat.when.names import has_han
+from moechat.when.tense import forward_en, forward_zh
 
 SHORTEST = {"zh": 4, "en": 8}  # characters of a clause that tells something
 _THIRD_PERSON_EN = (
@@ -44,10 +46,11 @@ def events(
     result: list[Event] = []
     for clause in clauses:
         span = next((span for span in spans if span.phrase and span.phrase in clause.text), None)
-        if not _happens(clause, span, clause in stating, patterns):
+        is_ahead = span is not None and _is_to_come(span, clause.text, exchange.at, language)
+        if not _happens(clause, span, clause in stating, patterns, is_ahead=is_ahead):
             continue
         subject, predicate, thing = _triple(clause, patterns)
-        planned = clause.mood == "plan" or (span is not None and span.start > exchange.at)
+        planned = clause.mood == "plan" or is_ahead
         result.append(
             Event(
                 text=dated(_sentence(clause, patterns), span, language),
@@ -65,11 +68,16 @@ def events(
     return tuple(result)
 
 
-def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: PatternTable) -> bool:
+def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: PatternTable, *, is_ahead: bool) -> bool:
     """Whether the clause tells of something that happened to the user or theirs, or that is planned for a day."""
+    is_coming = is_ahead and clause.mood in ("said", "plan") and bool(patterns["coming"].search(clause.text))
     theirs = clause.whose not in (OTHER, UNKNOWN) or bool(patterns["of_theirs"].match(clause.text))
-    if not theirs or len(clause.text) < SHORTEST[patterns.language] or patterns["no_event"].search(clause.body):
+    if not (theirs or is_coming) or len(clause.text) < SHORTEST[patterns.language]:
         return False
+    if patterns["no_event"].search(clause.body) or patterns["habit"].search(clause.text):
+        return False
+    if is_coming:
+        return True
     acts = bool(patterns["act"].search(clause.body))
     if clause.mood == "plan":
         return span is not None and acts
@@ -77,7 +85,17 @@ def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: Pat
     done = tells_done or (span is not None and acts and patterns.language == "zh")
     if clause.mood not in ("said", "past") or not done or patterns["not_done"].search(clause.text):
         return False
-    return not states_fact or span is not None or bool(patterns["change"].search(clause.body))
+    is_told_as_fact = states_fact and clause.whose in (USER, UNKNOWN)
+    return not is_told_as_fact or span is not None or bool(patterns["change"].search(clause.body))
+
+
+def _is_to_come(span: Span, text: str, at: datetime, language: Language) -> bool:
+    """Whether a span lies ahead, or goes on while its clause speaks of what is to come (下午三点要开会, said at three); of a
+    whole day that is today nobody can tell."""
+    is_today = span.precision == "day" and span.start.date() == span.end.date()
+    if span.start > at or span.end <= at or is_today:
+        return span.start > at
+    return forward_zh(text, "writing") if language == "zh" else forward_en(text, "writing")
 
 
 def about_user(text: str) -> str:
@@ -99,8 +117,15 @@ def _sentence(clause: Clause, patterns: PatternTable) -> str:
     lead = patterns["lead"].match(clause.text)
     text = about_user(clause.text[lead.end() :] if lead and patterns.language == "zh" else clause.text)
     if patterns.language == "zh":
-        return text if text.startswith("用户") else f"用户{text}"
-    text = text if "he user" in text else f"The user {text[0].lower()}{text[1:]}"
+        if "用户" in text:
+            return text
+        return f"用户的{text}" if patterns["things"].match(text) else f"用户{text}"
+    if (
+        "he user" not in text
+    ):  # It has no subject of its own: flying to Lisbon, biology exam tomorrow, lost my passport.
+        text = f"{text[0].lower()}{text[1:]}"
+        link = " is" if patterns["doing"].match(text) else "'s" if patterns["coming"].search(text) else ""
+        return f"The user{link} {text}"
     return (
         _BARE_VERB_EN.sub(lambda match: match[1] + _third(match[2]), text, count=1) if clause.mood == "plan" else text
     )

@@ -6,13 +6,18 @@ from moechat.when.periods import compiled
 from moechat.when.zh_times import PLAIN
 
 _FUTURE_ZH = (
-    r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|(?<!的)会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
+    r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|(?<![的开聚年])会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
     r"即将|预约|约好|安排|截止|到期|得(?:去|交|要|回|来|到|做)|应该(?:去|能)"
 )
 _PLANS_ZH = (
-    r"(?i)有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
+    r"(?i)[约订]了|有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
     r"记得(?:提醒|叫|去|要)|去(?!了|过|年)|deadline"
 )
+_ACTS_ZH = (
+    r"考试|面试|预约|入职|离职|报到|复[诊查]|起飞|出发|开[会学庭]|出院|手术|体检|答辩|比赛|演出|演唱会|[聚年]会|团建|婚礼|"
+    r"家长会|典礼|截止|到期|值班|上课|结婚|搬家|聚餐|约会|考(?!虑|古)|打(?!车|算)|谈|[去来回见交陪带接吃飞跑看修搬]"
+)
+_DONE_ZH = r"[了过着完的]"
 _ASKED_ZH = r"什么|谁|哪|几[点号个]|多少|怎么|啥|干嘛|为何|何时|有没有|是不是|[吗么][？?]?$"
 _SAID_ZH = r"[我你他她们]说(?!不定)|答应|为什么|为啥"
 _PROPOSED_ZH = (
@@ -33,7 +38,14 @@ def forward_zh(clause: str, use: str) -> bool:
         return False
     if use == "recall" and (compiled(_SAID_ZH).search(clause) or compiled(_ASKED_ZH).search(clause)):
         return bool(compiled(_PROPOSED_ZH).search(clause))
-    return bool(compiled(_FUTURE_ZH).search(clause) or (use == "writing" and compiled(_PLANS_ZH).search(clause)))
+    if use == "writing" and (compiled(_PLANS_ZH).search(clause) or _is_bare_zh(clause)):
+        return True
+    return bool(compiled(_FUTURE_ZH).search(clause))
+
+
+def _is_bare_zh(clause: str) -> bool:
+    """An act with no word that it is done: 周四考试."""
+    return bool(compiled(_ACTS_ZH).search(clause)) and not compiled(_DONE_ZH).search(clause)
 
 
 _FUTURE_EN = (
@@ -43,8 +55,9 @@ _FUTURE_EN = (
     r"looking forward)\b|['’]ll\b"
 )
 _PLANS_EN = (
-    r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re) \w+ing\b|"
-    r"\b(?:exam|deadline|meeting|appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b|"
+    r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re|['’]s) \w+ing\b|"
+    r"^\W*(?:\w+ing|gonna)\b|\b(?:exam|final|midterm|quiz|party|flight|concert|defen[sc]e|surgery|rent|deadline|meeting|"
+    r"appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b|"
     r"\b(?:I|we) (?:also )?(?:start|begin|leave|fly|see|meet)\b|\b(?:starts|begins|leaves) (?:on|at|this)\b"
 )
 PAST_EN = (
