@@ -15,7 +15,7 @@ _PLANS_ZH = (
 )
 _ACTS_ZH = (
     r"考试|面试|预约|入职|离职|报到|复[诊查]|起飞|出发|开[会学庭]|出院|手术|体检|答辩|比赛|演出|演唱会|[聚年]会|团建|婚礼|"
-    r"家长会|典礼|截止|到期|值班|上课|结婚|搬家|聚餐|约会|考(?!虑|古)|打(?!车|算)|谈|[去来回见交陪带接吃飞跑看修搬]"
+    r"家长会|典礼|截止|到期|值班|上课|结婚|搬家|加班|值.?班|聚餐|约会|考(?!虑|古)|打(?!车|算)|谈|[去来回见交陪带接吃飞跑看修搬]"
 )
 _DONE_ZH = r"[了过着完的]"
 _ASKED_ZH = r"什么|谁|哪|几[点号个]|多少|怎么|啥|干嘛|为何|何时|有没有|是不是|[吗么][？?]?$"
@@ -58,11 +58,13 @@ _PLANS_EN = (
     r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re|['’]s) \w+ing\b|"
     r"^\W*(?:\w+ing|gonna)\b|\b(?:exam|final|midterm|quiz|party|flight|concert|defen[sc]e|surgery|rent|deadline|meeting|"
     r"appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b|"
-    r"\b(?:I|we) (?:also )?(?:start|begin|leave|fly|see|meet)\b|\b(?:starts|begins|leaves) (?:on|at|this)\b"
+    r"\b(?:I|we) (?:also )?(?:start|begin|leave|fly|see|meet|go|get)\b|"
+    r"\b(?:starts?|begins?|leaves?|gets?|opens?) (?:\w+ )?(?:on|at|this)\b"
 )
 PAST_EN = (
     r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
-    r"discussed|made|got|came|saw|ate|bought|took|\w{3,}ed)\b(?<!need)(?<!planned)"
+    r"discussed|made|got|came|saw|ate|bought|took|won|fell|became|gave|lost|sold|left|found|ran|drove|flew|slept|"
+    r"spent|built|felt|heard|paid|died|\w{3,}ed)\b(?<!need)(?<!planned)(?<!get married)(?<!gets married)(?<!getting married)"
 )
 
 
