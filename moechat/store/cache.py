@@ -165,9 +165,9 @@ class Cache(ExchangeRows, EpisodeRows):
     # ---- erasing
 
     def erase_dead(self) -> bool:
-        """Erase the bytes of dead rows. False if another process reads the database all the time."""
+        """Erase the bytes of dead rows. False if another process uses the database all the time."""
         with self.transaction() as db:
             self.next_generation(db)
             db.execute("UPDATE exchanges SET user = '', char = '', tag = '', sha = '', extra = '' WHERE alive = 0")
             db.execute("UPDATE episodes SET data = '{}' WHERE alive = 0")
-        return self.empty_log()
+        return self.pack() and self.empty_log()

@@ -96,6 +96,7 @@ class Database:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=OFF")
             db.execute("PRAGMA secure_delete=ON")  # what is overwritten leaves no bytes in free pages
+            db.execute("PRAGMA temp_store=MEMORY")  # what is packed is nowhere else meanwhile
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, SCHEMA_VERSION):
                 raise _AnotherVersion
@@ -217,6 +218,14 @@ class Database:
         """The generation in which that last changed."""
         rows = self.all("SELECT value FROM meta WHERE key = ?", (what,))
         return rows[0][0] if rows else 0
+
+    def pack(self) -> bool:
+        """Leave nothing in free room: where rows move from page to page, SQLite leaves bytes of them behind, ``secure_delete``
+        or not. False if another process writes too long."""
+        with contextlib.suppress(Locked):
+            self.all("VACUUM")
+            return True
+        return False
 
     def empty_log(self) -> bool:
         """Leave nothing in the write-ahead log. False if another process reads too long.

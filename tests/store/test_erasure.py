@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 import sys
@@ -326,4 +327,20 @@ def test_another_process_that_empties_the_log_of_the_cache_is_waited_for(home: H
         assert not erased.done()
         other.communicate("let go\n", timeout=60)
         assert erased.result()
+    store.close()
+
+
+def test_rows_that_moved_from_page_to_page_of_the_cache_leave_no_byte_behind(home: Home) -> None:
+    store, dice = home.store(), random.Random(1)
+    ids = [f"{dice.randrange(16**10):010x}" for _ in range(2000)]
+    for i in range(0, len(ids), 50):
+        with store.cache.transaction() as db:
+            for id_ in ids[i : i + 50]:
+                text = dice.choice(["忘词", "留词"]) * dice.randint(1, 30)
+                db.execute("INSERT INTO notes VALUES (?, 'a', '', ?, 'rules')", (id_, text))
+    with store.cache.transaction() as db:
+        lost = [id_ for (id_,) in db.execute("SELECT id FROM notes WHERE keywords LIKE '忘词%'")]
+        db.executemany("DELETE FROM notes WHERE id = ?", ((id_,) for id_ in lost))
+    assert store.cache.erase_dead()
+    assert len(lost) > 500 and holding(home, "忘词") == []
     store.close()
