@@ -119,7 +119,7 @@ def test_of_many_the_index_brings_the_owners_own(indexed: str, databases: tuple[
             assert (np.diff(scores) <= 0).all()
             best = np.argsort(-np.where(mask, exact, -2))[:50]
             shares.append(len(set(best.tolist()) & set(found.tolist())) / 50)
-    assert np.mean(shares) > 0.8
+    assert np.mean(shares) > 0.9
     store.close()
 
 
