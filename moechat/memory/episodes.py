@@ -333,7 +333,8 @@ class Episodes:
         return self._citing.get(exchange, ())
 
     def with_keyword(self, word: str) -> Sequence[int]:
-        return self._keywords.get(word.casefold(), ())
+        having = self._keywords.get(word.casefold())
+        return having[:] if having else ()  # An array cannot grow while numpy reads it: the background may add to it.
 
     def by_position(self, positions: Sequence[int]) -> dict[int, Episode]:
         """Episodes by position; those that have been replaced since the last ``sync`` are left out."""
