@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test test-pg lint coverage bench bench-parts year soak fuzz mutants doors axe bench-serve docs clean
+.PHONY: run test test-pg lint coverage bench bench-parts way year soak fuzz mutants doors axe bench-serve docs clean
 
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860; ARGS=--no-browser opens none
 	$(PY) app.py $(ARGS)
@@ -38,6 +38,9 @@ bench: $(VENV)/.installed        ## what memory costs at a size; ARGS="--entries
 
 bench-parts: $(VENV)/.installed  ## topics, entities, HTTP queries, reflection and facts, each by itself
 	for part in topics entities query reflection facts; do echo "== $$part"; $(PY) benchmarks/$$part.py || exit 1; done
+
+way: $(VENV)/.installed          ## the modules and functions that one message runs through; ARGS=--modules names them
+	$(PY) -m benchmarks.way $(ARGS)
 
 year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes; ARGS="--days 30 --cap 800"
 	$(PY) benchmarks/years.py $(ARGS)
