@@ -28,7 +28,7 @@ from moechat.model import (
 from moechat.web import memory_page
 from moechat.web.draw import button, escape
 from moechat.web.memory_page import MemoryRow, Speakers, choice, definitions, field, value_in_words
-from moechat.web.words import TEXTS, Words
+from moechat.web.words import Words
 
 MOST = 10_000
 PLAIN: Mapping[OfficialKind, Sequence[str]] = {  # Writing begins in the first of these fields; the others unfold.
@@ -145,14 +145,14 @@ def wrong(error: FieldError, words: Words) -> str:
     if kind is None and error.field == "happened":  # Only the owner's events have it in words.
         return words("field_wrong", field=words("field_happened"), remedy=words("form_when"))
     style = OFFICIAL_FIELDS[kind].get(error.field, "") if kind else ""
-    if kind is None or f"form_{style}" not in TEXTS:
+    if kind is None or f"form_{style}" not in words:
         return str(error)
     return words("field_wrong", field=_label(kind, error.field, words), remedy=words(f"form_{style}"))
 
 
 def _label(kind: OfficialKind, key: str, words: Words) -> str:
     own = f"field_{kind}_{key}"
-    return words(own if own in TEXTS else f"field_{key}")
+    return words(own if own in words else f"field_{key}")
 
 
 # ---- drawing

@@ -18,7 +18,7 @@ from moechat.settings.character import USER_NAMES
 from moechat.topic_path import EVERYDAY
 from moechat.web.draw import button, dated, escape, in_first_person, tag, to_person
 from moechat.web.topic_charts import crumbs
-from moechat.web.words import TEXTS, Words
+from moechat.web.words import Words
 
 OWN: Mapping[Kind, Mapping[str, str]] = {  # The fields of what an owner writes, each with the text of its hint.
     "fact": {"text": "", "entity": "", "keyword": "", "target": ""},
@@ -138,7 +138,7 @@ def _fields(details: Details, speakers: Speakers, words: Words) -> str:
     for name, value in details.fields.items():
         if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
             continue
-        if f"field_{name}" in TEXTS and (name, value) not in PLAIN_VALUES:
+        if f"field_{name}" in words and (name, value) not in PLAIN_VALUES:
             parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
     reply = quote(memory, speakers, words) if memory.kind == "exchange" else ""
     return f"{reply}{definitions(parts)}"
@@ -155,7 +155,7 @@ def value_in_words(name: str, value: object, speakers: Speakers, words: Words) -
         return words.stretch(datetime.fromisoformat(str(value[0])), datetime.fromisoformat(str(value[1])))
     if name == "expires":
         return words.moment(datetime.fromisoformat(str(value)))
-    if name in NAMED and f"value_{str(value).lower()}" in TEXTS:
+    if name in NAMED and f"value_{str(value).lower()}" in words:
         return words(f"value_{str(value).lower()}", name=speakers.character)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "、".join(crumbs(str(one)) for one in value)

@@ -16,7 +16,7 @@ from moechat.web import author_room, draw, fault_words, memory_page, memory_room
 from moechat.web.draw import avatar, button, escape
 from moechat.web.memory_page import choice, field, form, question
 from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, StudioLook, StudioVisit, texts_of
-from moechat.web.words import TEXTS, Words
+from moechat.web.words import Words
 
 REFRESH_S = 3  # While what was brought is understood, the room is drawn so often.
 CARDS = ("png", "json", "charx")
@@ -142,7 +142,7 @@ def _persona(here: StudioVisit, look: StudioLook) -> str:
 
 def _key(key: str, text: str, lines: int, words: Words) -> str:
     note = f"note_{key}"
-    return field(key, words(f"key_{key}"), text, rows=lines, note=words(note) if note in TEXTS else "")
+    return field(key, words(f"key_{key}"), text, rows=lines, note=words(note) if note in words else "")
 
 
 # ---- the world book
@@ -185,7 +185,7 @@ def why_fired(why: str, words: Words) -> str:
     """Why an entry fired, in words."""
     kind, _, what = why.partition(": ")
     name = f"fired_{kind or 'near'}"
-    return words(name, what=what) if name in TEXTS else why
+    return words(name, what=what) if name in words else why
 
 
 # ---- its files

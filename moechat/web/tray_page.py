@@ -13,7 +13,7 @@ from moechat.web.draw import button, escape
 from moechat.web.memory_page import choice, field
 from moechat.web.studio_room import Goals, StudioLook, StudioVisit, plan
 from moechat.web.tray import GUESTS, DroppedFile
-from moechat.web.words import TEXTS, Words
+from moechat.web.words import Words
 
 SHOWN = 30  # So many files are shown whole, the others by name.
 PROBLEMS = 5  # So many lines that cannot be read are shown.
@@ -135,7 +135,7 @@ def _talk(row: Row, words: Words) -> str:
 
 
 def _why(reason: str, words: Words) -> str:
-    return words(f"why_{reason}") if f"why_{reason}" in TEXTS else reason
+    return words(f"why_{reason}") if f"why_{reason}" in words else reason
 
 
 def _memories(row: Row, words: Words) -> str:

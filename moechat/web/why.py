@@ -11,7 +11,7 @@ from moechat.model import Hit, Recollection
 from moechat.turn import TurnTrace
 from moechat.web import markdown
 from moechat.web.draw import button, dated, escape, moment, tag, to_person
-from moechat.web.words import TEXTS, Words
+from moechat.web.words import Words
 from moechat.when import Span
 
 UNDERSTOOD = ("event", "reflection")
@@ -105,7 +105,7 @@ def reason(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> str:
     if isinstance(shared, Sequence) and not isinstance(shared, str) and shared:
         return words("because_words", words=words.listed([str(word) for word in shared[:WORDS]]))
     name = f"because_{recipe}"
-    return words(name if name in TEXTS else "because_meaning")
+    return words(name if name in words else "because_meaning")
 
 
 def _score(ground: Ground, words: Words) -> str:

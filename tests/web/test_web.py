@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,12 +24,12 @@ from moechat.errors import MoeChatError
 from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.turn import Shown
-from moechat.web import draw, exchange, markdown, running, serve, why
+from moechat.web import draw, exchange, markdown, running, serve, why, words
 from moechat.web.exchange import Face
 from moechat.web.server import POLICY
 from moechat.web.turns import Turns
 from moechat.web.whereabouts import Whereabouts
-from moechat.web.words import TEXTS, Words
+from moechat.web.words import Words
 from moechat.when import Span
 from tests.houses import Home, silent
 
@@ -90,10 +91,13 @@ def test_every_word_of_the_page_is_there_in_both_languages_with_the_same_blanks(
     def blanks(text: str) -> set[str]:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
-    for name, (chinese, english) in TEXTS.items():
-        assert chinese.strip(), name
-        assert english.strip(), name
-        assert blanks(chinese) == blanks(english), name
+    folder = Path(words.__file__).parent
+    zh, en = (yaml.safe_load((folder / f"{one}.yaml").read_text(encoding="utf-8"))["words"] for one in ("zh", "en"))
+    assert list(zh) == list(en)
+    for name in zh:
+        assert isinstance(zh[name], str) and zh[name].strip(), name
+        assert isinstance(en[name], str) and en[name].strip(), name
+        assert blanks(zh[name]) == blanks(en[name]), name
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""The words of the page: a file for each language beside this one, with the same keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from moechat.access.words import Language
+from moechat.when import names
+
+
+@cache
+def _texts(language: Language) -> Mapping[str, str]:
+    return dict(_file(language)["words"])
+
+
+@cache
+def _faults(language: Language) -> Sequence[tuple[re.Pattern[str], str]]:
+    return [(re.compile(pattern), text) for pattern, text in _file(language).get("faults", ())]
+
+
+@cache
+def _file(language: Language) -> dict[str, Any]:
+    text = Path(__file__).with_name(f"{language}.yaml").read_text(encoding="utf-8")
+    return dict(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # noqa: S506  both build plain data only
+
+
+WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
+    "zh": tuple(f"周{name[-1]}" for name in names.WEEKDAYS["zh"]),
+    "en": tuple(name[:3] for name in names.WEEKDAYS["en"]),
+}
+MONTHS = tuple(name[:3] for name in names.MONTHS)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The page's words in one language: ``words("memories", n=3)``."""
+
+    language: Language
+
+    def __call__(self, name: str, /, **values: object) -> str:
+        return _texts(self.language)[name].format(**values)
+
+    def __contains__(self, name: str) -> bool:
+        return name in _texts(self.language)
+
+    @property
+    def faults(self) -> Sequence[tuple[re.Pattern[str], str]]:
+        """What the program says of files and settings in English, as patterns, and what stands in this language instead."""
+        return _faults(self.language)
+
+    def count(self, name: str, n: int) -> str:
+        """The text for a number of things: that of one alone, where there is such a text."""
+        return self(f"{name}_one") if n == 1 and f"{name}_one" in self else self(name, n=n)
+
+    def listed(self, words: Sequence[str]) -> str:
+        """「火锅」、「香菜」 · “hotpot”, “coriander”."""
+        return (
+            "、".join(f"「{word}」" for word in words)
+            if self.language == "zh"
+            else ", ".join(f"“{word}”" for word in words)
+        )
+
+    def row(self, texts: Iterable[str]) -> str:
+        """火锅、香菜 · hotpot, coriander."""
+        return ("、" if self.language == "zh" else ", ").join(texts)
+
+    def short_day(self, moment: date) -> str:
+        """5月20日 · 20 May."""
+        return (
+            f"{moment.month}月{moment.day}日" if self.language == "zh" else f"{moment.day} {MONTHS[moment.month - 1]}"
+        )
+
+    def day(self, moment: date) -> str:
+        """2025年5月20日 周二 · Tue, 20 May 2025."""
+        weekday = WEEKDAYS[self.language][moment.weekday()]
+        if self.language == "zh":
+            return f"{moment.year}年{moment.month}月{moment.day}日 {weekday}"
+        return f"{weekday}, {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+
+    def moment(self, moment: datetime) -> str:
+        """2025年5月20日 15:03 · 20 May 2025, 15:03."""
+        year = f"{moment.year}年" if self.language == "zh" else ""
+        after = "" if self.language == "zh" else f" {moment.year},"
+        return f"{year}{self.short_day(moment)}{after} {moment:%H:%M}"
+
+    def stretch(self, start: datetime, end: datetime) -> str:
+        """A stretch of time as short as it can be said: a day, days, a month, a year, or hours with their day."""
+        is_whole = (start.hour, start.minute) == (0, 0) and (end.hour, end.minute) == (23, 59)
+        if start.date() == end.date():
+            return self.day(start) if is_whole else f"{self.day(start)} {start:%H:%M}–{end:%H:%M}"
+        if not is_whole:
+            return f"{self.day(start)} {start:%H:%M} – {self.day(end)} {end:%H:%M}"
+        is_zh, next_day = self.language == "zh", end + timedelta(days=1)
+        if start.day == next_day.day == 1 and start.year == end.year:
+            if (start.month, end.month) == (1, 12):
+                return f"{start.year}年" if is_zh else f"{start.year}"
+            if start.month == end.month:
+                return f"{start.year}年{start.month}月" if is_zh else f"{MONTHS[start.month - 1]} {start.year}"
+        if start.year == end.year:
+            first, last = self.short_day(start), self.short_day(end)
+            return f"{start.year}年{first}–{last}" if is_zh else f"{first} – {last} {end.year}"
+        return f"{self.day(start)} – {self.day(end)}"
