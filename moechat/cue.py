@@ -16,7 +16,6 @@ import numpy as np
 from moechat import when
 from moechat.containment import Containment, NamedText, Reader
 from moechat.language import words
-from moechat.lore.rules import SoFar
 from moechat.when import Span
 
 T = TypeVar("T")
@@ -28,6 +27,15 @@ ASKING = frozenset(
 """Words that ask for memories and tell nothing of their matter."""
 MANY_SPANS = 20  # A text that names more times is pasted, and asks about none of them.
 Anchors = Callable[[str], tuple[datetime, datetime] | None]
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """What a talk was before a message: how many messages it has with this one, and the number of the message at which each
+    entry of the world book fired last by its own rules, by its id."""
+
+    messages: int = 1
+    fired_at: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from moechat.lore.rules import RULE_FIELDS, USUAL, LoreRules
+from moechat.lore import RULE_FIELDS
+from moechat.lore import Lore as Lore
 from moechat.when import Precision, Span
 
 Layer = Literal["context", "diary", "core", "lore"]
@@ -222,23 +223,6 @@ class Fact:
     @property
     def text(self) -> str:
         return self.draft.text
-
-
-@dataclass(frozen=True, slots=True)
-class Lore:
-    """An entry of the world book. ``keys`` are matched literally, ``keyword`` by meaning too; one that is not ``enabled`` is
-    never recalled. ``rules`` say when it fires. One that ``is_bare`` comes from a book of another program: its ``keyword`` is
-    its title, which neither wakes it nor enters a prompt."""
-
-    id: str
-    keyword: str
-    text: str
-    file: str
-    keys: tuple[str, ...] = ()
-    constant: bool = False
-    enabled: bool = True
-    rules: LoreRules = USUAL
-    is_bare: bool = False
 
 
 NEW_LORE_FILE = "world_book.yaml"

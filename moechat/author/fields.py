@@ -9,7 +9,7 @@ from typing import Any
 
 from moechat.clock import moment_of
 from moechat.errors import FieldError
-from moechat.lore.rules import LOGICS, LORE_ROLES, POSITIONS
+from moechat.lore import LOGICS, LORE_ROLES, POSITIONS
 from moechat.model import OFFICIAL_FIELDS, OfficialKind
 from moechat.store.plain import storable
 

@@ -9,7 +9,7 @@ An entry is ``keyword: description``, or the fuller form::
       enabled: false                  # never there
 
       secondary: [night]              # with ``logic: any``, ``all``, ``not_any`` or ``not_all``
-      order: 10                       # and the other rules of ``lore.rules.RULE_FIELDS``
+      order: 10                       # and the other rules of ``moechat.lore.RULE_FIELDS``
 
 Its id is ``file#keyword``. Conversation never writes these files; their author does, here or by hand. Writing one entry
 leaves every other byte as it is, and a plain line stays plain as long as it can. A file that does not parse, or in which an
@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from moechat.author.writing import RecordWriter
 from moechat.cards.container import CARD
 from moechat.clock import SYSTEM_NOW
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
-from moechat.lore.rules import RULE_FIELDS, USUAL, LoreRules
+from moechat.lore import RULE_FIELDS, USUAL
 from moechat.model import NEW_LORE_FILE, Lore
 from moechat.store import plain, records, yaml_file
 from moechat.store.records import Signature
@@ -46,9 +46,7 @@ _NO = frozenset({"false", "no", "off", "0"})
 _ENTRY_KEYS = ("text", "keys", "constant", "enabled", *RULE_FIELDS)
 _LISTS = ("keys", "secondary")
 _USUAL: Mapping[str, object] = {"keys": [], "constant": "false", "enabled": "true"} | {
-    key: written_as(value)
-    for key, value in ((field.name, field.default) for field in fields(LoreRules))
-    if key in RULE_FIELDS
+    key: written_as(getattr(USUAL, key)) for key in RULE_FIELDS
 }
 _COMMAS = re.compile(r"[,，、]")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w -]*\w)?")
@@ -204,11 +202,11 @@ def _entry(keyword: str, value: Any, path: Path) -> Lore:
         raise ValueError("expects a keyword and a description in words")
     return Lore(
         f"{path.name}#{keyword}", keyword, text.strip(), path.name, _list(fields, "keys"), _switch(fields, "constant"),
-        _switch(fields, "enabled"), _rules(fields),
+        _switch(fields, "enabled"), **_rules(fields),
     )  # fmt: skip
 
 
-def _rules(fields: Mapping[str, Any]) -> LoreRules:
+def _rules(fields: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key in RULE_FIELDS:
         if key not in fields:
@@ -219,7 +217,7 @@ def _rules(fields: Mapping[str, Any]) -> LoreRules:
             values[key] = _switch(fields, key)
         else:
             values[key] = typed(key, fits(key, fields[key]))
-    return LoreRules(**values) if values else USUAL
+    return values
 
 
 def _list(fields: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from moechat.author.writing import RecordWriter
 from moechat.clock import SYSTEM_NOW, moment_of
 from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words
-from moechat.lore.rules import RULE_FIELDS, USUAL
+from moechat.lore import RULE_FIELDS, USUAL
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records, yaml_file
 from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
@@ -257,7 +257,7 @@ def _without(file: _RecordFile, taken: Mapping[str, object], path: Path) -> _Rec
 
 def rules_row(entry: Lore) -> dict[str, Any]:
     """The rules of an entry that are not the usual ones, as its file would have them."""
-    values = {key: getattr(entry.rules, key) for key in RULE_FIELDS}
+    values = {key: getattr(entry, key) for key in RULE_FIELDS}
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in values.items()

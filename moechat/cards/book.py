@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from moechat.cards import decorators
 from moechat.errors import MoeChatError
-from moechat.lore.rules import LOGICS, LORE_ROLES, POSITIONS, LoreRules
-from moechat.model import Lore
+from moechat.lore import LOGICS, LORE_ROLES, POSITIONS, Lore
 
 Book = dict[str, Any]
 Entry = dict[str, Any]
@@ -141,17 +141,17 @@ def entries_of(value: Any, file: str) -> list[Lore]:
         for key in ("excludeRecursion", "preventRecursion", "delayUntilRecursion")
     )
     recursive = book.get("recursive_scanning")
-    usual = LoreRules(
-        scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
+    usual = Lore(
+        "", "", "", file, scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
         recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion,
     )  # fmt: skip
-    return [_lore(f"{file}#{id_}", world, usual, file) for id_, world in worlds.items()]
+    return [_lore(f"{file}#{id_}", world, usual) for id_, world in worlds.items()]
 
 
 # ---- what an entry means
 
 
-def _lore(id_: str, world: Entry, usual: LoreRules, file: str) -> Lore:
+def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
     decorated = decorators.read(_text(world.get("content")))
     keys = _texts(world.get("key"))
     name = _text(world.get("comment")) or _text(world.get("name")) or next(iter(keys), "") or id_.partition("#")[2]
@@ -159,7 +159,15 @@ def _lore(id_: str, world: Entry, usual: LoreRules, file: str) -> Lore:
     level = world.get("delayUntilRecursion")
     secondary = _texts(world.get("keysecondary"))
     regex = bool(world.get("use_regex"))
-    rules = LoreRules(
+    return replace(
+        usual,
+        id=id_,
+        keyword=" ".join(name.split())[:200],
+        text=decorated.text.strip(),
+        keys=keys,
+        constant=world.get("constant") is True,
+        enabled=world.get("disable") is not True,
+        is_bare=True,
         secondary=() if regex or not world.get("selective", True) else secondary,
         logic=LOGICS[_whole(world.get("selectiveLogic"), 0) % len(LOGICS)],
         regex=regex,
@@ -170,12 +178,10 @@ def _lore(id_: str, world: Entry, usual: LoreRules, file: str) -> Lore:
         never=decorated.dont_activate,
         order=_whole(world.get("order"), 100, least=-1_000_000),
         priority=_whole(world.get("priority"), 0, least=-1_000_000) if world.get("priority") is not None else None,
-        budget=usual.budget,
         ignores_budget=world.get("ignoreBudget") is True,
         position=position,  # type: ignore[arg-type]
         depth=_whole(world.get("depth"), 4) if decorated.depth is None else decorated.depth,
         role=decorated.role or _role(world.get("role")),  # type: ignore[arg-type]
-        recursive=usual.recursive,
         no_recursion=world.get("excludeRecursion") is True,
         wakes_none=world.get("preventRecursion") is True,
         only_recursion=1 if level is True else _whole(level, 0),
@@ -184,11 +190,6 @@ def _lore(id_: str, world: Entry, usual: LoreRules, file: str) -> Lore:
         delay=_whole(world.get("delay"), 0),
         probability=_percent(world) if world.get("useProbability", True) else 100.0,
     )
-    is_on = world.get("disable") is not True
-    return Lore(
-        id_, " ".join(name.split())[:200], decorated.text.strip(), file, keys, world.get("constant") is True, is_on, rules,
-        is_bare=True,
-    )  # fmt: skip
 
 
 def as_world(entry: Entry, dialect: Dialect) -> Entry:
@@ -294,16 +295,15 @@ def _put(entry: Entry, dialect: Dialect, field: str, value: Any) -> None:
 
 def world_entry(lore: Lore, uid: int) -> Entry:
     """An entry of ``data_base`` as one of world info, every field there."""
-    rules = lore.rules
     usual = {name: deepcopy(field.usual) for name, field in WORLD_FIELDS.items()}
-    position = {} if not rules.position else {"position": POSITIONS.index(rules.position)}
+    position = {} if not lore.position else {"position": POSITIONS.index(lore.position)}
     return usual | position | {
-        "uid": uid, "key": list(dict.fromkeys((lore.keyword, *lore.keys))), "keysecondary": list(rules.secondary),
+        "uid": uid, "key": list(dict.fromkeys((lore.keyword, *lore.keys))), "keysecondary": list(lore.secondary),
         "comment": lore.keyword, "addMemo": True, "content": lore.text, "constant": lore.constant, "disable": not lore.enabled,
-        "selectiveLogic": LOGICS.index(rules.logic), "order": rules.order, "depth": rules.depth, "scanDepth": rules.scan_depth,
-        "caseSensitive": rules.case, "matchWholeWords": rules.whole_words, "role": LORE_ROLES.index(rules.role),
-        "probability": rules.probability, "sticky": rules.sticky or None, "cooldown": rules.cooldown or None,
-        "delay": rules.delay or None,
+        "selectiveLogic": LOGICS.index(lore.logic), "order": lore.order, "depth": lore.depth, "scanDepth": lore.scan_depth,
+        "caseSensitive": lore.case, "matchWholeWords": lore.whole_words, "role": LORE_ROLES.index(lore.role),
+        "probability": lore.probability, "sticky": lore.sticky or None, "cooldown": lore.cooldown or None,
+        "delay": lore.delay or None,
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import get_args
 
-from moechat.lore.rules import LoreRole
+from moechat.lore import LoreRole
 
 OBEYED = ("activate", "dont_activate", "depth", "role")
 MOST_DEPTH = 10_000

@@ -23,10 +23,10 @@ from moechat.cards import book, card, container, png
 from moechat.cards.container import CardFile, Kind
 from moechat.compat import past, persona
 from moechat.compat.concept_nodes import NODES
+from moechat.cue import SoFar
 from moechat.errors import DataError, FieldError, MoeChatError, NameTaken, NotFound
 from moechat.house.owners import Owner
 from moechat.house.stores import Stores
-from moechat.lore.rules import SoFar
 from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Lore
 from moechat.settings import you

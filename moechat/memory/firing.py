@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import regex
 
+from moechat.cue import SoFar
 from moechat.language.words import count_tokens
-from moechat.lore.rules import SoFar
 from moechat.model import Lore
 
 MOST_ROUNDS = 10
@@ -85,7 +85,7 @@ class _Judging:
         self, entries: Sequence[Lore], messages: Sequence[str], so_far: Callable[[], SoFar], patterns: Patterns
     ) -> None:
         self._entries, self._messages, self._patterns = entries, messages, patterns
-        asks_before = any(one.rules.sticky or one.rules.cooldown or one.rules.delay for one in entries)
+        asks_before = any(one.sticky or one.cooldown or one.delay for one in entries)
         self._so_far = so_far() if asks_before else SoFar()
         self._texts: dict[tuple[int, int], _Searched] = {}
         self._woken = ""
@@ -94,13 +94,13 @@ class _Judging:
         judgements = {one.id: self._first(one) for one in self._entries}
         fresh = [one.entry for one in judgements.values() if one.fires]
         for round_ in range(1, MOST_ROUNDS + 1):
-            speaking = [one.text for one in fresh if one.rules.recursive and not one.rules.wakes_none]
+            speaking = [one.text for one in fresh if one.recursive and not one.wakes_none]
             if not speaking:
                 break
             self._woken = "\n".join([self._woken, *speaking])
             fresh = []
             for one in self._entries:
-                if judgements[one.id].fires or one.rules.no_recursion or one.rules.only_recursion > round_:
+                if judgements[one.id].fires or one.no_recursion or one.only_recursion > round_:
                     continue
                 again = self._judge(one, round_)
                 if again.fires:
@@ -109,54 +109,53 @@ class _Judging:
         return [judgements[one.id] for one in self._entries]
 
     def _first(self, entry: Lore) -> Judgement:
-        if entry.rules.only_recursion:
+        if entry.only_recursion:
             return self._held_back(entry) or Judgement(entry, False, "waits for other entries")
         return self._judge(entry, 0)
 
     def _held_back(self, entry: Lore) -> Judgement | None:
         """What decides before any key: it is off, or its turn has not come; or it stays from before."""
-        rules = entry.rules
         if not entry.enabled:
             return Judgement(entry, False, "off")
-        if rules.never:
+        if entry.never:
             return Judgement(entry, False, "dont_activate")
-        if rules.position == "outlet":
+        if entry.position == "outlet":
             return Judgement(entry, False, "outlet: only a macro that is not obeyed would place it")
         if not entry.text:
             return Judgement(entry, False, "it has no words")
         fired_at = self._so_far.fired_at.get(entry.id)
         ago = None if fired_at is None else self._so_far.messages - fired_at
-        if ago is not None and 0 < ago <= rules.sticky:
+        if ago is not None and 0 < ago <= entry.sticky:
             return Judgement(entry, True, "sticky")
-        if ago is not None and 0 < ago <= rules.sticky + rules.cooldown and rules.cooldown:
+        if ago is not None and 0 < ago <= entry.sticky + entry.cooldown and entry.cooldown:
             return Judgement(entry, False, "cooldown")
-        if self._so_far.messages < rules.delay:
-            return Judgement(entry, False, f"delay: {rules.delay} messages")
+        if self._so_far.messages < entry.delay:
+            return Judgement(entry, False, f"delay: {entry.delay} messages")
         return None
 
     def _judge(self, entry: Lore, round_: int) -> Judgement:
         if (before := self._held_back(entry)) is not None:
             return before
-        if entry.constant or entry.rules.always:
+        if entry.constant or entry.always:
             why = "constant" if entry.constant else "activate"
             return self._by_chance(Judgement(entry, True, why))
-        text = self._text(entry.rules.scan_depth, round_)
+        text = self._text(entry.scan_depth, round_)
         keys = entry.keys if entry.is_bare else (entry.keyword, *entry.keys)
         words = tuple(key for key in keys if self._stands(key, text, entry))
-        is_plain = not entry.rules.secondary and not entry.rules.regex
+        is_plain = not entry.secondary and not entry.regex
         if not words:
             return Judgement(entry, False, "no key stands there", may_be_near=is_plain and self._is_drawn(entry))
         if not self._second(entry, text):
-            return Judgement(entry, False, f"key: {words[0]}; secondary keys: {entry.rules.logic} does not hold", words)
+            return Judgement(entry, False, f"key: {words[0]}; secondary keys: {entry.logic} does not hold", words)
         why = "recursion" if round_ else "key"
         return self._by_chance(Judgement(entry, True, f"{why}: {words[0]}", words))
 
     def _second(self, entry: Lore, text: _Searched) -> bool:
         """Whether the secondary keys allow it."""
-        if not entry.rules.secondary:
+        if not entry.secondary:
             return True
-        stand = [self._stands(key, text, entry) for key in entry.rules.secondary]
-        match entry.rules.logic:
+        stand = [self._stands(key, text, entry) for key in entry.secondary]
+        match entry.logic:
             case "any":
                 return any(stand)
             case "all":
@@ -169,14 +168,14 @@ class _Judging:
         entry = judgement.entry
         if self._is_drawn(entry):
             return judgement
-        return Judgement(entry, False, f"{judgement.why}; probability {entry.rules.probability:g} %", judgement.words)
+        return Judgement(entry, False, f"{judgement.why}; probability {entry.probability:g} %", judgement.words)
 
     def _is_drawn(self, entry: Lore) -> bool:
         """Whether chance lets an entry fire."""
-        if entry.rules.probability >= 100:
+        if entry.probability >= 100:
             return True
         seed = f"{entry.id}\0{len(self._messages)}\0{self._messages[0] if self._messages else ''}"
-        return int.from_bytes(blake2b(seed.encode(), digest_size=4).digest()) / 2**32 * 100 < entry.rules.probability
+        return int.from_bytes(blake2b(seed.encode(), digest_size=4).digest()) / 2**32 * 100 < entry.probability
 
     def _text(self, depth: int, round_: int) -> _Searched:
         if (depth, round_) not in self._texts:
@@ -185,14 +184,13 @@ class _Judging:
         return self._texts[depth, round_]
 
     def _stands(self, key: str, text: _Searched, entry: Lore) -> bool:
-        rules = entry.rules
         if key.startswith("/") and (slashed := _SLASHED.fullmatch(key)):
             flags = sum(_FLAGS.get(flag, 0) for flag in set(slashed[2]))
             return self._patterns.stands(slashed[1], flags, text.plain)
-        if rules.regex:
-            return self._patterns.stands(key, 0 if rules.case else regex.IGNORECASE, text.plain)
-        key, words = (key, text.plain) if rules.case else (key.casefold(), text.folded)
-        return bool(key) and key in words and (not rules.whole_words or _stands_alone(key, words))
+        if entry.regex:
+            return self._patterns.stands(key, 0 if entry.case else regex.IGNORECASE, text.plain)
+        key, words = (key, text.plain) if entry.case else (key.casefold(), text.folded)
+        return bool(key) and key in words and (not entry.whole_words or _stands_alone(key, words))
 
 
 @lru_cache(maxsize=4096)
@@ -218,14 +216,14 @@ def over_budget(fires: Iterable[Judgement]) -> set[str]:
     used: dict[str, int] = {}
     over: set[str] = set()
     for one in by_priority(fires):
-        rules = one.entry.rules
-        if not rules.budget or rules.ignores_budget:
+        entry = one.entry
+        if not entry.budget or entry.ignores_budget:
             continue
-        tokens = count_tokens(one.entry.text)
-        if used.get(one.entry.file, 0) + tokens > rules.budget:
-            over.add(one.entry.id)
+        tokens = count_tokens(entry.text)
+        if used.get(entry.file, 0) + tokens > entry.budget:
+            over.add(entry.id)
         else:
-            used[one.entry.file] = used.get(one.entry.file, 0) + tokens
+            used[entry.file] = used.get(entry.file, 0) + tokens
     return over
 
 
@@ -235,4 +233,4 @@ def by_priority(fires: Iterable[Judgement]) -> list[Judgement]:
 
 
 def priority(entry: Lore) -> int:
-    return entry.rules.order if entry.rules.priority is None else entry.rules.priority
+    return entry.order if entry.priority is None else entry.priority

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from moechat.author import lore
+from moechat.cue import SoFar
 from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
 from moechat.index.cosine import meets, nearest
 from moechat.index.vector_keys import Keys, text_key
-from moechat.lore.rules import SoFar
 from moechat.memory import firing
 from moechat.memory.firing import Judgement, Patterns
 from moechat.model import Candidates, Hit, Lore

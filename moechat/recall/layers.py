@@ -19,12 +19,11 @@ from moechat import when
 from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
 from moechat.cards.macros import Macros
-from moechat.cue import Cue
+from moechat.cue import Cue, SoFar
 from moechat.index.dense import Dense, Space
 from moechat.index.vector import VectorTable, embed_cached, having
 from moechat.language import words
 from moechat.language.association import Associations, Table, shipped
-from moechat.lore.rules import SoFar
 from moechat.memory import cooccurrence, core, diary_index, episodes, topic_cues
 from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence

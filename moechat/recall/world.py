@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from moechat.cards.macros import Macros
-from moechat.lore.rules import SoFar
+from moechat.cue import SoFar
 from moechat.model import Exchange, Hit, Lore, Message, Recollection
 from moechat.store.protocols import Store
 from moechat.store.tree import Tree
@@ -92,13 +92,13 @@ class Placed:
 
 def placed(hits: Iterable[Hit], entries: Mapping[str, Lore]) -> Placed:
     """The hits that fired by their rules and have a place; lower ``order`` comes first."""
-    there = [(entries[hit.id].rules, hit) for hit in hits if hit.id in entries and hit.why]
+    there = [(entries[hit.id], hit) for hit in hits if hit.id in entries and hit.why]
     there = sorted((one for one in there if one[0].position), key=lambda one: one[0].order)
     around: dict[str, list[str]] = {}
     deep: list[tuple[int, Message]] = []
-    for rules, hit in there:
-        if rules.position == "depth":
-            deep.append((rules.depth, Message(rules.role, hit.text)))
+    for entry, hit in there:
+        if entry.position == "depth":
+            deep.append((entry.depth, Message(entry.role, hit.text)))
         else:
-            around.setdefault(rules.position, []).append(hit.text)
+            around.setdefault(entry.position, []).append(hit.text)
     return Placed(around, deep, frozenset(hit.id for _, hit in there))

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.errors import FieldError, NameTaken
-from moechat.lore.rules import LOGICS, LORE_ROLES, POSITIONS, RULE_FIELDS
-from moechat.lore.rules import USUAL as USUAL_RULES
+from moechat.lore import LOGICS, LORE_ROLES, POSITIONS, RULE_FIELDS
+from moechat.lore import USUAL as USUAL_ENTRY
 from moechat.model import (
     NEW_LORE_FILE,
     OFFICIAL_FIELDS,
@@ -114,12 +114,12 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
 
 def _rule(entry: Lore, key: str) -> str:
     """A rule of an entry as text; numbers that are as usual are left empty."""
-    value, style = getattr(entry.rules, key), RULE_FIELDS[key]
+    value, style = getattr(entry, key), RULE_FIELDS[key]
     if style in CHOICES:
         return str(value).lower()
     if style == "list":
         return "、".join(value)
-    return "" if value == getattr(USUAL_RULES, key) else f"{value:g}"
+    return "" if value == getattr(USUAL_ENTRY, key) else f"{value:g}"
 
 
 def changed(kind: OfficialKind, form_values: Mapping[str, str], before: Mapping[str, str]) -> dict[str, object]:

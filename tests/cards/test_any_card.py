@@ -57,7 +57,7 @@ def test_a_book_with_junk_in_it_is_kept_as_it_is(seed: int) -> None:
     before = deepcopy(value)
     book.unheeded(value)
     for entry in book.entries_of(value, "w"):
-        assert 0 <= entry.rules.probability <= 100
+        assert 0 <= entry.probability <= 100
     for _, entry in book.raw_entries(value):
         with contextlib.suppress(MoeChatError):
             book.changed(entry, dialect, CHANGES)

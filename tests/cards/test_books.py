@@ -15,7 +15,7 @@ from tests.cards.cards import V3, WORLD, WORLD_ENTRY, world
 
 
 def rules(entry: dict[str, Any], **more: Any) -> Any:
-    return book.entries_of(world(entry, **more), "w.json")[0].rules
+    return book.entries_of(world(entry, **more), "w.json")[0]
 
 
 def test_an_entry_of_world_info_means_what_its_fields_say() -> None:
@@ -26,29 +26,29 @@ def test_an_entry_of_world_info_means_what_its_fields_say() -> None:
         "Stone, two cranes.",
         ("harbour", "/quay[0-9]/"),
     )
-    r = entry.rules
+    r = entry
     assert (r.secondary, r.logic, r.case, r.whole_words, r.scan_depth) == (("rain",), "all", True, False, 5)
     assert (r.order, r.position, r.depth, r.role, r.probability) == (90, "depth", 3, "assistant", 75)
     assert (r.sticky, r.cooldown, r.delay, r.ignores_budget) == (3, 2, 1, True)
     assert (r.no_recursion, r.wakes_none, r.only_recursion, r.recursive) == (True, True, 2, True)
-    assert (gull.keyword, gull.rules.scan_depth, gull.rules.secondary) == ("gull", 2, ())
+    assert (gull.keyword, gull.scan_depth, gull.secondary) == ("gull", 2, ())
 
 
 def test_an_entry_of_a_card_means_what_its_fields_and_decorators_say() -> None:
     lamp, bell = book.entries_of(V3["data"]["character_book"], "card.json")
-    assert (lamp.id, lamp.keys, lamp.rules.secondary, lamp.rules.priority) == (
+    assert (lamp.id, lamp.keys, lamp.secondary, lamp.priority) == (
         "card.json#11",
         ("lamp", "/l[ai]ght\\b/i"),
         ("night",),
         3,
     )
-    assert (lamp.rules.scan_depth, lamp.rules.budget, lamp.rules.recursive, lamp.rules.position) == (
+    assert (lamp.scan_depth, lamp.budget, lamp.recursive, lamp.position) == (
         3,
         400,
         True,
         "after_char",
     )
-    assert (bell.text, bell.rules.position, bell.rules.depth, bell.rules.role) == (
+    assert (bell.text, bell.position, bell.depth, bell.role) == (
         "The bell is cracked.",
         "depth",
         2,
@@ -61,10 +61,7 @@ def test_world_info_becomes_a_card_entry_and_comes_back_with_all_fields() -> Non
     back = book.world_of_card(entry, 0)
     assert {key: back[key] for key in WORLD_FIELDS} == {key: WORLD_ENTRY[key] for key in WORLD_FIELDS}
     assert back["extensions"]["x_unknown"] == WORLD_ENTRY["x_unknown"]
-    assert (
-        book.entries_of({"entries": [entry]}, "a")[0].rules
-        == book.entries_of({"entries": {"0": WORLD_ENTRY}}, "a")[0].rules
-    )
+    assert book.entries_of({"entries": [entry]}, "a")[0] == book.entries_of({"entries": {"0": WORLD_ENTRY}}, "a")[0]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +118,7 @@ def test_values_that_make_no_sense_are_as_usual(value: Any) -> None:
     [entry] = book.entries_of(
         {"entries": {"0": strange | {"content": "words"}}, "scan_depth": value, "token_budget": value}, "b"
     )
-    assert entry.text == "words" and 0 <= entry.rules.probability <= 100
+    assert entry.text == "words" and 0 <= entry.probability <= 100
 
 
 def test_what_is_not_obeyed_is_named() -> None:

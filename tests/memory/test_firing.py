@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moechat.cards import book
-from moechat.lore.rules import SoFar
+from moechat.cue import SoFar
 from moechat.memory.firing import Judgement, Patterns, judged, over_budget
 from tests.cards.cards import world
 

@@ -1,9 +1,9 @@
-"""When an entry of a world book fires, and where its words stand in the prompt."""
+"""An entry of a world book: its words, its keys, when it fires, and where its words stand in the prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 Logic = Literal["any", "not_all", "not_any", "all"]
@@ -22,8 +22,11 @@ LORE_ROLES: tuple[LoreRole, ...] = ("system", "user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
-class LoreRules:
-    """The rules of one entry, beside its keys. The usual ones are those of a line of ``data_base``.
+class Lore:
+    """An entry as it is read, whoever's file it stands in. What is usual is so in a line of ``data_base``.
+
+    ``keys`` are matched literally, ``keyword`` by meaning too; one that is not ``enabled`` is never recalled. One that
+    ``is_bare`` comes from a book of another program: its ``keyword`` is its title, which neither wakes it nor enters a prompt.
 
     ``secondary`` keys are asked by ``logic`` once a key stands in the talk; ``regex``: all keys are patterns (a key written
     ``/…/flags`` is one anyway). ``whole_words``: letters must not go on beside a key. ``scan_depth`` is how many of the last
@@ -40,6 +43,13 @@ class LoreRules:
     ``probability`` is in percent.
     """
 
+    id: str
+    keyword: str
+    text: str
+    file: str
+    keys: tuple[str, ...] = ()
+    constant: bool = False
+    enabled: bool = True
     secondary: tuple[str, ...] = ()
     logic: Logic = "any"
     regex: bool = False
@@ -63,22 +73,14 @@ class LoreRules:
     cooldown: int = 0
     delay: int = 0
     probability: float = 100.0
+    is_bare: bool = False
 
 
-USUAL = LoreRules()
+USUAL = Lore("", "", "", "")
 
 RULE_FIELDS: Mapping[str, str] = {
     "secondary": "list", "logic": "logic", "regex": "switch", "case": "switch", "whole_words": "switch",
     "scan_depth": "count", "order": "number", "priority": "number", "position": "position", "depth": "count",
     "role": "role", "probability": "percent", "sticky": "count", "cooldown": "count", "delay": "count",
 }  # fmt: skip
-"""The rules that an entry of ``data_base`` may name, and the form of each."""
-
-
-@dataclass(frozen=True)
-class SoFar:
-    """What a talk was before a message: how many messages it has with this one, and the number of the message at which each
-    entry fired last by its own rules, by its id."""
-
-    messages: int = 1
-    fired_at: Mapping[str, int] = field(default_factory=dict)
+"""What ``data_base`` may say of when an entry fires and where it stands, and the form of each value."""

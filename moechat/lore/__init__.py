@@ -1,1 +1,0 @@
-"""What an entry of a world book may ask of the talk: the nouns of its rules."""
