@@ -54,9 +54,13 @@ _SHORT = _ShortRepr()
 
 class MoeChatError(Exception):
     """Root of all errors raised on purpose; its text is one line that a user can act on, and never a long one. ``others`` are
-    further faults of the same file."""
+    further faults of the same file.
+
+    What the faces make of it is said here and in its children: the ``exit_code`` of a command, the ``status`` of an answer over
+    HTTP, and the ``note`` of the page, a name in its words ("": the text itself)."""
 
     others: Sequence[MoeChatError] = ()
+    exit_code, status, note = 1, 409, ""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message if len(message) <= MESSAGE_CHARS else message[: MESSAGE_CHARS - 1] + "…")
@@ -144,6 +148,8 @@ class Locked(DataError):
 class PathError(MoeChatError):
     """A name or a path from outside the data folder."""
 
+    status, note = 422, "name_bad"
+
 
 class ModelError(MoeChatError):
     """A chat model did not answer as it should.
@@ -180,6 +186,8 @@ class FieldError(MoeChatError):
     ``kind`` is the sort of memory of the author's (``event``, ``fact`` or ``lore``), None where it is none of theirs.
     """
 
+    status = 422
+
     def __init__(self, field: str, value: object, remedy: str, kind: str | None = None) -> None:
         self.field, self.value, self.remedy, self.kind = field, value, remedy, kind
         value_shown = "" if value is None else f" = {shown(value)}"
@@ -192,6 +200,8 @@ class NameTaken(FieldError):
 
 class NotFound(MoeChatError):
     """A character, an exchange or a memory that is not there."""
+
+    status, note = 404, "gone"
 
 
 class Withheld(MoeChatError):

@@ -55,6 +55,8 @@ class _Keys(Kept):
 class Denied(MoeChatError):
     """What a pass does not reach, in words."""
 
+    status = 403
+
 
 class Nameless(Denied):
     """A request for one of several people that does not say for whom."""

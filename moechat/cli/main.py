@@ -11,24 +11,21 @@ import importlib
 import io
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+from pydantic.fields import FieldInfo
 
 from moechat import __version__
 from moechat.errors import MoeChatError
 from moechat.settings.home import find_home
+from moechat.verbs import Verb, author, owner
 
 IMPORTED = ("file", "talk", "persona", "take-back")  # What `import` calls by name.
 SERVERS = ("web", "serve")
-FACT_AND_EVENT_KEYS = (
-    "further keys: of an event happened, place, keywords, topic, importance (happened=2019-07-15 or happened=去年夏天); of a "
-    "fact entity, kind, keyword, target, polarity, single"
-)
 TALK = "which talk; a new name begins one (default: the first)"
-OFFICIAL_KEYS = (
-    "further keys of the file, e.g. place=海边 keywords=风筝,海; an entry of the world book needs keyword=渡口"
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _function(args.run)(args)
     except MoeChatError as error:
         print(*(f"moechat: {fault}" for fault in error.parts), sep="\n", file=sys.stderr)
-        return 1
+        return error.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         print(f"moechat: {where}{error.strerror or error}", file=sys.stderr)
@@ -182,83 +179,44 @@ def _talking(commands: Any) -> None:
 
 def _memories(commands: Any) -> None:
     actions = _group(commands, "memories", "look after the memory by hand", "action")
-
-    def action(name: str, help_text: str) -> argparse.ArgumentParser:
-        return _command(actions, name, "memories.run", help_text, owner=True)
-
-    listing = action("list", "what is remembered, newest first")
-    listing.add_argument(
-        "--kind",
-        choices=["fact", "event", "reflection", "exchange", "all"],
-        help="one kind, or all (default: all but exchanges)",
-    )
-    listing.add_argument("--search", default="", metavar="TEXT", help="only what has all these words")
-    listing.add_argument("--archived", action="store_true", help="the archive instead")
-    listing.add_argument("--refused", action="store_true", help="what a model said and was not believed, and why")
-    listing.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50; 0: all)")
-    listing.add_argument("--offset", type=_count, default=0, metavar="N", help="how many to pass over")
-
-    _ids(action("show", "all that is known of a memory, and when it fades"), "memories")
-
-    add = action("add", "write a memory; it is yours, and no understanding replaces it")
-    add.add_argument("type", choices=["fact", "event"], help="what is known, or what happened")
-    add.add_argument("text", metavar="TEXT", help="in words")
-    _keys(add, FACT_AND_EVENT_KEYS)
-
-    edit = action("edit", "give a memory other words; it is yours then and no understanding replaces it")
-    edit.add_argument("id", metavar="ID", help="an id, as `memories list` shows it")
-    edit.add_argument("text", metavar="TEXT", help="the words that are meant")
-
-    copy = action("copy", "copy facts and events to another character; there they are the owner's")
-    _ids(copy, "memories")
-    copy.add_argument("--to", required=True, metavar="NAME", help="which character")
-    _ids(action("archive", "hide memories, and keep them"), "memories")
-    _ids(action("restore", "bring archived memories back"), "memories")
-    _ids(action("pin", "never archive these by themselves"), "memories")
-    _ids(action("unpin", "treat these as all others"), "memories")
-
-    forget = action("forget", "erase memories and what was made of them from every file, for good")
-    _ids(forget, "memories")
-    forget.add_argument("--yes", action="store_true", help="do not ask")
-    forget.add_argument(
-        "--dry-run", action="store_true", help="only tell what would go, what repeats it and what stays"
-    )
-
-    clean = action("clean", "archive what is weakest, where memory is full")
-    clean.add_argument("--dry-run", action="store_true", help="only tell what would go")
+    _verbs(actions, owner.VERBS, "memories.run", owner=True)
 
 
 def _official(commands: Any) -> None:
     purpose = "look after the memories that the author of a character wrote for all its users"
-    actions = _group(commands, "official", purpose, "action")
+    _verbs(_group(commands, "official", purpose, "action"), author.VERBS, "memories.official", owner=False)
 
-    def action(name: str, help_text: str) -> argparse.ArgumentParser:
-        command = _command(actions, name, "official.run", help_text)
-        command.add_argument("-c", "--character", help="whose memory (default: the configured character)")
-        return command
 
-    listing = action("list", "the author's memories, in the order of their files")
-    listing.add_argument("--type", choices=["event", "fact", "lore"], help="one sort of them")
-    listing.add_argument("--search", default="", metavar="TEXT", help="what has these words, best first")
-    listing.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50; 0: all)")
+def _verbs(actions: Any, verbs: Mapping[str, Verb], run: str, *, owner: bool) -> None:
+    """A command for each verb, with its values as arguments and options."""
+    for name, verb in verbs.items():
+        if verb.has_command:
+            command = _command(actions, name, run, verb.about, owner=owner)
+            if not owner:
+                command.add_argument("-c", "--character", help="whose memory (default: the configured character)")
+            for key, field in verb.values.model_fields.items():
+                _value(command, key, field)
 
-    _ids(action("show", "every key of a memory"), "official")
 
-    add = action("add", "write a memory")
-    add.add_argument(
-        "type", choices=["event", "fact", "lore"], help="what happened, what is known, or an entry of the world book"
-    )
-    add.add_argument("text", metavar="TEXT", help="in words; {{user}} and {{char}} stand for the names")
-    add.add_argument(
-        "--id", metavar="ID", help="the record's key (default: one is made; an entry's is its file and keyword)"
-    )
-    _keys(add, OFFICIAL_KEYS)
-
-    edit = action("edit", "change keys of a memory")
-    edit.add_argument("id", metavar="ID", help="an id, as `official list` shows it")
-    _keys(edit, "what changes, e.g. text=… place=…; KEY= takes one out")
-
-    _ids(action("delete", "take memories out of their file"), "official")
+def _value(command: argparse.ArgumentParser, key: str, field: FieldInfo) -> None:
+    look: Any = field.json_schema_extra
+    types = [one for one in get_args(field.annotation) if one is not NoneType] or [field.annotation]
+    shape: dict[str, Any] = {"help": field.description}
+    shape |= {"metavar": look["metavar"]} if look["metavar"] else {}
+    if look["is_option"]:
+        shape |= {"dest": key, "required": True} if field.is_required() else {"dest": key, "default": field.default}
+    if field.annotation is bool:
+        shape["action"] = "store_true"
+    elif field.annotation is int:
+        shape["type"] = _count
+    elif get_origin(field.annotation) in (list, dict):
+        shape["nargs"] = "+"
+    elif choices := [
+        choice for one in (field.annotation, *types) for choice in get_args(one) if isinstance(choice, str)
+    ]:
+        shape["choices"] = list(dict.fromkeys(choices))
+    option = "--set" if key == "fields" else f"--{key.replace('_', '-')}"
+    command.add_argument(option if look["is_option"] else key, **shape)
 
 
 def _import(commands: Any) -> None:
@@ -428,10 +386,6 @@ def _command(
     if json_output:
         command.add_argument("--json", action="store_true", help="one JSON object a line")
     return command
-
-
-def _ids(command: argparse.ArgumentParser, group: str) -> None:
-    command.add_argument("ids", nargs="+", metavar="ID", help=f"ids, as `{group} list` shows them")
 
 
 def _keys(command: argparse.ArgumentParser, help_text: str) -> None:

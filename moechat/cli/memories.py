@@ -1,4 +1,4 @@
-"""``moechat memories …``: look after the memory by hand."""
+"""``moechat memories …`` and ``moechat official …``: the verbs over the owner's memories and over the author's, by hand."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
-from moechat.cli.official import values_of
+from moechat.agent import Agent
 from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
-from moechat.curation import by_hand
-from moechat.curation.brought import copied
-from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
-from moechat.curation.keeper import Keeper
+from moechat.curation.catalogue import Details, Memory, Page, as_json, details_as_json
 from moechat.errors import MoeChatError
-from moechat.model import Reason
+from moechat.model import Lore, OfficialMemory, Reason
+from moechat.verbs import Verb, author, owner, perform
 
-LOOKS = ("list", "show")
 MARKS = {"pinned": "*", "archived": "-"}
+LISTS = ("keywords", "related", "keys")  # These fields of the author's hold lists, written with commas.
+HEAD = ("store", "by", "id", "type", "text", "time")  # A line shows these, or leaves them to `--json`.
 REASONS: Mapping[Reason, str] = {
     "sources": "names no exchange",
     "evidence": "not borne out",
@@ -29,34 +29,68 @@ REASONS: Mapping[Reason, str] = {
 
 
 def run(args: argparse.Namespace) -> int:
-    """The action that the command names, on the memories of one agent."""
-    looks = args.action in LOOKS or getattr(args, "dry_run", False)
-    with open_house(args, looks=looks) as house:
+    """The verb that the command names, on the memories of one agent."""
+    verb = owner.VERBS[args.action]
+    with open_house(args, looks=verb.reads or getattr(args, "dry_run", False)) as house:
         agent = agent_of(house, args)
         agent.store.read_all()
-        ACTIONS[args.action](args, agent.memories)
+        values = values_in(args, verb)
+        if args.action == "list" and args.refused:
+            _refused(args, agent)
+        elif args.action == "forget" and not _asked(args, agent):
+            pass
+        elif args.action == "copy":  # The other is in a house of its own, so that neither waits for the other.
+            with open_house(args) as other:
+                _print(args, perform(verb, agent, values | {"to": other.agent(args.to, args.user)}), agent)
+        else:
+            SHOWN.get(args.action, _print)(args, perform(verb, agent, values), agent)
         warn(agent.problems())
     return 0
 
 
-# ---- looking
+def official(args: argparse.Namespace) -> int:
+    """The verb that the command names, on the official store of one character."""
+    verb = author.VERBS[args.action]
+    with open_house(args, looks=verb.reads) as house:
+        agent = house.agent(args.character)
+        for memory in perform(verb, agent, values_in(args, verb)):
+            row = agent.official.as_row(memory)
+            print_json(row) if args.json else print(_author_line(memory, row, in_full=args.action == "show"))
+        warn((*agent.official.problems, *agent.official.lore.problems))
+    return 0
 
 
-def _list(args: argparse.Namespace, memories: Keeper) -> None:
-    if args.refused:
-        _refused(args, memories)
-        return
-    kinds = {None: UNDERSTOOD, "all": KINDS}.get(args.kind, (args.kind,))
-    page = memories.listed(kinds, search=args.search, limit=args.limit, offset=args.offset, archived=args.archived)
-    _print(args, page.memories)
+def values_in(args: argparse.Namespace, verb: Verb) -> dict[str, Any]:
+    """The values of a verb, as the command line has them."""
+    values = {name: getattr(args, name) for name in verb.values.model_fields}
+    return values | ({"fields": values_of(values["fields"])} if "fields" in values else {})
+
+
+def values_of(pairs: Iterable[str]) -> dict[str, Any]:
+    """KEY=VALUE as a record has them; lists at their commas, None for an empty value."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise MoeChatError(f"--set {pair}: write it as KEY=VALUE")
+        parts = [part.strip() for part in value.replace("，", ",").split(",") if part.strip()]
+        values[key.strip()] = (parts if key.strip() in LISTS else value) or None
+    return values
+
+
+# ---- what a verb gives, as lines
+
+
+def _list(args: argparse.Namespace, page: Page, agent: Agent) -> None:
+    _print(args, page.memories, agent)
     shown = args.offset + len(page.memories)
     if not args.json and shown < page.total:
         print(f"… {page.total - shown} more (--offset {shown})")
 
 
-def _refused(args: argparse.Namespace, memories: Keeper) -> None:
+def _refused(args: argparse.Namespace, agent: Agent) -> None:
     """What was not believed of models' answers, newest first, and how often for which reason."""
-    refused = memories.refused()
+    refused = agent.memories.refused()
     for one in refused[: args.limit or None]:
         if args.json:
             print_json({**asdict(one), "at": one.at and one.at.isoformat()})
@@ -67,9 +101,8 @@ def _refused(args: argparse.Namespace, memories: Keeper) -> None:
         print("; ".join(f"{reason}: {count}" for reason, count in counts.most_common()) or "nothing was refused")
 
 
-def _show(args: argparse.Namespace, memories: Keeper) -> None:
-    for id_ in args.ids:
-        details = memories.get(id_)
+def _show(args: argparse.Namespace, several: Sequence[Details], agent: Agent) -> None:
+    for details in several:
         if not args.json:
             print("\n".join(_lines(details)))
             continue
@@ -104,61 +137,52 @@ def _lines(details: Details) -> Iterator[str]:
         yield from (f"  {name}: {_line(other)}" for other in others)
 
 
-# ---- changing
-
-
-def _add(args: argparse.Namespace, memories: Keeper) -> None:
-    write = memories.add_event if args.type == "event" else memories.add_fact
-    values = {"text": args.text, **values_of(args.set)}
-    _print(args, [write(**by_hand.arguments(args.type, values, memories.now()))])
-
-
-def _edit(args: argparse.Namespace, memories: Keeper) -> None:
-    _print(args, [memories.edit(args.id, args.text)])
-
-
-def _move(args: argparse.Namespace, memories: Keeper) -> None:
-    """Into the archive, or out of it."""
-    archives = args.action == "archive"
-    moved = memories.archive(args.ids) if archives else memories.restore(args.ids)
-    _print(args, moved)
+def _moved(args: argparse.Namespace, moved: Sequence[Memory], agent: Agent) -> None:
+    _print(args, moved, agent)
     if not moved and not args.json:
-        print(f"nothing to do: {'already' if archives else 'not'} in the archive")
+        print(f"nothing to do: {'already' if args.action == 'archive' else 'not'} in the archive")
 
 
-def _copy(args: argparse.Namespace, memories: Keeper) -> None:
-    """To another character, in a house of its own, so that neither waits for the other."""
-    with open_house(args) as house:
-        _print(args, copied(memories, args.ids, house.agent(args.to, args.user).memories))
+def _cleaned(args: argparse.Namespace, done: tuple[Any, Sequence[Memory]], agent: Agent) -> None:
+    cleaning, goes = done
+    _print(args, goes, agent)
+    if not args.json:
+        would = "would go into the archive" if args.dry_run else "went into the archive"
+        print(f"{len(goes)} of {cleaning.count} {would} (memory is full at {agent.memories.limits().cap})")
 
 
-def _pin(args: argparse.Namespace, memories: Keeper) -> None:
-    _print(args, memories.pin(args.ids, on=args.action == "pin"))
+def _forgotten(args: argparse.Namespace, gone: Sequence[Memory], agent: Agent) -> None:
+    _print(args, gone, agent)
+    for name in agent.memories.exports.listed():
+        print(f"an export may still hold it: {name}", file=sys.stderr)
 
 
-def _forget(args: argparse.Namespace, memories: Keeper) -> None:
+# ---- asking first
+
+
+def _asked(args: argparse.Namespace, agent: Agent) -> bool:
+    """Whether to erase, after all that would go was told. Raises MoeChatError for a no."""
+    memories = agent.memories
     sources = {exchange.id: exchange for id_ in args.ids for exchange in memories.get(id_).sources}
     holding = {id_: exchange for id_, exchange in sources.items() if id_ not in args.ids}
     preview = None if args.yes and not args.dry_run else memories.forgets(args.ids)
     if args.json and args.dry_run and preview:
         print_json({name: [as_json(one) for one in getattr(preview, name)] for name in ("goes", "repeats", "stays")})
-        return
+        return False
     _tell("what was said stays (to be forgotten by its own id)", holding.values())
     if preview:
         others = [one for one in preview.repeats if one.id not in holding]
         _tell("this repeats some of the words (to be forgotten by its own id)", others)
         _tell("your own words stay, without their source (to be forgotten by their own id)", preview.stays)
     if preview and args.dry_run:
-        _print(args, preview.goes)
-        return
+        _print(args, preview.goes, agent)
+        return False
     if preview:
         for memory in preview.goes:
             print(_line(memory), file=sys.stderr)
         if not confirm(f"Erase these {len(preview.goes)} for good?"):
             raise MoeChatError("nothing was forgotten (--yes does not ask)")
-    _print(args, memories.forget(args.ids))
-    for name in memories.exports.listed():
-        print(f"an export may still hold it: {name}", file=sys.stderr)
+    return True
 
 
 def _tell(what: str, memories: Iterable[Memory]) -> None:
@@ -166,33 +190,10 @@ def _tell(what: str, memories: Iterable[Memory]) -> None:
         print(f"{what}: {_line(memory)}", file=sys.stderr)
 
 
-def _clean(args: argparse.Namespace, memories: Keeper) -> None:
-    cleaning, goes = memories.clean(dry_run=args.dry_run)
-    _print(args, goes)
-    if not args.json:
-        would = "would go into the archive" if args.dry_run else "went into the archive"
-        print(f"{len(goes)} of {cleaning.count} {would} (memory is full at {memories.limits().cap})")
-
-
-ACTIONS: Mapping[str, Callable[[argparse.Namespace, Keeper], None]] = {
-    "list": _list,
-    "show": _show,
-    "add": _add,
-    "edit": _edit,
-    "archive": _move,
-    "restore": _move,
-    "pin": _pin,
-    "unpin": _pin,
-    "copy": _copy,
-    "forget": _forget,
-    "clean": _clean,
-}
-
-
 # ---- shapes
 
 
-def _print(args: argparse.Namespace, memories: Sequence[Memory]) -> None:
+def _print(args: argparse.Namespace, memories: Sequence[Memory], agent: Agent) -> None:
     for memory in memories:
         print_json(as_json(memory)) if args.json else print(_line(memory))
 
@@ -202,3 +203,22 @@ def _line(memory: Memory) -> str:
     use = "" if memory.kind == "exchange" else f" strength {memory.strength}, recalled {memory.recalls}×"
     time = f" {memory.at:%Y-%m-%d %H:%M}" if memory.at else ""
     return f"{marks} {memory.id} [{memory.kind}{time}{use}] {' '.join(memory.text.split())}"
+
+
+def _author_line(memory: OfficialMemory, row: Mapping[str, Any], *, in_full: bool) -> str:
+    further = {key: value for key, value in row.items() if in_full and key not in HEAD and value not in ("", False, [])}
+    about = " ".join(f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in further.items())
+    text = " ".join(row["text"].split())
+    return f"{row['id']} [{row['type']}{_mark(memory)}] {text}{f'  ({about})' if about else ''}"
+
+
+def _mark(memory: OfficialMemory) -> str:
+    """The day of a memory; of an entry of the world book whether it is switched off."""
+    if isinstance(memory, Lore):
+        return "" if memory.enabled else " off"
+    return f" {memory.at:%Y-%m-%d}" if memory.at else ""
+
+
+SHOWN: Mapping[str, Callable[[argparse.Namespace, Any, Agent], None]] = {
+    "list": _list, "show": _show, "archive": _moved, "restore": _moved, "clean": _cleaned, "forget": _forgotten,
+}  # fmt: skip

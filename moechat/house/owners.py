@@ -24,6 +24,8 @@ OTHER_FILES = 256  # So many descriptors are left for connections and all else.
 class Busy(MoeChatError):
     """All places are taken right now."""
 
+    status = 503
+
 
 class Owner(NamedTuple):
     """Whose memory: a character's with a user ("": the owner of its folder), in a world ("": the first)."""

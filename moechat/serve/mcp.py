@@ -8,12 +8,13 @@ from typing import Any
 
 from moechat.access.keys import EVERYTHING, PASS
 from moechat.agent import Agent
-from moechat.curation.catalogue import UNDERSTOOD, as_json
+from moechat.curation.catalogue import as_json
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.serve.agents import Agents
 from moechat.serve.queries import MAX_TEXT
 from moechat.serve.recalls import JsonObject, recalled
+from moechat.verbs import owner, perform
 
 ABOUT = (
     "The long-term memory of a person and a character. Use `recall` before you answer what may rest on earlier talk; "
@@ -43,7 +44,7 @@ def make_server(house: House, character: str | None, user: str | None) -> Any:
     @server.tool(name="list")
     def list_(query: str = "", limit: int = 20) -> str:
         """What is remembered, newest first; with `query` only what has all its words."""
-        return over(lambda agent: _listed(agent, query[:MAX_TEXT], max(1, min(limit, MOST))))
+        return over(lambda agent: _listed(agent, {"search": query[:MAX_TEXT], "limit": max(1, min(limit, MOST))}))
 
     @server.tool()
     def recall(message: str) -> str:
@@ -53,24 +54,28 @@ def make_server(house: House, character: str | None, user: str | None) -> Any:
     @server.tool()
     def remember(text: str) -> str:
         """Write down a fact about the person, in a whole sentence. It stays until it is corrected or forgotten."""
-        return over(lambda agent: as_json(agent.memories.add_fact(_words(text))))
+        return over(lambda agent: _done("add", agent, {"type": "fact", "text": _words(text)})[0])
 
     @server.tool()
     def correct(id: str, text: str) -> str:
         """Give a memory other words. `id` is as `list` and `recall` show it."""
-        return over(lambda agent: as_json(agent.memories.edit(id, _words(text))))
+        return over(lambda agent: _done("edit", agent, {"id": id, "text": _words(text)})[0])
 
     @server.tool()
     def forget(id: str) -> str:
         """Erase a memory for good, with all that was made of it. Only when the person asks for it."""
-        return over(lambda agent: {"gone": [as_json(memory) for memory in agent.memories.forget([id])]})
+        return over(lambda agent: {"gone": _done("forget", agent, {"ids": [id]})})
 
     return server
 
 
-def _listed(agent: Agent, query: str, limit: int) -> JsonObject:
-    page = agent.memories.listed(UNDERSTOOD, search=query, limit=limit)
+def _listed(agent: Agent, wish: JsonObject) -> JsonObject:
+    page = perform(owner.VERBS["list"], agent, wish)
     return {"memories": [as_json(memory) for memory in page.memories], "total": page.total}
+
+
+def _done(verb: str, agent: Agent, values: JsonObject) -> list[JsonObject]:
+    return [as_json(memory) for memory in perform(owner.VERBS[verb], agent, values)]
 
 
 def _words(text: str) -> str:

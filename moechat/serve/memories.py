@@ -17,18 +17,19 @@ from pydantic import Field
 from moechat.access.keys import PASS
 from moechat.agent import Agent
 from moechat.curation import by_hand
-from moechat.curation.catalogue import KINDS, UNDERSTOOD, as_json, details_as_json
+from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_json, details_as_json
 from moechat.errors import FieldError
 from moechat.model import OfficialMemory
 from moechat.serve.agents import Agents
 from moechat.serve.queries import MAX_TEXT, Whose
+from moechat.verbs import author, owner, perform
 
 StoreName = Literal["user", "official"]
 MemoryType = Literal["fact", "event", "reflection", "exchange", "lore"]
 JsonObject = dict[str, Any]
 MOST = 10_000_000  # An offset beyond this is a mistake.
 MAX_LIST = 64
-MARKS = ("archived", "pinned")
+MARKS = {"archived": ("archive", "restore"), "pinned": ("pin", "unpin")}
 
 
 WhoseParameters = Annotated[Whose, Parameters()]
@@ -57,21 +58,19 @@ def router(agents: Agents) -> APIRouter:
     @routes.get("/{store}/{id_:path}")
     def show_memory(store: StoreName, id_: str, whose: WhoseParameters) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
-            return _shown(agent, store, id_)
+            return _done(store, "show", agent, {"ids": [id_]})[0]
 
     @routes.post("", status_code=201)
     def add_memory(values: Annotated[JsonObject, Body()], whose: WhoseParameters) -> JsonObject:
         store, kind, id_ = (values.pop(key, None) for key in ("store", "type", "id"))
         _check_new(store, kind, id_, values)
-        fields = (
-            {} if store == "official" else by_hand.arguments(kind, values, agents.now())
-        )  # Refuse it before a user's folder is made.
-        _check_shared(store)
+        if store == "user":  # Refuse it before a user's folder is made.
+            by_hand.arguments(kind, values, agents.now())
+        else:
+            PASS.get().require_all_users()
+        new = {"type": kind, "fields": values} | ({"id": id_} if store == "official" else {})
         with agents.lent(whose.character, whose.user, new=store == "user") as agent:
-            if store == "official":
-                return agent.official.as_row(agent.official.add(kind, values, id_))
-            add = agent.memories.add_event if kind == "event" else agent.memories.add_fact
-            return _of_user(as_json(add(**fields)))
+            return _done(store, "add", agent, new)[0]
 
     @routes.patch("/{store}/{id_:path}")
     def change_memory(
@@ -79,19 +78,27 @@ def router(agents: Agents) -> APIRouter:
     ) -> JsonObject:
         _check_shared(store)
         with agents.lent(whose.character, whose.user) as agent:
-            return _changed(agent, store, id_, values)
+            _check_changes(store, values)
+            if store == "official":
+                return _done(store, "edit", agent, {"id": id_, "fields": values})[0]
+            agent.memories.get(id_)
+            for verb in _changes(values):
+                _done(store, verb, agent, {"id": id_, "text": values["text"]} if verb == "edit" else {"ids": [id_]})
+            return _done(store, "show", agent, {"ids": [id_]})[0]
 
     @routes.delete("/{store}/{id_:path}")
     def delete_memory(store: StoreName, id_: str, whose: WhoseParameters) -> JsonObject:
         _check_shared(store)
         with agents.lent(whose.character, whose.user) as agent:
-            if store == "user":
-                return {"gone": [_of_user(as_json(memory)) for memory in agent.memories.forget([id_])]}
-            row = agent.official.as_row(agent.official.get(id_))
-            agent.official.delete(id_)
-            return {"gone": [row]}
+            return {"gone": _done(store, "forget" if store == "user" else "delete", agent, {"ids": [id_]})}
 
     return routes
+
+
+def _done(store: StoreName, verb: str, agent: Agent, values: JsonObject) -> list[JsonObject]:
+    """What a verb gives, as HTTP gives it."""
+    memories = perform((owner.VERBS if store == "user" else author.VERBS)[verb], agent, values, PASS.get())
+    return [agent.official.as_row(one) if store == "official" else _of_user(one) for one in memories]
 
 
 # ---- reading
@@ -110,19 +117,14 @@ def _listed(agent: Agent, listing: Listing) -> JsonObject:
             [kind] if kind else UNDERSTOOD, search=listing.q, archived=listing.archived,
             limit=max(listing.limit - len(rows), 1), offset=max(listing.offset - len(authored), 0),
         )  # fmt: skip
-        rows += [_of_user(as_json(memory)) for memory in page.memories][: listing.limit - len(rows)]
+        rows += [_of_user(memory) for memory in page.memories][: listing.limit - len(rows)]
         total += page.total
     return {"memories": rows, "total": total}
 
 
-def _shown(agent: Agent, store: StoreName, id_: str) -> JsonObject:
-    if store == "user":
-        return _of_user(details_as_json(agent.memories.get(id_)))
-    return agent.official.as_row(agent.official.get(id_))
-
-
-def _of_user(row: JsonObject) -> JsonObject:
+def _of_user(memory: Memory | Details) -> JsonObject:
     """A memory as HTTP gives it. ``type`` says what it is; ``kind`` belongs to facts, as in facts.yaml."""
+    row = as_json(memory) if isinstance(memory, Memory) else details_as_json(memory)
     rest = {key: value for key, value in row.items() if key != "kind" or value not in KINDS}
     return {"store": "user", "type": row["kind"] if row["kind"] in KINDS else "fact"} | rest
 
@@ -153,13 +155,13 @@ def _check_new(store: object, kind: object, id_: object, values: JsonObject) -> 
         raise FieldError("id", id_, "is for the official store alone; leave it out")
 
 
-def _changed(agent: Agent, store: StoreName, id_: str, values: JsonObject) -> JsonObject:
+def _check_changes(store: StoreName, values: JsonObject) -> None:
+    """Raises FieldError where this cannot be changed."""
     if not values:
         raise FieldError("body", None, "holds nothing to change; send the keys that are to change")
     _bounded(values)
     if store == "official":
-        return agent.official.as_row(agent.official.update(id_, values))
-    memories = agent.memories
+        return
     for key, value in values.items():
         if key not in ("text", *MARKS):
             raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")
@@ -167,14 +169,12 @@ def _changed(agent: Agent, store: StoreName, id_: str, values: JsonObject) -> Js
             raise FieldError(key, value, "expects words" if key == "text" else "expects true or false")
     if "text" in values and not values["text"].strip():
         raise FieldError("text", values["text"], "write it in words; to be rid of a memory, delete it")
-    memories.get(id_)
-    if "text" in values:
-        memories.edit(id_, values["text"])
-    if "archived" in values:
-        (memories.archive if values["archived"] else memories.restore)([id_])
-    if "pinned" in values:
-        memories.pin([id_], values["pinned"])
-    return _shown(agent, "user", id_)
+
+
+def _changes(values: JsonObject) -> list[str]:
+    """The verbs that a change comes to, in their order."""
+    marks = (MARKS[key][not values[key]] for key in MARKS if key in values)
+    return [*(["edit"] if "text" in values else []), *marks]
 
 
 def _bounded(values: Mapping[str, object]) -> None:

@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moechat import __version__
 from moechat.access.guard import Door, Guard, error_body, is_loopback
-from moechat.access.keys import Denied, Keyring
+from moechat.access.keys import Keyring
 from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
-from moechat.errors import ConfigError, FieldError, MoeChatError, NotFound, PathError
+from moechat.errors import ConfigError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy
 from moechat.serve import front_ends, memories, queries, recalls
@@ -28,12 +28,6 @@ from moechat.serve.agents import Agents
 
 PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
-STATUSES = {
-    PathError: 422,
-    NotFound: 404,
-    Busy: 503,
-    Denied: 403,
-}  # What the house raises; all else cannot be done now.
 HEALTH = frozenset({"/healthz", "/readyz"})
 NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
 MOST_REQUESTS = 1000  # So many are under way at once; more are asked to come again.
@@ -169,10 +163,9 @@ async def _plain(_: Any, error: Any) -> Any:
 async def _failed(_: Any, error: Any) -> Any:
     """What the house raised, in words."""
     if isinstance(error, FieldError):
-        return _response(422, _fault(error.field, error.value, error.remedy))
-    status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 409)
+        return _response(error.status, _fault(error.field, error.value, error.remedy))
     headers = {"retry-after": "1"} if isinstance(error, Busy) else None
-    return _response(status, error_body(str(error), status), headers)
+    return _response(error.status, error_body(str(error), error.status), headers)
 
 
 async def _broken(_: Any, __: Any) -> Any:
