@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ POSITIONS: tuple[Position, ...] = (
 )  # fmt: skip
 """In the order of their numbers in world-info files."""
 LORE_ROLES: tuple[LoreRole, ...] = ("system", "user", "assistant")
+CHOICES: Mapping[str, Sequence[str]] = {"logic": LOGICS, "position": POSITIONS, "role": LORE_ROLES}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -174,13 +173,7 @@ def _worlds(path: Path) -> list[dict[str, Any]]:
     own = card.book_of(value) if card.is_card(value) else value
     if own is None:
         return []
-    dialect = book.dialect_of(own)
-    raw = [entry for _, entry in book.raw_entries(own)]
-    if dialect == "world":
-        return [deepcopy(entry) for entry in raw]
-    if dialect == "card":
-        return [book.world_of_card(entry, number) for number, entry in enumerate(raw)]
-    return [book.world_entry(entry, number) for number, entry in enumerate(book.entries_of(own, path.name))]
+    return book.worlds_of(own)
 
 
 def _card(folder: Path) -> Card | None:

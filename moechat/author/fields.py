@@ -9,12 +9,11 @@ from typing import Any
 
 from moechat.clock import moment_of
 from moechat.errors import FieldError
-from moechat.lore import LOGICS, LORE_ROLES, POSITIONS
+from moechat.lore import CHOICES
 from moechat.model import OFFICIAL_FIELDS, OfficialKind
 from moechat.store.plain import storable
 
 Values = Mapping[str, object]
-_CHOICES: Mapping[str, Sequence[str]] = {"logic": LOGICS, "position": POSITIONS, "role": LORE_ROLES}
 _YES_NO = ("true", "false")
 _LONGEST_NAME = 200
 _FILE_NAME = re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""")
@@ -29,9 +28,7 @@ REMEDIES: Mapping[str, str] = {
     "sign": "expects 1 or -1",
     "switch": "expects true or false",
     "kind": "expects attribute, relation or picture",
-    "logic": f"expects {', '.join(LOGICS)}",
-    "position": f"expects {', '.join(POSITIONS)}",
-    "role": f"expects {', '.join(LORE_ROLES)}",
+    **{form: f"expects {', '.join(choices)}" for form, choices in CHOICES.items()},
     "count": "expects a whole number, 0 or more",
     "number": "expects a whole number",
     "percent": "expects a number from 0 to 100",
@@ -86,7 +83,7 @@ def _fits(form: str, text: str) -> bool:
         case "kind":
             return text in ("attribute", "relation", "picture")
         case "logic" | "position" | "role":
-            return text in _CHOICES[form]
+            return text in CHOICES[form]
         case "count":
             return re.fullmatch(r"\d{1,6}", text) is not None
         case "number":

@@ -2,84 +2,103 @@
 NovelAI and Agnai.
 
 A book is kept as it came. ``entries_of`` says what its entries mean here; ``changed`` writes one entry's change into it and
-leaves every other value. ``WORLD_FIELDS`` has what an entry of world info holds, where that lies in a card, and whether it is
-obeyed.
+leaves every other value. ``WORLD_FIELDS`` has what an entry of world info holds, where that lies in a card, and which field of
+``Lore`` it is; ``_ELSEWHERE`` has the names of the other programs.
+
+Content may begin with decorators of cards of version 3: lines such as ``@@depth 2``. Four are obeyed. A line ``@@@name`` is the
+second choice where the line before it is not obeyed. All of them are cut from what enters the prompt, and kept in the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
-from moechat.cards import decorators
 from moechat.errors import MoeChatError
-from moechat.lore import LOGICS, LORE_ROLES, POSITIONS, Lore
+from moechat.lore import CHOICES, LORE_ROLES, Lore, LoreRole
 
 Book = dict[str, Any]
 Entry = dict[str, Any]
 Dialect = Literal["world", "card", "risu", "novelai", "agnai"]
 
 SCAN_DEPTH = 2  # Messages that are searched where a book does not say.
-_IN = "extensions."
+MAX_NUMBER = 1_000_000
+MAX_DECORATED_DEPTH = 10_000
+_DECORATOR = re.compile(r"(@@@?)([a-z_]+)[ \t]*(.*)", re.IGNORECASE)
 
 
 class WorldField(NamedTuple):
-    """A field of an entry of world info: its usual value, where it lies in an entry of a card, and whether it is obeyed."""
+    """A field of an entry of world info: its usual value, where it lies in an entry of a card (``!``: as its opposite), and the
+    field of ``Lore`` that it is: "" where it decides about another one, None where it is kept and not obeyed."""
 
     usual: Any
     place: str
-    obeyed: bool
+    field: str | None = None
 
 
 WORLD_FIELDS: Mapping[str, WorldField] = {
-    "key": WorldField([], "keys", True),
-    "keysecondary": WorldField([], "secondary_keys", True),
-    "comment": WorldField("", "comment", True),
-    "content": WorldField("", "content", True),
-    "constant": WorldField(False, "constant", True),
-    "vectorized": WorldField(False, _IN + "vectorized", False),
-    "selective": WorldField(True, "selective", True),
-    "selectiveLogic": WorldField(0, _IN + "selectiveLogic", True),
-    "addMemo": WorldField(False, "", False),
-    "order": WorldField(100, "insertion_order", True),
-    "position": WorldField(0, _IN + "position", True),
-    "disable": WorldField(False, "enabled", True),
-    "ignoreBudget": WorldField(False, _IN + "ignore_budget", True),
-    "excludeRecursion": WorldField(False, _IN + "exclude_recursion", True),
-    "preventRecursion": WorldField(False, _IN + "prevent_recursion", True),
-    "delayUntilRecursion": WorldField(0, _IN + "delay_until_recursion", True),
-    "probability": WorldField(100, _IN + "probability", True),
-    "useProbability": WorldField(True, _IN + "useProbability", True),
-    "depth": WorldField(4, _IN + "depth", True),
-    "outletName": WorldField("", _IN + "outlet_name", False),
-    "group": WorldField("", _IN + "group", False),
-    "groupOverride": WorldField(False, _IN + "group_override", False),
-    "groupWeight": WorldField(100, _IN + "group_weight", False),
-    "scanDepth": WorldField(None, _IN + "scan_depth", True),
-    "caseSensitive": WorldField(None, _IN + "case_sensitive", True),
-    "matchWholeWords": WorldField(None, _IN + "match_whole_words", True),
-    "useGroupScoring": WorldField(None, _IN + "use_group_scoring", False),
-    "automationId": WorldField("", _IN + "automation_id", False),
-    "role": WorldField(0, _IN + "role", True),
-    "sticky": WorldField(None, _IN + "sticky", True),
-    "cooldown": WorldField(None, _IN + "cooldown", True),
-    "delay": WorldField(None, _IN + "delay", True),
-    "matchPersonaDescription": WorldField(False, _IN + "match_persona_description", False),
-    "matchCharacterDescription": WorldField(False, _IN + "match_character_description", False),
-    "matchCharacterPersonality": WorldField(False, _IN + "match_character_personality", False),
-    "matchCharacterDepthPrompt": WorldField(False, _IN + "match_character_depth_prompt", False),
-    "matchScenario": WorldField(False, _IN + "match_scenario", False),
-    "matchCreatorNotes": WorldField(False, _IN + "match_creator_notes", False),
-    "triggers": WorldField([], _IN + "triggers", False),
-    "characterFilter": WorldField({"isExclude": False, "names": [], "tags": []}, _IN + "character_filter", False),
+    "key": WorldField([], "keys", "keys"),
+    "keysecondary": WorldField([], "secondary_keys", "secondary"),
+    "comment": WorldField("", "comment", "keyword"),
+    "content": WorldField("", "content", "text"),
+    "constant": WorldField(False, "constant", "constant"),
+    "vectorized": WorldField(False, "extensions.vectorized"),
+    "selective": WorldField(True, "selective", ""),
+    "selectiveLogic": WorldField(0, "extensions.selectiveLogic", "logic"),
+    "addMemo": WorldField(False, ""),
+    "order": WorldField(100, "insertion_order", "order"),
+    "position": WorldField(0, "extensions.position", "position"),
+    "disable": WorldField(False, "!enabled", "enabled"),
+    "ignoreBudget": WorldField(False, "extensions.ignore_budget", "ignores_budget"),
+    "excludeRecursion": WorldField(False, "extensions.exclude_recursion", "no_recursion"),
+    "preventRecursion": WorldField(False, "extensions.prevent_recursion", "wakes_none"),
+    "delayUntilRecursion": WorldField(0, "extensions.delay_until_recursion", "only_recursion"),
+    "probability": WorldField(100, "extensions.probability", "probability"),
+    "useProbability": WorldField(True, "extensions.useProbability", ""),
+    "depth": WorldField(4, "extensions.depth", "depth"),
+    "outletName": WorldField("", "extensions.outlet_name"),
+    "group": WorldField("", "extensions.group"),
+    "groupOverride": WorldField(False, "extensions.group_override"),
+    "groupWeight": WorldField(100, "extensions.group_weight"),
+    "scanDepth": WorldField(None, "extensions.scan_depth", "scan_depth"),
+    "caseSensitive": WorldField(None, "extensions.case_sensitive", "case"),
+    "matchWholeWords": WorldField(None, "extensions.match_whole_words", "whole_words"),
+    "useGroupScoring": WorldField(None, "extensions.use_group_scoring"),
+    "automationId": WorldField("", "extensions.automation_id"),
+    "role": WorldField(0, "extensions.role", "role"),
+    "sticky": WorldField(None, "extensions.sticky", "sticky"),
+    "cooldown": WorldField(None, "extensions.cooldown", "cooldown"),
+    "delay": WorldField(None, "extensions.delay", "delay"),
+    "matchPersonaDescription": WorldField(False, "extensions.match_persona_description"),
+    "matchCharacterDescription": WorldField(False, "extensions.match_character_description"),
+    "matchCharacterPersonality": WorldField(False, "extensions.match_character_personality"),
+    "matchCharacterDepthPrompt": WorldField(False, "extensions.match_character_depth_prompt"),
+    "matchScenario": WorldField(False, "extensions.match_scenario"),
+    "matchCreatorNotes": WorldField(False, "extensions.match_creator_notes"),
+    "triggers": WorldField([], "extensions.triggers"),
+    "characterFilter": WorldField({"isExclude": False, "names": [], "tags": []}, "extensions.character_filter"),
 }
-_OF_CARD = ("name", "priority", "use_regex", "case_sensitive")  # A card's entry has these besides.
-_EDITED: Mapping[str, str] = {  # A key of ``data_base``, and the field of world info that it is.
-    "keyword": "comment", "keys": "key", "constant": "constant", "secondary": "keysecondary", "order": "order",
-    "depth": "depth", "scan_depth": "scanDepth", "case": "caseSensitive", "whole_words": "matchWholeWords",
-    "probability": "probability", "sticky": "sticky", "cooldown": "cooldown", "delay": "delay",
+_FIELDS: Mapping[str, WorldField] = {
+    **WORLD_FIELDS,  # An entry of a card has these besides:
+    "name": WorldField("", "name", ""),
+    "priority": WorldField(None, "priority", "priority"),
+    "use_regex": WorldField(False, "use_regex", "regex"),
+}
+_WORLD_NAMES: Mapping[str, str] = {one.field: name for name, one in _FIELDS.items() if one.field}
+_ELSEWHERE: Mapping[Dialect, Mapping[str, str]] = {  # What has no name of its own there has that of world info.
+    "risu": {
+        "keysecondary": "secondkey", "constant": "alwaysActive", "order": "insertorder", "disable": "!enabled",
+        "probability": "activationPercent", "use_regex": "useRegex",
+    },
+    "novelai": {
+        "key": "keys", "content": "text", "comment": "displayName", "constant": "forceActivation", "disable": "!enabled",
+        "priority": "contextConfig.budgetPriority",
+    },
+    "agnai": {"key": "keywords", "content": "entry", "comment": "name", "order": "weight", "disable": "!enabled"},
 }  # fmt: skip
 
 
@@ -143,7 +162,7 @@ def entries_of(value: Any, file: str) -> list[Lore]:
     recursive = book.get("recursive_scanning")
     usual = Lore(
         "", "", "", file, scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
-        recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion,
+        recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion, is_bare=True,
     )  # fmt: skip
     return [_lore(f"{file}#{id_}", world, usual) for id_, world in worlds.items()]
 
@@ -152,90 +171,56 @@ def entries_of(value: Any, file: str) -> list[Lore]:
 
 
 def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
-    decorated = decorators.read(_text(world.get("content")))
-    keys = _texts(world.get("key"))
-    name = _text(world.get("comment")) or _text(world.get("name")) or next(iter(keys), "") or id_.partition("#")[2]
-    position = "depth" if decorated.depth is not None else _position(world.get("position"))
-    level = world.get("delayUntilRecursion")
-    secondary = _texts(world.get("keysecondary"))
-    regex = bool(world.get("use_regex"))
-    return replace(
-        usual,
-        id=id_,
-        keyword=" ".join(name.split())[:200],
-        text=decorated.text.strip(),
-        keys=keys,
-        constant=world.get("constant") is True,
-        enabled=world.get("disable") is not True,
-        is_bare=True,
-        secondary=() if regex or not world.get("selective", True) else secondary,
-        logic=LOGICS[_whole(world.get("selectiveLogic"), 0) % len(LOGICS)],
-        regex=regex,
-        case=world.get("caseSensitive") is True,
-        whole_words=world.get("matchWholeWords") is True,
-        scan_depth=_whole(world.get("scanDepth"), usual.scan_depth),
-        always=decorated.activate,
-        never=decorated.dont_activate,
-        order=_whole(world.get("order"), 100, least=-1_000_000),
-        priority=_whole(world.get("priority"), 0, least=-1_000_000) if world.get("priority") is not None else None,
-        ignores_budget=world.get("ignoreBudget") is True,
-        position=position,  # type: ignore[arg-type]
-        depth=_whole(world.get("depth"), 4) if decorated.depth is None else decorated.depth,
-        role=decorated.role or _role(world.get("role")),  # type: ignore[arg-type]
-        no_recursion=world.get("excludeRecursion") is True,
-        wakes_none=world.get("preventRecursion") is True,
-        only_recursion=1 if level is True else _whole(level, 0),
-        sticky=_whole(world.get("sticky"), 0),
-        cooldown=_whole(world.get("cooldown"), 0),
-        delay=_whole(world.get("delay"), 0),
-        probability=_percent(world) if world.get("useProbability", True) else 100.0,
-    )
+    values = {one.field: _read(one.field, world.get(name), usual) for name, one in _FIELDS.items() if one.field}
+    names = (_text(world.get("comment")), _text(world.get("name")), *values["keys"], id_.partition("#")[2])
+    said = decorated(values["text"])
+    values |= {"id": id_, "keyword": " ".join(next(filter(None, names), "").split())[:200], "text": said.text.strip()}
+    values |= {"enabled": world.get("disable") is not True, "always": said.activate, "never": said.dont_activate}
+    if values["regex"] or not world.get("selective", True):
+        values["secondary"] = ()
+    if not world.get("useProbability", True):
+        values["probability"] = 100.0
+    if said.depth is not None:
+        values |= {"position": "depth", "depth": said.depth}
+    if said.role:
+        values["role"] = said.role
+    return replace(usual, **values)
 
 
 def as_world(entry: Entry, dialect: Dialect) -> Entry:
     """An entry of any book with the names of world info; those of a card's that world info lacks keep theirs."""
     if dialect == "world":
         return entry
-    if dialect == "risu":
-        return {
-            "key": entry.get("key"), "keysecondary": entry.get("secondkey"), "comment": entry.get("comment"),
-            "content": entry.get("content"), "constant": entry.get("alwaysActive"), "selective": bool(entry.get("selective")),
-            "order": entry.get("insertorder"), "use_regex": bool(entry.get("useRegex")),
-            "probability": entry.get("activationPercent"), "position": "",
-            "disable": entry.get("mode", "normal") not in ("normal", "constant"),
-        }  # fmt: skip
-    if dialect == "novelai":
-        limits = entry.get("contextConfig")
-        priority = limits.get("budgetPriority") if isinstance(limits, dict) else None
-        return {
-            "key": entry.get("keys"), "content": entry.get("text"), "comment": entry.get("displayName"), "position": "",
-            "disable": entry.get("enabled") is False, "priority": priority, "constant": entry.get("forceActivation"),
-        }  # fmt: skip
-    if dialect == "agnai":
-        return {
-            "key": entry.get("keywords"), "content": entry.get("entry"), "comment": entry.get("name"), "position": "",
-            "disable": entry.get("enabled") is False, "priority": entry.get("priority"), "order": entry.get("weight"),
-        }  # fmt: skip
-    return _from_card(entry)
-
-
-def _from_card(entry: Entry) -> Entry:
-    extensions = entry["extensions"] if isinstance(entry.get("extensions"), dict) else {}
-    world = {key: entry[key] for key in _OF_CARD if key in entry}
-    for name, (_, place, _) in WORLD_FIELDS.items():
-        source, key = (extensions, place.removeprefix(_IN)) if place.startswith(_IN) else (entry, place)
-        if key in source:
-            world[name] = source[key]
-    world["disable"] = entry.get("enabled") is False
+    world: Entry = {}
+    for name in _FIELDS:
+        parent, key, is_opposite = _lies(entry, _place(name, dialect))
+        if isinstance(parent, dict) and key in parent:
+            world[name] = parent[key] is False if is_opposite else parent[key]
     world.setdefault("selective", False)
-    world.setdefault("caseSensitive", entry.get("case_sensitive"))
-    if not isinstance(world.get("position"), int):
-        world["position"] = entry.get("position")
-    by_sillytavern = (
-        "position" in extensions or "selectiveLogic" in extensions
-    )  # It writes use_regex whatever the keys are.
-    world["use_regex"] = entry.get("use_regex") is True and not by_sillytavern
+    if dialect == "risu":
+        world["disable"] = world.get("disable") or entry.get("mode", "normal") not in ("normal", "constant")
+    if dialect == "card":
+        world.setdefault("caseSensitive", entry.get("case_sensitive"))
+        if not isinstance(world.get("position"), int):
+            world["position"] = entry.get("position")
+        # SillyTavern writes use_regex whatever the keys are.
+        world["use_regex"] = entry.get("use_regex") is True and not {"position", "selectiveLogic"} & (
+            entry["extensions"].keys() if isinstance(entry.get("extensions"), dict) else set()
+        )
     return world
+
+
+def _place(name: str, dialect: Dialect) -> str:
+    """Where an entry of a book has a field of world info."""
+    if dialect == "world":
+        return name
+    return _FIELDS[name].place if dialect == "card" else _ELSEWHERE[dialect].get(name, name)
+
+
+def _lies(entry: Entry, place: str) -> tuple[Any, str, bool]:
+    """(the object in which a place lies, its key there, whether it says the opposite)."""
+    outer, _, key = place.removeprefix("!").rpartition(".")
+    return entry.get(outer) if outer else entry, key, place.startswith("!")
 
 
 # ---- writing
@@ -244,116 +229,177 @@ def _from_card(entry: Entry) -> Entry:
 def changed(entry: Entry, dialect: Dialect, changes: Mapping[str, Any]) -> Entry:
     """An entry with some of what ``data_base`` would say of it changed (None: as usual); every other value stays."""
     entry = deepcopy(entry)
-    for key, value in changes.items():
-        if key == "text":
-            name = {"novelai": "text", "agnai": "entry"}.get(dialect, "content")
-            before = _text(entry.get(name))
-            head = before[: len(before) - len(decorators.read(before).text)]
-            entry[name] = head + str(value)
-        elif key == "enabled":
-            entry.update({"disable": not value} if dialect == "world" else {"enabled": bool(value)})
-        elif key in ("logic", "position", "role"):
-            names: tuple[str, ...] = {"logic": LOGICS, "position": POSITIONS, "role": LORE_ROLES}[key]
-            field = {"logic": "selectiveLogic"}.get(key, key)
-            _put(entry, dialect, field, WORLD_FIELDS[field].usual if value is None else names.index(value))
-        elif key == "regex" or key == "priority":
-            entry["use_regex" if key == "regex" else key] = value
-        else:
-            field = _EDITED[key]
-            _put(entry, dialect, field, WORLD_FIELDS[field].usual if value is None else value)
-            if key == "secondary" and value:
-                entry["selective"] = True
+    for field, value in changes.items():
+        name = _WORLD_NAMES[field]
+        new = deepcopy(_FIELDS[name].usual) if value is None else _written(field, value)
+        if field == "text":
+            parent, key, _ = _lies(entry, _place(name, dialect))
+            before = _text(parent.get(key))
+            new = before[: len(before) - len(decorated(before).text)] + new
+        if field == "position" and value is None and dialect in _ELSEWHERE:
+            new = ""
+        _put(entry, _place(name, dialect), ", ".join(new) if dialect == "risu" and isinstance(new, list) else new)
+        if field == "secondary" and new:
+            entry["selective"] = True
+        if dialect == "card" and field == "position":
+            entry["position"] = _of_card(new)
+        if dialect == "card" and field == "case":
+            entry["case_sensitive"] = new
     return entry
 
 
-def _put(entry: Entry, dialect: Dialect, field: str, value: Any) -> None:
-    """Put a value of world info where an entry of this book has it."""
-    if dialect == "world":
-        entry[field] = value
-        return
-    others = {
-        "risu": {"key": "key", "comment": "comment", "constant": "alwaysActive", "order": "insertorder"},
-        "novelai": {"key": "keys", "comment": "displayName", "constant": "forceActivation"},
-        "agnai": {"key": "keywords", "comment": "name", "order": "weight"},
-    }.get(dialect)
-    if others is not None:
-        entry[others.get(field, field)] = ", ".join(value) if dialect == "risu" and isinstance(value, list) else value
-        return
-    place = WORLD_FIELDS[field].place
-    if place.startswith(_IN):
-        extensions = entry.setdefault("extensions", {})
-        if not isinstance(extensions, dict):
-            raise MoeChatError("the `extensions` of this entry are no object; mend the file by hand, then try again")
-        extensions[place.removeprefix(_IN)] = value
-        if field == "position":
-            entry["position"] = "before_char" if value == 0 else "after_char"
-        if field == "caseSensitive":
-            entry["case_sensitive"] = value
-    else:
-        entry[place] = value
+def _put(entry: Entry, place: str, value: Any) -> None:
+    outer = place.rpartition(".")[0]
+    if outer and not isinstance(entry.setdefault(outer, {}), dict):
+        raise MoeChatError(f"the `{outer}` of this entry are no object; mend the file by hand, then try again")
+    parent, key, is_opposite = _lies(entry, place)
+    parent[key] = value is not True if is_opposite else value
+
+
+def _written(field: str, value: Any) -> Any:
+    """A value of ``Lore`` as world info has it."""
+    if field in CHOICES:
+        return CHOICES[field].index(value) if value else 0
+    if field == "enabled":
+        return not value
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _of_card(position: Any) -> str:
+    return "before_char" if position == 0 else "after_char"
+
+
+def _usual_world() -> Entry:
+    return {name: deepcopy(field.usual) for name, field in WORLD_FIELDS.items()}
 
 
 def world_entry(lore: Lore, uid: int) -> Entry:
     """An entry of ``data_base`` as one of world info, every field there."""
-    usual = {name: deepcopy(field.usual) for name, field in WORLD_FIELDS.items()}
-    position = {} if not lore.position else {"position": POSITIONS.index(lore.position)}
-    return usual | position | {
-        "uid": uid, "key": list(dict.fromkeys((lore.keyword, *lore.keys))), "keysecondary": list(lore.secondary),
-        "comment": lore.keyword, "addMemo": True, "content": lore.text, "constant": lore.constant, "disable": not lore.enabled,
-        "selectiveLogic": LOGICS.index(lore.logic), "order": lore.order, "depth": lore.depth, "scanDepth": lore.scan_depth,
-        "caseSensitive": lore.case, "matchWholeWords": lore.whole_words, "role": LORE_ROLES.index(lore.role),
-        "probability": lore.probability, "sticky": lore.sticky or None, "cooldown": lore.cooldown or None,
-        "delay": lore.delay or None,
+    own = {name: _written(one.field, getattr(lore, one.field)) for name, one in WORLD_FIELDS.items() if one.field}
+    return _usual_world() | own | {
+        "uid": uid, "key": list(dict.fromkeys((lore.keyword, *lore.keys))), "addMemo": True, "sticky": lore.sticky or None,
+        "cooldown": lore.cooldown or None, "delay": lore.delay or None,
     }  # fmt: skip
+
+
+def worlds_of(value: Any) -> list[Entry]:
+    """The entries of a book as world info, every field there; what world info lacks stays under their extensions. Those of world
+    info are as they came."""
+    dialect = dialect_of(value)
+    raw = [entry for _, entry in raw_entries(value)] if dialect else []
+    return [
+        _whole_world(one, dialect, uid) if dialect not in (None, "world") else deepcopy(one)
+        for uid, one in enumerate(raw)
+    ]
+
+
+def _whole_world(entry: Entry, dialect: Dialect, uid: int) -> Entry:
+    read = {n: deepcopy(v) for n, v in as_world(entry, dialect).items() if n in WORLD_FIELDS and v is not None}
+    if dialect == "risu":
+        read |= {name: list(_texts(read[name])) for name in ("key", "keysecondary") if name in read}
+    if not isinstance(read.get("position"), int):
+        read["position"] = int(dialect == "card" and entry.get("position") != "before_char")
+    own = entry["extensions"] if isinstance(entry.get("extensions"), dict) else {}
+    return _usual_world() | read | {"uid": uid, "addMemo": bool(read.get("comment")), "extensions": deepcopy(own)}
 
 
 def card_entry(world: Entry, id_: int) -> Entry:
     """An entry of world info as one of a card; fields that neither knows are kept among its extensions."""
     own = world["extensions"] if isinstance(world.get("extensions"), dict) else {}
     entry: Entry = {
-        "id": id_, "enabled": world.get("disable") is not True, "use_regex": True,
-        "position": "before_char" if world.get("position", 0) == 0 else "after_char", "extensions": deepcopy(own),
+        "keys": [], "content": "", "insertion_order": 100, "id": id_, "enabled": True, "use_regex": True,
+        "position": _of_card(world.get("position", 0)), "extensions": deepcopy(own),
     }  # fmt: skip
     for name, value in world.items():
-        place = WORLD_FIELDS[name].place if name in WORLD_FIELDS else ""
-        if name in ("uid", "disable", "extensions", "addMemo"):
+        if name not in ("uid", "extensions", "addMemo"):
+            place = WORLD_FIELDS[name].place if name in WORLD_FIELDS else f"extensions.{name}"
+            _put(entry, place, deepcopy(value))
+    return entry
+
+
+# ---- decorators
+
+
+@dataclass(frozen=True)
+class Decorated:
+    """``text`` is what follows the decorators. ``unheeded`` names those that are kept and not obeyed."""
+
+    text: str
+    activate: bool = False
+    dont_activate: bool = False
+    depth: int | None = None
+    role: LoreRole | None = None
+    unheeded: Sequence[str] = ()
+
+
+def decorated(content: str) -> Decorated:
+    """The decorators of an entry, and its text. Content without any is its own text, unchanged."""
+    if not content.lstrip().startswith("@@"):
+        return Decorated(content)
+    lines = content.lstrip().split("\n")
+    values: dict[str, Any] = {}
+    unheeded: list[str] = []
+    heads = [match.groups() for match in takewhile(bool, (_DECORATOR.match(line.strip()) for line in lines)) if match]
+    is_obeyed = False
+    for mark, name, argument in heads:
+        if mark == "@@@" and is_obeyed:
             continue
-        if place and not place.startswith(_IN):
-            entry[place] = deepcopy(value)
+        value = _decoration(name.lower(), argument.strip())
+        is_obeyed = value is not None
+        if is_obeyed:
+            values[name.lower()] = value
         else:
-            entry["extensions"][place.removeprefix(_IN) or name] = deepcopy(value)
-    return {"keys": [], "content": "", "insertion_order": 100, **entry}
+            unheeded.append(name.lower())
+    return Decorated("\n".join(lines[len(heads) :]), unheeded=unheeded, **values)
 
 
-def world_of_card(entry: Entry, uid: int) -> Entry:
-    """An entry of a card as one of world info, every field there; what world info lacks stays under its extensions."""
-    usual = {name: deepcopy(field.usual) for name, field in WORLD_FIELDS.items()}
-    read = {
-        name: deepcopy(value) for name, value in _from_card(entry).items() if name in WORLD_FIELDS and value is not None
-    }
-    if not isinstance(read.get("position"), int):
-        read["position"] = 0 if entry.get("position") == "before_char" else 1
-    extensions = entry["extensions"] if isinstance(entry.get("extensions"), dict) else {}
-    return usual | read | {"uid": uid, "addMemo": bool(read.get("comment")), "extensions": deepcopy(extensions)}
-
-
-# ---- lenient readings
+def _decoration(name: str, argument: str) -> object:
+    """What a decorator says; None where it is not obeyed, or says nothing that can be."""
+    if name in ("activate", "dont_activate"):
+        return True
+    if name == "depth" and argument.isdecimal() and len(argument) < 6:
+        return min(int(argument), MAX_DECORATED_DEPTH)
+    return argument if name == "role" and argument in LORE_ROLES else None
 
 
 def unheeded(value: Any) -> dict[str, int]:
     """{what is kept and not obeyed: in how many entries it is used}: fields of world info, and decorators as ``@@name``."""
     counts: dict[str, int] = {}
     dialect = dialect_of(value)
+    kept = [name for name, one in WORLD_FIELDS.items() if one.field is None and name not in ("addMemo", "vectorized")]
     for _, entry in raw_entries(value) if dialect else ():
         world = as_world(entry, dialect or "world")
-        content = _text(world.get("content"))
-        names = [
-            name for name, field in WORLD_FIELDS.items() if not field.obeyed and name not in ("addMemo", "vectorized")
-        ]
-        used = [name for name in names if world.get(name) not in (None, False, "", [], WORLD_FIELDS[name].usual)]
-        for name in (*used, *(f"@@{name}" for name in decorators.read(content).unheeded)):
+        used = [name for name in kept if world.get(name) not in (None, False, "", [], WORLD_FIELDS[name].usual)]
+        for name in (*used, *(f"@@{name}" for name in decorated(_text(world.get("content"))).unheeded)):
             counts[name] = counts.get(name, 0) + 1
     return counts
+
+
+# ---- lenient readings
+
+
+def _read(field: str, value: Any, usual: Lore) -> Any:
+    """A field of ``Lore`` from a stranger's value; one that makes no sense is as usual."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if field in CHOICES:
+        if is_number and value in range(len(CHOICES[field])):
+            return CHOICES[field][int(value)]
+        return value if isinstance(value, str) and value in CHOICES[field] else getattr(usual, field)
+    match getattr(usual, field):
+        case bool():
+            return value is True
+        case tuple():
+            return _texts(value)
+        case str():
+            return _text(value)
+        case float():
+            return float(max(0.0, min(value, 100.0))) if is_number and value == value else 100.0
+        case None if value is None:
+            return None
+        case number:
+            if value is True and field == "only_recursion":
+                return 1
+            return _whole(value, number or 0, least=-MAX_NUMBER if field in ("order", "priority") else 0)
 
 
 def _text(value: Any) -> str:
@@ -367,26 +413,6 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _whole(value: Any, usual: int, least: int = 0) -> int:
-    """A whole number of a stranger's; what is none is as usual."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return usual
-    return int(max(least, min(value, 1_000_000)))
-
-
-def _percent(world: Entry) -> float:
-    value = world.get("probability")
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return 100.0
-    return float(max(0.0, min(value, 100.0)))
-
-
-def _position(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(POSITIONS):
-        return POSITIONS[value]
-    return value if value in ("before_char", "after_char") else ""
-
-
-def _role(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(LORE_ROLES):
-        return LORE_ROLES[value]
-    return value if value in LORE_ROLES else "system"
+    return int(max(least, min(value, MAX_NUMBER)))

@@ -11,7 +11,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from moechat.cards import decorators
+from moechat.cards import book
 from moechat.errors import DataError
 from moechat.store.plain import json_value
 
@@ -149,5 +149,5 @@ def for_older_readers(card: Card) -> Card:
     entries = (book_of(card) or {}).get("entries")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("content"), str):
-            entry["content"] = decorators.read(entry["content"]).text
+            entry["content"] = book.decorated(entry["content"]).text
     return card

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.errors import FieldError, NameTaken
-from moechat.lore import LOGICS, LORE_ROLES, POSITIONS, RULE_FIELDS
+from moechat.lore import CHOICES as LORE_CHOICES
+from moechat.lore import RULE_FIELDS
 from moechat.lore import USUAL as USUAL_ENTRY
 from moechat.model import (
     NEW_LORE_FILE,
@@ -52,7 +53,7 @@ LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # These fields have so many 
 }
 CHOICES: Mapping[str, Sequence[str]] = {
     "kind": ("attribute", "relation", "picture"), "sign": ("1", "-1"), "switch": ("false", "true"),
-    "logic": LOGICS, "position": ("", *POSITIONS), "role": LORE_ROLES,
+    **LORE_CHOICES, "position": ("", *LORE_CHOICES["position"]),
 }  # fmt: skip
 _BETWEEN = re.compile(r"\s*[,，、;；\n]\s*")
 

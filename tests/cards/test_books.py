@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moechat.cards import book, decorators
+from moechat.cards import book
 from moechat.cards.book import WORLD_FIELDS
 from tests.cards.cards import V3, WORLD, WORLD_ENTRY, world
 
@@ -58,7 +59,7 @@ def test_an_entry_of_a_card_means_what_its_fields_and_decorators_say() -> None:
 
 def test_world_info_becomes_a_card_entry_and_comes_back_with_all_fields() -> None:
     entry = book.card_entry(WORLD_ENTRY, 0)
-    back = book.world_of_card(entry, 0)
+    [back] = book.worlds_of({"entries": [entry]})
     assert {key: back[key] for key in WORLD_FIELDS} == {key: WORLD_ENTRY[key] for key in WORLD_FIELDS}
     assert back["extensions"]["x_unknown"] == WORLD_ENTRY["x_unknown"]
     assert book.entries_of({"entries": [entry]}, "a")[0] == book.entries_of({"entries": {"0": WORLD_ENTRY}}, "a")[0]
@@ -90,26 +91,42 @@ def test_new_words_of_a_decorated_entry_keep_its_decorators() -> None:
     assert changed == bell | {"content": "@@depth 2\n@@role user\n@@scan_depth 3\nNew.\nWords."}
 
 
-@pytest.mark.parametrize(
-    ("value", "keys", "text"),
-    [
-        (
-            {
-                "type": "risu",
-                "ver": 1,
-                "data": [{"key": "a, b", "secondkey": "", "content": "words", "insertorder": 5}],
-            },
-            ("a", "b"),
-            "words",
-        ),
-        ({"lorebookVersion": 4, "entries": [{"keys": ["a"], "text": "words", "enabled": True}]}, ("a",), "words"),
-        ({"kind": "memory", "entries": [{"keywords": ["a"], "entry": "words", "name": "n"}]}, ("a",), "words"),
-        ({"spec": "lorebook_v3", "data": {"entries": [{"keys": ["a"], "content": "words"}]}}, ("a",), "words"),
-    ],
+PLAIN = (
+    {"type": "risu", "ver": 1, "data": [{"key": "a, b", "secondkey": "", "content": "words", "comment": "t"}]},
+    {"lorebookVersion": 4, "entries": [{"keys": ["a", "b"], "text": "words", "displayName": "n"}]},
+    {"kind": "memory", "entries": [{"keywords": ["a", "b"], "entry": "words", "name": "n"}]},
+    {"spec": "lorebook_v3", "data": {"entries": [{"keys": ["a", "b"], "content": "words", "name": "n"}]}},
 )
-def test_the_plain_entries_of_other_books_are_read(value: Any, keys: tuple[str, ...], text: str) -> None:
-    [entry] = book.entries_of(value, "b.json")
-    assert (entry.keys, entry.text, entry.enabled) == (keys, text, True)
+EDITS: dict[str, Any] = {
+    "keyword": "T", "text": "new", "keys": ["x", "y"], "constant": True, "enabled": False, "secondary": ["q"], "logic": "not_any",
+    "case": True, "whole_words": True, "scan_depth": 7, "order": 3, "priority": 9, "position": "depth", "depth": 2,
+    "role": "user", "probability": 40.0, "sticky": 1, "cooldown": 2, "delay": 3,
+}  # fmt: skip
+
+
+def test_the_entries_of_every_book_are_read_and_each_change_of_them_is_read_back() -> None:
+    faults = []
+    for value in (*PLAIN, WORLD):
+        dialect = book.dialect_of(value)
+        assert dialect
+        [(id_, entry), *_], first = list(book.raw_entries(value)), book.entries_of(value, "b.json")[0]
+        if value is not WORLD:
+            assert (first.keys, first.text, first.enabled) == (("a", "b"), "words", True)
+        for field, new in EDITS.items():
+            made = book.changed(entry, dialect, {field: new})
+            said = asdict(book.entries_of(_with(value, id_, made), "b.json")[0])
+            wished = asdict(first) | {field: tuple(new) if isinstance(new, list) else new}
+            faults += [(dialect, field, key) for key in said if said[key] != wished[key]]
+    assert faults == []
+
+
+def _with(value: Any, id_: str, entry: dict[str, Any]) -> Any:
+    """A book with another entry in the place of its first."""
+    value = deepcopy(value)
+    whole = book.inner(value)
+    entries = whole["data"] if "data" in whole else whole["entries"]
+    entries[id_ if isinstance(entries, dict) else 0] = entry
+    return value
 
 
 @pytest.mark.parametrize("value", [None, "x", 10**400, -5, [], {"a": 1}, float("nan"), True])
@@ -128,15 +145,15 @@ def test_what_is_not_obeyed_is_named() -> None:
 
 
 def test_a_second_choice_of_a_decorator_counts_where_the_first_is_not_obeyed() -> None:
-    one = decorators.read("@@foo 1\n@@@bar\n@@@depth 3\n@@@role user\n@@dont_activate\n\nwords\n@@late\n")
+    one = book.decorated("@@foo 1\n@@@bar\n@@@depth 3\n@@@role user\n@@dont_activate\n\nwords\n@@late\n")
     assert (one.depth, one.role, one.dont_activate, one.unheeded) == (3, None, True, ["foo", "bar"])
     assert one.text == "\nwords\n@@late\n"
-    assert decorators.read("no decorators\n@@depth 2").text == "no decorators\n@@depth 2"
+    assert book.decorated("no decorators\n@@depth 2").text == "no decorators\n@@depth 2"
 
 
 def test_the_document_says_of_every_field_whether_it_is_obeyed(root: Path) -> None:
     text = (root / "docs" / "cards.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (是|保留)", text, re.MULTILINE)
     assert {name: (place.strip("`"), word == "是") for name, place, word in rows} == {
-        name: (field.place or "–", field.obeyed) for name, field in WORLD_FIELDS.items()
+        name: (field.place.lstrip("!") or "–", field.field is not None) for name, field in WORLD_FIELDS.items()
     }
