@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test test-pg lint coverage bench bench-parts way year soak fuzz mutants doors axe bench-serve docs clean
+.PHONY: run test test-pg lint coverage bench bench-parts way year soak fuzz mutants transcripts transcripts-record doors axe bench-serve docs clean
 
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860; ARGS=--no-browser opens none
 	$(PY) app.py $(ARGS)
@@ -61,6 +61,12 @@ bench-serve: $(VENV)/.installed  ## requests a second with 1, 50 and 500 owners,
 
 mutants: $(VENV)/.installed-dev  ## do the tests of recall, store and curation bite? ARGS="--count 20 --seed 2"
 	$(PY) -m tests.mutants $(ARGS)
+
+transcripts: $(VENV)/.installed-dev ## a talk of 300 turns over three kinds of store, as it was recorded; ARGS="--against origin/main"
+	$(PY) -m tests.transcripts $(ARGS)
+
+transcripts-record: $(VENV)/.installed-dev ## record it anew
+	$(PY) -m tests.transcripts --record
 
 fuzz: $(VENV)/.installed-dev     ## parsers and readers with inputs that are wrong; ARGS="--inputs 1000000 --seed 2"
 	$(PY) -m tests.fuzz $(ARGS)

@@ -31,7 +31,7 @@ from moechat.errors import ConfigError, EmbeddingError, MoeChatError, NotFound
 from moechat.house import heap
 from moechat.house.gallery import Gallery
 from moechat.house.owners import OpenOwners, Owner
-from moechat.house.stores import stores_of
+from moechat.house.stores import Stores, stores_of
 from moechat.house.studio import Studio
 from moechat.language import words
 from moechat.language.association import shipped
@@ -71,7 +71,7 @@ class Connection(NamedTuple):
 class House:
     """``data`` and ``config`` are made from the packaged defaults where they are not there.
 
-    ``model`` and ``embedder`` stand in for those of the configuration. ``now`` holds the clock (``--now``).
+    ``model``, ``embedder`` and ``stores`` stand in for those of the configuration. ``now`` holds the clock (``--now``).
     ``looks``: nothing settles, is understood or leaves the context by itself, and neither folder nor settings are made.
     The crew looks for idle work every ``tick_s`` seconds.
 
@@ -87,6 +87,7 @@ class House:
         now: str | None = None,
         model: ChatModel | None = None,
         embedder: Embedder | None = None,
+        stores: Stores | None = None,
         looks: bool = False,
         tick_s: float = TICK_S,
         containment: Callable[[], Containment] = Containment,
@@ -112,7 +113,7 @@ class House:
         self._lock = threading.RLock()
         self._models: dict[tuple[str, Connection], ChatModel] = {}
         self._precedence = Precedence()
-        self._stores = stores_of(self.config.store, settings_path, self.data, self.clock, zone)
+        self._stores = stores or stores_of(self.config.store, settings_path, self.data, self.clock, zone)
         self.answers = self._stores.answers
         self.worlds = self._stores.worlds
         owners = self.config.owners

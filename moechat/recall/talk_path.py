@@ -31,8 +31,8 @@ class TalkPath:
             status = "retracted" if id_ in tree.retracted else exchange.status
             rows.append({
                 "id": id_, "parent": tree.parents[id_], "status": status, "text": exchange.user, "reply": exchange.char,
-                "mark": mark, "settled": node is None or node.settled, "variants": len(node.variants) if node else 1,
-                "talk": exchange.talk,
+                "mark": mark, "settled": node is None or node.settled,
+                "variants": 1 if node is None or node.folded else len(node.variants), "talk": exchange.talk,
             })  # fmt: skip
         return rows
 
