@@ -79,9 +79,10 @@ class Lore:
 
 USUAL = Lore("", "", "", "")
 
-RULE_FIELDS: Mapping[str, str] = {
+FIELDS: Mapping[str, str] = {
+    "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch",
     "secondary": "list", "logic": "logic", "regex": "switch", "case": "switch", "whole_words": "switch",
     "scan_depth": "count", "order": "number", "priority": "number", "position": "position", "depth": "count",
-    "role": "role", "probability": "percent", "sticky": "count", "cooldown": "count", "delay": "count",
+    "role": "role", "probability": "percent", "sticky": "count", "cooldown": "count", "delay": "count", "file": "file",
 }  # fmt: skip
-"""What ``data_base`` may say of when an entry fires and where it stands, and the form of each value."""
+"""What ``data_base`` may say of an entry, and the form of each value (``author.fields``)."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from moechat.lore import RULE_FIELDS
+from moechat.lore import FIELDS as LORE_FIELDS
 from moechat.lore import Lore as Lore
 from moechat.when import Precision, Span
 
@@ -242,10 +242,7 @@ OFFICIAL_FIELDS: Mapping[OfficialKind, Mapping[str, str]] = {
         "text": "words", "time": "time", "kind": "kind", "entity": "words", "keyword": "text", "target": "text",
         "polarity": "sign", "single": "switch", "generic": "switch",
     },
-    "lore": {
-        "keyword": "name", "text": "words", "keys": "list", "constant": "switch", "enabled": "switch", **RULE_FIELDS,
-        "file": "file",
-    },
+    "lore": LORE_FIELDS,
 }  # fmt: skip
 """The fields of an official memory and the form of each (``author.fields`` says what a form accepts)."""
 

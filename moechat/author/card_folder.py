@@ -14,8 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from moechat.author import books
-from moechat.author.lore import FOLDER, paths, read
+from moechat.author.world_files import FOLDER, is_json, json_bytes, parsed_json, paths, read
 from moechat.cards import book, card, container, macros
 from moechat.cards.card import Card
 from moechat.cards.container import CARD, CardFile, Kind
@@ -108,7 +107,7 @@ def write(folder: Path, file: CardFile) -> None:
             records.replace(folder / PICTURE, file.picture)
         if file.charx:
             records.replace(folder / CHARX, file.charx)
-        books.write_json(folder / CARD, file.card)
+        records.replace(folder / CARD, json_bytes(file.card))
     except BaseException:  # a full disk leaves no half of a character
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -156,8 +155,8 @@ def exported_book(folder: Path) -> Any:
     """All entries of a folder as one file of world info; one of that kind that is alone goes out as it is."""
     files = paths(folder / FOLDER)
     with_entries = [path for path in files if read(path)[0]]
-    if len(with_entries) == 1 and books.is_book(with_entries[0]) and with_entries[0].name != CARD:
-        return books.parsed(with_entries[0])
+    if len(with_entries) == 1 and is_json(with_entries[0]) and with_entries[0].name != CARD:
+        return parsed_json(with_entries[0])
     entries: list[dict[str, Any]] = [one for path in with_entries for one in _worlds(path)]
     numbered = {str(number): one | {"uid": number} for number, one in enumerate(entries)}
     value: dict[str, Any] = {"entries": numbered}
@@ -167,9 +166,9 @@ def exported_book(folder: Path) -> Any:
 
 def _worlds(path: Path) -> list[dict[str, Any]]:
     """The entries of a file as world info."""
-    if not books.is_book(path):
+    if not is_json(path):
         return [book.world_entry(entry, number) for number, entry in enumerate(read(path)[0])]
-    value = books.parsed(path)
+    value = parsed_json(path)
     own = card.book_of(value) if card.is_card(value) else value
     if own is None:
         return []
@@ -180,7 +179,7 @@ def _card(folder: Path) -> Card | None:
     path = folder / CARD
     if not path.exists():
         return None
-    value = books.parsed(path)
+    value = parsed_json(path)
     if not card.is_card(value):
         raise DataError(path, "is no character card")
     whole_card: Card = value

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from moechat.author.fields import written_as
 from moechat.author.official import LOCK
-from moechat.author.writing import RecordWriter
+from moechat.author.writing import rewritten
 from moechat.cards import card
 from moechat.cards.container import CARD
 from moechat.errors import DataError, FieldError
@@ -46,32 +47,16 @@ def _check(key: str, value: Any) -> None:
 
 
 def _changed(data: bytes, path: Path, changes: Mapping[str, Any]) -> bytes:
-    def read(after: bytes) -> dict[str, Any]:
-        return _raw(after, path)
-
+    remedy = "mend the file by hand, then try again"
     for key, value in changes.items():
-        before = read(data)
-        writer = RecordWriter(data, path, read, "mend the file by hand, then try again")
-        clean = (
-            [plain.storable(one) for one in value]
-            if isinstance(value, list)
-            else value and plain.storable(value).strip()
-        )
-        if value is None:
-            data = (
-                writer.replace(key, b"", {one: held for one, held in before.items() if one != key})
-                if key in before
-                else data
-            )
-        else:
-            write = writer.replace if key in before else writer.append
-            data = write(key, records.entry(key, clean), before | {key: clean})
+        clean = written_as(value.strip() if isinstance(value, str) else value)
+        data = rewritten(data, path, key, clean, lambda after: _held(after, path), remedy)
     if data.strip():
         keys_in(yaml_file.decoded(data, path), path)
     return data
 
 
-def _raw(data: bytes, path: Path) -> dict[str, Any]:
+def _held(data: bytes, path: Path) -> dict[str, Any]:
     value = yaml_file.parse(yaml_file.decoded(data, path), path, as_text=True)
     if value in (None, ""):
         return {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from moechat.clock import moment_of
 from moechat.errors import FieldError
@@ -14,31 +14,54 @@ from moechat.model import OFFICIAL_FIELDS, OfficialKind
 from moechat.store.plain import storable
 
 Values = Mapping[str, object]
-_YES_NO = ("true", "false")
-_LONGEST_NAME = 200
-_FILE_NAME = re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""")
-
-REMEDIES: Mapping[str, str] = {
-    "words": "write it in words",
-    "text": "expects text",
-    "list": "expects a list of words, such as [one, two]",
-    "time": "write it as 2025-05-20T15:03",
-    "span": "write it as 2025-05-20T15:03/2025-05-20T16:00",
-    "share": "expects a number from 0 to 1",
-    "sign": "expects 1 or -1",
-    "switch": "expects true or false",
-    "kind": "expects attribute, relation or picture",
-    **{form: f"expects {', '.join(choices)}" for form, choices in CHOICES.items()},
-    "count": "expects a whole number, 0 or more",
-    "number": "expects a whole number",
-    "percent": "expects a number from 0 to 100",
-    "name": f"write it in words, in one line of at most {_LONGEST_NAME} characters",
-    "file": "expects the name of a file of data_base, such as places.yaml",
-}
+MAX_NAME = 200
 _NEEDED: Mapping[OfficialKind, Sequence[str]] = {"event": ("text",), "fact": ("text",), "lore": ("keyword", "text")}
 _MISSING: Mapping[str, str] = {
     "keyword": "is missing; write what the entry is about, in a word or two",
     "text": "is missing; write what is to be remembered, in words",
+}
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return bool(moment_of(text, None))
+    except ValueError:
+        return False
+
+
+class Form(NamedTuple):
+    """What a value is written as: what to do about one that does not fit, whether a text fits, and what it then means."""
+
+    remedy: str
+    fits: Callable[[str], object] = lambda text: True
+    meaning: Callable[[str], Any] = str
+
+
+FORMS: Mapping[str, Form] = {
+    "words": Form("write it in words", str.strip),
+    "text": Form("expects text"),
+    "list": Form("expects a list of words, such as [one, two]"),
+    "time": Form("write it as 2025-05-20T15:03", _is_time),
+    "span": Form(
+        "write it as 2025-05-20T15:03/2025-05-20T16:00",
+        lambda text: text.count("/") <= 1 and all(_is_time(end) for end in text.split("/")),
+    ),
+    "share": Form("expects a number from 0 to 1", re.compile(r"0|1|1\.0*|0?\.\d+|\d(\.\d+)?e-\d+").fullmatch),
+    "sign": Form("expects 1 or -1", ("1", "-1").__contains__),
+    "switch": Form("expects true or false", ("true", "false").__contains__, "true".__eq__),
+    "kind": Form("expects attribute, relation or picture", ("attribute", "relation", "picture").__contains__),
+    **{form: Form(f"expects {', '.join(choices)}", choices.__contains__) for form, choices in CHOICES.items()},
+    "count": Form("expects a whole number, 0 or more", re.compile(r"\d{1,6}").fullmatch, int),
+    "number": Form("expects a whole number", re.compile(r"-?\d{1,6}").fullmatch, int),
+    "percent": Form("expects a number from 0 to 100", re.compile(r"100(\.0+)?|\d{1,2}(\.\d+)?").fullmatch, float),
+    "name": Form(
+        f"write it in words, in one line of at most {MAX_NAME} characters",
+        lambda text: 0 < len(text.strip()) <= MAX_NAME and len(text.splitlines()) == 1,
+    ),
+    "file": Form(
+        "expects the name of a file of data_base, such as places.yaml",
+        re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""").fullmatch,
+    ),
 }
 
 
@@ -54,98 +77,31 @@ def check(kind: OfficialKind, value: Values) -> None:
     for key, item in value.items():
         if key not in forms:
             raise FieldError(str(key), None, f"unknown key; {near_or_all(str(key), forms)}", kind)
-        form = forms[key]
-        if not (_listed(item) if form == "list" else isinstance(item, str) and _fits(form, item)):
-            raise FieldError(key, item, REMEDIES[form], kind)
+        is_list = forms[key] == "list" and isinstance(item, list) and all(isinstance(one, str) for one in item)
+        if not is_list and not (isinstance(item, str) and FORMS[forms[key]].fits(item)):
+            raise FieldError(key, item, FORMS[forms[key]].remedy, kind)
     for key in _NEEDED[kind]:
         if key not in value:
             raise FieldError(key, None, _MISSING[key], kind)
 
 
-def _listed(item: object) -> bool:
-    return isinstance(item, str) or (isinstance(item, list) and all(isinstance(one, str) for one in item))
-
-
-def _fits(form: str, text: str) -> bool:
-    match form:
-        case "words":
-            return bool(text.strip())
-        case "time":
-            return _is_time(text)
-        case "span":
-            return text.count("/") <= 1 and all(_is_time(end) for end in text.split("/"))
-        case "share":
-            return bool(re.fullmatch(r"0|1|1\.0*|0?\.\d+|\d(\.\d+)?e-\d+", text))
-        case "sign":
-            return text in ("1", "-1")
-        case "switch":
-            return text in _YES_NO
-        case "kind":
-            return text in ("attribute", "relation", "picture")
-        case "logic" | "position" | "role":
-            return text in CHOICES[form]
-        case "count":
-            return re.fullmatch(r"\d{1,6}", text) is not None
-        case "number":
-            return re.fullmatch(r"-?\d{1,6}", text) is not None
-        case "percent":
-            return re.fullmatch(r"100(\.0+)?|\d{1,2}(\.\d+)?", text) is not None
-        case "name":
-            return 0 < len(text.strip()) <= _LONGEST_NAME and len(text.splitlines()) == 1
-        case "file":
-            return _FILE_NAME.fullmatch(text) is not None
-    return True
-
-
-def fits(key: str, item: Any) -> str:
-    """A rule of an entry as its file has it. Raises ValueError that says what is expected."""
-    form = OFFICIAL_FIELDS["lore"][key]
-    if not isinstance(item, str) or not _fits(form, item):
-        raise ValueError(f"{key} {REMEDIES[form]}")
-    return item
-
-
-def typed(key: str, item: Any) -> Any:
-    """The value of a field of an entry, from the text of its file."""
-    match OFFICIAL_FIELDS["lore"][key]:
-        case "switch":
-            return item == "true"
-        case "count" | "number":
-            return int(item)
-        case "percent":
-            return float(item)
-    return item
-
-
-def written_as(value: object) -> object:
-    """A value of an entry as its file has it."""
-    return [] if value == () else None if value is None else _text(value)
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return bool(moment_of(text, None))
-    except ValueError:
-        return False
-
-
 def written(kind: OfficialKind, values: Values) -> dict[str, Any]:
     """A record's values as its file holds them, text and lists of text, without those that are None. Raises FieldError where
     it could not be read again."""
-    record = {key: _text(item) for key, item in values.items() if item is not None}
+    record = {key: written_as(item) for key, item in values.items() if item is not None}
     check(kind, record)
     return record
 
 
-def _text(item: object) -> object:
-    if isinstance(item, bool):
-        return _YES_NO[not item]
-    if isinstance(item, int | float):
-        return str(item)
-    if isinstance(item, list | tuple):
-        return [_clean(one) for one in item]
-    return _clean(item)
-
-
-def _clean(item: object) -> object:
-    return storable(item) if isinstance(item, str) else item
+def written_as(item: object) -> object:
+    """A value as a file has it."""
+    match item:
+        case bool():
+            return str(item).lower()
+        case int() | float():
+            return str(item)
+        case list() | tuple():
+            return [storable(one) if isinstance(one, str) else one for one in item]
+        case str():
+            return storable(item)
+    return item

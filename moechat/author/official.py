@@ -18,7 +18,7 @@ facts.yaml, by id::
       kind: attribute                       # attribute, relation or picture
       keyword: work
 
-The world book is the author's too (``lore``), and is listed, searched and written here beside them.
+The world book is the author's too (``world_files``), and is listed, searched and written here beside them.
 
 Talk never writes them; their author does, here or by hand. Ids are the records' keys and do not change. A record that cannot
 be read is reported with its file and line; the others serve. Writing one record leaves every other byte as it is.
@@ -35,12 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from moechat.author.fields import Values, check, written
-from moechat.author.lore import FOLDER, LoreFiles
-from moechat.author.writing import RecordWriter
+from moechat.author.world_files import FOLDER, LoreFiles
+from moechat.author.writing import rewritten
 from moechat.clock import SYSTEM_NOW, moment_of
 from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words
-from moechat.lore import RULE_FIELDS, USUAL
+from moechat.lore import USUAL
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import records, yaml_file
 from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
@@ -152,11 +152,14 @@ class Official:
     def as_row(memory: OfficialMemory) -> dict[str, Any]:
         """A memory as commands and HTTP give it; its further keys are those of its file."""
         if isinstance(memory, Lore):
-            return {
-                "store": "official", "id": memory.id, "by": "author", "type": "lore", "keyword": memory.keyword,
-                "text": memory.text, "keys": list(memory.keys), "constant": memory.constant, "enabled": memory.enabled,
-                "file": memory.file, **rules_row(memory),
+            own = {
+                "keyword": memory.keyword, "text": memory.text, "keys": list(memory.keys), "constant": memory.constant,
+                "enabled": memory.enabled, "file": memory.file,
             }  # fmt: skip
+            rules = {key: getattr(memory, key) for key in OFFICIAL_FIELDS["lore"] if key not in own}
+            unusual = {key: value for key, value in rules.items() if value != getattr(USUAL, key)}
+            unusual |= {"secondary": list(memory.secondary)} if memory.secondary else {}
+            return {"store": "official", "id": memory.id, "by": "author", "type": "lore", **own, **unusual}
         row: dict[str, Any] = {"store": "official", "id": memory.id, "by": memory.by, "time": memory.since.isoformat()}
         if isinstance(memory, Fact):
             d = memory.draft
@@ -212,7 +215,11 @@ class Official:
     def _put(self, kind: OfficialKind, id_: str, value: Values | None) -> None:
         """Write one record, or take it out, under the lock; what a hand saves meanwhile is read first."""
         path = self.path(kind)
-        records.rewrite(path, self.folder / LOCK, lambda data: _rewritten(data, path, id_, value))
+
+        def change(data: bytes) -> bytes:
+            return rewritten(data, path, id_, value, lambda after: _held(after, path), "mend the file first")
+
+        records.rewrite(path, self.folder / LOCK, change)
         self.refresh()
 
     def _read(self, kind: OfficialKind, names: Mapping[str, str]) -> _RecordFile:
@@ -253,16 +260,6 @@ def _without(file: _RecordFile, taken: Mapping[str, object], path: Path) -> _Rec
     ]
     kept = {id_: one for id_, one in file.read.items() if id_ not in taken}
     return replace(file, read=kept, problems=[*file.problems, *problems]) if twice else file
-
-
-def rules_row(entry: Lore) -> dict[str, Any]:
-    """The rules of an entry that are not the usual ones, as its file would have them."""
-    values = {key: getattr(entry, key) for key in RULE_FIELDS}
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in values.items()
-        if value != getattr(USUAL, key)
-    }
 
 
 def _at(one: OfficialMemory) -> float:
@@ -313,22 +310,8 @@ def _fill(value: object, names: Mapping[str, str]) -> object:
     return _NAMES.sub(lambda match: names.get(match[1].lower(), match[0]), str(value))
 
 
-# ---- one file
-
-
-def _rewritten(data: bytes, path: Path, id_: str, value: Values | None) -> bytes:
-    """The file with one record replaced, appended, or (``value`` None) taken out. Raises DataError where that would touch
-    others, or where the file is not text."""
+def _held(data: bytes, path: Path) -> dict[str | None, object]:
+    """Every record's value by id; by None, how many cannot be read."""
     yaml_file.decoded(data, path)
-    values, problems = _held(data)
-    writer = RecordWriter(data, path, _held, "mend the file first")
-    if value is None:
-        return writer.replace(id_, b"", ({key: one for key, one in values.items() if key != id_}, problems))
-    write = writer.replace if id_ in values else writer.append
-    return write(id_, records.entry(id_, dict(value)), ({**values, id_: value}, problems))
-
-
-def _held(data: bytes) -> tuple[Mapping[str, object], int]:
-    """(every record's value by id, how many cannot be read)."""
     parsed = records.parse(data, "")
-    return {record.key: record.value for record in parsed.records}, len(parsed.problems)
+    return {None: len(parsed.problems), **{record.key: record.value for record in parsed.records}}

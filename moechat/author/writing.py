@@ -3,59 +3,66 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from moechat.errors import DataError
 from moechat.store import records
-from moechat.store.records import Record
 
 
-@dataclass(frozen=True)
-class RecordWriter:
-    """Writes records of one file, whose bytes are ``data``.
+def rewritten(
+    data: bytes,
+    path: Path,
+    key: str,
+    value: Any,
+    read: Callable[[bytes], Mapping[Any, Any]],
+    remedy: str,
+    *,
+    new_key: tuple[str, str] | None = None,
+) -> bytes:
+    """The file with another value under a key; at its end, where the key is not there; without it, where ``value`` is None.
 
-    ``read`` gives all that a file's bytes hold, to be compared; it may raise DataError. ``remedy`` tells the author what to
-    do about a file in which a record cannot be told from its neighbours.
+    ``read`` gives what a file's bytes hold, by key, to be compared; it may raise DataError. ``new_key`` takes the place of the
+    key: (it, as the file is to have it). The comments and empty lines that follow a record are not its own and stay. Raises
+    DataError with ``remedy`` where a record cannot be told from its neighbours.
     """
+    before = read(data)
+    if value is None and key not in before:
+        return data
+    with contextlib.suppress(DataError):
+        name, shown = new_key or (key, "")
+        content = {one: held for one, held in before.items() if one != key}
+        record = next((one for one in records.parse(data, path).records if one.key == key), None)
+        if record is not None:
+            lines = data[record.start : record.end].splitlines(keepends=True)
+            while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
+                lines.pop()
+            start, end = record.start, record.start + sum(map(len, lines))
+            gap, shown = b"", shown or _key_as_written(data[record.start : record.end])
+        else:
+            start = end = len(data)
+            gap = b"\n" if data and not data.endswith(b"\n") else b""
+        entry = b""
+        if value is not None:
+            entry, content[name] = gap + records.entry(name, value, shown=shown), value
+        if b"\r\n" in data:
+            entry = entry.replace(b"\n", b"\r\n")
+        after = data[:start] + entry + data[end:]
+        if (record is not None) == (key in before) and read(after) == content:
+            return after
+    raise DataError(path, f"{key!r} cannot be written without touching what stands around it; {remedy}")
 
-    data: bytes
-    path: Path
-    read: Callable[[bytes], object]
-    remedy: str
 
-    def record(self, key: str) -> Record:
-        """The record as it stands in the file. Raises DataError where it cannot be told from its neighbours."""
-        for record in records.parse(self.data, self.path).records:
-            if record.key == key:
-                return record
-        raise self._refusal(key)
-
-    def append(self, key: str, entry: bytes, content: object) -> bytes:
-        """The file with an entry at its end. ``content`` is what ``read`` has to give then. Raises DataError."""
-        gap = b"\n" if self.data and not self.data.endswith(b"\n") else b""
-        return self._checked(key, self.data + self._with_line_ends(gap + entry), content)
-
-    def replace(self, key: str, entry: bytes, content: object) -> bytes:
-        """The file with another entry in a record's place, or (``b""``) without it. The comments and empty lines that follow
-        the record are not its own and stay. ``content`` and errors as in ``append``."""
-        record = self.record(key)
-        lines = self.data[record.start : record.end].splitlines(keepends=True)
-        while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith(b"#")):
-            lines.pop()
-        own = replace(record, end=record.start + sum(map(len, lines)))
-        after = records.spliced(self.data, {own.key: (own.start, own.end)}, {key: self._with_line_ends(entry)})
-        return self._checked(key, after, content)
-
-    def _with_line_ends(self, entry: bytes) -> bytes:
-        return entry.replace(b"\n", b"\r\n") if b"\r\n" in self.data else entry
-
-    def _checked(self, key: str, after: bytes, content: object) -> bytes:
-        with contextlib.suppress(DataError):
-            if self.read(after) == content:
-                return after
-        raise self._refusal(key)
-
-    def _refusal(self, key: str) -> DataError:
-        return DataError(self.path, f"{key!r} cannot be written without touching what stands around it; {self.remedy}")
+def _key_as_written(record: bytes) -> str:
+    """The key of a record as its file has it, "" where that cannot be told."""
+    text = record.decode("utf-8")
+    try:
+        node = yaml.compose(text, yaml.BaseLoader)  # the plain loader: its marks count characters
+    except (yaml.YAMLError, RecursionError):  # what it refers to stands elsewhere in the file
+        return ""
+    if not isinstance(node, yaml.MappingNode) or not isinstance(node.value[0][0], yaml.ScalarNode):
+        return ""
+    return text[: node.value[0][0].end_mark.index]

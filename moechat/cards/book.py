@@ -129,11 +129,16 @@ def inner(value: Any) -> Any:
     return value.get("data") if isinstance(value, dict) and value.get("spec") == "lorebook_v3" else value
 
 
+def _held(value: Any) -> Any:
+    """Where the entries of a book lie: a list, or an object."""
+    dialect = dialect_of(value)
+    return inner(value)["data" if dialect == "risu" else "entries"] if dialect else []
+
+
 def raw_entries(value: Any) -> Iterator[tuple[str, Entry]]:
     """(the id of an entry in its book, the entry as it came). Ids are unique in a book."""
-    book = inner(value)
-    entries = book.get("data") if dialect_of(value) == "risu" else book.get("entries")
-    items = entries.items() if isinstance(entries, dict) else enumerate(entries or ())
+    entries = _held(value)
+    items = entries.items() if isinstance(entries, dict) else enumerate(entries)
     taken: set[str] = set()
     for place, entry in items:
         if not isinstance(entry, dict):
@@ -246,6 +251,18 @@ def changed(entry: Entry, dialect: Dialect, changes: Mapping[str, Any]) -> Entry
         if dialect == "card" and field == "case":
             entry["case_sensitive"] = new
     return entry
+
+
+def replace_entry(value: Any, entry: Entry, changes: Mapping[str, Any] | None) -> None:
+    """Change an entry of a book in its place, or (None) take it out."""
+    entries, dialect = _held(value), dialect_of(value)
+    place = next(
+        key for key in (entries if isinstance(entries, dict) else range(len(entries))) if entries[key] is entry
+    )
+    if changes is None or dialect is None:
+        del entries[place]
+    else:
+        entries[place] = changed(entry, dialect, changes)
 
 
 def _put(entry: Entry, place: str, value: Any) -> None:
@@ -367,7 +384,7 @@ def unheeded(value: Any) -> dict[str, int]:
     counts: dict[str, int] = {}
     dialect = dialect_of(value)
     kept = [name for name, one in WORLD_FIELDS.items() if one.field is None and name not in ("addMemo", "vectorized")]
-    for _, entry in raw_entries(value) if dialect else ():
+    for _, entry in raw_entries(value):
         world = as_world(entry, dialect or "world")
         used = [name for name in kept if world.get(name) not in (None, False, "", [], WORLD_FIELDS[name].usual)]
         for name in (*used, *(f"@@{name}" for name in decorated(_text(world.get("content"))).unheeded)):

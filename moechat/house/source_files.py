@@ -5,7 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from pathlib import Path
 
-from moechat.author import lore, official
+from moechat.author import official, world_files
+from moechat.author.world_files import FOLDER
 from moechat.cards import book, card
 from moechat.cards.container import CARD
 from moechat.errors import DataError, NotFound, together
@@ -18,7 +19,7 @@ LONGEST = 100_000  # Characters of a file that is edited as text.
 def listed(folder: Path) -> list[str]:
     """The names of a character's files, relative to its folder; character.yaml is among them before it is there."""
     beside = [name for name in (FILE, CARD, *official.FILES.values()) if (folder / name).is_file()]
-    books = [f"{lore.FOLDER}/{path.name}" for path in lore.paths(folder / lore.FOLDER) if path.name != CARD]
+    books = [f"{FOLDER}/{path.name}" for path in world_files.paths(folder / FOLDER) if path.name != CARD]
     return [*beside, *books, *([] if FILE in beside else [FILE])]
 
 
@@ -62,12 +63,12 @@ def checked(path: Path, text: str) -> list[DataError]:
             if not card.is_card(value) and (path.name == CARD or book.dialect_of(value) is None):
                 raise DataError(path, "is neither a character card nor a lorebook")
             return []
-        if path.name in kinds and path.parent.name != lore.FOLDER:
+        if path.name in kinds and path.parent.name != FOLDER:
             return official.faults(kinds[path.name], text.encode(), path)
-        if path.name == FILE and path.parent.name != lore.FOLDER:
+        if path.name == FILE and path.parent.name != FOLDER:
             keys_in(text, path) if text.strip() else None
             return []
-        return lore.read_text(text, path)[1]
+        return world_files.read_text(text, path)[1]
     except DataError as fault:
         return [one for one in fault.parts if isinstance(one, DataError)]
 

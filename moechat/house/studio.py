@@ -14,11 +14,11 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from moechat.author import card_folder, character_file, lore
+from moechat.author import card_folder, character_file, world_files
 from moechat.author.card_folder import CardPreview as CardPreview
 from moechat.author.card_folder import as_text as as_text
 from moechat.author.card_folder import folder_name as folder_name
-from moechat.author.lore import FOLDER
+from moechat.author.world_files import FOLDER
 from moechat.cards import book, card, container, png
 from moechat.cards.container import CardFile, Kind
 from moechat.compat import past, persona
@@ -317,7 +317,7 @@ def lore_test(path: Path, messages: Sequence[str]) -> tuple[list[Judgement], dic
     or take too long). ``messages`` are the newest last."""
     data = plain.data_of(path, may_lead_out=True)
     if path.suffix.lower() in (".yaml", ".yml"):
-        entries, problems = lore.read(path)
+        entries, problems = world_files.read(path)
         if problems:
             raise problems[0]
     elif (file := container.read(data, path)) is not None:

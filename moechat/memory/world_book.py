@@ -1,6 +1,6 @@
 """The world book: what the author of a character wrote about its world, found by meaning and by name.
 
-The files are those of ``author.lore``. What is embedded is the whole entry, names and description as one passage: a short
+The files are those of ``author.world_files``. What is embedded is the whole entry, names and description as one passage: a short
 keyword alone lies near to any short sentence. Of 44 questions about our two samples the built-in embedding has the right
 entry among the first four for .89 by the whole entry, for .64 by the keyword.
 
@@ -18,25 +18,18 @@ from pathlib import Path
 
 import numpy as np
 
-from moechat.author import lore
+from moechat.author import world_files
+from moechat.author.world_files import LoreFile
 from moechat.cue import SoFar
-from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
+from moechat.errors import EmbeddingError, MoeChatError, shown
 from moechat.index.cosine import meets, nearest
 from moechat.index.vector_keys import Keys, text_key
 from moechat.memory import firing
 from moechat.memory.firing import Judgement, Patterns
 from moechat.model import Candidates, Hit, Lore
-from moechat.store import yaml_file
 from moechat.when.names import has_han
 
 Embed = Callable[[Sequence[str], str], np.ndarray]
-
-
-@dataclass(frozen=True)
-class _BookFile:
-    stamp: yaml_file.Stamp
-    entries: tuple[Lore, ...]
-    problems: tuple[DataError, ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ class WorldBook:
         self.folder, self._embed = folder, embed
         self.problems: tuple[MoeChatError, ...] = ()
         self.faulty_patterns: dict[str, str] = {}
-        self._files: dict[str, _BookFile] = {}
+        self._files: dict[str, LoreFile] = {}
         self._vectors: dict[str, np.ndarray] = {}
         self._now = _BookState()
         self._complete = False
@@ -80,7 +73,7 @@ class WorldBook:
     def refresh(self) -> bool:
         """Look at the files again; True if entries changed. Cheap where nothing did: one stat a file."""
         with self._writing:
-            files = {path.name: self._looked_at(path) for path in lore.paths(self.folder)}
+            files = world_files.followed(self.folder, self._files)
             if files == self._files and self._complete:
                 return False
             changed = _all_entries(files) != self.entries
@@ -141,17 +134,6 @@ class WorldBook:
         hits = [_hit(entry, score, {"relevance": score}, ()) for entry, score in entries if entry.id in may]
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _looked_at(self, path: Path) -> _BookFile:
-        """The file as it was last read, or read again where it has changed."""
-        last, stamp = self._files.get(path.name), yaml_file.stamp(path) or (0, 0, 0)
-        if last is not None and last.stamp == stamp:
-            return last
-        try:
-            entries, problems = lore.read(path)
-        except DataError as error:
-            return _BookFile(stamp, last.entries if last else (), (error,))
-        return _BookFile(stamp, tuple(entry for entry in entries if entry.enabled), tuple(problems))
-
     def _rebuild(self) -> None:
         entries = _all_entries(self._files)
         self.problems = tuple(problem for file in self._files.values() for problem in file.problems)
@@ -180,8 +162,8 @@ def _passage(entry: Lore) -> str:
     return f"{'、'.join(names)}：{entry.text}"
 
 
-def _all_entries(files: dict[str, _BookFile]) -> tuple[Lore, ...]:
-    return tuple(entry for file in files.values() for entry in file.entries)
+def _all_entries(files: dict[str, LoreFile]) -> tuple[Lore, ...]:
+    return tuple(entry for file in files.values() for entry in file.kept if entry.enabled)
 
 
 # --- searching -------------------------------------------------------------------------------------------------------

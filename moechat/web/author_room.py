@@ -13,7 +13,7 @@ from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
 from moechat.errors import FieldError, NameTaken
 from moechat.lore import CHOICES as LORE_CHOICES
-from moechat.lore import RULE_FIELDS
+from moechat.lore import FIELDS as LORE_FIELDS
 from moechat.lore import USUAL as USUAL_ENTRY
 from moechat.model import (
     NEW_LORE_FILE,
@@ -85,10 +85,7 @@ def _row(one: OfficialMemory, words: Words) -> MemoryRow:
 def values_of(one: OfficialMemory) -> dict[str, str]:
     """Every key of a record as text; what is as it is by default is left empty."""
     if isinstance(one, Lore):
-        return {
-            "keyword": one.keyword, "text": one.text, "keys": "、".join(one.keys), "constant": str(one.constant).lower(),
-            "enabled": str(one.enabled).lower(), "file": one.file,
-        } | {key: _rule(one, key) for key in RULE_FIELDS}  # fmt: skip
+        return {key: _value(one, key) for key in LORE_FIELDS}
     at = one.at.strftime("%Y-%m-%dT%H:%M") if one.at else ""
     if isinstance(one, Fact):
         d = one.draft
@@ -113,13 +110,15 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _rule(entry: Lore, key: str) -> str:
-    """A rule of an entry as text; numbers that are as usual are left empty."""
-    value, style = getattr(entry, key), RULE_FIELDS[key]
+def _value(entry: Lore, key: str) -> str:
+    """A field of an entry as text; numbers that are as usual are left empty."""
+    value, style = getattr(entry, key), LORE_FIELDS[key]
     if style in CHOICES:
         return str(value).lower()
     if style == "list":
         return "、".join(value)
+    if isinstance(value, str):
+        return value
     return "" if value == getattr(USUAL_ENTRY, key) else f"{value:g}"
 
 

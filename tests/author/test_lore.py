@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.author.lore import LoreFiles
 from moechat.author.official import Official
+from moechat.author.world_files import LoreFiles
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.memory.world_book import WorldBook
 from moechat.model import NEW_LORE_FILE, Lore

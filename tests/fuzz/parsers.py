@@ -19,8 +19,8 @@ from moechat.ai import json_answer, wire
 from moechat.ai.cleaner import Cleaner, Instead
 from moechat.ai.scripted import ScriptedModel
 from moechat.ai.wire import Unfit
-from moechat.author.lore import LoreFiles
 from moechat.author.official import Official
+from moechat.author.world_files import LoreFiles
 from moechat.clock import SetClock
 from moechat.compat import comparison, past
 from moechat.compat.memory_stream import parse_insights

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.author.lore import LoreFiles
+from moechat.author.world_files import LoreFiles
 from moechat.clock import moment_of
 from moechat.errors import MESSAGE_CHARS, ConfigError, DataError, FieldError, MoeChatError, shown
 from moechat.house import House
