@@ -59,7 +59,7 @@ axe: $(VENV)/.installed-dev      ## every room of the page before axe-core (fetc
 bench-serve: $(VENV)/.installed  ## requests a second with 1, 50 and 500 owners, 200 replies at once; ARGS="--seconds 3"
 	$(PY) benchmarks/serving.py $(ARGS)
 
-mutants: $(VENV)/.installed-dev  ## do the tests of recall, store and curation bite? ARGS="--count 20 --seed 2"
+mutants: $(VENV)/.installed-dev  ## do the tests of every room bite? ARGS="--room rules --count 12 --seed 3"
 	$(PY) -m tests.mutants $(ARGS)
 
 transcripts: $(VENV)/.installed-dev ## a talk of 300 turns over three kinds of store, as it was recorded; ARGS="--against origin/main"

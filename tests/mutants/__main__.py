@@ -1,5 +1,5 @@
-"""Do the tests bite? ``python -m tests.mutants --count 100 --seed 1``: small faults, drawn evenly from the rooms below, are
-tried one by one, and the room's own tests run on each. A fault that no test sees has survived.
+"""Do the tests bite? ``python -m tests.mutants --count 100 --seed 1``: small faults, drawn evenly from all rooms, are tried one
+by one, and the room's own tests run on each. A fault that no test sees has survived. ``--room rules --count 12`` asks one room.
 
 First each room's tests run once without a fault, and it is taken down which lines each of them reaches. A mutant then meets
 those that pass and reach its line, the quickest first, until one fails or its time is up.
@@ -14,19 +14,42 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.mutants.operators import Mutant, mutants
 from tests.mutants.sessions import OUTCOMES, ROOT, TO_BE_IMPORTED, Session, in_session, measured
 
-ROOMS = {
-    "moechat/recall": "tests/recall",
-    "moechat/store": "tests/store",
-    "moechat/curation": "tests/curation",
-    "moechat/memory/contradiction.py": "tests/memory/test_contradiction.py",
+# The tests of a room lie in the folder of its name; these have others, or others as well.
+TESTS = {
+    "bench": ["tests/bench", "tests/rules/test_blind.py"],
+    "demo": ["tests/cli", "tests/web/test_web.py"],
+    "house": ["tests/test_house.py", "tests/agent", "tests/web/test_studio_room.py", "tests/cli/test_cli_cards.py"],
+    "lore": ["tests/memory", "tests/author", "tests/cards"],
+    "verbs": ["tests/curation", "tests/cli", "tests/serve"],
+    "turn": ["tests/agent", "tests/test_containment.py", "tests/test_moechat_folder.py", "tests/recall"],
 }
+TURN = "turn"  # The modules that lie in no room: a turn, and what happens behind it.
 Row = dict[str, str]
+
+
+def rooms() -> dict[str, list[str]]:
+    """The modules of each room, by name. The stores over tables are a room of their own: their tests need a server."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "moechat").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        found.setdefault(room_of(name), []).append(name)
+    return found
+
+
+def room_of(name: str) -> str:
+    """The room of a module."""
+    _, *folders, _ = name.split("/")
+    return "postgres" if "postgres" in folders else folders[0] if folders else TURN
+
+
+def tests_of(room: str) -> list[str]:
+    return [path for path in TESTS.get(room, [f"tests/{room}"]) if (ROOT / path).exists()]
 
 
 def compiles(mutant: Mutant) -> bool:
@@ -37,11 +60,9 @@ def compiles(mutant: Mutant) -> bool:
     return True
 
 
-def sample(room: str, only: str, count: int, seed: int) -> list[Mutant]:
-    """``count`` mutants of a room. What stands elsewhere in a module does not change which they are."""
-    modules = [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).glob("*.py"))
-    names = [name for path in modules if only in (name := path.relative_to(ROOT).as_posix())]
-    every = [one for name in names for one in mutants(name, (ROOT / name).read_text(encoding="utf-8"))]
+def sample(modules: Sequence[str], count: int, seed: int) -> list[Mutant]:
+    """``count`` mutants of some modules. What stands elsewhere in a module does not change which they are."""
+    every = [one for name in modules for one in mutants(name, (ROOT / name).read_text(encoding="utf-8"))]
     every.sort(key=lambda one: hashlib.sha256(f"{seed} {one.key}".encode()).digest(), reverse=True)
     chosen: list[Mutant] = []
     while every and len(chosen) < count:
@@ -59,10 +80,12 @@ def row_of(mutant: Mutant, outcome: str) -> Row:
     return {"key": mutant.key, "outcome": outcome, "operator": mutant.operator, "at": at, "diff": "\n".join(diff)}
 
 
-def tried(chosen: list[Mutant], room: str, tests: str, folder: Path, within: float = math.inf) -> Iterator[Row]:
+def tried(
+    chosen: list[Mutant], modules: Sequence[str], tests: Sequence[str], folder: Path, within: float = math.inf
+) -> Iterator[Row]:
     """One row a mutant."""
-    baseline = measured(room, tests, folder, within)
-    print(f"{tests}: {len(baseline.seconds)} tests pass", file=sys.stderr, flush=True)
+    baseline = measured(modules, tests, folder, within)
+    print(f"{' '.join(tests)}: {len(baseline.seconds)} tests pass", file=sys.stderr, flush=True)
     to_be_imported = [one for one in chosen if one.place.function is None]
     reached = {one.key: one for one in chosen if one.place.function and baseline.tests_for(one)}
     for mutant in chosen:
@@ -87,13 +110,18 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
     file = Path(arguments.resume) if arguments.resume else None
     earlier = file.read_text(encoding="utf-8").splitlines() if file and file.exists() else []
     rows = {row["key"]: row for row in map(json.loads, earlier)}
-    rooms = {room: tests for room, tests in ROOMS.items() if arguments.module in room or room in arguments.module}
-    for room, tests in rooms.items():
-        chosen = sample(room, arguments.module, -(-arguments.count // len(rooms)), arguments.seed)
+    asked = {
+        room: [name for name in modules if arguments.module in name]
+        for room, modules in rooms().items()
+        if arguments.room in ("", room) and tests_of(room)
+    }
+    asked = {room: modules for room, modules in asked.items() if modules}
+    for room, modules in asked.items():
+        chosen = sample(modules, -(-arguments.count // len(asked)), arguments.seed)
         yield from (rows[mutant.key] for mutant in chosen if mutant.key in rows)
         left = [mutant for mutant in chosen if mutant.key not in rows]
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-            for row in tried(left, room, tests, Path(folder), arguments.within) if left else ():
+            for row in tried(left, modules, tests_of(room), Path(folder), arguments.within) if left else ():
                 if file:
                     with file.open("a", encoding="utf-8") as lines:
                         print(json.dumps(row, ensure_ascii=False), file=lines)
@@ -104,7 +132,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=100, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
-    parser.add_argument("--module", default="", help="of this module or room alone: moechat/store/log.py")
+    parser.add_argument(
+        "--room", default="", choices=["", *rooms()], metavar="ROOM", help="of this room alone: rules, when …"
+    )
+    parser.add_argument("--module", default="", help="of this module alone: moechat/store/log.py")
     parser.add_argument(
         "--within", type=float, default=math.inf, metavar="S", help="of tests for one mutant: so many seconds"
     )
@@ -123,8 +154,11 @@ def main() -> int:
     survivors = [row for row in rows if row["outcome"] != "killed"]
     for row in survivors:
         print(f"\n{row['outcome']}\n{row['diff']}", file=sys.stderr)
-    killed = len(rows) - len(survivors)
-    print(f"{killed} of {len(rows)} killed ({killed / max(1, len(rows)):.0%})", file=sys.stderr)
+    outcomes: dict[str, list[bool]] = {}
+    for row in rows:
+        outcomes.setdefault(room_of(row["at"]), []).append(row["outcome"] == "killed")
+    for room, killed in [*outcomes.items(), ("all rooms", [one for each in outcomes.values() for one in each])]:
+        print(f"{room}: {sum(killed)} of {len(killed)} killed", file=sys.stderr)
     return 0
 
 

@@ -80,9 +80,9 @@ class Session:
         item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[following] if following else None)
         return list(self.reports)
 
-    def measure(self, room: str) -> Iterator[Baseline]:
-        """Run every test and note which lines of the room it reaches."""
-        include = [str(ROOT / room) + ("" if room.endswith(".py") else "/*")]
+    def measure(self, modules: Sequence[str]) -> Iterator[Baseline]:
+        """Run every test and note which lines of the modules it reaches."""
+        include = [str(ROOT / name) for name in modules]
         coverage = Coverage(data_file=None, include=include, config_file=False)
         coverage.start()
         seconds: dict[str, float] = {}
@@ -123,7 +123,7 @@ class Session:
 
 
 def in_session(
-    tests: str, folder: Path, job: Callable[[Session], Iterable[Any]], mutant: Mutant | None = None
+    tests: Sequence[str], folder: Path, job: Callable[[Session], Iterable[Any]], mutant: Mutant | None = None
 ) -> Iterator[Any]:
     """The rows of ``job`` over the collected tests, in a process that imports ``mutant`` in place of its module."""
     reads, writes = os.pipe()
@@ -136,10 +136,19 @@ def in_session(
             os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
             if mutant is not None:
                 sys.meta_path.insert(0, Importer(mutant))
-            options = ("-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not soak and not slow")
+            options = (
+                "-n",
+                "0",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:randomly",
+                "-m",
+                "not soak and not slow and not browser",
+            )
             with contextlib.suppress(BaseException):
-                pytest.main([*options, "--hypothesis-seed=0", f"--basetemp={folder / 'tests'}", str(ROOT / tests)],
-                            plugins=[Session(job, rows)])  # fmt: skip
+                pytest.main([*options, "--hypothesis-seed=0", f"--basetemp={folder / 'tests'}",
+                             *(str(ROOT / path) for path in tests)], plugins=[Session(job, rows)])  # fmt: skip
         os._exit(0)
     os.close(writes)
     with os.fdopen(reads) as rows:
@@ -147,8 +156,8 @@ def in_session(
     os.waitpid(pid, 0)
 
 
-def measured(room: str, tests: str, folder: Path, within: float = math.inf) -> Baseline:
-    [row] = in_session(tests, folder, lambda session: map(asdict, session.measure(room)))
+def measured(modules: Sequence[str], tests: Sequence[str], folder: Path, within: float = math.inf) -> Baseline:
+    [row] = in_session(tests, folder, lambda session: map(asdict, session.measure(modules)))
     return Baseline(**row | {"within": within})
 
 

@@ -57,6 +57,12 @@ def test_what_no_caller_can_see_is_left_alone() -> None:
     assert [one.operator for one in mutants("m.py", UNSEEN)] == []
 
 
+def test_every_room_has_tests() -> None:
+    from tests.mutants.__main__ import rooms, tests_of
+
+    assert [room for room in rooms() if not tests_of(room)] == []
+
+
 def test_a_mutant_keeps_its_key_when_the_module_changes_elsewhere() -> None:
     keys = {one.key for one in mutants("m.py", SOURCE)}
     assert keys < {one.key for one in mutants("m.py", "OTHER = 1\n" + SOURCE)}
@@ -74,5 +80,5 @@ def test_an_unchanged_module_survives_its_tests_and_a_broken_one_does_not(tmp_pa
     unchanged = [replace(one, source=source, key=f"as it was {n}") for n, one in enumerate((inside, outside))]
     broken = [replace(one, source=source.replace('"supersedes"', '"replaces"'), key=f"broken {n}")
               for n, one in enumerate((inside, outside))]  # fmt: skip
-    rows = {row["key"]: row["outcome"] for row in tried([*unchanged, *broken], module, tests, tmp_path)}
+    rows = {row["key"]: row["outcome"] for row in tried([*unchanged, *broken], [module], [tests], tmp_path)}
     assert rows == {"as it was 0": "survived", "as it was 1": "survived", "broken 0": "killed", "broken 1": "killed"}
