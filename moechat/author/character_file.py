@@ -9,21 +9,12 @@ from typing import Any
 from moechat.author.fields import written_as
 from moechat.author.official import LOCK
 from moechat.author.writing import rewritten
-from moechat.cards import card
-from moechat.cards.container import CARD
 from moechat.errors import DataError, FieldError
-from moechat.settings.character import FILE, KEYS, keys_in, read_keys
-from moechat.store import plain, records, yaml_file
+from moechat.settings.character import FILE, KEYS, keys_in
+from moechat.store import records, yaml_file
 
 LISTS = ("greetings", "tags")
 FIXED = ("overrides",)
-
-
-def values(folder: Path) -> dict[str, Any]:
-    """What file and card of a folder say together, names not filled in. Raises DataError."""
-    own = read_keys(folder / FILE) if (folder / FILE).exists() else {}
-    path = folder / CARD
-    return (card.keys_of(card.decoded(plain.data_of(path), path)) if path.exists() else {}) | own
 
 
 def change(folder: Path, changes: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ from moechat.house.stores import Stores
 from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Lore
 from moechat.settings import you
-from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder
+from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder, said_of
 from moechat.settings.defaults import GROWN
 from moechat.store import archive, paths, plain, records
 from moechat.store.archive import Archive
@@ -239,7 +239,7 @@ class Studio:
 
     def values(self, name: str) -> dict[str, Any]:
         """What file and card say of a character, its names not filled in."""
-        return character_file.values(self.folder(name))
+        return said_of(self.folder(name))
 
     def set_picture(self, name: str, path: Path) -> None:
         """Raises DataError where it is no PNG."""

@@ -28,6 +28,9 @@ LONGEST_PATTERN = 2000
 _FLAGS: Mapping[str, int] = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 _SLASHED = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 _LETTER = re.compile(r"[a-z0-9_]", re.IGNORECASE)
+_HOLDS: Mapping[str, Callable[[Iterable[bool]], bool]] = {
+    "any": any, "all": all, "not_any": lambda stand: not any(stand), "not_all": lambda stand: not all(stand),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,84 +94,54 @@ class _Judging:
         self._woken = ""
 
     def all(self) -> list[Judgement]:
-        judgements = {one.id: self._first(one) for one in self._entries}
+        judgements = {one.id: self._judge(one, 0) for one in self._entries}
         fresh = [one.entry for one in judgements.values() if one.fires]
         for round_ in range(1, MOST_ROUNDS + 1):
             speaking = [one.text for one in fresh if one.recursive and not one.wakes_none]
             if not speaking:
                 break
             self._woken = "\n".join([self._woken, *speaking])
-            fresh = []
-            for one in self._entries:
-                if judgements[one.id].fires or one.no_recursion or one.only_recursion > round_:
-                    continue
-                again = self._judge(one, round_)
-                if again.fires:
-                    judgements[one.id] = again
-                    fresh.append(one)
+            asleep = [one for one in self._entries if not judgements[one.id].fires and not one.no_recursion]
+            woken = [again for one in asleep if (again := self._judge(one, round_)).fires]
+            judgements |= {one.entry.id: one for one in woken}
+            fresh = [one.entry for one in woken]
         return [judgements[one.id] for one in self._entries]
 
-    def _first(self, entry: Lore) -> Judgement:
-        if entry.only_recursion:
-            return self._held_back(entry) or Judgement(entry, False, "waits for other entries")
-        return self._judge(entry, 0)
-
-    def _held_back(self, entry: Lore) -> Judgement | None:
-        """What decides before any key: it is off, or its turn has not come; or it stays from before."""
-        if not entry.enabled:
-            return Judgement(entry, False, "off")
-        if entry.never:
-            return Judgement(entry, False, "dont_activate")
-        if entry.position == "outlet":
-            return Judgement(entry, False, "outlet: only a macro that is not obeyed would place it")
-        if not entry.text:
-            return Judgement(entry, False, "it has no words")
-        fired_at = self._so_far.fired_at.get(entry.id)
-        ago = None if fired_at is None else self._so_far.messages - fired_at
-        if ago is not None and 0 < ago <= entry.sticky:
-            return Judgement(entry, True, "sticky")
-        if ago is not None and 0 < ago <= entry.sticky + entry.cooldown and entry.cooldown:
-            return Judgement(entry, False, "cooldown")
-        if self._so_far.messages < entry.delay:
-            return Judgement(entry, False, f"delay: {entry.delay} messages")
-        return None
-
     def _judge(self, entry: Lore, round_: int) -> Judgement:
-        if (before := self._held_back(entry)) is not None:
-            return before
+        if (why := self._before_keys(entry, round_)) is not None:
+            return Judgement(entry, why == "sticky", why)
+        words: tuple[str, ...] = ()
         if entry.constant or entry.always:
             why = "constant" if entry.constant else "activate"
-            return self._by_chance(Judgement(entry, True, why))
-        text = self._text(entry.scan_depth, round_)
-        keys = entry.keys if entry.is_bare else (entry.keyword, *entry.keys)
-        words = tuple(key for key in keys if self._stands(key, text, entry))
-        is_plain = not entry.secondary and not entry.regex
-        if not words:
-            return Judgement(entry, False, "no key stands there", may_be_near=is_plain and self._is_drawn(entry))
-        if not self._second(entry, text):
-            return Judgement(entry, False, f"key: {words[0]}; secondary keys: {entry.logic} does not hold", words)
-        why = "recursion" if round_ else "key"
-        return self._by_chance(Judgement(entry, True, f"{why}: {words[0]}", words))
-
-    def _second(self, entry: Lore, text: _Searched) -> bool:
-        """Whether the secondary keys allow it."""
-        if not entry.secondary:
-            return True
-        stand = [self._stands(key, text, entry) for key in entry.secondary]
-        match entry.logic:
-            case "any":
-                return any(stand)
-            case "all":
-                return all(stand)
-            case "not_any":
-                return not any(stand)
-        return not all(stand)
-
-    def _by_chance(self, judgement: Judgement) -> Judgement:
-        entry = judgement.entry
+        else:
+            text = self._text(entry.scan_depth, round_)
+            keys = entry.keys if entry.is_bare else (entry.keyword, *entry.keys)
+            words = tuple(key for key in keys if self._stands(key, text, entry))
+            is_plain = not entry.secondary and not entry.regex
+            if not words:
+                return Judgement(entry, False, "no key stands there", may_be_near=is_plain and self._is_drawn(entry))
+            if entry.secondary and not _HOLDS[entry.logic](self._stands(key, text, entry) for key in entry.secondary):
+                return Judgement(entry, False, f"key: {words[0]}; secondary keys: {entry.logic} does not hold", words)
+            why = f"{'recursion' if round_ else 'key'}: {words[0]}"
         if self._is_drawn(entry):
-            return judgement
-        return Judgement(entry, False, f"{judgement.why}; probability {entry.probability:g} %", judgement.words)
+            return Judgement(entry, True, why, words)
+        return Judgement(entry, False, f"{why}; probability {entry.probability:g} %", words)
+
+    def _before_keys(self, entry: Lore, round_: int) -> str | None:
+        """What decides before any key: it is off, or its turn has not come; or it stays from before."""
+        now = self._so_far.messages
+        ago = now - self._so_far.fired_at.get(entry.id, now)  # 0 where it has not fired yet
+        reasons = (
+            (not entry.enabled, "off"),
+            (entry.never, "dont_activate"),
+            (entry.position == "outlet", "outlet: only a macro that is not obeyed would place it"),
+            (not entry.text, "it has no words"),
+            (0 < ago <= entry.sticky, "sticky"),
+            (entry.cooldown and 0 < ago <= entry.sticky + entry.cooldown, "cooldown"),
+            (now < entry.delay, f"delay: {entry.delay} messages"),
+            (entry.only_recursion > round_, "waits for other entries"),
+        )
+        return next((why for holds, why in reasons if holds), None)
 
     def _is_drawn(self, entry: Lore) -> bool:
         """Whether chance lets an entry fire."""
@@ -229,8 +202,4 @@ def over_budget(fires: Iterable[Judgement]) -> set[str]:
 
 def by_priority(fires: Iterable[Judgement]) -> list[Judgement]:
     """The one of the highest priority first; equals stay in their order."""
-    return sorted(fires, key=lambda one: -priority(one.entry))
-
-
-def priority(entry: Lore) -> int:
-    return entry.order if entry.priority is None else entry.priority
+    return sorted(fires, key=lambda one: -(one.entry.order if one.entry.priority is None else one.entry.priority))

@@ -96,24 +96,24 @@ def load_character(folder: Path, config: Config, user: str = "") -> Character:
     ``user`` is who is talking, where that is not the folder's owner. Raises DataError, which names the file, the line or
     key, and what to do.
     """
-    path, agent = folder / FILE, config.Agent
-    data = _of_card(folder / CARD)
-    if path.exists():
-        data |= read_keys(path)
-    elif not data and agent.char == folder.name:
+    agent = config.Agent
+    data = said_of(folder)
+    if not data and not (folder / FILE).exists() and agent.char == folder.name:
         data = _from_agent(agent)
     return _filled(folder, data, user, agent.user)
 
 
-def _of_card(path: Path) -> dict[str, Any]:
-    """What the card of a folder says. Raises DataError."""
+def said_of(folder: Path) -> dict[str, Any]:
+    """What card and character.yaml of a folder say together, names not filled in. Raises DataError."""
+    own = read_keys(folder / FILE) if (folder / FILE).exists() else {}
+    path = folder / CARD
     try:
         value = cards.decoded(plain.data_of(path), path)
     except FileNotFoundError:
-        return {}
+        return own
     if not cards.is_card(value):
         raise DataError(path, "is no character card; take it away, or put a card there")
-    return cards.keys_of(value)
+    return cards.keys_of(value) | own
 
 
 def _stamps(folder: Path, owner: Path) -> tuple[yaml_file.Stamp | None, ...]:
