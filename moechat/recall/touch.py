@@ -139,10 +139,12 @@ def _formerly(old: Fact, new: Fact) -> Hit:
 
 def is_withheld(cue: Cue, hit: Hit, delicate: Collection[str]) -> bool:
     """Whether a hit is delicate (its id is among those, or its words are of pain) and the talk does not touch it: it is neither
-    of pain itself, nor has it a word of the memory. Where a life is in danger, all is withheld but care and what told of
-    danger before."""
+    of pain itself, nor does it name the memory's time or a word of it. Where a life is in danger, all is withheld but care and
+    what told of danger before."""
     if is_danger(cue):
         return hit.recipe != "care" and not in_danger(hit.text)
+    if hit.span is not None and not hit.span.is_vague:
+        return False
     if not (hit.id in delicate or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):
         return False
     if mark(cue.text) == "delicate":

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Message
 from tests.houses import Home, fact, say
@@ -86,3 +88,27 @@ def test_a_promise_of_the_characters_stands_in_each_prompt_until_it_is_kept(home
     model = reading({"派真好吃": baked | {"refines": 1}})
     day(home, model, "你烤的苹果派真好吃")
     assert "答应过" not in day(home, model, "早")
+
+
+@pytest.mark.parametrize(
+    ("texts", "question"),
+    [
+        (("爸爸不认我了", "我昨晚哭了一整晚", "下班去了江边", "买了一本诗集", "煮了面"), "5月20号我们聊了什么？"),
+        (
+            ("my dad disowned me", "I cried all night", "I went to the river", "I bought poems", "I made noodles"),
+            "What did we talk about on May 20th?",
+        ),
+    ],
+)
+def test_a_day_that_is_named_hides_nothing_as_delicate(home: Home, texts: Sequence[str], question: str) -> None:
+    def marks_all(messages: Sequence[Message]) -> str:
+        said = re.findall(r"^\[(\d+)\][^\n]*\n\S+> (.*)$", messages[-1].content, re.MULTILINE)
+        return json.dumps({"events": [{"text": text, "mark": "delicate", "sources": [int(n)]} for n, text in said]})
+
+    model = ScriptedModel(replies, marks_all)
+    day(home, model, *texts)
+    with home.open(model) as house:
+        agent = house.agent()
+        found = agent.recall(question)
+        assert len(agent.layers.episodes.delicate()) >= len(texts)
+    assert sorted(hit.text.split("：")[1].split("\n")[0] for hit in found.hits if hit.is_exchange) == sorted(texts)
