@@ -12,7 +12,8 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -43,9 +44,21 @@ class Archive:
     files: int
 
 
-def pack(target: BinaryIO, folder: Path, kind: ArchiveKind, name: str, now: datetime, *, memory: bool) -> None:
-    """Write the archive of a character's folder, or (kind ``memory``) of one owner's memory in it. Raises DataError where its
-    files change all the time."""
+def pack(
+    target: BinaryIO,
+    folder: Path,
+    kind: ArchiveKind,
+    name: str,
+    now: datetime,
+    *,
+    memory: bool,
+    alone: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
+    """Write the archive of a character's folder, or (kind ``memory``) of one owner's memory in it.
+
+    ``alone`` is the owner's lock. It is taken for a short time, at the end of each try: under it, what changed during an earlier
+    try is packed, and the last try is made under it as a whole. Raises DataError where files change all the time nevertheless.
+    """
     manifest = {
         "moechat": "archive",
         "format": FORMAT,
@@ -55,15 +68,33 @@ def pack(target: BinaryIO, folder: Path, kind: ArchiveKind, name: str, now: date
         "made": now.isoformat(),
     }
     head = json.dumps(manifest, ensure_ascii=False).encode()
-    for _ in range(TRIES):
-        chosen = dict(_chosen(folder, kind, memory=memory))
-        before = [Signature.of(path) for path in chosen.values()]
+
+    def there() -> dict[Path, tuple[str, Signature]]:
+        return {path: (name, _signed(path)) for name, path in _chosen(folder, kind, memory=memory)}
+
+    restless: set[Path] = set()
+    for tries_left in reversed(range(TRIES)):
         target.seek(0)
         target.truncate()
-        zips.write(target, {MANIFEST: io.BytesIO(head), **chosen})
-        if before == [Signature.of(path) for path in chosen.values()]:
-            return
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+            zips.add(packed, {MANIFEST: io.BytesIO(head)})
+            first = {path: one for path, one in there().items() if tries_left and path not in restless}
+            zips.add(packed, {name: path for path, (name, _) in first.items()})
+            with alone():
+                now_there = there()
+                changed = {path for path, one in first.items() if now_there.get(path) != one}
+                rest = {path: one for path, one in now_there.items() if path not in first}
+                if not changed:
+                    zips.add(packed, {name: path for path, (name, _) in rest.items()})
+                    if all(_signed(path) == signature for path, (_, signature) in rest.items()):
+                        return
+                restless |= changed
     raise DataError(folder, "it changes all the time; end the other programs that use it, then try again")
+
+
+def _signed(path: Path) -> Signature:
+    """A reply that streams is written under no lock, and any beginning of it is one."""
+    return Signature() if path.parent.name == paths.REPLIES else Signature.of(path)
 
 
 def size(folder: Path, kind: ArchiveKind, *, memory: bool) -> int:

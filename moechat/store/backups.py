@@ -38,7 +38,9 @@ def back_up(store: Store, now: datetime, keep: int) -> bool:
     if keep and (folder / paths.LOG).exists() and _is_due(folder, there, now.date()):
         store.follow_log()
         forgettings = store.tree.forgettings
-        pack = partial(archive.pack, folder=folder, kind="memory", name=folder.name, now=now, memory=True)
+        pack = partial(
+            archive.pack, folder=folder, kind="memory", name=folder.name, now=now, memory=True, alone=store.writing
+        )
         copy = records.written_beside(path, pack)
         with store.writing("backup"):
             is_same = not store.tree.forgets and store.tree.forgettings == forgettings

@@ -94,13 +94,17 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def write(target: BinaryIO, files: Mapping[str, BinaryIO | Path]) -> None:
-    """Write a zip of open files, and of files by their path, a piece at a time; the same files give the same bytes. A file
-    that is gone is left out. Raises DataError, OSError."""
+    """Write a zip of open files, and of files by their path; the same files give the same bytes."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            with contextlib.suppress(FileNotFoundError):
-                source = plain.opened(content) if isinstance(content, Path) else content
-                info = zipfile.ZipInfo(name)
-                info.compress_type = zipfile.ZIP_DEFLATED
-                with source, archive.open(info, "w", force_zip64=True) as written:
-                    shutil.copyfileobj(source, written, AT_ONCE)
+        add(archive, files)
+
+
+def add(archive: zipfile.ZipFile, files: Mapping[str, BinaryIO | Path]) -> None:
+    """Add files to a zip, a piece at a time. A file that is gone is left out. Raises DataError, OSError."""
+    for name, content in files.items():
+        with contextlib.suppress(FileNotFoundError):
+            source = plain.opened(content) if isinstance(content, Path) else content
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with source, archive.open(info, "w", force_zip64=True) as written:
+                shutil.copyfileobj(source, written, AT_ONCE)

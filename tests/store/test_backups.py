@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moechat.store import archive, backups
+from moechat.store.files import FileStore
 from tests.houses import Home, say
 from tests.shell import Shell
 
@@ -50,6 +55,41 @@ def test_a_large_memory_is_backed_up_more_rarely_and_comes_back_from_it(tmp_path
     archive.unpack(copy, tmp_path / "back")
     assert (tmp_path / "back" / "memorys" / "kept.bin").stat().st_size == 70 << 20
     assert (tmp_path / "back" / "log.jsonl").read_bytes() == (home.folder / "log.jsonl").read_bytes()
+
+
+class Restless(io.BytesIO):
+    """Whenever the log goes into an archive, the memory is used, unless somebody holds its lock."""
+
+    def __init__(self, store: FileStore) -> None:
+        super().__init__()
+        self.store, self.is_held, self.seen = store, False, b""
+
+    def write(self, data: Any) -> int:
+        if b"log.jsonl" in data and not self.is_held:
+            with self.store.writing():
+                self.store.state.touch(["a fact"], self.store.clock.now())
+        return super().write(data)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        with self.store.writing():
+            self.is_held = True
+            yield
+            self.is_held, self.seen = False, (self.store.folder / "state.jsonl").read_bytes()
+
+
+def test_a_memory_that_is_used_meanwhile_is_packed_as_it_is_at_the_end(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        say(house.agent(), "我住在杭州")
+    store = home.store()
+    target = Restless(store)
+    archive.pack(target, home.folder, "memory", "小满", home.clock.now(), memory=True, alone=target.alone)
+    packed = zipfile.ZipFile(target)
+    assert packed.testzip() is None and len(set(packed.namelist())) == len(packed.namelist())
+    assert packed.read("state.jsonl") == target.seen
+    assert packed.read("log.jsonl") == (home.folder / "log.jsonl").read_bytes()
+    store.close()
 
 
 def test_a_quiet_program_makes_one_by_itself(tmp_path: Path) -> None:
