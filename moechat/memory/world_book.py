@@ -12,7 +12,7 @@ By name, an entry fires as its author's rules say (``firing``).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import numpy as np
 from moechat.author import world_files
 from moechat.author.world_files import LoreFile
 from moechat.cue import SoFar
-from moechat.errors import EmbeddingError, MoeChatError, shown
+from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
 from moechat.index.cosine import meets, nearest
 from moechat.index.vector_keys import Keys, text_key
 from moechat.memory import firing
@@ -137,6 +137,7 @@ class WorldBook:
     def _rebuild(self) -> None:
         entries = _all_entries(self._files)
         self.problems = tuple(problem for file in self._files.values() for problem in file.problems)
+        self.problems += tuple(_repeats(self.folder, self._files, entries))
         self._complete = True
         try:
             self._embed_new(entries)
@@ -163,7 +164,25 @@ def _passage(entry: Lore) -> str:
 
 
 def _all_entries(files: dict[str, LoreFile]) -> tuple[Lore, ...]:
-    return tuple(entry for file in files.values() for entry in file.kept if entry.enabled)
+    """Those that say the same under the same keys count once, in the file that comes first: a card often embeds the book that
+    lies beside it."""
+    first: dict[object, str] = {}
+    enabled = ((name, entry) for name, file in files.items() for entry in file.kept if entry.enabled)
+    return tuple(entry for name, entry in enabled if first.setdefault(_said(entry), name) == name)
+
+
+def _said(entry: Lore) -> tuple[object, ...]:
+    return frozenset(entry.keys), entry.text.strip(), not entry.keys and entry.keyword
+
+
+def _repeats(folder: Path, files: dict[str, LoreFile], entries: Collection[Lore]) -> Iterator[DataError]:
+    """The files of which entries are left out because another has the same."""
+    taken = {entry.id for entry in entries}
+    for name, file in files.items():
+        if repeated := sum(entry.enabled and entry.id not in taken for entry in file.kept):
+            yield DataError(
+                folder / name, f"{repeated} of its entries stand in another file of this character too; once is enough"
+            )
 
 
 # --- searching -------------------------------------------------------------------------------------------------------

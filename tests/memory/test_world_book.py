@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -196,6 +197,28 @@ def test_a_faulty_entry_costs_itself_alone(folder: Path, entry: str, said: str) 
     [problem] = book.problems
     assert said in str(problem)
     assert "line 2" in str(problem)
+
+
+def test_a_book_beside_the_card_that_embeds_it_counts_once_and_this_is_told(folder: Path) -> None:
+    entry = {
+        "keys": ["Lumen"],
+        "content": "Lumen is a lighthouse.",
+        "enabled": True,
+        "extensions": {},
+        "insertion_order": 1,
+    }
+    card = {"spec": "chara_card_v2", "data": {"name": "Wren", "character_book": {"extensions": {}, "entries": [entry]}}}
+    world = {"uid": 0, "key": ["Lumen"], "content": "Lumen is a lighthouse.", "comment": "light", "order": 1}
+    other = {"uid": 1, "key": ["Lumen"], "content": "Lumen was built in 1889.", "comment": "", "order": 2}
+    (folder.parent / "card.json").write_text(json.dumps(card))
+    write(folder, "harbour.json", json.dumps({"entries": {"0": world, "1": other}}))
+    book = WorldBook(folder)
+    texts = ["Lumen is a lighthouse.", "Lumen was built in 1889."]
+    assert sorted(entry.text for entry in book.entries) == texts
+    assert sorted(hit.text for hit in book.search(["tell me about Lumen"], None)) == texts
+    assert [str(problem).split(": ")[-1] for problem in book.problems] == [
+        "1 of its entries stand in another file of this character too; once is enough"
+    ]
 
 
 def test_old_caches_and_folders_beside_the_files_are_never_read(folder: Path) -> None:
