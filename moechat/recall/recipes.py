@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.embedding.known import DEFAULT_THRESHOLDS
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
@@ -23,9 +24,6 @@ from moechat.recall.pipeline import Recipe
 from moechat.settings.config import DIAL, LAYERS, Config
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
-
-# The floors of seed 003 hold where no embedding model brings its own.
-DEFAULT_THRESHOLDS = {"diary": 0.38, "core": 0.5, "lore": 0.5}
 
 
 @dataclass(frozen=True)
@@ -121,17 +119,17 @@ class ConfiguredRecipes:
     def _judged(self, cue: Cue) -> list[Judgement]:
         return cue.once("book", lambda: self.book().judged([cue.text, *cue.before], cue.so_far))
 
-    def threshold(self, recipe: str) -> float:
+    def threshold(self, recipe: str, brings_up: str = "") -> float:
         """The least score of a recipe: the configured one, else the one that was fitted to the serving embedding model,
-        else the model's own, moved by ``recall.brings_up``.
+        else the model's own, moved by ``recall.brings_up`` (or, to try it, by another).
         """
         config = self.config()
         if (configured := config.threshold(recipe)) is not None:
             return configured
         serving = self.dense.serving
-        own = config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else None
-        floor: float = getattr(own, LAYERS[recipe]) if own else DEFAULT_THRESHOLDS[LAYERS[recipe]]
-        return floor + DIAL[config.recall.brings_up][0]
+        own = config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else DEFAULT_THRESHOLDS
+        floor: float = getattr(own, LAYERS[recipe])
+        return floor + DIAL[brings_up or config.recall.brings_up][0] * (1 - floor)
 
     def _helper(self) -> TopicHelper | None:
         """A model that is asked about topics before the reply: an option, off by default."""

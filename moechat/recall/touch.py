@@ -16,7 +16,7 @@ from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import has_han
 
 MOST_FORMER = 4
-SURELY = 1.3  # A fact whose cosine is so many times the floor is near by more than chance.
+SURELY = 0.075  # A fact whose cosine is this share of the way from the floor to 1 is near by more than chance.
 FIRST = 100.0  # The weight of what comes whatever the ranking says.
 _TOUCHES_CARE = re.compile(
     r"吃|喝|饭|餐|菜|外卖|零食|早点|夜宵|点心|甜品|蛋糕|火锅|烧烤|饿|厨|做什么好|食|药|医|病|发烧|感冒|疼|痛|"
@@ -66,7 +66,7 @@ def touches_facts(cue: Cue, near: Sequence[Hit], associated: Sequence[Hit], floo
     is surely near. Something is always a little nearer than the rest."""
     if associated or any(hit.words for hit in near) or asks_of_user(cue.text):
         return True
-    return any(hit.score >= SURELY * floor for hit in near)
+    return any(hit.score >= floor + SURELY * (1 - floor) for hit in near)
 
 
 def asks_all(text: str) -> bool:

@@ -59,8 +59,9 @@ LAYERS: Mapping[str, Layer] = {
     "entities": "core",
     "lore": "lore",
 }
-# How readily the past is brought up: how far the floors that nobody set are from the usual, and the share of the tokens.
-DIAL: Mapping[str, tuple[float, float]] = {"rarely": (0.1, 0.5), "sometimes": (0.0, 1.0), "often": (-0.08, 1.7)}
+# How readily the past is brought up: where the floors lie that nobody set, as a share of the way from the model's own to a cosine
+# of 1, and the share of the tokens. Models differ in how near to 1 their cosines lie.
+DIAL: Mapping[str, tuple[float, float]] = {"rarely": (0.147, 0.5), "sometimes": (0.0, 1.0), "often": (-0.118, 1.7)}
 ORIGINAL_THRESHOLD = 0.38  # The floor of the diary in MoeChat's own config.yaml, for the embedding model it came with.
 LAYER_THRESHOLD = {"diary": "mem_thresholds", "core": "core_threshold", "lore": "books_thresholds"}
 

@@ -115,10 +115,11 @@ def _x(score: float) -> float:
 
 def _strip(agent: Agent, layer: str, points: Sequence[tuple[float, bool]], row: int, words: Words) -> str:
     top = row * ROW
-    now = DIAL[agent.config.recall.brings_up][0]
-    floor = agent.layers.recipes.threshold(LAYER_NAMES[layer])
-    is_set = agent.config.threshold(LAYER_NAMES[layer]) is not None
-    floors = [(floor, True)] if is_set else [(floor - now + away, away == now) for away, _ in DIAL.values()]
+    chosen = agent.config.recall.brings_up
+    floors = [(agent.layers.recipes.threshold(LAYER_NAMES[layer], word), word == chosen) for word in DIAL]
+    floors = (
+        [floor for floor in floors if floor[1]] if agent.config.threshold(LAYER_NAMES[layer]) is not None else floors
+    )
     lines = "".join(
         f'<line x1="{_x(at):.1f}" x2="{_x(at):.1f}" y1="{top + 4}" y2="{top + ROW - 6}" class="{"now" if on else ""}"/>'
         for at, on in floors

@@ -11,6 +11,7 @@ import pytest
 
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
+from moechat.ai.embedding.known import SHIPPED_THRESHOLDS
 from moechat.ai.scripted import ScriptedModel
 from moechat.cue import Cue
 from moechat.errors import ModelError
@@ -243,3 +244,28 @@ def test_what_the_character_alone_said_is_a_hit_on_that_side(mind: Mind) -> None
 def test_facts_that_are_only_a_little_near_belong_to_no_message(text: str, near: Hit, belong: bool) -> None:
     assert touch.touches_facts(Cue(text, NOW), [near], [], 0.2) is belong
     assert touch.touches_facts(Cue(text, NOW), [near], [near], 0.2)
+
+
+def test_how_readily_the_past_is_brought_up_is_relative_to_the_embedding_model(tmp_path: Path) -> None:
+    wrong = []
+    with opened(tmp_path) as (agent, recipes):
+        embedder = agent.layers.dense.serving
+        assert isinstance(embedder, HashEmbedder)
+        for model, floors in SHIPPED_THRESHOLDS.items():
+            embedder.thresholds = floors
+            for recipe, own in (("events", floors.diary), ("profile", floors.core), ("lore", floors.lore)):
+                often, usual, rarely = (recipes.threshold(recipe, word) for word in ("often", "sometimes", "rarely"))
+                steps = [(usual - often) / (1 - own), (rarely - usual) / (1 - own)]
+                if usual != own or not often < own < rarely < 1 or [round(step, 3) for step in steps] != [0.118, 0.147]:
+                    wrong.append((model, recipe, often, usual, rarely))
+    assert wrong == []
+
+
+def test_whatever_the_embedding_model_some_fact_is_surely_near() -> None:
+    cue = Cue("下雨天在家", NOW)
+    floors = {model: floor.core for model, floor in SHIPPED_THRESHOLDS.items()}
+    near = {
+        model: [touch.touches_facts(cue, [hit(score)], [], floor) for score in (floor, 0.97)]
+        for model, floor in floors.items()
+    }
+    assert {model: found for model, found in near.items() if found != [False, True]} == {}
