@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from moechat.errors import ConfigError
-from moechat.when.display import in_zone
+from moechat.when.span import in_zone
 
 
 class Clock(Protocol):

@@ -33,8 +33,8 @@ from moechat.rules.pain import in_danger
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
 from moechat.turn import Sent
-from moechat.when.display import away, in_zone
 from moechat.when.names import WEEKDAYS
+from moechat.when.span import away, in_zone
 
 log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")

@@ -17,7 +17,7 @@ from moechat import when
 from moechat.memory.contradiction import keyword_class
 from moechat.model import Episode, Event, Fact
 from moechat.when import Precision, shown
-from moechat.when.display import MONTHS, away, in_zone, roughly
+from moechat.when.span import MONTHS, away, in_zone, roughly
 
 Language = Literal["zh", "en"]
 Owner = Literal["user", "character", "particular", "generic"]

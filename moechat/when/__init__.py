@@ -4,13 +4,11 @@
 it stands before a memory. ``WIDTHS`` are the widths of vague words in days.
 """
 
-from moechat.when.asking import asks
-from moechat.when.display import shown
-from moechat.when.distances import WIDTHS
 from moechat.when.periods import Anchors
-from moechat.when.reader import Use, resolve
-from moechat.when.second import SecondReader, second_reader
-from moechat.when.span import Precision, Span, precision_of
+from moechat.when.reader import SecondReader, Use, resolve, second_reader
+from moechat.when.shapes import WIDTHS
+from moechat.when.span import Precision, Span, precision_of, shown
+from moechat.when.tense import asks
 
 __all__ = [
     "WIDTHS",

@@ -7,26 +7,73 @@ February. A bare festival is its day; with 假期, 那几天 or 期间 it is the
 that month, N年前 that year. 前几天 and 前阵子 end before today. A named unit of the calendar is given whole (今天 until
 midnight), a stretch that reaches to the present (最近, 刚才, 以来) ends now.
 
-A second reader (``second``) is asked only for what the rules leave unread, and only where that has digits or a unit.
+A second reader is asked only for what the rules leave unread, and only where that has digits or a unit. It is
+jionlp, an extra (``moechat[jionlp]``): no dependency, since it brings jiojio, which is under the GPL and weighs 148 MB.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import lru_cache
-from typing import Literal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from typing import Any, Literal
 
 from moechat.when import anchors as anchors_of_memory
-from moechat.when.distances import WIDTHS
 from moechat.when.en import ENGLISH
 from moechat.when.expression import Language, spans
 from moechat.when.names import has_han
 from moechat.when.periods import SECOND, Anchors, Period, Piece, TextContext
-from moechat.when.second import SecondReader
+from moechat.when.shapes import WIDTHS
 from moechat.when.span import Span
 from moechat.when.zh import CHINESE
+
+SecondReader = Callable[[str, datetime], Sequence[Span]]
+"""(a text without what is read already, an aware moment) -> the times in it."""
+Extract = Callable[..., list[dict[str, Any]]]
+_LOCK = threading.Lock()
+
+
+@cache
+def second_reader(name: str) -> SecondReader | None:
+    """The reader of that name, loaded now; None for "none", and where its package is not installed."""
+    if name == "none" or find_spec("jionlp") is None:
+        return None
+    with _LOCK, contextlib.redirect_stdout(io.StringIO()):
+        import jionlp
+
+    return Jionlp(jionlp.ner.extract_time)
+
+
+class Jionlp:
+    """jionlp's reading as spans; one text at a time, since nothing says that it may be more."""
+
+    def __init__(self, extract: Extract) -> None:
+        self._extract = extract
+
+    def __call__(self, text: str, now: datetime) -> list[Span]:
+        base = {unit: getattr(now, unit) for unit in ("year", "month", "day", "hour", "minute", "second")}
+        try:
+            with _LOCK:
+                rows = self._extract(text, time_base=base, with_parsing=True)
+            return [span for row in rows if (span := _span(text, row, now))]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return []  # It knows its own errors; a text it cannot read has no time.
+
+
+def _span(text: str, row: dict[str, Any], now: datetime) -> Span | None:
+    phrase = row["text"]
+    at = text.find(phrase)
+    if row["type"] not in ("time_point", "time_span") or at < 0 or {"-inf", "inf"} & set(row["detail"]["time"]):
+        return None
+    start, end = (datetime.fromisoformat(moment).replace(tzinfo=now.tzinfo) for moment in row["detail"]["time"])
+    whole = timedelta(hours=23) < end - start < timedelta(days=1)
+    return Span(phrase, start, end, "day" if whole else "range", (at, at + len(phrase))) if start <= end else None
+
 
 Use = Literal["recall", "writing"]
 

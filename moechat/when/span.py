@@ -1,4 +1,9 @@
-"""What a reading gives: a stretch of time and the phrase that names it."""
+"""A stretch of time and the phrase that names it; how a moment stands before a memory in the prompt.
+
+Days are calendar days of the clock's own zone, in either direction: what is to come in three days reads like what was
+three days ago. The bounds are inclusive.
+The longer ago, the coarser (seed 004, section 七).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, time, timedelta, tzinfo
 from typing import Literal
 
 Precision = Literal["moment", "day", "month", "year", "unknown"]
@@ -60,3 +65,85 @@ def precision_of(start: datetime, end: datetime) -> Precision:
     if start.day == 1 and end.day == monthrange(end.year, end.month)[1]:
         return "year" if (start.month, end.month) == (1, 12) else "month"
     return "day"
+
+
+HOURS_DAYS = 7
+PARTS_DAYS = 30
+# The part of the day by its first hour, half open; before the first and after the last it is night.
+PARTS: Mapping[str, tuple[tuple[int, str], ...]] = {
+    "zh": ((0, "晚上"), (6, "上午"), (12, "下午"), (18, "晚上")),
+    "en": ((0, "night"), (6, "morning"), (12, "afternoon"), (18, "night")),
+}
+
+_NEAR: Mapping[str, Mapping[int, str]] = {
+    "zh": {-2: "前天", -1: "昨天", 0: "今天", 1: "明天", 2: "后天"},
+    "en": {-1: "yesterday", 0: "today", 1: "tomorrow"},
+}
+_FROM = 2  # Years are spoken of from two on, months and weeks likewise.
+_UNITS = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
+_UNIT_ZH = {"year": "年", "month": "个月", "week": "周", "day": "天"}
+MONTHS = "January February March April May June July August September October November December".split()
+
+
+def shown(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") -> str:
+    """``moment`` as seen from ``now``, both aware: to the minute today, to the hour within a week, to the part of the day
+    within thirty days, and to the day beyond."""
+    moment = in_zone(moment, now.tzinfo)
+    days = abs((now.date() - moment.date()).days)
+    day = f"{moment:%Y-%m-%d}"
+    if days == 0:
+        return f"{day} {moment:%H:%M}"
+    if days <= HOURS_DAYS:
+        return f"{day} {_hour(moment.hour, language)}"
+    if days <= PARTS_DAYS:
+        return f"{day} {_part(moment.hour, language)}"
+    return day
+
+
+def away(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") -> str:
+    """How far ``moment`` is from ``now`` in words, by calendar days, in either direction: 3天前, in 3 days, about a year ago."""
+    days = (in_zone(moment, now.tzinfo).date() - now.date()).days
+    if (near := _NEAR[language].get(days)) is not None:
+        return near
+    count = abs(days)
+    size, unit = next((size, unit) for size, unit in _UNITS if count >= size * _FROM or unit == "day")
+    number = count // size
+    if language == "zh":
+        return f"{number}{_UNIT_ZH[unit]}{'后' if days > 0 else '前'}"
+    words = f"{number} {unit}{'s' if number > 1 else ''}"
+    return f"in {words}" if days > 0 else f"{words} ago"
+
+
+def roughly(start: datetime, end: datetime, precision: Precision, language: Literal["zh", "en"] = "zh") -> str:
+    """A span that is known by the month, the year or less exactly, as people say it: 2025年5月, around 2019."""
+    first, last = _calendar(start, precision, language), _calendar(end, precision, language)
+    words = first if first == last else f"{first}到{last}" if language == "zh" else f"{first} to {last}"
+    if precision == "month":
+        return words
+    return f"{words}前后" if language == "zh" else f"around {words}"
+
+
+def _calendar(moment: datetime, precision: Precision, language: Literal["zh", "en"]) -> str:
+    if precision == "month":
+        return f"{moment.year}年{moment.month}月" if language == "zh" else f"{MONTHS[moment.month - 1]} {moment.year}"
+    if precision == "year":
+        return f"{moment.year}年" if language == "zh" else str(moment.year)
+    return f"{moment:%Y-%m-%d}"
+
+
+def in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
+    """An aware moment in a zone; at the very ends of the calendar, where that day is none, its clock is left as it is."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment.replace(tzinfo=zone) if zone else moment
+
+
+def _hour(hour: int, language: str) -> str:
+    if language == "zh":
+        return f"{hour}点"
+    return f"{hour % 12 or 12} {'am' if hour < 12 else 'pm'}"
+
+
+def _part(hour: int, language: str) -> str:
+    return [name for start, name in PARTS[language] if start <= hour][-1]

@@ -1,4 +1,4 @@
-"""Chinese time expressions, read into pieces: what each pattern of ``zh_times`` means."""
+"""Chinese time expressions, read into pieces: what each pattern of ``zh_times`` means, and Chinese numbers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from moechat.when import periods as p
 from moechat.when import shapes
-from moechat.when import zh_counts as counts
 from moechat.when.calendar import lunar_day, lunar_month
 from moechat.when.expression import Language
+from moechat.when.names import chinese_number
 from moechat.when.periods import Maker, Match, Period, Piece, TextContext, compiled
+from moechat.when.shapes import Amount
 from moechat.when.tense import HABITS, PAST_ZH, forward_zh
 from moechat.when.zh_times import (
     FESTIVAL_NAMES,
@@ -22,9 +23,158 @@ from moechat.when.zh_times import (
     REL_DAYS,
     REL_YEARS,
     SEASONS,
+    SHIFT_NAMES,
+    UNITS,
+    VAGUE_PAST,
+    VAGUE_TILL_NOW,
     WEEKDAYS,
     YEAR_PARTS,
 )
+
+_SCALE = {"quarter": ("minute", 15), "season": ("month", 3), "century": ("year", 100)}
+
+
+def number(text: str) -> int:
+    """The value of a numeral, 元 of 元月 among them; what is none is 0."""
+    return int(chinese_number(text.replace("元", "一")) or 0)
+
+
+def ups(text: str) -> int:
+    """上 -1, 上上 and 大上 -2, 这 0, 下 1."""
+    return text.count("下") - sum(text.count(word) for word in "上前大")
+
+
+def vague(match: Match, ctx: TextContext) -> list[Piece]:
+    return shapes.vague(match, ctx, match.group(), VAGUE_TILL_NOW, VAGUE_PAST)
+
+
+def quantity(text: str) -> Amount | None:
+    """A counted distance: 两个半小时, 两三天, 十几天, 一个多月, 半年."""
+    unit = next((name for name in UNITS if text.rstrip("多半").endswith(name)), None)
+    if not unit:
+        return None
+    head, _, tail = text.rpartition(unit)
+    kind, scale = _SCALE.get(UNITS[unit], (UNITS[unit], 1))
+    count = head.strip("个大半多好上来")
+    if "几" in count:
+        least, most = _several(count, kind)
+        return least * scale, most * scale, kind
+    if len(count) == 2 and all(char in "一二两三四五六七八九" for char in count):
+        return number(count[0]) * scale, number(count[1]) * scale, kind
+    half = 0.5 if head.rstrip("个多").endswith("半") or tail.startswith("半") else 0
+    value = (chinese_number(count) or 0) + half
+    if not value:
+        return None
+    if not ("多" in head or "多" in tail or head.startswith("大半")):
+        return value * scale, value * scale, kind
+    if value == 0.5:
+        return 0.5 * scale, scale, kind
+    return value * scale, (value + (10 if value >= 20 and value % 10 == 0 else 1)) * scale, kind
+
+
+def _several(count: str, kind: str) -> tuple[int, int]:
+    """几 2 to 6 (days to 7), 十几 11 to 19, 二十几 21 to 29, 几十 20 to 90."""
+    if count == "几":
+        return 2, 7 if kind == "day" else 6
+    if count == "几十":
+        return 20, 90
+    tens = number(count.replace("几", ""))
+    if count.startswith("十"):
+        return tens + 1, tens + 9
+    return (tens * 10 + 1, tens * 10 + 9) if count.endswith("十") else (2, 6)
+
+
+def before_now(match: Match, ctx: TextContext) -> list[Piece]:
+    """之前 by itself (你之前说过), not 吃饭之前."""
+    return p.piece(match, 4, fixed=shapes.stretch_of(ctx, "之前", False))
+
+
+def distance(match: Match, ctx: TextContext) -> list[Piece]:
+    """三天前, 半个月后, 一小时二十分钟前."""
+    amount = quantity(match["dist"])
+    if not amount:
+        return []
+    least, most, unit = amount
+    larger = (chinese_number(match["dlarge"] or "") or 0) * {"minute": 60, "month": 12}.get(unit, 0)
+    least, most = least + larger, most + larger
+    sign = 1 if match["side"].endswith("后") else -1
+    weekday = compiled(r"的?那?个?(?:周|星期|礼拜)[一二三四五六日天末]").match(match.string, match.end())
+    return shapes.distance(match, ctx, (least, most, unit), sign, names_weekday=weekday is not None)
+
+
+def passing(match: Match, ctx: TextContext) -> list[Piece]:
+    """再过三天, 过一个月."""
+    return shapes.in_future(match, ctx, quantity(match["pass"]))
+
+
+def trailing(match: Match, ctx: TextContext) -> list[Piece]:
+    """最近三天, 过去两周, 前三天; 三天内."""
+    amount = quantity(match["span"] or match["span2"])
+    if not amount:
+        return []
+    _, most, unit = amount
+    if match["span2"] and "内" in match.group() and forward_zh(match.string, ctx.use):
+        return p.piece(match, 4, fixed=shapes.trailing(ctx, unit, most, ahead=True), forward=True)
+    fixed = shapes.trailing(ctx, unit, most)
+    if match.group()[0] in "前上" and fixed.days > 1:
+        fixed = Period(fixed.start, ctx.today, fixed.unit)  # 前三天, as 前几天, ends before today
+    return p.piece(match, 4, fixed=fixed)
+
+
+def nth(match: Match, ctx: TextContext) -> list[Piece]:
+    """第二天, 第二个周末, 最后一个周五."""
+    value = -1 if match["nth"].startswith("最后") else number(match["nth"].strip("第"))
+    what = UNITS.get(match["what"], "")
+    return shapes.nth(match, value, what or WEEKDAYS[match["what"][-1]])
+
+
+def this_time(match: Match, ctx: TextContext) -> list[Piece]:
+    return shapes.this_time(match, ctx, is_day="天" in match.group())
+
+
+def near(match: Match, ctx: TextContext) -> list[Piece]:
+    """A change to what stands before: 前后, 以来, 之前, 之后, 前一天, 那几天."""
+    return shapes.change(match, shapes.SHIFTS[SHIFT_NAMES[match.group()]])
+
+
+def beside(match: Match, ctx: TextContext) -> list[Piece]:
+    """国庆前三天, 生日前一晚, 春节后一周: counted days, weeks or months on one side of a date."""
+    if match["bnth"]:
+        return shapes.change(match, shapes.nth_day(number(match["bnth"])))
+    if not match["bside"]:
+        return shapes.change(match, shapes.nth_day(-1))
+    ahead = match["bside"] == "后"
+    if match["bunit"] == "晚":
+        return shapes.change(match, shapes.SHIFTS["evening after" if ahead else "evening before"])
+    count = 7 if match["bcount"] == "几" else number(match["bcount"])
+    days = count * {"天": 1, "月": 30}.get(match["bunit"], 7)
+    return shapes.change(match, shapes.beside(1 if ahead else -days, days, "day" if days == 1 else "range"))
+
+
+def beside_week(match: Match, ctx: TextContext) -> list[Piece]:
+    """8月14日前的那个星期五, 国庆后的周末: the nearest one on that side; 两个周末 are both."""
+    sign = -1 if "前" in match["wside"] else 1
+    what = match["wwhat"]
+    if what.endswith("末"):
+        return shapes.change(match, shapes.weekends_beside(sign, number(match["wcount"] or "一")))
+    if what[-1] in WEEKDAYS:
+        return shapes.change(match, shapes.weekday_beside(WEEKDAYS[what[-1]], sign))
+    side = "before" if sign < 0 else "after"
+    return shapes.change(match, shapes.SHIFTS[f"{'month' if what == '月' else 'week'} {side}"])
+
+
+def lead(match: Match, ctx: TextContext) -> list[Piece]:
+    """自从 before a date."""
+    return shapes.change(match, shapes.SHIFTS["since"], leads=True)
+
+
+def soon(match: Match, ctx: TextContext) -> list[Piece]:
+    """过几天, and 待会儿 where plans are remembered."""
+    if match.group().endswith(("天", "阵子")):
+        return p.piece(match, 4, fixed=p.day(ctx.today + p.DAY, 7, "range"), forward=True)
+    fixed = Period(ctx.now, ctx.now + p.SECOND * 10800, "hour")
+    return p.piece(match, 4, fixed=fixed, forward=True) if ctx.use == "writing" else []
+
 
 _PART = "|".join(sorted(PARTS, key=len, reverse=True))
 # Who was awake until two was so at night.
@@ -41,7 +191,7 @@ def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _relative_week(match: Match, ctx: TextContext) -> list[Piece]:
-    return p.piece(match, 5, fixed=p.week(ctx.now, counts.ups(match["rweek"])))
+    return p.piece(match, 5, fixed=p.week(ctx.now, ups(match["rweek"])))
 
 
 def _weekday(match: Match, ctx: TextContext) -> list[Piece]:
@@ -60,11 +210,11 @@ def _weekend(match: Match, ctx: TextContext) -> list[Piece]:
 def _relative_weekend(match: Match, ctx: TextContext) -> list[Piece]:
     before = match.string[: match.start()]
     is_past = compiled(PAST_ZH).search(match.string) is not None or before.endswith("刚过去的")
-    return shapes.relative_weekend(match, ctx, counts.ups(match["rwend"]), is_past=is_past)
+    return shapes.relative_weekend(match, ctx, ups(match["rwend"]), is_past=is_past)
 
 
 def _relative_month(match: Match, ctx: TextContext) -> list[Piece]:
-    ahead = counts.ups(match["rmonth"])
+    ahead = ups(match["rmonth"])
     same = p.in_years(lambda y: p.months(y, ctx.now.month)) if ahead == 0 else None  # 去年这个月
     return p.piece(match, 6, fixed=p.month(ctx.now, ahead), within=same)
 
@@ -74,14 +224,14 @@ def _relative_year(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _year(match: Match, ctx: TextContext) -> list[Piece]:
-    value = counts.number(re.sub(r"[年\s]", "", match.group()))
+    value = number(re.sub(r"[年\s]", "", match.group()))
     if value < 100:
         value += 2000 if value <= ctx.now.year % 100 + 10 else 1900
     return p.piece(match, 8, fixed=p.year(value))
 
 
 def _decade(match: Match, ctx: TextContext) -> list[Piece]:
-    tens = counts.number(match["decade"])
+    tens = number(match["decade"])
     is_new = tens in (0, 10, 20) and not match.group().startswith(("上", "二十世", "20世"))
     return p.piece(match, 9, fixed=p.year((2000 if is_new else 1900) + tens, 10))
 
@@ -91,12 +241,12 @@ def _year_part(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _quarter(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, counts.number(match["quarter"]) * 3 - 2, 3)
+    return shapes.part_of_year(match, number(match["quarter"]) * 3 - 2, 3)
 
 
 def _relative_quarter(match: Match, ctx: TextContext) -> list[Piece]:
     relative = shapes.relative_term if match.group().endswith("期") else shapes.relative_quarter
-    return relative(match, ctx, counts.ups(match["rquarter"]))
+    return relative(match, ctx, ups(match["rquarter"]))
 
 
 def _season(match: Match, ctx: TextContext) -> list[Piece]:
@@ -125,8 +275,8 @@ def _winter_break(match: Match, ctx: TextContext) -> list[Piece]:
 
 def _month(match: Match, ctx: TextContext) -> list[Piece]:
     if not match["mpair"]:
-        return shapes.month(match, counts.number(match["month"]))
-    first = counts.number(match["mpair"])
+        return shapes.month(match, number(match["month"]))
+    first = number(match["mpair"])
     return p.piece(match, 6, within=p.in_years(lambda y: p.months(y, first, 2, "range")), cycle="year")
 
 
@@ -136,15 +286,15 @@ def _month_part(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def _month_day(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.day_of_month(match, counts.number(match["dom"]))
+    return shapes.day_of_month(match, number(match["dom"]))
 
 
 def _month_date(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.day_of_month(match, counts.number(match["mdom"] or match["mbare"]))
+    return shapes.day_of_month(match, number(match["mdom"] or match["mbare"]))
 
 
 def _before_dash(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.day_of_month(match, counts.number(match["dash"]))
+    return shapes.day_of_month(match, number(match["dash"]))
 
 
 def _short_date(match: Match, ctx: TextContext) -> list[Piece]:
@@ -160,7 +310,7 @@ def _short_date(match: Match, ctx: TextContext) -> list[Piece]:
 
 def _lunar(match: Match, month: int, word: str | None, leap: bool = False) -> list[Piece]:
     """A lunar day, or the whole lunar month where ``word`` names no day."""
-    day = counts.number(word.lstrip("初")) if word else 0
+    day = number(word.lstrip("初")) if word else 0
 
     def make(y: int) -> Period | None:
         if day:
@@ -177,14 +327,14 @@ _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 def _lunar_date(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["lmonth"]
-    return _lunar(match, _LUNAR_MONTHS.get(word) or counts.number(word), match["lday"], bool(match["leap"]))
+    return _lunar(match, _LUNAR_MONTHS.get(word) or number(word), match["lday"], bool(match["leap"]))
 
 
 def _lunar_short(match: Match, ctx: TextContext) -> list[Piece]:
     if match["newday"] or match["newday2"]:
         return _lunar(match, 1, match["newday"] or match["newday2"])
     if match["nmonth"]:
-        return _lunar(match, counts.number(match["nmonth"]), match["nday"])
+        return _lunar(match, number(match["nmonth"]), match["nday"])
     return _lunar(match, _LUNAR_MONTHS[match["smonth"]], match["sday"])
 
 
@@ -202,14 +352,14 @@ def _part(match: Match, ctx: TextContext) -> list[Piece]:
 def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     text = match.group()
     prefix = "b" if match["bhour"] else "c"
-    hour = counts.number(match[prefix + "hour"])
+    hour = number(match[prefix + "hour"])
     minute: int | None = None
     if match[prefix + "half"]:
         minute = 30
     elif match[prefix + "quarter"]:
-        minute = 15 * counts.number(match[prefix + "quarter"])
+        minute = 15 * number(match[prefix + "quarter"])
     elif match[prefix + "minute"]:
-        minute = counts.number(match[prefix + "minute"])
+        minute = number(match[prefix + "minute"])
     before = match.string[: match.start()][-1:]
     if text.strip() == "一点" and before not in "，。！？；,.!? 在到从约前后上午夜里晨晚":
         return []  # 一点 is a little, unless something makes it an hour
@@ -219,7 +369,7 @@ def _clock(match: Match, ctx: TextContext) -> list[Piece]:
         return p.piece(match, 2, within=within, cycle="day")
 
     def two(period: Period) -> Iterator[Period]:
-        earlier = p.clock(counts.number(match[prefix + "two"]), None)
+        earlier = p.clock(number(match[prefix + "two"]), None)
         return (Period(hour.start, hour.stop + p.HOUR, "range") for hour in earlier(period))
 
     return p.piece(match, 2, within=two, cycle="day")
@@ -232,16 +382,16 @@ def _digital(match: Match, ctx: TextContext) -> list[Piece]:
 
 MAKERS: dict[str, Maker] = {
     "bound_clock": _clock,
-    "beside_week": counts.beside_week,
-    "beside": counts.beside,
-    "before_now": counts.before_now,
+    "beside_week": beside_week,
+    "beside": beside,
+    "before_now": before_now,
     "new_year_side": _new_year_side,
-    "vague": counts.vague,
-    "trailing": counts.trailing,
-    "distance": counts.distance,
-    "lead": counts.lead,
-    "soon": counts.soon,
-    "passing": counts.passing,
+    "vague": vague,
+    "trailing": trailing,
+    "distance": distance,
+    "lead": lead,
+    "soon": soon,
+    "passing": passing,
     "relative_weekend": _relative_weekend,
     "relative_week": _relative_week,
     "weekdays": _weekdays,
@@ -268,12 +418,12 @@ MAKERS: dict[str, Maker] = {
     "month_day": _month_day,
     "month_date": _month_date,
     "short_date": _short_date,
-    "nth": counts.nth,
-    "this_time": counts.this_time,
+    "nth": nth,
+    "this_time": this_time,
     "digital": _digital,
     "part": _part,
     "clock": _clock,
-    "near": counts.near,
+    "near": near,
 }
 
 CHINESE = Language(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from moechat.when import resolve, second_reader
-from moechat.when.second import Jionlp
+from moechat.when.reader import Jionlp
 
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
 
