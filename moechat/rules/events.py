@@ -95,7 +95,7 @@ def _is_to_come(span: Span, text: str, at: datetime, language: Language) -> bool
     is_today = span.precision == "day" and span.start.date() == span.end.date()
     if span.start > at or span.end <= at or is_today:
         return span.start > at
-    return forward_zh(text, "writing") if language == "zh" else forward_en(text, "writing")
+    return bool((forward_zh if language == "zh" else forward_en)(text, "writing"))
 
 
 def about_user(text: str) -> str:

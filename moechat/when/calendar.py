@@ -190,7 +190,35 @@ FESTIVALS: dict[str, DayOf] = {
     "美国劳动节": _weekday(9, 0, 1),
     "阵亡将士纪念日": _weekday(5, 0, -1),
     "黑色星期五": lambda year: nth_weekday(year, 11, 3, 4) + timedelta(days=1),
+    "网络星期一": lambda year: nth_weekday(year, 11, 3, 4) + timedelta(days=4),
     "复活节": easter,
+    "忏悔星期二": _before(easter, 47),
+    "圣灰星期三": _before(easter, 46),
+    "英国母亲节": _before(easter, 21),
+    "棕枝主日": _before(easter, 7),
+    "受难日": _before(easter, 2),
+    "复活节星期一": _before(easter, -1),
+    "主显节": _solar(1, 6),
+    "马丁路德金日": _weekday(1, 0, 3),
+    "彭斯之夜": _solar(1, 25),
+    "澳大利亚日": _solar(1, 26),
+    "土拨鼠日": _solar(2, 2),
+    "总统日": _weekday(2, 0, 3),
+    "圣大卫日": _solar(3, 1),
+    "圣乔治日": _solar(4, 23),
+    "澳新军团日": _solar(4, 25),
+    "五月假": _weekday(5, 0, 1),
+    "五五节": _solar(5, 5),
+    "春季银行假": _weekday(5, 0, -1),
+    "六月节": _solar(6, 19),
+    "加拿大日": _solar(7, 1),
+    "夏季银行假": _weekday(8, 0, -1),
+    "哥伦布日": _weekday(10, 0, 2),
+    "篝火之夜": _solar(11, 5),
+    "停战日": _solar(11, 11),
+    "阵亡星期日": _weekday(11, 6, 2),
+    "圣安德鲁日": _solar(11, 30),
+    "节礼日": _solar(12, 26),
     "除夕": _before(_lunar(1, 1), 1),
     "春节": _lunar(1, 1),
     "元宵": _lunar(1, 15),
@@ -251,6 +279,8 @@ def holiday(name: str, day: date) -> tuple[date, date]:
         return day, day + timedelta(days=6 if day.year >= 1999 else 1)
     if name == "高考":
         return day, day + timedelta(days=2)
+    if name == "复活节":
+        return day - timedelta(days=2), day + timedelta(days=1)
     if name == "圣诞":
         return day - timedelta(days=1), day + timedelta(days=7)
     before, after = _BRIDGE[day.weekday()] if name in _BRIDGED else (-1, 1)

@@ -1,51 +1,35 @@
-"""English time expressions, read into pieces: what each pattern of ``en_times`` means, and English numbers."""
+"""English time expressions, read into pieces: what each pattern of ``en_times`` means."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
 
 from moechat.when import periods as p
 from moechat.when import shapes
 from moechat.when.en_times import (
+    BEFORE_YEAR,
+    DECADES,
     FESTIVAL_NAMES,
     MONTHS,
-    ORDINALS,
     PARTS,
     PATTERNS,
     PLAIN,
+    RELATIVE_DAYS,
     SEASONS,
     THIRDS,
     VAGUE_PAST,
     VAGUE_TILL_NOW,
     WEEKDAYS,
     YEAR_THIRDS,
+    day_number,
+    number,
+    ordinal,
+    quantity,
+    weekday_of,
 )
 from moechat.when.expression import Language
-from moechat.when.names import english_number
 from moechat.when.periods import Maker, Match, Period, Piece, TextContext, compiled
-from moechat.when.shapes import Amount
 from moechat.when.tense import HABITS, PAST_EN, forward_en
-
-
-def number(text: str) -> float:
-    """The value of a number (two, thirty-one, a, 2.5); what is none is 0."""
-    return 1.0 if text.strip().lower() in ("a", "an") else english_number(text) or 0.0
-
-
-def ordinal(text: str) -> int:
-    text = text.lower()
-    return ORDINALS[text] if text in ORDINALS else int(text[:-2])
-
-
-def day_number(text: str) -> int:
-    """5, 5th and fifth."""
-    digits = "".join(c for c in text if c.isdigit())
-    return int(digits) if digits else ORDINALS[text.lower()]
-
-
-def weekday_of(text: str) -> int:
-    return WEEKDAYS[text.lower().rstrip(".")]
 
 
 def third(match: Match, ctx: TextContext) -> list[Piece]:
@@ -58,10 +42,7 @@ def third(match: Match, ctx: TextContext) -> list[Piece]:
         if period.unit == "year" and period.days < 367:
             first, count = YEAR_THIRDS[word]
             return p.months(period.start.year, first, count, "season")
-        length = (period.stop - period.start) / 3
-        place = {1: 0, 11: 1, 21: 2}[THIRDS[word][0]]
-        begin = p.day(period.start + place * length).start
-        return Period(begin, period.stop if place == 2 else p.day(period.start + (place + 1) * length).start, "range")
+        return shapes.third_of({1: 0, 11: 1, 21: 2}[THIRDS[word][0]])(period, ctx)
 
     return shapes.change(match, shift, leads=True)
 
@@ -99,7 +80,7 @@ def beside(match: Match, ctx: TextContext) -> list[Piece]:
 
 def side(match: Match, ctx: TextContext) -> list[Piece]:
     """since, around, before and after a date."""
-    word = match["lead"].lower()
+    word = (match["lead"] or "before").lower()  # the run-up to Christmas
     return shapes.change(match, shapes.SHIFTS["before" if word == "prior to" else word], leads=True)
 
 
@@ -108,40 +89,79 @@ def vague(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.vague(match, ctx, word, VAGUE_TILL_NOW, VAGUE_PAST)
 
 
-def quantity(text: str, unit: str) -> Amount | None:
-    """A counted distance: half an hour, two and a half years, a couple of days, three or four weeks."""
-    text, unit = text.lower().strip(), unit.lower().rstrip("s")
-    kind, scale = {
-        "sec": ("second", 1), "min": ("minute", 1), "hr": ("hour", 1),
-        "fortnight": ("week", 2), "night": ("day", 1), "weekend": ("week", 1), "decade": ("year", 10),
-    }.get(unit, (unit, 1))  # fmt: skip
-    half = 0.5 if "and a half" in text else 0
-    text = text.replace(" and a half", "")
-    if text.startswith("half"):
-        return 0.5 * scale, 0.5 * scale, kind
-    if "couple" in text:
-        return 2 * scale, 3 * scale, kind
-    if text in ("few", "a few", "several", "some"):
-        return 2 * scale, (7 if kind == "day" else 6) * scale, kind
-    first, _, last = text.partition(" or ") if " or " in text else text.partition(" to ")
-    low = number(first) + half
-    return (low * scale, (number(last) or low) * scale if last else low * scale, kind) if low else None
-
-
 _BY_WEEKDAY = (
     r"(?i)(?:mon|tues|wednes|thurs|fri|satur|sun)day\s*\0|\0\s*,?\s*on (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
 
 
 def weekdays_ago(match: Match, ctx: TextContext) -> list[Piece]:
-    """two Fridays ago: the second Friday back from today."""
+    """two Fridays ago, a couple of weekends back: the second one back from today."""
     back = 7 * (int(number(match["wcount"])) - 1) * p.DAY
-    return p.piece(match, 4, fixed=p.day(latest_weekday(ctx, weekday_of(match["wplural"][:-1])) - back))
+    if match["wplural"].lower() == "weekends":
+        return shapes.relative_weekend(match, ctx, -1 - back.days // 7)
+    return p.piece(match, 4, fixed=p.day(shapes.latest_weekday(ctx, weekday_of(match["wplural"][:-1])) - back))
 
 
-def latest_weekday(ctx: TextContext, weekday: int) -> datetime:
-    """The latest such weekday before today."""
-    return ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
+def _length(text: str) -> int:
+    """The weeks of ``a week``, ``two weeks``, ``a fortnight``."""
+    words = text.lower().split()
+    return 2 if "fortnight" in text.lower() else int(number(words[0])) if len(words) > 1 else 1
+
+
+def weeks_on(match: Match, ctx: TextContext) -> list[Piece]:
+    """Tuesday week, a week on Friday, a fortnight today: so many weeks after today, tomorrow or the coming weekday."""
+    word, weeks = (match["wday"] or match["wday2"]).lower(), _length(match["wlong"] or match["wlong2"])
+    if word in RELATIVE_DAYS:
+        start = ctx.today + RELATIVE_DAYS[word] * p.DAY
+    else:
+        start = shapes.coming_weekday(ctx, weekday_of(word))
+        start -= 7 * p.DAY * (start == ctx.today + 7 * p.DAY)  # said on a Tuesday, Tuesday week is a week today
+    return p.piece(match, 4, fixed=p.day(start + 7 * weeks * p.DAY), forward=True)
+
+
+def weeks_back(match: Match, ctx: TextContext) -> list[Piece]:
+    """a week last Friday, a week ago yesterday."""
+    word = match["wday3"].lower()
+    start = ctx.today - p.DAY if word == "yesterday" else shapes.latest_weekday(ctx, weekday_of(word))
+    return p.piece(match, 4, fixed=p.day(start - 7 * _length(match["wlong3"]) * p.DAY))
+
+
+def day_gone(match: Match, ctx: TextContext) -> list[Piece]:
+    """Friday gone, this Monday just gone, Sunday last: the latest before today."""
+    if match["gone"].lower() == "weekend":
+        return shapes.relative_weekend(match, ctx, 0 if ctx.today.weekday() == 6 else -1, is_past=True)
+    return p.piece(match, 4, fixed=p.day(shapes.latest_weekday(ctx, weekday_of(match["gone"]))))
+
+
+def second_one(match: Match, ctx: TextContext) -> list[Piece]:
+    """the week after next, last Friday but one: two away from the present one; weekdays count from today."""
+    what, ahead = (match["afternext"].lower(), 2) if match["afternext"] else (match["lbo"].lower(), -2)
+    if what == "weekend":
+        return shapes.relative_weekend(match, ctx, ahead)
+    if what in _UNITS:
+        rank, cycle = _UNITS[what]
+        return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead), forward=ahead > 0)
+    nearest = shapes.coming_weekday if ahead > 0 else shapes.latest_weekday
+    day = nearest(ctx, weekday_of(what)) + (7 if ahead > 0 else -7) * p.DAY
+    return p.piece(match, 4, fixed=p.day(day), forward=ahead > 0)
+
+
+def later(match: Match, ctx: TextContext) -> list[Piece]:
+    """later this week, the rest of the day: from now to the end of it."""
+    word = (match["later"] or match["restof"]).lower().removeprefix("this ")
+    if word in PARTS:
+        whole = next(p.in_days(*PARTS[word])(p.day(ctx.today)))
+    else:
+        whole = p.cycle_of(ctx.now, "day" if word in ("today", "day") else _UNITS[word][1])
+    return p.piece(match, 4, fixed=Period(max(ctx.now, whole.start), whole.stop, "range"), forward=True)
+
+
+def part_of_year(match: Match, ctx: TextContext) -> list[Piece]:
+    """the second quarter, the first half of last year."""
+    if match["halfno"]:
+        return shapes.part_of_year(match, 1 if match["halfno"].lower() == "first" else 7, 6)
+    place = 4 if match["qname"].lower() in ("last", "final") else ordinal(match["qname"])
+    return shapes.part_of_year(match, place * 3 - 2, 3)
 
 
 def week_of(match: Match, ctx: TextContext) -> list[Piece]:
@@ -189,42 +209,32 @@ def this_time(match: Match, ctx: TextContext) -> list[Piece]:
 
 def past_counted(match: Match, ctx: TextContext) -> list[Piece]:
     """last three days, past two weeks (without the article)."""
-    amount = quantity(match["pcount"], match["punit"])
+    amount = quantity(match["pcount"] or "two", match["punit"] or "week")
     return p.piece(match, 4, fixed=shapes.trailing(ctx, amount[2], amount[1])) if amount else []
-
-
-def _month_of(text: str) -> int:
-    return MONTHS[text.lower().rstrip(".")]
 
 
 def _ahead(word: str) -> int:
     return {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(word.lower(), 1)
 
 
-def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
-    word, night = match.group().lower(), PARTS["night"]
-    ahead = -2 if "before yesterday" in word else 2 if "after tomorrow" in word else {"y": -1, "l": -1}.get(word[0], 0)
-    if word.startswith(("tomorrow", "tmr")):
-        ahead = 1
+def relative_day(match: Match, ctx: TextContext) -> list[Piece]:
+    word, night = match["relday"].lower(), PARTS["night"]
+    ahead = RELATIVE_DAYS[word]
     fixed = p.day(ctx.today + ahead * p.DAY)
-    if "night" in word:
+    if compiled("ni(?:ght|te)|evening").search(word):
         fixed = fixed if ahead else shapes.today(ctx, night[0], forward_en(match.string, ctx.use))
         return p.piece(match, 3, fixed=next(p.in_days(*night)(fixed)), forward=ahead > 0)
     same = p.same_day(ctx.today) if ahead == 0 else None
     return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
 
 
-def _night_before_last(match: Match, ctx: TextContext) -> list[Piece]:
-    return p.piece(match, 3, fixed=next(p.in_days(*PARTS["night"])(p.day(ctx.today - 2 * p.DAY))))
-
-
-def _this_part(match: Match, ctx: TextContext) -> list[Piece]:
+def this_part(match: Match, ctx: TextContext) -> list[Piece]:
     hours = PARTS[match["tpart"].lower()]
     fixed = shapes.today(ctx, hours[0], forward_en(match.string, ctx.use))
     return p.piece(match, 3, fixed=next(p.in_days(*hours)(fixed)))
 
 
-def _relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
     """last week, this month, next year; the week before last."""
     ahead = _ahead(match["rel"]) if match["rel"] else -2
     unit = (match["runit"] or match["bunit"]).lower()
@@ -240,30 +250,33 @@ def _relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
 _UNITS: dict[str, tuple[float, p.Cycle]] = {"week": (5, "week"), "month": (6, "month"), "year": (8, "year")}
 
 
-def _relative_weekday(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_weekday(match: Match, ctx: TextContext) -> list[Piece]:
     """last Tuesday is the latest before today; this Tuesday is in this week, next Tuesday in the next."""
     weekday, ahead = weekday_of(match["rwday"]), _ahead(match["rwrel"])
     if ahead < 0:
-        day = latest_weekday(ctx, weekday)
-    elif match["rwrel"].lower() == "coming":
-        day = ctx.today + ((weekday - ctx.today.weekday() - 1) % 7 + 1) * p.DAY
+        day = shapes.latest_weekday(ctx, weekday)
+    elif match["rwrel"].lower().endswith("coming"):
+        day = shapes.coming_weekday(ctx, weekday)
     else:
         day = p.week(ctx.now, ahead).start + weekday * p.DAY
     return p.piece(match, 4, fixed=p.day(day), forward=ahead > 0)
 
 
-def _weekday_before_last(match: Match, ctx: TextContext) -> list[Piece]:
-    latest = latest_weekday(ctx, weekday_of(match["wbl"]))
-    return p.piece(match, 4, fixed=p.day(latest - 7 * p.DAY))
+def weekday_before_last(match: Match, ctx: TextContext) -> list[Piece]:
+    """the Friday before last, the summer before last."""
+    word = match["wbl"].lower()
+    if word in WEEKDAYS:
+        return p.piece(match, 4, fixed=p.day(shapes.latest_weekday(ctx, WEEKDAYS[word]) - 7 * p.DAY))
+    return _back(match, ctx, word, 2)
 
 
-def _this_unit(match: Match, ctx: TextContext) -> list[Piece]:
+def this_unit(match: Match, ctx: TextContext) -> list[Piece]:
     """the end of the month, with nothing said of which."""
     rank, cycle = _UNITS[match["thunit"].lower()]
     return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle))
 
 
-def _relative_name(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_name(match: Match, ctx: TextContext) -> list[Piece]:
     """last summer, last March, last Christmas: the latest that is over; next summer: the next to begin."""
     word, relation = match["nname"].lower().rstrip("."), match["nrel"].lower()
     within = _named(word)
@@ -289,88 +302,102 @@ def _named(word: str) -> p.Within:
     return p.festival(FESTIVAL_NAMES[word])
 
 
-def _names_ago(match: Match, ctx: TextContext) -> list[Piece]:
-    """two Christmases ago, three summers ago: the nth back of those that are over."""
+def names_ago(match: Match, ctx: TextContext) -> list[Piece]:
+    """two Christmases ago, three summers ago."""
     word = match["nplural"].lower()
-    word = word[:-2] if word.endswith("ses") else word[:-1]
-    count, year = int(number(match["ncount"])), ctx.now.year
+    return _back(match, ctx, word[:-2] if word.endswith("ses") else word[:-1], int(number(match["ncount"])))
+
+
+def _back(match: Match, ctx: TextContext, word: str, count: int) -> list[Piece]:
+    """The nth back of the seasons, months or festivals that are over."""
+    year = ctx.now.year
     over = [one for y in range(year - count - 1, year + 1) for one in _named(word)(p.year(y)) if one.stop <= ctx.today]
-    return p.piece(match, 7 if word in SEASONS else 4, fixed=over[-count])
+    return p.piece(match, 7 if word in SEASONS else 6 if word in MONTHS else 4, fixed=over[-count])
 
 
-def _season(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, *SEASONS[(match["season"] or match["season2"] or match["season3"]).lower()])
+def season(match: Match, ctx: TextContext) -> list[Piece]:
+    return shapes.part_of_year(
+        match, *SEASONS[next(match[f"season{n}"] for n in ("", *range(2, 6)) if match[f"season{n}"]).lower()]
+    )
 
 
-def _month(match: Match, ctx: TextContext) -> list[Piece]:
+def month(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["month"] or match["lonemonth"]
     before = match.string[: match.start()].rstrip().lower()
     is_verb = word in ("may", "march", "mar") and before.endswith(("to", "and", "of", "from", "by", "for"))
     if is_verb and not match["month"]:
         return []  # you and may I, to march
-    return shapes.month(match, _month_of(word))
+    return shapes.month(match, MONTHS[word.lower().rstrip(".")])
 
 
-def _month_day(match: Match, ctx: TextContext) -> list[Piece]:
+def month_day(match: Match, ctx: TextContext) -> list[Piece]:
     """March 5th, the 5th of March, 5 March: month and day in one."""
-    month = shapes.month(match, _month_of(match["mda"] or match["mdb"]))
+    month = shapes.month(match, MONTHS[(match["mda"] or match["mdb"]).lower().rstrip(".")])
     return [*month, *shapes.day_of_month(match, day_number(match["dma"] or match["dmb"]))]
 
 
-def _bare_day(match: Match, ctx: TextContext) -> list[Piece]:
+def bare_day(match: Match, ctx: TextContext) -> list[Piece]:
     """on the 15th; and a number that ends a range (May 20-22, August 11 to 15)."""
     return shapes.day_of_month(match, day_number(match["bday"] or match["rday"]))
 
 
-_BEFORE_YEAR = (
-    {word for name in FESTIVAL_NAMES for word in name.split()[-1:]}
-    | {*MONTHS, *SEASONS}
-    | {*"in of since during before after until from to late early mid between and year half quarter".split()}
-)
-
-
-def _year(match: Match, ctx: TextContext) -> list[Piece]:
+def year(match: Match, ctx: TextContext) -> list[Piece]:
     """A year; behind a word that is neither a preposition nor a time it is a number (Room 2023)."""
     if match["yshort"]:
         value = int(match["yshort"])
         return p.piece(match, 8, fixed=p.year(value + (2000 if value <= ctx.now.year % 100 + 10 else 1900)))
     start = match.start("year")
     word = compiled(r"([a-z']+)\.?[ -]$").search(match.string[max(start - 20, 0) : start].lower())
-    if word and word.group(1) not in _BEFORE_YEAR:
+    if word and word.group(1) not in BEFORE_YEAR:
         return []
     return p.piece(match, 8, fixed=p.year(int(match["year"])))
 
 
-def _decade(match: Match, ctx: TextContext) -> list[Piece]:
-    value = int(match["decade"] or match["decade2"])
-    return p.piece(match, 9, fixed=p.year(value if value > 99 else 1900 + value, 10))
+def decade(match: Match, ctx: TextContext) -> list[Piece]:
+    value = DECADES[match["decade3"].lower()] if match["decade3"] else int(match["decade"] or match["decade2"])
+    return p.piece(match, 9, fixed=p.year(value if value > 100 else 1900 + value, 10))
 
 
-def _slashed(match: Match, ctx: TextContext) -> list[Piece]:
-    """5/20/2023: month first, unless only the other way gives a month; 5/18 in any year."""
-    if match["bm"]:
-        return [*shapes.month(match, int(match["bm"])), *shapes.day_of_month(match, int(match["bd"]))]
-    month, day, year = int(match["sm"]), int(match["sd"]), int(match["sy"])
-    if month > 12:
-        month, day = day, month
-    return shapes.date(match, year + 2000 if year < 100 else year, month, day) if day else []
+# Where a date in digits has its day first (5/3 is in March): zones whose English is not America's.
+_DAY_FIRST = (
+    "Europe/",
+    "Africa/",
+    "Atlantic/",
+    "Australia/",
+    "Pacific/Auckland",
+    "Asia/Kolkata",
+    "Asia/Singapore",
+    "Asia/Dubai",
+)
 
 
-def _weekday(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.weekday(match, weekday_of(f"{match['weekday']}day" if match["weekday"] else match["wshort"]))
+def slashed(match: Match, ctx: TextContext) -> list[Piece]:
+    """5/20/2023, 18/5, on 10/12: by the zone's custom, unless only one way gives a month."""
+    pairs = (("sm", "sd"), ("bm", "bd"), ("dmth", "dd"), ("one", "two"))
+    name, (first, second) = next((a, (int(match[a]), int(match[b]))) for a, b in pairs if match[a])
+    day_first = str(ctx.zone).startswith(_DAY_FIRST) and name in ("sm", "one")
+    month, day = (second, first) if (day_first and second <= 12) or first > 12 else (first, second)
+    if name == "sm":
+        year = int(match["sy"])
+        return shapes.date(match, year + 2000 if year < 100 else year, month, day) if day else []
+    return [*shapes.month(match, month), *shapes.day_of_month(match, day)]
 
 
-def _weekend(match: Match, ctx: TextContext) -> list[Piece]:
+def weekday(match: Match, ctx: TextContext) -> list[Piece]:
+    return shapes.weekday(match, weekday_of(match["weekday"] or match["wshort"]))
+
+
+def weekend(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekend(match)
 
 
-def _part(match: Match, ctx: TextContext) -> list[Piece]:
+def part(match: Match, ctx: TextContext) -> list[Piece]:
     first, last = PARTS[(match["part"] or match["inpart"]).lower()]
     stands_alone = match["inpart"] or first in (12, 23)
     return p.piece(match, 3, within=p.in_days(first, last), cycle="day" if stands_alone else None)
 
 
-def _clock(match: Match, ctx: TextContext) -> list[Piece]:
+def clock(match: Match, ctx: TextContext) -> list[Piece]:
     """3pm, 10:30, 5 o'clock."""
     hour, minute = (
         int(match["hour"] or match["chour"] or match["ohour"] or match["nhour"]),
@@ -385,52 +412,25 @@ def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 2, within=p.clock(hour, int(minute) if minute else None, exact=exact), cycle="day")
 
 
-def _festival(match: Match, ctx: TextContext) -> list[Piece]:
+def clock_words(match: Match, ctx: TextContext) -> list[Piece]:
+    """half past six, ten to nine, half six, 7ish, six o'clock."""
+    word = match["cwhour"] or match["chalf"] or match["ish"] or match["wordhour"] or match["wordhour2"]
+    hour, minute = int(number(word)), 30 if match["chalf"] else None
+    if match["cpast"]:
+        name = match["cpast"].lower()
+        minute = 30 if name == "half" else 15 if name.endswith("quarter") else int(number(name.replace("-", " ")))
+        if match["cside"].lower() == "to":
+            hour, minute = (hour - 1) or 12, 60 - minute
+    return p.piece(match, 2, within=p.clock(hour, minute), cycle="day")
+
+
+def festival(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.festival(match, FESTIVAL_NAMES[match["fname"].lower()], whole=bool(match["fwhole"]))
 
 
-def _half_of(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, 1 if match["halfno"].lower() == "first" else 7, 6)
-
-
-MAKERS: dict[str, Maker] = {
-    "trailing": trailing,
-    "past_counted": past_counted,
-    "vague": vague,
-    "distance": distance,
-    "fridays_ago": weekdays_ago,
-    "week_of": week_of,
-    "in_future": in_future,
-    "beside": beside,
-    "relative_day": _relative_day,
-    "night_before_last": _night_before_last,
-    "this_time": this_time,
-    "this_part": _this_part,
-    "relative_unit": _relative_unit,
-    "weekday_before_last": _weekday_before_last,
-    "this_unit": _this_unit,
-    "relative_weekday": _relative_weekday,
-    "relative_name": _relative_name,
-    "names_ago": _names_ago,
-    "third": third,
-    "half_of": _half_of,
-    "nth": nth,
-    "side": side,
-    "festival": _festival,
-    "iso": shapes.iso,
-    "quarter": shapes.quarter,
-    "slashed": _slashed,
-    "month_day": _month_day,
-    "month": _month,
-    "bare_day": _bare_day,
-    "decade": _decade,
-    "year": _year,
-    "season": _season,
-    "weekday": _weekday,
-    "weekend": _weekend,
-    "part": _part,
-    "clock": _clock,
-}
+iso, quarter = shapes.iso, shapes.quarter
+# The function that has a pattern's name says what the pattern means.
+MAKERS: dict[str, Maker] = {name: globals()[name] for name in PATTERNS if name in globals()}
 
 ENGLISH = Language(
     patterns=PATTERNS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from moechat.when.periods import Maker, Period, Piece, TextContext, compiled, cycle_of
+from moechat.when.periods import DAY, Maker, Period, Piece, TextContext, compiled, cycle_of
 
 # How many cycles (days, weeks, months, years) an expression is looked for: 29 February may be eight years away.
 REACH = 12
@@ -27,8 +27,8 @@ class Language:
 
     The rest is glue. ``gap`` may stand inside an expression, ``to`` between the ends of a range, ``also`` between two
     expressions that share what contains the first; after ``between`` it makes a range too. What ``refers`` to a day that is
-    named elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause and use whether it speaks of the future;
-    where a clause tells of a ``habit``, what floats has no time either.
+    named elsewhere (那天晚上) has no time of its own. ``forward`` tells from clause, use and the place of the time in the clause
+    whether it speaks of the future, None where nothing tells. Where a clause tells of a ``habit``, what floats has no time.
     """
 
     patterns: Mapping[str, str]
@@ -39,7 +39,7 @@ class Language:
     also: str
     refers: str
     coarse_first: bool
-    forward: Callable[[str, str], bool]
+    forward: Callable[[str, str, tuple[int, int]], bool | None]
     habit: str
     between: str | None = None
     opening: str = ""
@@ -184,14 +184,20 @@ def _settle(group: Group, chosen: tuple[Period, list[tuple[float, Period]]] | No
     group.period = period
 
 
-def place(group: Group, ctx: TextContext, forward: bool) -> None:
-    """Resolve by itself: the latest occurrence that has begun, or the next one that has not ended."""
-    forward = forward or any(piece.forward for piece in group.steps)
+def place(group: Group, ctx: TextContext, forward: bool | None) -> None:
+    """Resolve by itself: the latest occurrence that has begun, or the next one that has not ended; where nothing tells, the next
+    one if it is not more than twice as far as the latest, or within ten days."""
+    forward = True if any(piece.forward for piece in group.steps) else forward
     core = group.core
     if not core:
         return
+    coming = None if forward is False else _choose(core, ctx.now, lambda period: period.stop > ctx.now, True)
+    if forward is None and coming:
+        latest = _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
+        ahead = coming[0].start - ctx.now
+        forward = latest is None or ahead < 10 * DAY or ahead < 2 * (ctx.now - latest[0].stop)
     if forward:
-        chosen = _choose(core, ctx.now, lambda period: period.stop > ctx.now, True)
+        chosen = coming
     else:
         chosen = _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
         chosen = _winter(core, chosen, ctx)
@@ -226,11 +232,12 @@ def _within_trail(group: Group, other: Group, ctx: TextContext) -> bool:
     return group.period is not None
 
 
-def _range(first: Group, last: Group, ctx: TextContext, forward: bool) -> Period | None:
+def _range(first: Group, last: Group, ctx: TextContext, forward: bool | None) -> Period | None:
     """The ends lend each other what they lack: 5月20日到22日, August 11 to August 15 2023."""
     if not first.core or not last.core:
         return None
-    if last.core[0].fixed and not first.core[0].fixed:
+    lends = last.core[0].fixed or last.core[0].rank > first.core[0].rank  # the 3rd to the 9th of October
+    if lends and not first.core[0].fixed:
         place(last, ctx, forward)
         if last.period:
             latest = last.period.start
@@ -254,13 +261,13 @@ def _range(first: Group, last: Group, ctx: TextContext, forward: bool) -> Period
 _CLAUSE = re.compile(r"[，。！？；,!?;\n]|\.(?=\s|$)")
 
 
-def _clause(text: str, start: int, end: int) -> str:
-    """The clause around an expression, as far as two hundred characters on either side."""
+def _clause(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
+    """The clause around an expression, as far as two hundred characters on either side, and the place of the expression in it."""
     left = max(start - 200, 0)
     for sign in _CLAUSE.finditer(text, left, start):
         left = sign.end()
     right = _CLAUSE.search(text, end, end + 200)
-    return text[left : right.start() if right else end + 200]
+    return text[left : right.start() if right else end + 200], (start - left, end - left)
 
 
 def _linked(text: str, group: Group, follower: Group, language: Language) -> bool:
@@ -280,10 +287,10 @@ def spans(text: str, pieces: Sequence[Piece], language: Language, ctx: TextConte
         group = queue[index]
         index += 1
         try:
-            clause = _clause(text, group.start, group.end)
+            clause, at = _clause(text, group.start, group.end)
             if group.core and not group.core[0].fixed and compiled(language.habit).search(clause):
                 continue
-            forward = language.forward(clause, ctx.use)
+            forward = language.forward(clause, ctx.use, at)
             follower = queue[index] if index < len(queue) else None
             if follower and _linked(text, group, follower, language):
                 whole = _range(group, follower, ctx, forward)

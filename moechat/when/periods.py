@@ -300,6 +300,9 @@ def same_day(moment: datetime, slack: int = 0) -> Within:
     """The same day of a month or a year as ``moment``, with ``slack`` days on either side (去年今天, 去年这个时候)."""
 
     def within(period: Period) -> Iterator[Period]:
+        if period.unit == "week":  # this time last week
+            yield day(period.start + moment.weekday() * DAY)
+            return
         y = period.start.year
         m = moment.month if period.days > 31 else period.start.month
         whole = months(y, m)

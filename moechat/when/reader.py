@@ -27,7 +27,7 @@ from moechat.when import anchors as anchors_of_memory
 from moechat.when.en import ENGLISH
 from moechat.when.expression import Language, spans
 from moechat.when.names import has_han
-from moechat.when.periods import SECOND, Anchors, Period, Piece, TextContext
+from moechat.when.periods import SECOND, Anchors, Period, Piece, TextContext, compiled
 from moechat.when.shapes import WIDTHS
 from moechat.when.span import Span
 from moechat.when.zh import CHINESE
@@ -81,6 +81,11 @@ _MEASURED = re.compile(r"\d|[年月周天日号时点分秒季]|小时|星期|�
 # What lies further on in a pasted text is not looked at.
 LONGEST = 10_000
 
+# What is quoted was said from another day: 你说的“明天见”. A message that is all quotation is read.
+_QUOTED = (
+    r"(?<=[^\s“「『\"])(?:“[^”\n]{1,60}”|「[^」\n]{1,60}」|『[^』\n]{1,60}』|\"[^\"\n]{1,60}\")|"
+    r"(?:“[^”\n]{1,60}”|「[^」\n]{1,60}」)(?=[^\s。！？])"
+)
 _LATIN = re.compile(r"[A-Za-z]{2}|\d{4}[-.Qq]\d|\d/\d|\d{8}|[Qq]\d|'\d\d")
 
 
@@ -142,7 +147,8 @@ def _resolve(
 ) -> tuple[Span, ...]:
     ctx = TextContext(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
     readings: list[tuple[int, int, Period]] = []
-    rest = text = text[:LONGEST]
+    text = text[:LONGEST]
+    rest = compiled(_QUOTED).sub(lambda quoted: "\0" * len(quoted.group()), text)
     own_zh: list[Piece] = []
     own_en: list[Piece] = []
     for piece in anchors_of_memory.pieces(text, ctx):

@@ -134,12 +134,15 @@ def _around(period: Period, ctx: TextContext) -> Period:
     return Period(period.start - slack, period.stop + slack, "range")
 
 
-def _since(period: Period, ctx: TextContext) -> Period | None:
-    return Period(period.start, ctx.present, "range") if period.start <= ctx.now else None
+def _since(period: Period, ctx: TextContext) -> Period:
+    """From then until now; what begins on a day to come (周一开始上班) is that day."""
+    return Period(period.start, ctx.present, "range") if period.start <= ctx.now else period
 
 
 def _before(period: Period, ctx: TextContext) -> Period:
     """国庆前 is the days before it; before a month or a year, or anything longer than a holiday, nothing bounds it."""
+    if period.days > 15 and period.stop > ctx.now:  # 年底前: by then
+        return Period(ctx.now, period.start if period.start > ctx.now else period.stop, "range")
     reach = _width(ctx, "前") if period.days <= 15 else timedelta(days=3653)
     return Period(period.start - reach, period.start, "range")
 
@@ -210,6 +213,17 @@ def stretch_beside(sign: int, unit: str, count: int) -> Shift:
     return shift
 
 
+def third_of(place: int) -> Shift:
+    """The first (0), second or last third of a stretch, in whole days."""
+
+    def shift(period: Period, ctx: TextContext) -> Period:
+        length = (period.stop - period.start) / 3
+        begin = day(period.start + place * length).start
+        return Period(begin, period.stop if place == 2 else day(period.start + (place + 1) * length).start, "range")
+
+    return shift
+
+
 SHIFTS: dict[str, Shift] = {
     "around": _around,
     "since": _since,
@@ -221,6 +235,7 @@ SHIFTS: dict[str, Shift] = {
     "evening after": lambda period, ctx: Period(day(period.stop).start + DAY * 0.75, day(period.stop).stop, "part"),
     "its week": lambda period, ctx: week(period.start),
     "its weekend": lambda period, ctx: day(week(period.start).start + 5 * DAY, 2, "weekend"),
+    "its year": lambda period, ctx: around(period.start, "year"),
     "its month": lambda period, ctx: around(period.start, "month"),
     "week before": beside(-7, 7, "week"),
     "week after": beside(1, 7, "week"),
@@ -285,7 +300,7 @@ def relative_term(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:
     return p.piece(match, 7, fixed=fixed, forward=ahead > 0)
 
 
-def today(ctx: TextContext, first: int, is_plan: bool) -> Period:
+def today(ctx: TextContext, first: int, is_plan: bool | None) -> Period:
     """The day of 今天早上 and this morning. Said past midnight, of hours that have not come, it is the day that is not over."""
     is_over = ctx.now.hour < 5 and ctx.use == "recall" and first > ctx.now.hour and not is_plan
     return p.day(ctx.today - p.DAY * is_over)
@@ -342,7 +357,9 @@ def this_time(match: Match, ctx: TextContext, *, is_day: bool) -> list[Piece]:
     return p.piece(match, 4, within=p.same_day(ctx.today, 0 if is_day else 3))
 
 
-def vague(match: Match, ctx: TextContext, word: str, till_now: dict[str, str], past: dict[str, str]) -> list[Piece]:
+def vague(
+    match: Match, ctx: TextContext, word: str, till_now: Mapping[str, str], past: Mapping[str, str]
+) -> list[Piece]:
     """A vague word by its key in ``WIDTHS``, or by the unit that it covers so far (今天: earlier today)."""
     key = past.get(word) or till_now[word]
     units: dict[str, Callable[[], Period]] = {
@@ -379,3 +396,13 @@ def in_future(match: Match, ctx: TextContext, amount: Amount | None) -> list[Pie
 def change(match: Match, shift: p.Shift, *, leads: bool = False) -> list[Piece]:
     """A change to the date before, or for ``leads`` after it."""
     return p.piece(match, 0, shift=shift, leads=leads)
+
+
+def latest_weekday(ctx: TextContext, weekday: int) -> datetime:
+    """The latest such weekday before today."""
+    return ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
+
+
+def coming_weekday(ctx: TextContext, weekday: int) -> datetime:
+    """The next such weekday after today."""
+    return latest_weekday(ctx, weekday) + (7 if weekday != ctx.today.weekday() else 14) * p.DAY

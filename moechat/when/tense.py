@@ -12,76 +12,100 @@ from collections.abc import Sequence
 from moechat.when.names import HAN, has_han
 from moechat.when.periods import compiled
 from moechat.when.span import Span
+from moechat.when.words import patterns
 from moechat.when.zh_times import PLAIN
 
-_FUTURE_ZH = (
-    r"打算|准备|计划|想(?:去|要|在)|将|要(?!求|是|不是|命|紧|素|点)|(?<![的开聚年])会(?!议|员|儿|话|面|计|场)|快(?:要|到)了|"
-    r"即将|预约|约好|安排|截止|到期|得(?:去|交|要|回|来|到|做)|应该(?:去|能)"
-)
-_PLANS_ZH = (
-    r"(?i)[约订]了|有(?:个|一个|一场|场)?(?:考试|面试|会议?|约会?|课|比赛|演出|演唱会|聚会|手术|体检|答辩)|出差|提醒我|别忘|"
-    r"记得(?:提醒|叫|去|要)|去(?!了|过|年)|deadline"
-)
-_ACTS_ZH = (
-    r"考试|面试|预约|入职|离职|报到|复[诊查]|起飞|出发|开[会学庭]|出院|手术|体检|答辩|比赛|演出|演唱会|[聚年]会|团建|婚礼|"
-    r"家长会|典礼|截止|到期|上课|结婚|搬家|加班|值.?班|聚餐|约会|考(?!虑|古)|打(?!车|算)|谈|[去来回见交陪带接吃飞跑看修搬]"
-)
-_DONE_ZH = r"[了过着完的]"
-_ASKED_ZH = r"什么|谁|哪|几[点号个]|多少|怎么|啥|干嘛|为何|何时|有没有|是不是|[吗么][？?]?$"
+_ZH = patterns("zh", "tense")
+PAST_ZH = _ZH["past"]
 _SAID_ZH = r"[我你他她们]说(?!不定)|答应|为什么|为啥"
-_PROPOSED_ZH = (
-    r"[要会]不[要会]|好不好|行不行|能不能|可不可以|可以吗|[行好]吗|有空|吧[？?]?$|(?<![值懂觉])得[去交回来到做]"
-)
-PAST_ZH = (
-    r"来着|[说聊提做去吃看玩买写学讲谈见到来问过给送告诉推荐]+[过了]|记得|那天|那次|当时|没有?[去来说做吃看]|以前|"
-    r"曾经|了什么|了哪|了谁"
-)
 
 
-def forward_zh(clause: str, use: str) -> bool:
-    """Does a clause speak of what is to come? What was said or done (说过, 来着) outweighs a plan in it, and where memory
-    is looked into a question or a word once given does (我说要去哪里), unless it proposes something (要不要) or names a duty
-    (得回去)."""
+def forward_zh(clause: str, use: str, at: tuple[int, int] | None = None) -> bool | None:
+    """Does a clause speak of what is to come, at the time that stands ``at`` this place in it?
+
+    Chinese has its past in what marks a thing as done (了, 过, 是…的, 来着); that outweighs a plan in the clause. Without such a
+    mark, what is proposed or planned lies ahead, and a bare act (周四考试, 平安夜吃什么) does where it is written down. None
+    where a bare act is searched for: the nearer time is meant. Where a word once given is asked for (我说要去哪里), only a
+    proposal looks ahead.
+    """
     clause = clause.translate(PLAIN)
-    if compiled(PAST_ZH).search(clause):
-        return False
-    if use == "recall" and (compiled(_SAID_ZH).search(clause) or compiled(_ASKED_ZH).search(clause)):
-        return bool(compiled(_PROPOSED_ZH).search(clause))
-    if use == "writing" and (compiled(_PLANS_ZH).search(clause) or _is_bare_zh(clause)):
+    if at and compiled(_ZH["arranged"]).search(clause[: at[0]]):
         return True
-    return bool(compiled(_FUTURE_ZH).search(clause))
-
-
-def _is_bare_zh(clause: str) -> bool:
-    """An act with no word that it is done: 周四考试."""
-    return bool(compiled(_ACTS_ZH).search(clause)) and not compiled(_DONE_ZH).search(clause)
-
-
-_FUTURE_EN = (
-    r"(?i)\b(?:will|won't|shall|going to|gonna|plan(?:s|ned|ning)? (?:to|for|on)|about to|"
-    r"want to|would like to|need to|have to|let's|"
-    r"hope to|upcoming|due|"
-    r"looking forward)\b|['’]ll\b"
-)
-_PLANS_EN = (
-    r"(?i)\b(?:have|has|got) (?:an?|my|the) \w+|\b(?:am|is|are|['’]m|['’]re|['’]s) \w+ing\b|"
-    r"^\W*(?:\w+ing|gonna)\b|\b(?:exam|final|midterm|quiz|party|flight|concert|defen[sc]e|surgery|rent|deadline|meeting|"
-    r"appointment|interview)\b|\b(?:is|are) (?:on|in|at)\b|"
-    r"\b(?:I|we) (?:also )?(?:start|begin|leave|fly|see|meet|go|get)\b|"
-    r"\b(?:starts?|begins?|leaves?|gets?|opens?) (?:\w+ )?(?:on|at|this)\b"
-)
-PAST_EN = (
-    r"(?i)\b(?:did|was|were|had|said|told|talked|went|met|remember|mentioned|"
-    r"discussed|made|got|came|saw|ate|bought|took|won|fell|became|gave|lost|sold|left|found|ran|drove|flew|slept|"
-    r"spent|built|felt|heard|paid|died|\w{3,}ed)\b(?<!need)(?<!planned)(?<!get married)(?<!gets married)(?<!getting married)"
-)
-
-
-def forward_en(clause: str, use: str) -> bool:
-    """Does a clause speak of what is to come? A past tense outweighs a plan in it."""
-    if compiled(PAST_EN).search(clause):
+    nearly = compiled(_ZH["nearly"]).search(clause)
+    if not nearly and compiled(PAST_ZH).search(clause):
         return False
-    return bool(compiled(_FUTURE_EN).search(clause) or (use == "writing" and compiled(_PLANS_EN).search(clause)))
+    if nearly or compiled(_ZH["proposed"]).search(clause):
+        return True
+    if use == "recall" and compiled(_SAID_ZH).search(clause):
+        return False
+    if compiled(_ZH["ahead"]).search(clause):
+        return True
+    if not compiled(_ZH["acts"]).search(clause) or compiled(_ZH["states"]).search(clause):
+        return False
+    return True if use == "writing" else None
+
+
+_EN = patterns("en", "tense")
+_ANY_PAST = f"(?:{'|'.join(_EN['past'].replace('|', ' ').split())})"
+_WHO = r"(?:i|you|we|they|he|she|it|who|that|everyone|(?:the|my|your|our|his|her|their|a|an) \w+)"
+_ADVERB = r"(?:not|also|still|just|always|never|only|really|probably|all|both|so|\w{3,}ly)"
+_TO_BE = (
+    r"(?:am|is|are|aren't|isn't|isnt|arent|be|being|get|gets|getting|im|hes|shes|theyre|youre|whats|"
+    r"['’]m|['’]re|(?:it|that|what|who|where|when|there|he|she)['’]s)"
+)
+_NO_VERB = (
+    r"(?:the|an?|and|or|o[nf]|in|at|to|about|for|with|last|this|next|that|my|your|me|both|guys|who|when|what|if|as|so|but|"
+    r"because)"
+)
+_HELPERS = (
+    r"(?:\b(?:will|won['’]?t|shall|gonna|wanna|can|can['’]?t|cannot|could|should|shouldn['’]?t|must|may|might|would|do|does|"
+    r"don['’]?t|doesn['’]?t|dont|doesnt|let['’]?s)|['’]ll)\b(?! have|['’]ve|n['’]t have)"
+)
+_LED_BY = (
+    r"^\W*(?:and |so |but )?(?:were \w+ing|got (?:an?|my|the|to|some)|off to|back to|due|\w+ing|remind me|remember to|"
+    r"don['’]?t forget)\b"
+)
+_ILL = r"ill (?=be|see|have|go|get|come|call|do|take|bring|need|let|try|make|tell)[a-z]+"  # I'll, typed in haste
+# The verbs of a clause, each with its helpers: those that look ahead, those of the past, and what tells neither (to see).
+_VERBS = (
+    rf"(?i)\b(?P<neither>to (?!\w+ing)[a-z]+)|"
+    rf"(?P<looks>\b(?:(?:do|does|can|could|will)(?:n['’]?t)? {_WHO} (?:{_ADVERB} )*)?(?:{_EN['looks_back']})\b(?! to\b))|"
+    rf"(?P<ahead>\b(?:(?:{_EN['about_ahead'].replace(' ', '|')}) (?:for|about|of|to)|can['’]?t wait|looking forward|"
+    rf"(?:have|has|['’]ve) (?:{_WHO} )?got|(?:would|['’]d) (?:like|love|rather)|{_ILL})\b|{_LED_BY}|"
+    rf"{_HELPERS}(?: (?:{_ADVERB}|{_WHO})(?= [a-z]))*(?: (?!{_ANY_PAST}\b)[a-z]+)?\b|"
+    rf"(?:\b|(?=['’])){_TO_BE}\b(?: {_ADVERB}| {_WHO}(?= \w+ing))*(?: (?:\w+ing|\w+ed|gone|off|out|back|done)\b){{0,2}}|"
+    rf"\b(?:i|you|we|they|ive|who)(?:['’]ve)?(?: {_ADVERB})* (?!{_ANY_PAST}\b|{_NO_VERB}\b|\w{{3,}}ed\b|\w+ly\b)[a-z]+|"
+    rf"\b(?:has|have|{_EN['timetable'].replace(' ', '|')}|hope|wish|upcoming|plans? for)\b)|"
+    rf"(?P<past>\b(?:(?:would|could|should|might|must)(?:n['’]t)?(?:['’]ve| have| of) \w+|"
+    rf"did(?:n['’]?t)? (?:{_ADVERB} )*{_WHO} (?:{_ADVERB} )*[a-z]+(?: to [a-z]+)?|"
+    rf"{_ANY_PAST}|\w{{3,}}ed(?<!hundred)(?<!indeed)(?<!speed))\b)|"
+    r"(?P<weak>(?<=[a-z])['’]s\b)"
+)
+_ARRANGED = rf"(?i)\b(?:{_EN['arranged'].replace(' ', '|')})\b.*\b(?:for|to|until|till)\s*$"
+PAST_EN = rf"(?i)\b(?:{_ANY_PAST}|\w{{3,}}ed)\b(?<!need)"
+
+
+def forward_en(clause: str, use: str, at: tuple[int, int] | None = None) -> bool:
+    """Does a clause speak of what is to come, at the time that stands ``at`` this place in it?
+
+    The nearest verb before the time decides, or else the first behind it: English has its past in the verb. Where there is no
+    verb, what is written down looks ahead (dentist Friday) unless it praises or blames (lovely walk on Sunday), and a search
+    looks back.
+    """
+    before, after = (clause[: at[0]], clause[at[1] :]) if at else (clause, "")
+    if compiled(_ARRANGED).search(before):
+        return True
+    if compiled(r"(?i)\bsince\s*$").search(before):
+        return False
+    verbs = [list(compiled(_VERBS).finditer(part)) for part in (before, after)]
+    strong = [[verb.lastgroup for verb in part if verb.lastgroup not in ("neither", "weak")] for part in verbs]
+    if any(strong):
+        return (strong[0][-1] if strong[0] else strong[1][0]) == "ahead"
+    if any(verb.lastgroup == "weak" for verb in verbs[0]):
+        return True  # the exam's on Friday
+    if compiled(r"(?i)\b(?:by|until|till?)\s*$").search(before):
+        return True
+    return use == "writing" and not compiled(rf"(?i)\b(?:{_EN['praise'].replace(' ', '|')})\b").search(clause)
 
 
 _HABIT_ZH = r"一般(?!般)|平时|通常|往往|每[年次逢到]"

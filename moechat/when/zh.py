@@ -128,6 +128,14 @@ def nth(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.nth(match, value, what or WEEKDAYS[match["what"][-1]])
 
 
+def third(match: Match, ctx: TextContext) -> list[Piece]:
+    """寒假快结束的时候, 暑假开头: a third of what stands before."""
+    word = match["third"]
+    return shapes.change(
+        match, shapes.third_of(0 if "始" in word or "头" in word else 1 if word in ("中间", "过半") else 2)
+    )
+
+
 def this_time(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.this_time(match, ctx, is_day="天" in match.group())
 
@@ -170,6 +178,8 @@ def lead(match: Match, ctx: TextContext) -> list[Piece]:
 
 def soon(match: Match, ctx: TextContext) -> list[Piece]:
     """过几天, and 待会儿 where plans are remembered."""
+    if match.group() == "过两天":
+        return p.piece(match, 4, fixed=p.day(ctx.today + 2 * p.DAY), forward=True)
     if match.group().endswith(("天", "阵子")):
         return p.piece(match, 4, fixed=p.day(ctx.today + p.DAY, 7, "range"), forward=True)
     fixed = Period(ctx.now, ctx.now + p.SECOND * 10800, "hour")
@@ -181,7 +191,7 @@ _PART = "|".join(sorted(PARTS, key=len, reverse=True))
 _AWAKE = r"(?:熬夜|通宵|失眠|睡不着|没睡)[^，。！？]{0,5}$"
 
 
-def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = REL_DAYS[match["rday"]]
     if ahead:
         return p.piece(match, 4, fixed=p.day(ctx.today + ahead * p.DAY), forward=ahead > 0)
@@ -190,66 +200,66 @@ def _relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 4, fixed=fixed, within=p.same_day(ctx.today))
 
 
-def _relative_week(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_week(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 5, fixed=p.week(ctx.now, ups(match["rweek"])))
 
 
-def _weekday(match: Match, ctx: TextContext) -> list[Piece]:
+def weekday(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekday(match, WEEKDAYS[match.group()[-1]])
 
 
-def _weekdays(match: Match, ctx: TextContext) -> list[Piece]:
+def weekdays(match: Match, ctx: TextContext) -> list[Piece]:
     """上周四五: two days that follow each other."""
     return p.piece(match, 3.9, within=p.in_weeks(WEEKDAYS[match["wpair"]], 2, "range"), cycle="week")
 
 
-def _weekend(match: Match, ctx: TextContext) -> list[Piece]:
+def weekend(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekend(match)
 
 
-def _relative_weekend(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_weekend(match: Match, ctx: TextContext) -> list[Piece]:
     before = match.string[: match.start()]
     is_past = compiled(PAST_ZH).search(match.string) is not None or before.endswith("刚过去的")
     return shapes.relative_weekend(match, ctx, ups(match["rwend"]), is_past=is_past)
 
 
-def _relative_month(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_month(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = ups(match["rmonth"])
     same = p.in_years(lambda y: p.months(y, ctx.now.month)) if ahead == 0 else None  # 去年这个月
     return p.piece(match, 6, fixed=p.month(ctx.now, ahead), within=same)
 
 
-def _relative_year(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_year(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 8, fixed=p.year(ctx.now.year + REL_YEARS[match["ryear"]]))
 
 
-def _year(match: Match, ctx: TextContext) -> list[Piece]:
+def year(match: Match, ctx: TextContext) -> list[Piece]:
     value = number(re.sub(r"[年\s]", "", match.group()))
     if value < 100:
         value += 2000 if value <= ctx.now.year % 100 + 10 else 1900
     return p.piece(match, 8, fixed=p.year(value))
 
 
-def _decade(match: Match, ctx: TextContext) -> list[Piece]:
-    tens = number(match["decade"])
+def decade(match: Match, ctx: TextContext) -> list[Piece]:
+    tens = number(match["decade"] or match["few"]) * (10 if match["few"] else 1)
     is_new = tens in (0, 10, 20) and not match.group().startswith(("上", "二十世", "20世"))
     return p.piece(match, 9, fixed=p.year((2000 if is_new else 1900) + tens, 10))
 
 
-def _year_part(match: Match, ctx: TextContext) -> list[Piece]:
+def year_part(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, *YEAR_PARTS[match.group().strip("年")])
 
 
-def _quarter(match: Match, ctx: TextContext) -> list[Piece]:
+def quarter(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, number(match["quarter"]) * 3 - 2, 3)
 
 
-def _relative_quarter(match: Match, ctx: TextContext) -> list[Piece]:
+def relative_quarter(match: Match, ctx: TextContext) -> list[Piece]:
     relative = shapes.relative_term if match.group().endswith("期") else shapes.relative_quarter
     return relative(match, ctx, ups(match["rquarter"]))
 
 
-def _season(match: Match, ctx: TextContext) -> list[Piece]:
+def season(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, *SEASONS[match.group() if match.group() == "暑假" else match.group()[0]])
 
 
@@ -263,41 +273,41 @@ def _around_new_year(match: Match, rank: float, start: int, days: int, unit: str
     return p.piece(match, rank, within=p.in_years(make), cycle="year")
 
 
-def _new_year_side(match: Match, ctx: TextContext) -> list[Piece]:
+def new_year_side(match: Match, ctx: TextContext) -> list[Piece]:
     """年前 and 年后: the month before 春节, and the month after its first week."""
     return _around_new_year(match, 4, 7 if match.group().endswith("后") else -30, 30, "range")
 
 
-def _winter_break(match: Match, ctx: TextContext) -> list[Piece]:
+def winter_break(match: Match, ctx: TextContext) -> list[Piece]:
     """寒假: from two weeks and a half before 春节 to two weeks and a half after it."""
     return _around_new_year(match, 7, -18, 36, "season")
 
 
-def _month(match: Match, ctx: TextContext) -> list[Piece]:
+def month(match: Match, ctx: TextContext) -> list[Piece]:
     if not match["mpair"]:
         return shapes.month(match, number(match["month"]))
     first = number(match["mpair"])
     return p.piece(match, 6, within=p.in_years(lambda y: p.months(y, first, 2, "range")), cycle="year")
 
 
-def _month_part(match: Match, ctx: TextContext) -> list[Piece]:
+def month_part(match: Match, ctx: TextContext) -> list[Piece]:
     first, last = MONTH_PARTS[match.group().strip("的月")]
     return p.piece(match, 5.5, within=p.part_of_month(first, last), cycle="month")
 
 
-def _month_day(match: Match, ctx: TextContext) -> list[Piece]:
+def month_day(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, number(match["dom"]))
 
 
-def _month_date(match: Match, ctx: TextContext) -> list[Piece]:
+def month_date(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, number(match["mdom"] or match["mbare"]))
 
 
-def _before_dash(match: Match, ctx: TextContext) -> list[Piece]:
+def before_dash(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.day_of_month(match, number(match["dash"]))
 
 
-def _short_date(match: Match, ctx: TextContext) -> list[Piece]:
+def short_date(match: Match, ctx: TextContext) -> list[Piece]:
     month, day = int(match["sm"]), int(match["sd"])
 
     def make(y: int) -> Period | None:
@@ -325,12 +335,12 @@ def _lunar(match: Match, month: int, word: str | None, leap: bool = False) -> li
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
-def _lunar_date(match: Match, ctx: TextContext) -> list[Piece]:
+def lunar_date(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["lmonth"]
     return _lunar(match, _LUNAR_MONTHS.get(word) or number(word), match["lday"], bool(match["leap"]))
 
 
-def _lunar_short(match: Match, ctx: TextContext) -> list[Piece]:
+def lunar_short(match: Match, ctx: TextContext) -> list[Piece]:
     if match["newday"] or match["newday2"]:
         return _lunar(match, 1, match["newday"] or match["newday2"])
     if match["nmonth"]:
@@ -338,18 +348,18 @@ def _lunar_short(match: Match, ctx: TextContext) -> list[Piece]:
     return _lunar(match, _LUNAR_MONTHS[match["smonth"]], match["sday"])
 
 
-def _festival(match: Match, ctx: TextContext) -> list[Piece]:
+def festival(match: Match, ctx: TextContext) -> list[Piece]:
     whole = match["fwhole"] is not None or match["fname"] == "过年"
     return shapes.festival(match, FESTIVAL_NAMES[match["fname"]], whole=whole)
 
 
-def _part(match: Match, ctx: TextContext) -> list[Piece]:
+def part(match: Match, ctx: TextContext) -> list[Piece]:
     festive = match["part"] == "夜" and match.string[match.start() - 1] in "夕秋节宵"
     first, last = PARTS["晚" if festive else match["part"]]
     return p.piece(match, 3, within=p.in_days(first, last), cycle="day")
 
 
-def _clock(match: Match, ctx: TextContext) -> list[Piece]:
+def clock(match: Match, ctx: TextContext) -> list[Piece]:
     text = match.group()
     prefix = "b" if match["bhour"] else "c"
     hour = number(match[prefix + "hour"])
@@ -375,56 +385,14 @@ def _clock(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 2, within=two, cycle="day")
 
 
-def _digital(match: Match, ctx: TextContext) -> list[Piece]:
+def digital(match: Match, ctx: TextContext) -> list[Piece]:
     hour, minute = int(match["dhour"]), int(match["dminute"])
     return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or hour < 7), cycle="day")
 
 
-MAKERS: dict[str, Maker] = {
-    "bound_clock": _clock,
-    "beside_week": beside_week,
-    "beside": beside,
-    "before_now": before_now,
-    "new_year_side": _new_year_side,
-    "vague": vague,
-    "trailing": trailing,
-    "distance": distance,
-    "lead": lead,
-    "soon": soon,
-    "passing": passing,
-    "relative_weekend": _relative_weekend,
-    "relative_week": _relative_week,
-    "weekdays": _weekdays,
-    "weekday": _weekday,
-    "weekend": _weekend,
-    "relative_day": _relative_day,
-    "relative_month": _relative_month,
-    "decade": _decade,
-    "relative_year": _relative_year,
-    "date": shapes.iso,
-    "year": _year,
-    "year_part": _year_part,
-    "relative_quarter": _relative_quarter,
-    "quarter": _quarter,
-    "latin_quarter": shapes.quarter,
-    "winter_break": _winter_break,
-    "festival": _festival,
-    "season": _season,
-    "lunar_date": _lunar_date,
-    "lunar_short": _lunar_short,
-    "month": _month,
-    "month_part": _month_part,
-    "before_dash": _before_dash,
-    "month_day": _month_day,
-    "month_date": _month_date,
-    "short_date": _short_date,
-    "nth": nth,
-    "this_time": this_time,
-    "digital": _digital,
-    "part": _part,
-    "clock": _clock,
-    "near": near,
-}
+date, latin_quarter, bound_clock = shapes.iso, shapes.quarter, clock
+# The function that has a pattern's name says what the pattern means.
+MAKERS: dict[str, Maker] = {name: globals()[name] for name in PATTERNS if name in globals()}
 
 CHINESE = Language(
     patterns=PATTERNS,

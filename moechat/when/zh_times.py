@@ -1,14 +1,10 @@
-"""Chinese time words and patterns: tables that a reader can extend. ``zh`` says what each pattern means.
-
-In the tables of words one line is a meaning and the words that have it. Traditional characters are read as simplified ones.
-"""
+"""Chinese patterns of time, made of the words in ``zh.toml``. ``zh`` says what each pattern means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from moechat.when import shapes
 from moechat.when.calendar import SOLAR_TERMS
+from moechat.when.words import alternatives, numbered, ranges, table
 
 _TRADITIONAL = (
     "週個這禮幾剛時間點鐘國慶節陣兩後號從歲麼們說裡裏農曆歷陽陰臘閏聖誕勞動開內過來還記會將準備計劃學"
@@ -23,169 +19,22 @@ _SIMPLIFIED = (
 PLAIN = str.maketrans(_TRADITIONAL + "０１２３４５６７８９：－～／．　", _SIMPLIFIED + "0123456789:-~/. ")
 
 
-def _table(lines: str) -> dict[str, str]:
-    """Words by meaning, from lines of ``meaning: word word``."""
-    pairs = (line.split(":") for line in lines.strip().splitlines())
-    return {word: meaning.strip() for meaning, words in pairs for word in words.split()}
-
-
-REL_DAYS = {"大大前": -4, "大前": -3, "前": -2, "昨": -1, "今": 0, "明": 1, "后": 2, "大后": 3}
-REL_YEARS = {
-    name: int(ahead)
-    for name, ahead in _table("""
--3: 大前
--2: 前
--1: 去 旧 头 上 上一
-0: 今 本
-1: 明 来 下 下一
-2: 后
-3: 大后
-""").items()
-}
+WORDS = table("zh")
+REL_DAYS, REL_YEARS = numbered(WORDS["relative_days"]), numbered(WORDS["relative_years"])
 WEEKDAYS = {c: i for i, c in enumerate("一二三四五六日")} | {"天": 6} | {str(i + 1): i for i in range(7)}
-
-# Hours of the parts of the day, from and to; past 24 is the next morning.
-_HOURS = _table("""
-0-5: 凌晨
-4-6: 拂晓
-5-8: 清晨 清早 大清早 一大早 一早
-6-10: 早晨 早上 大早上 晨 早
-7-12: 上午
-12-14: 中午 正午 大中午
-13-18: 午后 下午
-17-19: 傍晚 黄昏
-18-24: 晚上 晚间 大晚上 晚 夜晚
-20-24: 夜里 夜间 夜 前半夜
-23-29: 深夜 午夜 半夜 大半夜 晚半夜 晚上半夜 晚深夜
-24-29: 晚凌晨 晚上凌晨 后半夜
-""")
-PARTS = {word: (int(hours.split("-")[0]), int(hours.split("-")[1])) for word, hours in _HOURS.items()}
-
-# First month and length in months; the winter of a year is the one that begins in its December.
-SEASONS = {"春": (3, 3), "夏": (6, 3), "秋": (9, 3), "冬": (12, 3), "暑假": (7, 2)}
-YEAR_PARTS = {"初": (1, 3), "中": (6, 2), "底": (11, 2), "末": (11, 2), "尾": (11, 2)} | {
-    "上半": (1, 6),
-    "前半": (1, 6),
-    "下半": (7, 6),
-    "后半": (7, 6),
-}
-MONTH_PARTS = {
-    "上半": (1, 15),
-    "下半": (16, 31),
-    "初": (1, 10),
-    "上旬": (1, 10),
-    "中": (11, 20),
-    "中旬": (11, 20),
-} | dict.fromkeys(("底", "末", "尾", "下旬"), (21, 31))
-
-# How people call the festivals of ``calendar.FESTIVALS``.
-FESTIVAL_NAMES = _table("""
-元旦: 元旦 新年 阳历年
-情人节: 情人节
-妇女节: 三八妇女 妇女节 三八节 女神节
-植树节: 植树节
-白色情人节: 白色情人节
-愚人节: 愚人节
-劳动节: 五一 51劳动 劳动节
-青年节: 五四青年 五四 青年节
-儿童节: 六一儿童 六一 儿童节
-高考: 高考
-618: 618 六一八
-520: 520
-建党节: 建党节
-建军节: 八一建军 建军节
-教师节: 教师节
-国庆: 十一国庆 国庆 十一
-万圣夜: 万圣夜 万圣节前夜
-万圣节: 万圣节
-双十一: 双十一 双11 光棍节
-双十二: 双十二 双12
-平安夜: 平安夜 圣诞前夜 圣诞前夕 圣诞节前夕
-圣诞: 圣诞
-跨年: 跨年
-母亲节: 母亲节
-父亲节: 父亲节
-感恩节: 感恩节
-复活节: 复活节
-除夕: 除夕 大年夜 年三十 大年三十
-春节: 春节 过年
-元宵: 元宵 上元节
-龙抬头: 龙抬头
-端午: 端午
-七夕: 七夕 乞巧节
-中元: 中元
-中秋: 中秋 八月十五 八月半
-重阳: 重阳
-腊八: 腊八
-小年: 小年
-""") | {term: term for term in SOLAR_TERMS}
+PARTS, SEASONS = ranges(WORDS["parts"]), ranges(WORDS["seasons"])
+YEAR_PARTS, MONTH_PARTS = ranges(WORDS["year_parts"]), ranges(WORDS["month_parts"])
+FESTIVAL_NAMES = {**WORDS["festivals"], **{term: term for term in SOLAR_TERMS}}
+VAGUE_TILL_NOW, VAGUE_PAST = WORDS["vague_till_now"], WORDS["vague_past"]
+UNITS, SHIFT_NAMES = WORDS["units"], WORDS["shifts"]
 # These are other things too, unless it is plain that a day is meant.
 _ALSO_WORDS = ("小雪", "大雪", "雨水", "小满", "白露", "大寒", "十一", "高考")
-
-# Vague words by their key in ``WIDTHS``: those that reach to the present, and those that end with yesterday.
-VAGUE_TILL_NOW = _table("""
-刚才: 刚才 刚刚 方才
-最近: 不久前 前不久 不久之前 最近 近来 近期 近日
-这两天: 这两天
-这几天: 这几天 这些天 近几天 这几日
-这阵子: 这一阵 这阵子 这一阵子 这阵 这段时间 这段日子 这些日子
-上次: 上次 上一次 上回
-前几周: 这几周
-前几个月: 这几个月
-前几年: 这几年 近几年
-前两年: 这两年 近两年
-""")
-VAGUE_PAST = _table("""
-前两天: 前两天
-前几天: 前几天 前些天 前几日 头几天
-前阵子: 前些日子 那阵子 前阵子 前一阵子 前一阵 前段时间 前一段时间 前段日子
-前几周: 前几周 前几个星期
-前几个月: 前几个月
-前几年: 前几年
-前两年: 前两年
-前两个月: 前两个月
-前两周: 前两周
-""")
-
-UNITS = _table("""
-second: 秒钟 秒
-minute: 分钟
-quarter: 刻钟
-hour: 小时 钟头
-day: 天 日
-weekend: 周末
-week: 周 星期 礼拜
-month: 月
-season: 季度
-year: 年
-century: 世纪
-""")
-
-# Changes to the date before, by their name in ``distances.SHIFTS``.
-SHIFT_NAMES = _table("""
-around: 前后 左右 那几天 那段时间
-since: 以来 至今 到现在 到今天为止 开始
-before: 之前 以前 前 前夕
-after: 之后 以后 过后 后
-day before: 前一天
-evening before: 前一晚
-day after: 后一天 第二天 的后一天 的第二天
-its week: 那一周 那周 那个星期
-its weekend: 那个周末
-its month: 那个月
-week before: 前一周
-""")
-
-
-def _words(table: Iterable[str]) -> str:
-    return "|".join(sorted(table, key=len, reverse=True))
-
 
 # Numerals; a rule that begins with one begins at its first.
 NUMERAL = "0-9零〇一二两俩三四五六七八九十百千万廿"
 # The first of two neighbouring numbers (三四点, 周四五, 二三月).
 _PAIR = "(?:" + "|".join(f"{a}(?={b})" for a, b in zip("一二三四五六七八九", "二三四五六七八九十", strict=True)) + ")"
-_FESTIVALS = _words(set(FESTIVAL_NAMES) - set(_ALSO_WORDS))
+_FESTIVALS = alternatives(set(FESTIVAL_NAMES) - set(_ALSO_WORDS))
 
 # Words that look like times. What they cover is read no further.
 # fmt: off
@@ -241,10 +90,10 @@ NOT_TIMES = "|".join((
     r"一时|十三点|百日|千年|万年|百年",
 ))
 
-_N = r"(?:\d{1,5}(?:\.\d)?|[零一二两俩三四五六七八九十百千]{1,6})"
+_N = r"(?:\d{1,5}(?:\.\d)?|[零一二两俩仨三四五六七八九十百千]{1,6})"
 _UNIT = (
     r"(?:秒钟?|分钟|刻钟|个?半?小时|个?半?钟头|天|日|个?周末|个?半?(?:星期|礼拜)|周|"
-    r"个?半?(?<=[个半两俩几多])月|个?季度|年|个?世纪)"
+    r"个?半?(?<=[个半两俩几多仨来])月|个?季度|年|个?世纪)"
 )
 _WEEK = r"(?:周|星期|礼拜)"
 _OF_WEEK = rf"(?:{_WEEK}|(?<=周)|(?<=星期)|(?<=礼拜))"
@@ -287,7 +136,7 @@ PATTERNS = {
         r"|(?<=[节庆夕秋午旦诞一期假])的?(?:第(?P<bnth>[一二三四五六七八])|最后一)天"
     ),
     "vague": (
-        rf"(?:{_words([*VAGUE_TILL_NOW, *VAGUE_PAST])})(?!的?(?:半|两|几|{_N})(?:个|天|周|年|月|星期|礼拜|小时|分钟))"
+        rf"(?:{alternatives([*VAGUE_TILL_NOW, *VAGUE_PAST])})(?!的?(?:半|两|几|{_N})(?:个|天|周|年|月|星期|礼拜|小时|分钟))"
     ),
     "trailing": (
         rf"(?:过去|最近|近|刚过去|上(?=[两几](?:个|周|天|年))|这(?!一(?:周|个)[^来]|一(?:周|个星期|个月|年)$)|前)的?(?P<span>(?:半|(?:{_N}|"
@@ -297,7 +146,7 @@ PATTERNS = {
     ),
     "distance": (
         rf"(?<![第\d月])(?!(?:19|20)\d\d年)(?:(?P<dlarge>{_N})(?:个?(?:小时|钟头)(?=零?[\d一二三四五六七八九十]{{1,3}}分钟)|年(?=[零又]?[\d一二三四五六七八九十]{{1,2}}个月))[零又]?)?(?P<dist>(?:大?半(?:个?多)?|(?:好几|几十|[一二三四五六七八九]?十几|几|"
-        rf"[一二两三四五六七八九]{{2}}(?!十|百)|{_N})(?:多|来)?个?多?半?){_UNIT}(?:半|多)?)"
+        rf"[一二两三四五六七八九]{{2}}(?!十|百)|{_N})(?:多|来)?个?(?:多|来)?半?){_UNIT}(?:半|多)?)"
         r"(?P<side>之前|以前|前(?!面|端|任|途|台|后|天|几|两|一)|之后|以后|后(?!面|来|悔|天|期))"
     ),
     "lead": r"自从|自打",
@@ -318,11 +167,13 @@ PATTERNS = {
     "weekend": rf"{_OF_WEEK}末|双休日",
     "relative_day": (
         r"(?P<rday>大{1,2}前|(?<![以之从目日周月年个空史])前(?=[天日晚儿])|昨|今|明|大后|"
-        r"(?<![之以今然最午雨背身先])后(?=天))"
+        r"(?<![之以今然最午雨背身先])后(?=天|儿(?![子女孙童媳])))"
         r"(?:[天日](?!真)|儿个?|(?=(?P<rpart>晚|夜|早|晨)))"
     ),
-    "relative_month": r"(?P<rmonth>大?上{1,4}|这|本|下{1,4})(?:一?个)?月(?!球|亮|饼|光|台|嫂|经|考|薪|卡|票)",
-    "decade": r"(?:上世纪|二十世纪|20世纪|19|20)?(?P<decade>[1-9]0|[一二三四五六七八九]十|零零)年代",
+    "relative_month": r"(?P<rmonth>大?上{1,4}|这|本|下{1,4})(?:一?个)?"
+    r"月(?!球|亮|饼|光|台|嫂|经|考(?![驾研试公证编级雅托])|薪|卡|票)",
+    "decade": r"(?:上世纪|二十世纪|20世纪|19|20)?"
+    r"(?:(?P<decade>[1-9]0|[一二三四五六七八九]十|零零)年代|(?P<few>[零〇七八九])几年(?!级))",
     "relative_year": (
         r"(?P<ryear>大前|(?<![以之从目])前|去|旧|头|上一?(?=年)|今|本|明|来|大?后|下一?(?=年))年(?!纪|龄|级|"
         r"轻|后|以前|之后)"
@@ -335,7 +186,7 @@ PATTERNS = {
         r"(?![前后来以内多级代之]|历史|时间)"
     ),
     "year_part": (
-        r"[上下]半年|(?<=年)前半年|(?<=年)后半年|年(?:初|底|末|尾)|"
+        r"[上下]半年|(?<=年)前半年|(?<=年)后半年|年(?:初(?![一二三四五六七八九十](?!月))|底|末|尾)|"
         r"(?<![少青成老童幼千去今前明每一两几半])年中(?![心间国学级])|(?<=年)年中|"
         r"(?<=[去今前明])年中(?![心间国学级])|(?<=年)[初底末](?!步|始|期|恋)"
     ),
@@ -344,8 +195,8 @@ PATTERNS = {
     "latin_quarter": shapes.QUARTER,
     "winter_break": r"寒假",
     "festival": (
-        rf"(?<![\d\.])(?P<fname>{_FESTIVALS}|(?<=年)十一(?![月日号点个])|(?:{_words(_ALSO_WORDS)})(?={_HOLIDAY}|那天|当天|节气|前后|"
-        rf"时节|的?时候)|(?<=年)(?:{_words(_ALSO_WORDS[:6])}))(?![\d日号]|\.\d)(?:节|"
+        rf"(?<![\d\.])(?P<fname>{_FESTIVALS}|(?<=年)十一(?![月日号点个])|(?:{alternatives(_ALSO_WORDS)})(?={_HOLIDAY}|那天|当天|节气|前后|"
+        rf"时节|的?时候)|高考(?=那|前|后|完|结束|期间|当天)|(?<=年)(?:{alternatives(_ALSO_WORDS[:6])}))(?![\d日号]|\.\d)(?:节|"
         rf"佳节)?(?:节日)?(?:那会儿)?(?P<fwhole>{_HOLIDAY}|(?=的?最后一天))?"
     ),
     "season": r"暑假|[春夏秋冬](?:天|季|日里)|(?<=年)[春夏秋冬](?!令)",
@@ -373,14 +224,15 @@ PATTERNS = {
         rf"(?P<nth>第(?:{_N})|最后)(?:一)?个?(?P<what>天|周末|(?:星期|周|礼拜)[一二三四五六日天]|周|星期|礼拜|"
         rf"月)(?!年|期)"
     ),
+    "third": r"(?<=[假期])的?(?P<third>快要?结束|要结束|末尾?|尾声|开头|刚开始|一开始|中间|过半)(?:的?时候)?",
     "this_time": r"(?:的)?(?:这个?时候|这时|此时|这会儿|这一天|同期)",
     "digital": r"(?<![\d:.])(?P<dhour>[01]?\d|2[0-3]):(?P<dminute>[0-5]\d)(?![\d:])",
     "part": (
-        rf"(?P<part>{_words(key for key in PARTS if len(key) > 1)}|(?<=[昨今明前])晚(?:凌晨|半夜|深夜)|"
-        rf"(?<=[昨今明前天])[晚早晨](?!点|饭|餐|一点)|(?<=[昨今明天夕秋节宵])夜)(?:上(?!课|班|学|网|去|来|个|"
+        rf"(?P<part>{alternatives(key for key in PARTS if len(key) > 1)}|(?<=[昨今明前])晚(?:凌晨|半夜|深夜)|"
+        rf"(?<=[昨今明前天那])[晚早晨](?!点|饭|餐|一点)|(?<=[昨今明天夕秋节宵])夜)(?:上(?!课|班|学|网|去|来|个|"
         rf"周|街|火|山))?"
     ),
     "clock": rf"(?<![\d.第有这那几哪])(?:{_oclock('c')})(?![都也儿没不建意要原看想问内理伤经积])",
-    "near": _words(SHIFT_NAMES),
+    "near": alternatives(SHIFT_NAMES),
 }
 # fmt: on
