@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from when_table_met import BLOCKS as MET
+from when_table_tense import BLOCKS as TENSE
 
 NOWS = {
     "wed": datetime(2025, 5, 21, 15, 0),
@@ -27,6 +28,7 @@ NOWS = {
     "autumn": datetime(2026, 10, 14, 21, 40),
     "dawn": datetime(2026, 6, 12, 0, 40),
     "spring": datetime(2026, 4, 6, 11, 20),
+    "november": datetime(2026, 11, 24, 15, 0),
 }
 
 BLOCKS = [
@@ -746,7 +748,7 @@ def expected(cell: str, now: datetime) -> tuple[tuple[datetime, datetime], ...]:
     return tuple(spans)
 
 
-def rows(blocks: Sequence[tuple[str, str, str, str]] = (*BLOCKS, *MET)) -> Iterator[Row]:
+def rows(blocks: Sequence[tuple[str, str, str, str]] = (*BLOCKS, *MET, *TENSE)) -> Iterator[Row]:
     for kind, now, use, lines in blocks:
         for line in lines.strip().splitlines():
             text, _, cell = line.rpartition(" => ")
