@@ -35,13 +35,13 @@ class Lore:
 
     ``order`` says where it stands among others (lower comes first), ``priority`` which stays where there is no room (lower goes
     first; None: ``order``), ``budget`` is what all entries of its book may take in tokens (0: no limit of their own),
-    ``ignores_budget`` that it does not count. ``position`` "" is the block of the world behind the talk; at ``depth`` it stands
-    so many messages before the end, as ``role``.
+    ``ignores_budget`` that it does not count. ``position`` "" is the block of the world behind the talk; at "depth" it stands
+    ``depth`` messages before the end, as ``role``.
 
     ``recursive``: its words wake other entries. ``no_recursion``: none wakes it. ``wakes_none``: it wakes no other.
     ``only_recursion`` is the round from which on it may be woken, and by other entries alone (0: also by the talk). ``sticky``,
-    ``cooldown`` and ``delay`` count messages of the talk: it stays so long, then rests so long, and needs so many before it.
-    ``probability`` is in percent.
+    ``cooldown`` and ``delay`` count messages of the talk: how long it stays, how long it then rests, and how many must come
+    before it. ``probability`` is in percent.
     """
 
     id: str

@@ -24,8 +24,8 @@ from moechat.settings.character import FILE, PICTURE, read_keys
 from moechat.store import plain, records
 
 CHARX = "card.charx"
-SHOWN = 300  # A preview shows so many characters of a greeting,
-TITLES = 8  # and so many titles of entries.
+MAX_GREETING = 300  # Characters of a greeting in a preview.
+MAX_TITLES = 8  # Titles of entries there.
 _UNHEEDED_FIELDS = ("group_only_greetings", "creator_notes_multilingual")
 _UNHEEDED_EXTENSIONS = ("depth_prompt", "regex_scripts", "world")
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
@@ -54,8 +54,8 @@ def preview(file: CardFile) -> CardPreview:
     keys, own_book = card.keys_of(file.card), card.book_of(file.card)
     entries = book.entries_of(own_book, CARD) if own_book else []
     return CardPreview(
-        keys.get("name", ""), card.form_of(file.card), file.kind, keys.get("greeting", "")[:SHOWN],
-        len(keys.get("greetings", ())), len(entries), [one.keyword for one in entries[:TITLES]], _world(file.card),
+        keys.get("name", ""), card.form_of(file.card), file.kind, keys.get("greeting", "")[:MAX_GREETING],
+        len(keys.get("greetings", ())), len(entries), [one.keyword for one in entries[:MAX_TITLES]], _world(file.card),
         bool(file.picture),
         keys.get("tags", ()), keys.get("creator_notes", ""), unheeded(file.card),
     )  # fmt: skip

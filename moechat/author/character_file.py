@@ -8,7 +8,7 @@ from typing import Any
 
 from moechat.author.fields import written_as
 from moechat.author.official import LOCK
-from moechat.author.writing import rewritten
+from moechat.author.splice import rewritten
 from moechat.errors import DataError, FieldError
 from moechat.settings.character import FILE, KEYS, keys_in
 from moechat.store import records, yaml_file

@@ -35,8 +35,8 @@ from pathlib import Path
 from typing import Any
 
 from moechat.author.fields import Values, check, written
+from moechat.author.splice import rewritten
 from moechat.author.world_files import FOLDER, LoreFiles
-from moechat.author.writing import rewritten
 from moechat.clock import SYSTEM_NOW, moment_of
 from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words

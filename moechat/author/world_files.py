@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from moechat.author.fields import FORMS, Values, near_or_all, written, written_as
-from moechat.author.writing import rewritten
+from moechat.author.splice import rewritten
 from moechat.cards import book, card
 from moechat.cards.container import CARD
 from moechat.clock import SYSTEM_NOW

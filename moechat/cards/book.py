@@ -19,7 +19,7 @@ from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from moechat.errors import MoeChatError
-from moechat.lore import CHOICES, LORE_ROLES, Lore, LoreRole
+from moechat.lore import CHOICES, LORE_ROLES, USUAL, Lore, LoreRole
 
 Book = dict[str, Any]
 Entry = dict[str, Any]
@@ -165,8 +165,8 @@ def entries_of(value: Any, file: str) -> list[Lore]:
         for key in ("excludeRecursion", "preventRecursion", "delayUntilRecursion")
     )
     recursive = book.get("recursive_scanning")
-    usual = Lore(
-        "", "", "", file, scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
+    usual = replace(
+        USUAL, file=file, scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
         recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion, is_bare=True,
     )  # fmt: skip
     return [_lore(f"{file}#{id_}", world, usual) for id_, world in worlds.items()]

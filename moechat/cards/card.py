@@ -19,7 +19,7 @@ Card = dict[str, Any]
 Form = str  # ``v1``, ``v2`` or ``v3``
 
 LARGEST = 32 << 20  # Bytes of a decoded card; pictures may lie in it as text.
-MOST_VALUES = 1_000_000
+MAX_VALUES = 1_000_000
 
 TEXTS: Mapping[str, str] = {
     "name": "name", "persona": "description", "personality": "personality", "scenario": "scenario",
@@ -46,8 +46,8 @@ def decoded(data: bytes, file: Path | str) -> Any:
     """The value of a JSON file of a stranger's. Raises DataError where it is none, or larger than any card is."""
     if len(data) > LARGEST:
         raise DataError(file, f"has {len(data) >> 20} MB of JSON; at most {LARGEST >> 20} are read")
-    if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
-        raise DataError(file, f"holds more than {MOST_VALUES:,} values; that is no card")
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
+        raise DataError(file, f"holds more than {MAX_VALUES:,} values; that is no card")
     try:
         return json_value(data)
     except ValueError as error:

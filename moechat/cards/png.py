@@ -18,7 +18,7 @@ from typing import NamedTuple
 from moechat.errors import DataError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-MOST_CHUNKS = 100_000
+MAX_CHUNKS = 100_000
 _HEAD = struct.Struct(">I4s")
 _COMPRESSED = (b"zTXt", b"iTXt")
 
@@ -72,7 +72,7 @@ def chunks(data: bytes, file: Path | str) -> Iterator[PngChunk]:
     if not data.startswith(SIGNATURE):
         raise DataError(file, "is no PNG picture")
     place = len(SIGNATURE)
-    for _ in range(MOST_CHUNKS):
+    for _ in range(MAX_CHUNKS):
         if place + 12 > len(data):
             raise DataError(file, "the picture is cut off; get the file again")
         length, kind = _HEAD.unpack_from(data, place)
@@ -83,7 +83,7 @@ def chunks(data: bytes, file: Path | str) -> Iterator[PngChunk]:
         if kind == b"IEND":
             return
         place = end
-    raise DataError(file, f"has more than {MOST_CHUNKS:,} chunks; that is no picture")
+    raise DataError(file, f"has more than {MAX_CHUNKS:,} chunks; that is no picture")
 
 
 def plain(name: str, width: int = 256, height: int = 384) -> bytes:

@@ -21,10 +21,10 @@ from moechat.cue import SoFar
 from moechat.language.words import count_tokens
 from moechat.model import Lore
 
-MOST_ROUNDS = 10
-PATTERN_S = 0.05  # One pattern may take so long over the talk,
-ALL_PATTERNS_S = 0.3  # and all of them together.
-LONGEST_PATTERN = 2000
+MAX_ROUNDS = 10  # Rounds in which entries wake each other.
+PATTERN_S = 0.05  # Time limit of one pattern over the talk.
+ALL_PATTERNS_S = 0.3  # Time limit of all of them together.
+MAX_PATTERN = 2000  # Characters of a pattern.
 _FLAGS: Mapping[str, int] = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 _SLASHED = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 _LETTER = re.compile(r"[a-z0-9_]", re.IGNORECASE)
@@ -96,7 +96,7 @@ class _Judging:
     def all(self) -> list[Judgement]:
         judgements = {one.id: self._judge(one, 0) for one in self._entries}
         fresh = [one.entry for one in judgements.values() if one.fires]
-        for round_ in range(1, MOST_ROUNDS + 1):
+        for round_ in range(1, MAX_ROUNDS + 1):
             speaking = [one.text for one in fresh if one.recursive and not one.wakes_none]
             if not speaking:
                 break
@@ -169,8 +169,8 @@ class _Judging:
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str, flags: int) -> regex.Pattern[str] | str:
     """The pattern, or what is wrong with it."""
-    if len(pattern) > LONGEST_PATTERN:
-        return f"has more than {LONGEST_PATTERN} characters; write it more simply"
+    if len(pattern) > MAX_PATTERN:
+        return f"has more than {MAX_PATTERN} characters; write it more simply"
     try:
         return regex.compile(pattern, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:

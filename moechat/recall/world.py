@@ -1,7 +1,7 @@
 """Where the author's words stand in a prompt, and what became of a world book's entries in a talk.
 
-Entries of a book of another program may name a place: around the persona, around the examples, around what is recalled, or so
-many messages before the end. All others stand in the block of the world, behind the talk.
+Entries of a book of another program may name a place: around the persona, around the examples, around what is recalled, or a
+number of messages before the end. All others stand in the block of the world, behind the talk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moechat.store.tree import Tree
 
 AROUND = ("before_char", "after_char", "before_examples", "after_examples")
 STICKS = "sticky"
-MOST_BACK = 1000  # So many exchanges of a talk are looked at.
+MAX_EXCHANGES = 1000  # Exchanges of a talk that are searched for what fired.
 
 
 def messages(context: Sequence[Exchange]) -> list[str]:
@@ -29,7 +29,7 @@ def so_far(tree: Tree, own: str, talk: str) -> SoFar:
     """What a talk was before an exchange ("": before its next one)."""
     ids = list(tree.ancestors(tree.parents.get(own) if own else tree.leaf(talk)))
     fired_at: dict[str, int] = {}
-    for place, id_ in enumerate(ids[:MOST_BACK]):
+    for place, id_ in enumerate(ids[:MAX_EXCHANGES]):
         node = tree.nodes.get(id_)
         for row in node.variant.hits if node and node.variant else ():
             if row.get("why", STICKS) != STICKS:
@@ -58,7 +58,7 @@ def filled(recollection: Recollection, macros: Macros) -> Recollection:
 
 @dataclass(frozen=True)
 class Placed:
-    """The words of entries that have a place of their own (``around``, by place; ``deep``, by how many messages before the end),
+    """The words of entries that have a place of their own (``around``, by place; ``deep``, by messages before the end),
     and the ids of those entries."""
 
     around: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -75,11 +75,11 @@ class Placed:
         return [message for place in AROUND for message in self.system(place)]
 
     def at(self, depth: int) -> list[Message]:
-        """What stands so many messages before the end."""
+        """What stands this number of messages before the end."""
         return [message for one, message in self.deep if one == depth]
 
     def within(self, history: Sequence[Message]) -> list[Message]:
-        """The talk up to the message, with what stands in it. What would stand before all of it, begins it."""
+        """The talk up to the message, with what stands in it; deeper entries go at the start."""
         messages: list[Message] = []
         for place, message in enumerate(history):
             depth = len(history) - place + 1

@@ -129,6 +129,16 @@ def _with(value: Any, id_: str, entry: dict[str, Any]) -> Any:
     return value
 
 
+def test_what_an_entry_leaves_out_is_as_its_program_has_it() -> None:
+    asks = {"content": "w", "key": ["a"], "keysecondary": ["b"]}
+    assert book.entries_of({"entries": {"0": asks}}, "w")[0].secondary == ("b",)
+    assert (
+        book.entries_of({"entries": [{"content": "w", "keys": ["a"], "secondary_keys": ["b"]}]}, "w")[0].secondary == ()
+    )
+    risu = {"type": "risu", "data": [{"key": "a", "content": "w", "mode": mode} for mode in ("normal", "folder")]}
+    assert [one.enabled for one in book.entries_of(risu, "w")] == [True, False]
+
+
 @pytest.mark.parametrize("value", [None, "x", 10**400, -5, [], {"a": 1}, float("nan"), True])
 def test_values_that_make_no_sense_are_as_usual(value: Any) -> None:
     strange = dict.fromkeys(WORLD_FIELDS, value)

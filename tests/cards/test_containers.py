@@ -77,6 +77,18 @@ def test_a_charx_keeps_all_that_it_holds_and_gives_its_icon() -> None:
     }
 
 
+def test_a_charx_made_anew_has_the_picture_as_its_icon() -> None:
+    for picture, names in ((PICTURE, ["assets/icon/images/main.png", "card.json"]), (b"", ["card.json"])):
+        assert sorted(zips.Zip(container.written("charx", V2, picture=picture), "a.charx").names) == names
+
+
+def test_a_new_card_has_every_field_of_its_version_and_says_nothing_else() -> None:
+    new = card.fresh({"persona": "dry"})
+    assert (new["spec"], new["spec_version"], card.keys_of(new)) == ("chara_card_v3", "3.0", {"persona": "dry"})
+    assert set(V2["data"]) - {"character_book", "x_unknown"} | {"group_only_greetings"} == set(new["data"])
+    assert {name: value for name, value in new["data"].items() if value} == {"description": "dry"}
+
+
 def test_keys_of_character_yaml_change_their_fields_alone() -> None:
     now = card.keys_of(V2)
     assert card.with_keys(V2, now) == V2
