@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from moechat.ai.failure import sentence
 from moechat.curation.eraser import Eraser
 from moechat.curation.maintenance import Maintenance
 from moechat.errors import DataError, DiskError, EmbeddingError
@@ -277,7 +278,8 @@ class Jobs:
             problems.append(reason)
         left, seconds = self._embedding
         if left > SLICE:
-            problems.append(f"vectors are being made: {left} exchanges to go, about {max(1, round(seconds / 60))} min")
+            language, minutes = self._layers.character().language, max(1, round(seconds / 60))
+            problems.append(sentence("vectors", language, left=left, minutes=minutes))
         return problems
 
     # ---- the end of a talk

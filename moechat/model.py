@@ -100,6 +100,10 @@ class Exchange:
             return self.user
         return "\n".join(filter(None, [self.user, *(one.line for one in self.attachments)]))
 
+    def is_by_another(self, user_name: str) -> bool:
+        """Whether somebody else than the user spoke: nothing that they say is about the user."""
+        return self.speaker.casefold() not in ("", user_name.casefold())
+
     @property
     def heard(self) -> str:
         """The reply as it is remembered: one that failed is not."""

@@ -134,6 +134,26 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "zh": "这条回复依据的内容刚刚被遗忘了，所以没有保存：请再问一次。",
         "en": "Something that this reply rests on was forgotten meanwhile, so it is not stored: ask again.",
     },
+    "unformed": {
+        "zh": "{model} 没有按要求的格式回答",
+        "en": "{model} did not answer in the form that was asked for: {detail}",
+    },
+    "no_insight": {
+        "zh": "{model} 的回答里没有一条感悟写明依据",
+        "en": "nothing in the answers of {model} is an insight that cites what it rests on",
+    },
+    "unread": {
+        "zh": "说过的话还没有读懂，稍后再试：{detail}",
+        "en": "what was said waits to be understood: {detail}",
+    },
+    "unreflected": {
+        "zh": "反思推迟到 {until}：{detail}",
+        "en": "reflection waits until {until}: {detail}",
+    },
+    "vectors": {
+        "zh": "正在生成向量：还有 {left} 轮对话，约 {minutes} 分钟",
+        "en": "vectors are being made: {left} exchanges to go, about {minutes} min",
+    },
     "other": {
         "zh": "{model} 报告了错误：{detail}",
         "en": "{model} reported an error: {detail}",
@@ -147,6 +167,8 @@ KINDS: Mapping[str, str] = {
     "context_full": "context_full",
     "too_long": "other",
     "too_much": "nonsense",
+    "unformed": "nonsense",
+    "no_insight": "nonsense",
     "redirected": "no_route",
     "no_package": "other",
     "no_file": "unknown_model",

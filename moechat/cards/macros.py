@@ -1,7 +1,7 @@
 """Macros of cards, ``{{user}}`` and its like: replaced in one pass. No template engine ever runs over a card's text.
 
-What a macro gives is not read for macros again, so that a name or a word of the talk cannot become one. Those that are not
-known here stay as they are.
+What a macro gives is not read for macros again, so that a name or a word of the talk cannot become one. One that is not known
+here gives nothing: no model is shown its bare name.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _BRACKETS = re.compile(r"\{\{|\}\}")
 _ANGLED = re.compile(r"<(user|bot|char)>", re.IGNORECASE)
 _PARTS = re.compile(r"(?<!\\),")
 _DICE = re.compile(r"[dD]?(\d{1,7})|(\d{1,3})[dD](\d{1,7})")
+_MACRO_NAME = re.compile(r"[#/!?~>.$]*[^\W\d][\w-]*(?:\s.*)?", re.DOTALL)
+FIXED: Mapping[str, str] = {"//": "", "comment": "", "hidden_key": "", "newline": "\n", "space": " "}
 _OF_ANGLES: Mapping[str, str] = {"user": "user", "bot": "char", "char": "char"}
 
 
@@ -41,7 +43,7 @@ class Macros:
     chance: random.Random = field(default_factory=random.Random)
 
     def fill(self, text: str) -> str:
-        """The text with every macro that is known here replaced."""
+        """The text with every macro replaced."""
         return self._filled(text, 0) if "{{" in text or "<" in text else text
 
     def _filled(self, text: str, depth: int) -> str:
@@ -55,15 +57,14 @@ class Macros:
         return _ANGLED.sub(lambda match: self.values.get(_OF_ANGLES[match[1].lower()], match[0]), text)
 
     def _value(self, inside: str, place: int, depth: int) -> str | None:
-        """What a macro stands for; None where it stays."""
+        """What a macro stands for; None where it is none, or waits for its moment."""
         name, argument = _named(inside)
-        if name in self.values:
-            return self.values[name]
-        if name in ("//", "comment", "hidden_key"):
-            return ""
-        if self.now is None or name not in _WITH_NOW:
+        if name in self.values or name in FIXED:
+            return self.values.get(name, FIXED.get(name))
+        if self.now is None and name in OBEYED:
             return None
-        return _WITH_NOW[name](self, self._filled(argument, depth + 1), place)
+        value = _WITH_NOW[name](self, self._filled(argument, depth + 1), place) if name in _WITH_NOW else None
+        return "" if value is None and _MACRO_NAME.fullmatch(name) else value
 
     def _chosen(self, argument: str, place: int) -> str:
         parts = _parts(argument)
@@ -96,7 +97,7 @@ _WITH_NOW: Mapping[str, Callable[[Macros, str, int], str | None]] = {
     "random": Macros._chosen, "pick": Macros._picked, "roll": Macros._rolled, "time": Macros._time, "date": Macros._date,
     "weekday": Macros._weekday,
 }  # fmt: skip
-OBEYED = frozenset({*NAMES, "original", "//", "comment", "hidden_key", *_WITH_NOW})
+OBEYED = frozenset({*NAMES, "original", *FIXED, *_WITH_NOW})
 
 
 def unknown(text: str) -> list[str]:

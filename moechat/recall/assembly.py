@@ -8,6 +8,7 @@ a line of it that could pass for a block of ours is marked.
 from __future__ import annotations
 
 import logging
+import random
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,8 +100,10 @@ def request(
         stable = replace(stable, promises=(), overview=())
     shown = _once(layers, recollection, stable)
     background = _background(layers, context, shown, stable, in_context, kept, own)
+    names = {"char": character.name, "user": character.user_name}
+    greeting = Macros(names, now, character.language, chance=random.Random(0)).fill(character.greeting)
     messages = assemble(
-        character, layers.prompts, context.talk(kept, character.greeting) if sent is None else sent.before, shown, text, now,
+        character, layers.prompts, context.talk(kept, greeting) if sent is None else sent.before, shown, text, now,
         background=background, recalled_position=config.chat.recalled_position, sent=sent,
     )  # fmt: skip
     # What the user said in the context may answer as well; it is there anyway.
@@ -110,9 +113,13 @@ def request(
     rests_on = in_context - {own}
     rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in events))
     rests_on.update(*((fact.id, *fact.draft.sources) for fact in (*stable.facts, *background.news)))
+    asking = context.store.exchanges.get(own)
+    if asking.is_by_another(character.user_name):  # What is known of the user is told to nobody else as theirs.
+        hits = [hit for hit in hits if hit.layer == "lore"]
+    told = [exchange for exchange in kept if exchange.speaker == asking.speaker]
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
-        hits, kept, _headings(character, layers.prompts), frozenset(rests_on), wishes=sent.wishes if sent else {},
+        hits, told, _headings(character, layers.prompts), frozenset(rests_on), wishes=sent.wishes if sent else {},
     )  # fmt: skip
 
 
@@ -214,9 +221,11 @@ def assemble(
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
     blocks = _Behind(character, prompts, rest, background, text, now).blocks()
     message, after = Message("user", text), list[Message]()
+    macros = Macros({"char": character.name, "user": character.user_name}, now, character.language)
+    history = [_without_macros(one, macros) for one in history]
     behind = [Message("system", character.after_history)] if character.after_history else []
     if sent is not None:
-        message, after = sent.message, list(sent.after)
+        message, after = sent.message, [_without_macros(one, macros) for one in sent.after]
         blocks += [prompts.fill("spoken")] if sent.spoken else []
         if sent.keeps_card:
             own = [*there.all_around(), *_stable(character, prompts, background.stable)]
@@ -244,8 +253,20 @@ def _at_this_moment(character: Character, now: datetime, talk: str) -> Character
     names = {"char": character.name, "user": character.user_name}
     macros = Macros(names, now, character.language, f"{character.folder.name}/{talk}")
     texts: dict[str, Any] = {key: macros.fill(getattr(character, key)) for key in _WITH_MACROS}
+    examples = character.examples
+    texts["examples"] = (
+        macros.fill(examples)
+        if isinstance(examples, str)
+        else [replace(one, content=macros.fill(one.content)) for one in examples]
+    )
     texts["after_history"] = replace(macros, values={**names, "original": ""}).fill(character.after_history)
     return replace(character, **texts)
+
+
+def _without_macros(message: Message, macros: Macros) -> Message:
+    """What a front end orders, with its macros replaced; what anybody says stays as it is."""
+    is_order = message.role == "system" and message.wire is None
+    return replace(message, content=macros.fill(message.content)) if is_order else message
 
 
 def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Message]:

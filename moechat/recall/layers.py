@@ -49,6 +49,7 @@ FEWEST = 300  # However slowly a model reads, so many tokens of memory are recal
 SHARE = 0.25  # Recalled memory takes no more than this part of what the model can read at once.
 LOADING_S = 20.0  # The first recall also reads what the recipes need; for that it has so much longer.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
+LONGEST_CUE = 4_000  # in characters
 READING: Mapping[str, str] = {
     "zh": "正在读取较早的记忆：{until}及以前的暂时还想不起来（还有 {files} 个文件、{exchanges} 段对话）",
     "en": "older memories are being read: up to {until} nothing is recalled yet ({files} files, {exchanges} exchanges to go)",
@@ -140,7 +141,10 @@ class Layers:
         before: Sequence[str] = (),
         so_far: Callable[[], SoFar] = SoFar,
     ) -> Cue:
-        """``before`` is what was said last, the latest first: what leans on it is searched together with it."""
+        """``before`` is what was said last, the latest first: what leans on it is searched together with it. Of a text that was
+        pasted, its beginning and its end are what is asked."""
+        if len(text) > LONGEST_CUE:
+            text = f"{text[: LONGEST_CUE // 2]}\n{text[-LONGEST_CUE // 2 :]}"
         who = self.character()
         sought = follows.together(
             text, now, before[:2] or [previous_reply], (who.user_name, who.name), partial(_has_heard, self)

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-LEAST_PREFIX = 8  # A reply that was cut off is recognised by so many of its first letters.
+LEAST_PART = 8  # A part of a reply of at least so many letters is recognised.
 LEAST_TELLING = 4  # A shorter text says little about which turn it belongs to.
 MOST_TURNS, MOST_TIPS = 200, 12  # So many of the newest turns are compared, with so many branches.
 BOTH, ONE, LITTLE = 4, 2, 1  # How much a pair says: by both sides, by one, by a short word.
@@ -27,7 +27,8 @@ class SentTurn:
 
 @dataclass(frozen=True, slots=True)
 class TalkLine:
-    """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``settled`` says whether for good."""
+    """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``settled`` says whether for good.
+    ``speaker`` is who said the message, "" the user."""
 
     id: str
     parent: str | None
@@ -35,6 +36,7 @@ class TalkLine:
     replies: tuple[str, ...] = ()
     chosen: int = -1
     settled: bool = True
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
     """Which talk a request belongs to that does not name one, and what it means for it; None: it begins another. ``talks`` are
     those of this owner, the newest first."""
     plans = [(talk, align(turns, message, talk.lines, talk.leaf)) for talk in talks]
-    for talk, plan in sorted(plans, key=lambda pair: -pair[1].matches):
+    for talk, plan in sorted(plans, key=lambda pair: (-pair[1].matches, len(pair[1].choices))):
         if plan.matches > 1 or (plan.matches == len(turns) == 1 and _is_whole(turns[0], plan, talk)):
             return talk.name, plan
     for talk in talks[:1]:
@@ -233,9 +235,9 @@ def _reply_place(reply: str, line: TalkLine) -> int:
 
 
 def _same_reply(theirs: str, ours: str) -> bool:
-    """Whether it is the same reply, though one side may have less of it."""
+    """Whether it is the same reply, though one side may have less of it, or another's beside it."""
     a, b = sorted((theirs, ours), key=len)
-    return a == b or (len(a) >= LEAST_PREFIX and b.startswith(a))
+    return a == b or (len(a) >= LEAST_PART and a in b)
 
 
 def folded(text: str) -> str:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from moechat.agent import Agent
 from moechat.conversation import Conversation
@@ -48,7 +48,7 @@ class Request:
         before, after = history.before, history.after
         if not self.keeps_card:
             before = [one for one in before if one.role != "system"]
-            after = [one for one in after if one.role != "system"]
+            after = [one for one in after if one.role != "system" or one is history.cue]
         return Sent(
             history.message, before, after, ids, self.keeps_card, history.begun, self.spoken, history.speaker,
             history.attachments, self.wishes,
@@ -90,8 +90,8 @@ class Chats:
         self._lock = threading.Lock()
         self._locks: WeakKeyDictionary[Agent, defaultdict[str, threading.Lock]] = WeakKeyDictionary()
         self._seen: dict[tuple[int, str, str], str] = {}  # Other words that were seen once in a talk without a name.
-        self._with_history: WeakSet[Agent] = WeakSet()
-        """Those whose front end has sent the history of a chat that it names: one without any is at its first message there."""
+        self._with_history: WeakKeyDictionary[Agent, set[str]] = WeakKeyDictionary()
+        """The talks that a front end names and has sent the history of: a request without any is at its first message there."""
 
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
@@ -106,11 +106,12 @@ class Chats:
             talk = _talk(agent, name)
             if not request.history.turns and quotes(words, talk.lines):
                 raise NoTalk
-            plan = self._plan(request, talk)
+            plan = self._plan(request, talk, sends_history=name in self._with_history.get(agent, ()))
             self._apply(agent, conversation, plan, is_named=bool(request.chat))
             if request.chat and request.history.turns:
-                self._with_history.add(agent)
-            sent = replace(request.sent(plan.ids), begins=plan.begins and agent in self._with_history)
+                self._with_history.setdefault(agent, set()).add(name)
+            begun = request.history.begun or _own_part(request.history, plan.again, talk)
+            sent = replace(request.sent(plan.ids), begins=plan.begins, begun=begun)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             first = next(events)
         yield from reply.of(conversation, events, 0, first)
@@ -134,13 +135,24 @@ class Chats:
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
                 raise NoTalk
             chosen = choose(history.turns, history.words or "", talks)
-            if chosen is not None:
+            twin = chosen and _first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
+            if chosen is not None and not twin:
                 return chosen[0]
-            return f"{NAMELESS}{agent.now():%Y-%m-%d %H:%M} {secrets.token_hex(3)}"
+            name = f"{NAMELESS}{agent.now():%Y-%m-%d %H:%M} {secrets.token_hex(3)}"
+            if twin:
+                id_ = agent.store.log.begin(twin.user, agent.store.exchanges.get(twin.id).at, talk=name)
+                agent.store.log.finish(id_, twin.replies[0], "done")
+            return name
 
-    def _plan(self, request: Request, talk: TalkLines) -> Alignment:
+    def _plan(self, request: Request, talk: TalkLines, *, sends_history: bool) -> Alignment:
         history = request.history
         words = history.words or ""
+        if request.chat and not history.turns and not sends_history:
+            for line in talk.lines:
+                same = (folded(line.user), line.speaker) == (folded(words), history.speaker)
+                if line.id == talk.leaf and same and (line.parent is None or not line.settled):
+                    return Alignment(again=line.id)
+            return Alignment()
         if request.chat:
             return align(history.turns, words, talk.lines, talk.leaf)
         chosen = choose(history.turns, words, [talk]) if talk.lines else None
@@ -166,6 +178,25 @@ class Chats:
             while len(self._seen) > MOST_SEEN:
                 del self._seen[next(iter(self._seen))]
         return is_again
+
+
+def _first_of_two(plan: Alignment, talk: TalkLines) -> TalkLine | None:
+    """The first exchange of another chat that began with the same words, with its reply: the two are one until both go on,
+    each after a reply of its own. None where it is the same chat."""
+    followed, places = {line.parent for line in talk.lines}, dict(plan.choices)
+    for line in talk.lines:
+        if line.parent is None and line.id in followed and line.id in places:
+            return replace(line, replies=(line.replies[places[line.id]],))
+    return None
+
+
+def _own_part(history: History, again: str, talk: TalkLines) -> str:
+    """What the character has said already to a message that a group goes on answering, "" where it is silent so far."""
+    if history.cue is None:
+        return ""
+    said = folded("".join(one.content for one in history.after if one.role == "assistant"))
+    replies = [reply for line in talk.lines if line.id == again for reply in line.replies if folded(reply) in said]
+    return f"{max(replies, key=len)}\n" if any(replies) else ""
 
 
 def _short(chat: str) -> str:
@@ -203,5 +234,6 @@ def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
         replies: tuple[str, ...] = (exchange.char,) if exchange else ()
         if exchange and node and node.variants and not node.folded:
             replies, at = tuple(variant.char for variant in node.variants), node.chosen
-        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, node is None or node.settled))
+        is_settled, speaker = node is None or node.settled, exchange.speaker if exchange else ""
+        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_settled, speaker))
     return TalkLines(name, lines, leaf)

@@ -10,6 +10,7 @@ import base64
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -96,16 +97,16 @@ class FrontEnds:
         if mode == "raw" or tasks.is_task(history, who.task, body):
             yield from self._plain(history, wishes)
             return
-        request = chats.Request(
-            history, who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory",
-            who.style == "spoken", wishes,
-        )  # fmt: skip
         try:
             user, character = PASS.get().user(who.user), self._whose_card(character, mode, who)
         except Nameless:
             yield 0, Delta(PASTE["zh" if has_han(history.words or "") else "en"])
             yield 0, End()
             return
+        request = chats.Request(
+            replace(history, speaker="") if history.speaker == user else history,
+            who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory", who.style == "spoken", wishes,
+        )  # fmt: skip
         with self._agents.lent(character, user, new=True) as agent:
             try:
                 yield from pieces(self._chats.replies(agent, request, reply))

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from moechat.model import Attachment, Message, Role
@@ -14,10 +15,15 @@ from moechat.serve.alignment import SentTurn
 NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
 MOST_NAME = 60
 # Front ends put documents and memories of their own before what the user says.
-_WRAPPED = re.compile(r"\A\s*### Task:.*?<context>.*</context>", re.S)
-_BLOCKS = re.compile(r"<(memory_context|context|user_context)>.*?</\1>", re.S)
+_TASK, _OPENED, _CLOSED = "### Task:", "<context>", "</context>"
+_TAG = re.compile(r"<(/?)(memory_context|context|user_context)>")
 _QUERY = re.compile(r"</?user_query>")
 _GO_ON = re.compile(r"continue (?:your|the) (?:last|previous) message|继续(?:你的)?上一条", re.I)
+_NEXT_SPEAKER = re.compile(
+    r"\b(?:write|reply|respond|speak)\b[^.\n]{0,40}\bonly as\b|[仅只](?:以|用|作为|扮演)[^。\n]{1,60}(?:回复|回应|说话|写|发言)",
+    re.I,
+)
+_ABOUT_IT = re.compile(r"\bsummar|\btitle\b|point of view of|\bpause\b|总结|概括|摘要|标题|的视角", re.I)
 _KINDS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "audio_url": "audio", "file": "file"}
 ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool", "function": "tool",
@@ -32,7 +38,8 @@ LINES: Mapping[str, Mapping[str, str]] = {
 class History:
     """The messages of a request. ``words`` are what the user says now, as memory keeps it (None: nobody says anything new);
     ``message`` is the whole of it, ``before`` and ``after`` are the messages around it. ``begun`` is the beginning of a reply
-    that is to go on. ``is_aside``: the last words are an instruction about the talk, which goes not on."""
+    that is to go on. ``is_aside``: the last words are an instruction about the talk, which goes not on. ``cue`` is the
+    instruction of a group that says whose turn it is, where another character has answered already."""
 
     turns: Sequence[SentTurn] = ()
     words: str | None = None
@@ -41,6 +48,7 @@ class History:
     after: Sequence[Message] = ()
     begun: str = ""
     is_aside: bool = False
+    cue: Message | None = None
     speaker: str = ""
     attachments: tuple[Attachment, ...] = ()
 
@@ -55,20 +63,37 @@ def read(raw: Sequence[Mapping[str, Any]], language: str = "zh") -> History:
     message, after = messages[place], messages[place + 1 :]
     last = next((one for one in reversed(after) if one.role != "system"), None)
     goes_on = last is not None and last.role == "assistant" and not _calls(last)
-    is_aside = goes_on and after[-1] is not last and not _GO_ON.search(after[-1].content)
+    # The newest first. Standing orders of the front end may come after the one that matters.
+    orders = list(takewhile(lambda one: one.role == "system", reversed(after))) if goes_on else []
+    cue = next((one for one in orders if _NEXT_SPEAKER.search(one.content)), None)
+    is_turn = any(_GO_ON.search(one.content) for one in orders) or (cue and not _ABOUT_IT.search(orders[0].content))
+    is_aside = bool(orders) and not is_turn
     name = (message.wire or {}).get("name")
     return History(
         _turns(messages[:place]), spoken_words(message.content), message, messages[:place], after,
-        last.content if last and goes_on and not is_aside else "", is_aside,
+        last.content if last and goes_on and not is_aside and not cue else "", is_aside, cue,
         name.strip()[:MOST_NAME] if isinstance(name, str) else "", _attachments(message, language),
     )  # fmt: skip
 
 
 def spoken_words(text: str) -> str:
     """What the user says of a message: without what a front end adds to it."""
-    if wrapped := _WRAPPED.match(text):
-        text = text[wrapped.end() :]
-    return _QUERY.sub("", _BLOCKS.sub("", text)).strip()
+    if text.lstrip().startswith(_TASK) and 0 <= text.find(_OPENED) < (end := text.rfind(_CLOSED)):
+        text = text[end + len(_CLOSED) :]
+    return _QUERY.sub("", _without_blocks(text)).strip()
+
+
+def _without_blocks(text: str) -> str:
+    """One pass over the tags: a block ends at the first tag that closes it, and one that nothing closes is text."""
+    tags = list(_TAG.finditer(text))
+    last = {tag[2]: tag.start() for tag in tags if tag[1]}
+    kept, place, name = "", 0, ""
+    for tag in tags:
+        if name and tag[1] and tag[2] == name:
+            name, place = "", tag.end()
+        elif not name and not tag[1] and last.get(tag[2], 0) > tag.start():
+            name, kept = tag[2], kept + text[place : tag.start()]
+    return kept + text[place:]
 
 
 def _message(raw: Mapping[str, Any]) -> Message:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from moechat import when
 from moechat.ai.chat_model import ChatModel
-from moechat.errors import ModelError
+from moechat.ai.failure import Failure
 from moechat.language import words
 from moechat.memory.contradiction import matters
 from moechat.model import (
@@ -55,14 +55,14 @@ _YEARS = re.compile(r"\s*(\d{4})年?(?:\s*/\s*(\d{4})年?)?\s*")
 _DATE = re.compile(r"(\d{4})[-/.年](\d{1,2})(?:[-/.月](\d{1,2}))?(?:日|号)?(?:[T ]\d{1,2}:\d{2}\S*)?")
 
 
-class NoAnswer(ModelError):
+class NoAnswer(Failure):
     """Nothing of two answers can be used, though there was something to say. ``refused`` is what they said instead.
 
     ``is_empty``: the last one kept to the form, and noted nothing that stands.
     """
 
-    def __init__(self, message: str, refused: Sequence[RefusedItem], *, is_empty: bool) -> None:
-        super().__init__("nonsense", message)
+    def __init__(self, model: str, problem: str, refused: Sequence[RefusedItem], *, is_empty: bool) -> None:
+        super().__init__("unformed", "en", model=model, detail=problem)
         self.refused, self.is_empty = refused, is_empty
 
 
@@ -117,9 +117,7 @@ def understand(
         refused, is_empty = checked.refused, not unreadable
         problem = "; ".join(f"{kind}: {text}" for kind, text in unreadable)[:PROBLEM_CHARS] or "nothing was noted"
     if best is None:
-        raise NoAnswer(
-            f"{model.name} did not answer in the form that was asked for: {problem}", refused, is_empty=is_empty
-        )
+        raise NoAnswer(model.name, problem, refused, is_empty=is_empty)
     return best
 
 

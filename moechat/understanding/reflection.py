@@ -31,8 +31,9 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from moechat.ai.chat_model import ChatModel
+from moechat.ai.failure import Failure, Language, in_words, sentence
 from moechat.ai.precedence import GaveWay
-from moechat.errors import DataError, ModelError
+from moechat.errors import DataError, ModelError, MoeChatError
 from moechat.index.dense import Dense
 from moechat.language import words
 from moechat.memory import stream
@@ -232,7 +233,7 @@ class Reflector:
         except Timeout:
             return None
         except DataError as error:
-            self._failed(now, str(error))
+            self._failed(now, error)
             return None
         finally:
             self._running.release()
@@ -257,14 +258,14 @@ class Reflector:
         except GaveWay:
             return None
         except ModelError as error:
-            self._failed(now, str(error))
+            self._failed(now, error)
             return None
         finally:
             self.spent = self.spent + asking.cost
         if thinking.stopping.is_set():
             return None
         if not thinking.understood:
-            self._failed(now, "nothing in the answers of the model is an insight that cites what it rests on")
+            self._failed(now, Failure("no_insight", self._language, model=self.model().name))
             return None
         made = [episode_of(thought, now, settings.expires_days) for thought in thoughts]
         stored = self._commit(before, self._mark(new), made)
@@ -315,9 +316,13 @@ class Reflector:
             self._record.write(replace(self._record.value, unstored=()))
             self.episodes.sync()
 
-    def _failed(self, now: datetime, why: str) -> None:
-        again = self.retry.failed(now, self.settings().retry_s)
-        self.problem = f"reflection waits until {again:%Y-%m-%d %H:%M}: {why}"
+    @property
+    def _language(self) -> Language:
+        return "en" if self.prompts.language == "en" else "zh"
+
+    def _failed(self, now: datetime, error: MoeChatError) -> None:
+        again, why = self.retry.failed(now, self.settings().retry_s), in_words(error, self._language)
+        self.problem = sentence("unreflected", self._language, until=f"{again:%Y-%m-%d %H:%M}", detail=why)
         log.warning("%s", self.problem)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from moechat.ai.failure import in_words, sentence
 from moechat.ai.precedence import BackgroundModel, GaveWay
 from moechat.clock import local
 from moechat.containment import NamedText
@@ -172,6 +173,8 @@ class Roller:
 
     def _rules(self, exchange: Exchange) -> Understanding:
         user, character = self._names()
+        if exchange.is_by_another(user):
+            return Understanding(by="rules")
         exchange = self._zoned(exchange)
         understanding = rules.understand(exchange, user_name=user, character_name=character)
         understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
@@ -274,7 +277,8 @@ class Roller:
                 if error.kind in CUT and len(exchanges) > 1:
                     return False
             again = self.retry.failed(now, self.layers.config().roll.retry_s)
-            self.problem = f"what was said waits to be understood: {error}"
+            language = self.layers.character().language
+            self.problem = sentence("unread", language, detail=in_words(error, language))
             log.warning("understanding failed, tried again after %s: %s", again, error)
             return False
         self.retry.succeeded()
@@ -285,9 +289,10 @@ class Roller:
     def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
         earlier = self._earlier(exchanges)
         plans = self._plans(exchanges, earlier, now)
+        own = [replace(self._zoned(e), char=e.heard) for e in exchanges if not e.is_by_another(self._names()[0])]
         understanding = extraction.understand(
-            replace(model, takes_cut=len(exchanges) == 1), [replace(self._zoned(e), char=e.heard) for e in exchanges],
-            known_facts=self._known_facts(exchanges), earlier=[*earlier, *plans],
+            replace(model, takes_cut=len(exchanges) == 1), own,
+            known_facts=self._known_facts(own), earlier=[*earlier, *plans],
             names=self._names(), now=now,
             prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
             timeout_s=self.layers.config().understanding.silence_s,

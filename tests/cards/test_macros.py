@@ -23,14 +23,15 @@ def at_noon(seed: int = 0) -> Macros:
         ("{{Char}} and {{ USER }}, <BOT> <user> <b>", "{{user}} and Ann, {{user}} Ann <b>"),
         ("{{time}} {{date}} {{weekday}}", "15:03 2025-05-20 Tuesday"),
         ("a{{// for me}}b{{comment: too}}c{{hidden_key:d}}", "abc"),
-        ("{{getvar::x}} {{original}} {{7*7}} {% x %} ${x} {x}", "{{getvar::x}} {{original}} {{7*7}} {% x %} ${x} {x}"),
-        ("{{random:{{user}}}} {{roll:1}} {{roll:d}}", "Ann 1 {{roll:d}}"),
-        ("{{ open {{user}} }} {{user", "{{ open {{user}} }} {{user"),
+        ("{{7*7}} {% x %} ${x} {x} {{}}", "{{7*7}} {% x %} ${x} {x} {{}}"),
+        ("a{{getvar::x}}{{original}}{{outlet::y}}{{trim}}{{setvar::a::{{user}}}}{{.hp}}{{/if}}b{{newline}}c", "ab\nc"),
+        ("{{random:{{user}}}} {{roll:1}} {{roll:d}}", "Ann 1 "),
+        ("{{ open {{user}} }} {{user", " {{user"),
         ("}} {{user}}} {{", "}} Ann} {{"),
         ("{{random::a\\,b}}", "a,b"),
     ],
 )
-def test_what_is_known_is_replaced_and_the_rest_stays(text: str, filled: str) -> None:
+def test_what_is_known_is_replaced_and_no_other_macro_is_left(text: str, filled: str) -> None:
     assert at_noon().fill(text) == filled
 
 
@@ -41,7 +42,7 @@ def test_chance_changes_and_a_pick_stays() -> None:
 
 
 def test_without_a_moment_time_and_chance_wait() -> None:
-    assert Macros(WHO).fill("{{user}} {{time}} {{random:a,b}}") == "Ann {{time}} {{random:a,b}}"
+    assert Macros(WHO).fill("{{user}} {{time}} {{random:a,b}}{{trim}}") == "Ann {{time}} {{random:a,b}}"
 
 
 def test_those_that_are_not_known_are_named_once() -> None:

@@ -13,10 +13,10 @@ import pytest
 from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
 from moechat.model import Event, Recollection, Understanding
-from moechat.recall.layers import Layers
+from moechat.recall.layers import LONGEST_CUE, Layers
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
-from tests.houses import Home, shown, silent, told
+from tests.houses import Home, say, shown, silent, told
 
 EMBEDDER = HashEmbedder(32)
 
@@ -157,3 +157,14 @@ def test_a_broken_table_of_associations_in_the_characters_folder_is_told(home: H
     layers.associations.associations("猫")
     assert [problem for problem in layers.problems() if "associations.tsv" in problem]
     layers.close()
+
+
+def test_a_pasted_text_is_asked_by_its_beginning_and_its_end(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "我住在杭州")
+        text = f"你看：{'很长的一段文字。' * 4000}我住在哪里？"
+        cue = agent.layers.cue(text, home.clock.now(), "")
+        assert len(cue.text) <= LONGEST_CUE + 1 and cue.text.startswith("你看：") and cue.text.endswith("我住在哪里？")
+        say(agent, text)
+        assert agent.log()[-1]["text"] == text

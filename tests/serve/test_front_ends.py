@@ -14,8 +14,9 @@ import numpy as np
 import openai
 import patient
 import pytest
-from houses import CHARACTER, Home
+from houses import CHARACTER, Home, say
 
+from moechat.ai.offline.model import OfflineModel
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.errors import ModelError
 from moechat.house import House
@@ -198,15 +199,14 @@ def test_other_words_for_the_first_message_take_its_place_where_the_front_end_se
     def in_chat(name: str) -> dict[str, Any]:
         return {"extra_headers": {"x-openwebui-chat-id": name}}
 
-    for text in ("早上好", "中午好"):
-        served.say(text, **in_chat("alone"))  # Whether it ever sends a history is not known yet.
-    assert [text for text, _ in served.kept()] == ["早上好", "中午好"]
     one = served.say("我住在杭州", **in_chat("a"))
     served.say("我住在杭州", one, "今天下雨", **in_chat("a"))
-    served.say("我去看戏", **in_chat("b"))
-    other = served.say("我去看海", **in_chat("b"))
-    served.say("我去看海", other, "明天回来", **in_chat("b"))
-    assert [text for text, _ in served.kept()][4:] == ["我去看海", "明天回来"]
+    for text in ("早上好", "中午好", "早上好", "晚安"):
+        served.say(text, **in_chat("alone"))  # a program that sends no history, whatever others do
+    assert [text for text, _ in served.kept()] == ["我住在杭州", "今天下雨", "早上好", "中午好", "早上好", "晚安"]
+    other = served.say("我去看海", **in_chat("a"))
+    served.say("我去看海", other, "明天回来", **in_chat("a"))
+    assert [text for text, _ in served.kept()][-2:] == ["我去看海", "明天回来"]
 
 
 def test_without_one_it_is_corrected_when_it_is_seen_again(served: Served) -> None:
@@ -218,10 +218,55 @@ def test_without_one_it_is_corrected_when_it_is_seen_again(served: Served) -> No
     assert served.kept()[0][0] == "我住在苏州"
 
 
-def test_a_reply_that_is_to_go_on_is_kept_as_one(served: Served) -> None:
+def system(text: str) -> dict[str, str]:
+    return {"role": "system", "content": text}
+
+
+STANDING = system("Stay in character.")
+
+
+@pytest.mark.parametrize(
+    "orders", [[], [system("[Continue your last message without repeating its original content.]"), STANDING]]
+)
+def test_a_reply_that_is_to_go_on_is_kept_as_one(served: Served, orders: list[dict[str, str]]) -> None:
     one = served.say("讲个故事")
-    more = served.say("讲个故事", one)
+    more = served.say("讲个故事", one, *orders)
     assert served.kept() == [("讲个故事", one + more)]
+
+
+@pytest.mark.parametrize("model", [CHARACTER, f"{CHARACTER}:memory"])
+@pytest.mark.parametrize(
+    "nudge", ["[Write the next reply only as 小满.]", "[只以小满的身份写下一条回复。]"], ids=["english", "chinese"]
+)
+def test_in_a_group_each_reply_of_a_character_is_kept(served: Served, model: str, nudge: str) -> None:
+    more: dict[str, Any] = {"model": model, "extra_body": {"moechat_character": CHARACTER}}
+    noodles = "小林: 吃面吧，我来煮"
+    one = served.say("晚饭吃什么", noodles, system(nudge), STANDING, **more)
+    assert served.kept() == [("晚饭吃什么", one)]
+    assert any(nudge in message.content for message in served.model.requests[-1].messages)
+    two = served.say("晚饭吃什么", f"{noodles}\n小满: {one}", system(nudge), **more)
+    assert served.kept() == [("晚饭吃什么", f"{one}\n{two}")]
+    talk = ["晚饭吃什么", f"{noodles}\n小满: {one}\n小满: {two}"]
+    three = served.say(*talk, "那我去买菜", "小林: 好", system(nudge), **more)
+    four = served.say(*talk, "那我去买菜", f"小林: 好\n小满: {three}", "路上小心", "小林: 嗯", system(nudge), **more)
+    kept = [("晚饭吃什么", f"{one}\n{two}"), ("那我去买菜", three), ("路上小心", four)]
+    assert (
+        served.kept() == kept and len(served.house.agent().store.tree.talks) == 2
+    )  # the first one is that of the page
+    served.say(
+        *talk, "那我去买菜", f"小林: 好\n小满: {three}", system(nudge), system("[Summarize the story so far.]"), **more
+    )
+    assert served.kept() == kept
+
+
+def test_two_chats_that_begin_with_the_same_words_are_two(served: Served) -> None:
+    one, other = served.say("你好"), served.say("你好")
+    two = served.say("你好", other, "我去看海")
+    three = served.say("你好", one, "我去爬山")
+    four = served.say("你好", other, "我去看海", two, "明天回来")
+    five = served.say("你好", one, "我去爬山", three, "今晚回来")
+    sea, hill = [("我去看海", two), ("明天回来", four)], [("我去爬山", three), ("今晚回来", five)]
+    assert sorted(served.kept()) == sorted([("你好", one), ("你好", other), *sea, *hill])
 
 
 @pytest.mark.parametrize(
@@ -341,6 +386,26 @@ def test_a_page_of_an_allowed_site_may_call_and_no_other(tmp_path: Path) -> None
 # ---- a voice, and who shares a talk
 
 
+@pytest.mark.parametrize("model", [CHARACTER, f"{CHARACTER}:memory"])
+def test_no_bare_macro_of_a_card_a_book_or_a_front_end_reaches_a_model(tmp_path: Path, model: str) -> None:
+    bare = "{{getvar::hp}}{{outlet::x}}{{trim}}{{original}}"
+    keys = ("persona", "scenario", "greeting", "system_prompt", "after_history")
+    card = {key: f"{key}。{bare}" for key in keys} | {"examples": [{"user": f"在吗{bare}", "char": f"在{bare}"}]}
+    with Served(tmp_path, character=card) as served:
+        book = served.home.folder / "data_base"
+        book.mkdir()
+        (book / "world.yaml").write_text(f"灯塔: 灯塔在山上{bare}\n", encoding="utf-8")
+        own = {"role": "user", "content": "灯塔在哪？我写了 {{title}}"}
+        served.say(
+            system(f"You are {{{{char}}}}.{bare}"), own, model=model, extra_body={"moechat_character": CHARACTER}
+        )
+        if model == CHARACTER:
+            say(served.house.agent(), "灯塔在哪？我写了 {{title}}")
+        for request in served.model.requests:
+            prompt = "\n".join(message.content for message in request.messages)
+            assert "灯塔在山上" in prompt and prompt.count("{{") == 1 and "{{title}}" in prompt
+
+
 def test_a_program_that_speaks_gets_words_to_say(tmp_path: Path) -> None:
     with Served(tmp_path, ["（笑）好的，**明天**见。"]) as served:
         text = served.say("明天见吗", extra_headers={"x-moechat-style": "spoken"})
@@ -351,6 +416,28 @@ def test_who_spoke_is_kept(served: Served) -> None:
     served.say({"role": "user", "name": "小周", "content": "我也来了"})
     (row,) = served.house.agent().log()
     assert served.house.agent().store.exchanges.get(str(row["id"])).speaker == "小周"
+
+
+def test_what_another_speaker_says_is_kept_under_their_name_and_is_no_fact_about_the_user(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open(OfflineModel()) as house, server.running(house) as url:
+
+        def said(name: str, text: str, chat: str) -> str:
+            message = {"role": "user", "content": text} | ({"name": name} if name else {})
+            body = {"model": CHARACTER, "messages": [message], "moechat_chat": chat}
+            return str(patient.post(url + "/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"])
+
+        said("阿明", "我养了一只叫豆豆的猫", "a")
+        said("小李", "我住在杭州，下周三要去看牙医", "a")
+        asked = [said(name, "我住在哪里？", chat) for name in ("小王", "阿明", "") for chat in ("a", "b")]
+        assert not [reply for reply in asked if "杭州" in reply]
+        assert "豆豆" in said("阿明", "我的猫叫什么？", "b") and "豆豆" not in said("小王", "我的猫叫什么？", "b")
+        agent = house.agent()
+        home.clock.advance(hours=1)
+        agent.settle()
+        assert [fact.text for fact in agent.layers.core.current()] == ["用户的猫叫豆豆"]
+        assert not len(agent.layers.episodes.view(home.clock.now()))
+        assert any(hit.text.startswith("小李：我住在杭州") for hit in agent.recall("我住在哪里？").hits)
 
 
 def test_a_slow_reply_holds_up_no_recall(tmp_path: Path) -> None:

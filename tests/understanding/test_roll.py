@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from moechat.agent import Agent
 from moechat.errors import DiskError, ModelError
 from moechat.memory import context
+from moechat.model import Message
 from moechat.settings.schema import RollSettings
+from moechat.turn import Sent
 from moechat.understanding.roll import due
 from tests.houses import Home, answer, day_files, edit, fact, filed, say, silent, understanding
 
@@ -120,6 +122,33 @@ def talk(home: Home, agent: Agent, numbers: Any, *, scene_at: int | None = None)
         home.clock.advance(seconds=30)
         agent.settle()
         agent.settle_indexes()
+
+
+def test_a_model_reads_what_the_user_says_and_nobody_elses_words(home: Home) -> None:
+    model = understanding()
+    with home.open(model) as house:
+        agent = house.agent()
+        for speaker, text in (("", "第1句话"), ("小李", "第2句话"), ("阿明", "第3句话")):
+            list(agent.conversation.talk(text, Sent(Message("user", text), speaker=speaker)))
+            agent.settle()
+        agent.finish()
+        assert batches(model) == [["第1句话", "第3句话"]] and not agent.store.tree.pending()
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("zh", "说过的话还没有读懂，稍后再试：scripted 没有按要求的格式回答"),
+        ("en", "what was said waits to be understood: scripted did"),
+    ],
+)
+def test_why_understanding_waits_is_told_in_the_language_of_the_page(tmp_path: Path, language: str, told: str) -> None:
+    home = Home.build(tmp_path, character={"language": language})
+    with home.open(understanding(lambda _: "这不是答案")) as house:
+        agent = house.agent()
+        say(agent, "我住在杭州")
+        agent.finish()
+        assert [one for one in agent.problems() if one.startswith(told)], agent.problems()
 
 
 def left(agent: Agent) -> list[int]:
