@@ -28,7 +28,8 @@ _TIME_TOLD = re.compile(
     |昨[天晚]|前[天晚]|今[天晚早年]|明[天年]|去年|后天|[上下]个?[周月]|周末|(?:周|星期|礼拜)[一二三四五六日天]|\d[年月日号]|最近|刚刚?|以前|[年月]前""",
     re.IGNORECASE | re.VERBOSE,
 )
-_NAME_TOLD = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|[《“\"「][^》”\"」]+[》”\"」]")
+_CAPITAL = r"(?<=[a-z,;] )[A-Z][a-z]+"
+_CAPITALISED, _NAME_TOLD = re.compile(_CAPITAL), re.compile(_CAPITAL + r"|[《“\"「][^》”\"」]+[》”\"」]")
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|season)\b|\bhow long ago\b"
     r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
@@ -100,7 +101,10 @@ def asks(text: str) -> bool:
 
 def names_told(text: str) -> list[str]:
     """The words and titles in a text that are written as names."""
-    return _NAME_TOLD.findall(text)
+    end = (
+        max(map(text.rfind, '》”"」')) + 1
+    )  # No title goes on after it; to look for one from each sign would be quadratic.
+    return _NAME_TOLD.findall(text, 0, end) + _CAPITALISED.findall(text, end)
 
 
 def asks_when(text: str) -> bool:
@@ -113,7 +117,7 @@ def of(text: str) -> int:
     return (
         ASKS * bool(_QUESTION_END.search(_without_caption(text)))
         | TELLS_TIME * bool(_TIME_TOLD.search(text))
-        | NAMES * bool(_NAME_TOLD.search(text))
+        | NAMES * bool(names_told(text))
     )
 
 

@@ -47,21 +47,22 @@ class Judgement:
 
 @dataclass
 class Patterns:
-    """Runs patterns, until their time is up. ``problems`` has those that are wrong or took too long."""
+    """Compiles and runs patterns, until their time is up. ``problems`` has those that are wrong or took too long; one that finds
+    no time left has its turn with a later message, when those before it are compiled."""
 
     problems: dict[str, str] = field(default_factory=dict)
     left_s: float = ALL_PATTERNS_S
 
     def stands(self, pattern: str, flags: int, text: str) -> bool:
-        compiled = _compiled(pattern, flags)
-        if isinstance(compiled, str):
-            self.problems[pattern] = compiled
+        if self.left_s <= 0:
             return False
         begun = time.monotonic()
         try:
-            if self.left_s <= 0:
-                raise TimeoutError
-            return compiled.search(text, timeout=min(PATTERN_S, self.left_s)) is not None
+            compiled = _compiled(pattern, flags)
+            if isinstance(compiled, str):
+                self.problems[pattern] = compiled
+                return False
+            return compiled.search(text, timeout=PATTERN_S) is not None
         except TimeoutError:
             self.problems[pattern] = "takes too long; write it more simply"
             return False

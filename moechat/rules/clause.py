@@ -15,7 +15,8 @@ from moechat.rules.table import Language, PatternTable, table
 
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
-LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
+LONGEST = 10_000  # What lies further on in a pasted text is not looked at,
+LONGEST_SENTENCE = 400  # nor in a sentence: a pattern may take the square of its length.
 _RUN = re.compile(r"([^\w\n])\1{3,}")
 USER, OTHER, UNKNOWN = "user", "", "?"
 _CARRIED = frozenset({"hypothetical", "role"})  # A condition covers the clauses behind it, whoever they are about.
@@ -78,7 +79,7 @@ class _ClauseReader:
         self._greets = words["hello"].search(text) is not None
         clauses: list[Clause] = []
         for sentence in words["sentence"].finditer(text):
-            clauses.extend(self._sentence(sentence.group().strip(), clauses))
+            clauses.extend(self._sentence(sentence.group().strip()[:LONGEST_SENTENCE], clauses))
         return [meant(clause, whole) for clause in clauses] if whole else self._jokes_taken_back(clauses)
 
     def _unquoted(self, match: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ SHARES = (("cached", "reported"), ("same", "compared"))
 _OF_USER = re.compile(r"(?:用户|[Tt]he user)")
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _DATED = re.compile(
-    r"(?:[今昨前]天|[今昨]晚|今早|\b(?:[Tt]oday|[Yy]esterday|[Tt]onight|[Ll]ast night)\b)?\s*[（(](\d{4}-\d\d-\d\d)[)）]"
+    r"(?:[今昨前]天|[今昨]晚|今早|\b(?:[Tt]oday|[Yy]esterday|[Tt]onight|[Ll]ast night)\b)?(?<!\s)\s*[（(](\d{4}-\d\d-\d\d)[)）]"
 )
 _INSIDE = re.compile(r"([，。；：！？、（「“])用户(?=[的在和把被将说想要喜讨怕会是有没不也还去来])")
 HUES = (14, 36, 88, 150, 178, 205, 262, 330)  # The colours of avatars go well with warm paper.

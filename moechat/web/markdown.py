@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-LONGEST = 100_000  # A text of more characters is shown as it is.
+LONGEST, MOST_MARKS = 20_000, 2_000  # What lies beyond so many characters, or brackets and stars, is shown as it is.
 TAGS = {
     "p", "br", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "h4", "h5", "h6", "hr", "a", "small",
     "table", "thead", "tbody", "tr", "th", "td",
@@ -27,14 +28,18 @@ ATTRIBUTES = {"a": {"href", "target"}, "pre": {"data-language"}, "ol": {"start"}
 HIGHEST = 3  # The page and its rooms have the headings above.
 
 # Two asterisks are strong, one is an action; next to Chinese punctuation, too, where Markdown itself would see none.
+_MARK = re.compile(r"[\[*_~`|]")
 _STARRED = re.compile(r"(?<![*A-Za-z0-9_])(\*{1,2})(?![*\s])((?:(?!\1)[^\n])+?)(?<!\s)\1(?![*A-Za-z0-9_])")
 
 
 def html(text: str) -> str:
     """The text as HTML of ``TAGS``."""
-    if len(text) > LONGEST:
-        return f"<p>{nh3.clean_text(text)}</p>"
-    return nh3.clean(_parser().render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"})
+    end = min(
+        [len(text), LONGEST, *(mark.start() for mark in islice(_MARK.finditer(text), MOST_MARKS, MOST_MARKS + 1))]
+    )
+    drawn = _parser().render(text[:end])
+    plain = f"<p>{nh3.clean_text(text[end:])}</p>" if end < len(text) else ""
+    return nh3.clean(drawn, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"}) + plain
 
 
 @cache
