@@ -125,9 +125,8 @@ def test_english_characters_get_english_prompts_and_weekdays() -> None:
 def test_what_was_said_is_placed_and_never_rendered() -> None:
     tricky = "{{char}} {{persona}} {{entries}} {now} %s \\1"
     found = Recollection(hits=[hit("diary", tricky), hit("lore", tricky, None), hit("core", tricky)])
-    who = character(examples=f"阿明：{tricky}")
-    messages = assembled(who, found)
-    assert messages[1].content.count(tricky) == 1
+    messages = assembled(character(examples="阿明：{now} %s \\1"), found)
+    assert messages[1].content.count("阿明：{now} %s \\1") == 1
     assert messages[2].content.count(tricky) == 3
 
 

@@ -355,7 +355,7 @@ def test_an_answer_that_cannot_be_used_stores_nothing_and_is_tried_again_later(m
     assert mind.run() is None
     assert mind.reflections() == []
     assert mind.reflector.counter(mind.now) <= 0
-    assert "insight" in mind.reflector.problem
+    assert "没有一条感悟写明依据" in mind.reflector.problem
     asked = calls(mind)
     assert not mind.reflector.due(mind.now)
     assert mind.run() is None
