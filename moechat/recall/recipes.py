@@ -64,7 +64,7 @@ class ConfiguredRecipes:
             return cue.once("facts near", search)
 
         def associated(cue: Cue) -> list[Hit]:
-            limit = recipes.entities.limit or None
+            limit = min(recipes.entities.limit or agent.core_top_k, agent.core_top_k)
             search = partial(self.entities.search, cue, config.association, limit=limit, threshold=floor("entities"))
             return cue.once("facts associated", search)
 
@@ -103,6 +103,7 @@ class ConfiguredRecipes:
         former = Recipe(
             touch.FORMER, "core",
             lambda cue: touch.former(cue, self.core.replaced, lambda: [*near(cue), *associated(cue)]), touch.FIRST,
+            limit=min(touch.MOST_FORMER, agent.core_top_k),
         )  # fmt: skip
         return [*self.whatever_ranks(), *([former] if agent.is_core_mem else [])] + [
             Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)

@@ -269,3 +269,19 @@ def test_whatever_the_embedding_model_some_fact_is_surely_near() -> None:
         for model, floor in floors.items()
     }
     assert {model: found for model, found in near.items() if found != [False, True]} == {}
+
+
+def test_the_number_of_facts_that_a_search_takes_reaches_every_recipe_over_core_memory(tmp_path: Path) -> None:
+    came: dict[int, dict[str, int]] = {}
+    for top_k in (1, 5):
+        with opened(tmp_path / str(top_k), Agent={"core_top_k": top_k}, recall={"recipes": ALL}) as (agent, recipes):
+            for thing in ("爬山", "下棋", "看海", "钓鱼"):
+                agent.memories.add_fact(f"用户喜欢{thing}", keyword="喜好", target=thing)
+            for town in ("杭州", "上海", "成都", "厦门"):
+                agent.memories.add_fact(f"用户住在{town}", keyword="住址", target=town, single=True)
+            lived = agent.recall("我以前住在哪里").hits
+            cue = agent.layers.cue("爬山、下棋、看海和钓鱼", agent.layers.now(), "")
+            runs = {recipe.name: recipe.run for recipe in recipes.active()}
+            came[top_k] = {name: len(runs[name](cue)) for name in ("profile", "entities")}
+            came[top_k]["former"] = sum(hit.recipe == touch.FORMER for hit in lived)
+    assert came == {1: {"profile": 1, "entities": 1, "former": 1}, 5: {"profile": 5, "entities": 4, "former": 3}}
