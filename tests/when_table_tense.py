@@ -6,7 +6,11 @@ The spans were read off the rules and judged, so they guard more than they measu
 from __future__ import annotations
 
 BLOCKS = [
-    ("en both ways", "november", "recall", """
+    (
+        "en both ways",
+        "november",
+        "recall",
+        """
 what are we doing on New Year's Eve? => 2026-12-31
 I'm seeing the dentist on Friday => 2026-11-27
 what did we do between the 3rd and the 9th of October? => 2026-10-03..2026-10-09
@@ -110,8 +114,13 @@ what was that film we watched on sunday => 2026-11-22
 where was i on the 3rd => 2026-11-03
 what happened at new year => 2026-01-01
 how was my birthday weekend at easter => 2026-04-05
-"""),
-    ("en both ways", "november", "writing", """
+""",
+    ),
+    (
+        "en both ways",
+        "november",
+        "writing",
+        """
 I'm seeing the dentist on Friday => 2026-11-27
 i've got an interview thursday => 2026-11-26
 my interview is on thursday => 2026-11-26
@@ -149,8 +158,13 @@ the cat threw up on monday => 2026-11-23
 i ate too much on thanksgiving => 2025-11-27
 we split up in september => 2026-09
 i came off the tablets in may => 2026-05
-"""),
-    ("zh both ways", "november", "recall", """
+""",
+    ),
+    (
+        "zh both ways",
+        "november",
+        "recall",
+        """
 平安夜我们吃什么好 => 2026-12-24
 冬至要吃什么 => 2026-12-22
 国庆去哪儿好呢 => 2027-10-01
@@ -238,8 +252,13 @@ i came off the tablets in may => 2026-05
 双十二 => 2025-12-12
 刚过去的周末 => 2026-11-21..2026-11-22
 上上个星期 => 2026-11-09..2026-11-15
-"""),
-    ("zh both ways", "november", "writing", """
+""",
+    ),
+    (
+        "zh both ways",
+        "november",
+        "writing",
+        """
 周三体检 => 2026-11-25
 约了周五看牙 => 2026-11-27
 票买好了，国庆去成都 => 2027-10-01
@@ -264,5 +283,6 @@ i came off the tablets in may => 2026-05
 除夕晚上吵了一架 => 2026-02-16T18..2026-02-16
 周四刚做完手术 => 2026-11-19
 中秋我一个人过的 => 2026-09-25
-"""),
+""",
+    ),
 ]

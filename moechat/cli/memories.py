@@ -174,6 +174,7 @@ def _asked(args: argparse.Namespace, agent: Agent) -> bool:
         others = [one for one in preview.repeats if one.id not in holding]
         _tell("this repeats some of the words (to be forgotten by its own id)", others)
         _tell("your own words stay, without their source (to be forgotten by their own id)", preview.stays)
+        _tell("understood anew: what was understood of these may hold words of what goes", preview.anew)
     if preview and args.dry_run:
         _print(args, preview.goes, agent)
         return False

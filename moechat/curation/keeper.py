@@ -17,6 +17,7 @@ from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning
 from moechat.curation.letter import Letter, letter
+from moechat.curation.read_beside import read_beside
 from moechat.curation.repeats import repeats
 from moechat.curation.undo import Undo
 from moechat.errors import MoeChatError, NotFound
@@ -38,11 +39,13 @@ _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 @dataclass(frozen=True)
 class Preview:
     """What a forgetting would do: what ``goes``, which other exchanges ``repeat`` some of its words, and what the owner wrote
-    or corrected of it and ``stays``, without its source."""
+    or corrected of it and ``stays``, without its source. ``anew`` stay and are understood anew, since what was understood of them
+    holds words of what goes."""
 
     goes: Sequence[Memory]
     repeats: Sequence[Memory]
     stays: Sequence[Memory]
+    anew: Sequence[Memory] = ()
 
 
 class Keeper(Catalogue):
@@ -252,7 +255,7 @@ class Keeper(Catalogue):
         self._require(ids)
         lost = self._gone(ids)
         goes, stays = self.memories(lost.ids), self.memories(lost.kept)
-        return Preview(goes, self.memories(repeats(self._layers, lost)), stays)
+        return Preview(goes, self.memories(repeats(self._layers, lost)), stays, self.memories(lost.anew))
 
     def forget(self, ids: Sequence[str]) -> list[Memory]:
         """Erase these and what was made of them, for good. Returns what they were.
@@ -288,12 +291,14 @@ class Keeper(Catalogue):
     def _gone(self, ids: Sequence[str]) -> erasure.Gone:
         facts = {fact.id for fact in self._store.findings.facts()}
         episodes, links = set(self._store.findings.by_ids(ids)), self._store.findings.links()
-        return erasure.gone(
+        exchanges = [id_ for id_ in ids if id_ not in facts and id_ not in episodes]
+        lost = erasure.gone(
             self._store,
-            exchanges=[id_ for id_ in ids if id_ not in facts and id_ not in episodes],
+            exchanges=exchanges,
             episodes=forgetting.with_replaced(sorted(episodes), links),
             facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
         )
+        return replace(lost, anew=read_beside(self._store, exchanges))
 
 
 def _sources(several: Iterable[Sequence[str]]) -> tuple[str, ...]:

@@ -25,12 +25,14 @@ SLICE = 50  # So many records are taken out under one hold of the lock.
 
 @dataclass(frozen=True)
 class Gone:
-    """What is erased together. ``kept`` is what the owner wrote or corrected, and stays without its source."""
+    """What is erased together. ``kept`` is what the owner wrote or corrected, and stays without its source. ``anew`` are
+    exchanges that stay and are understood anew, since what was made of them holds words of what goes."""
 
     exchanges: Sequence[str] = ()
     episodes: Sequence[Episode] = ()
     facts: Sequence[Fact] = ()
     kept: Sequence[str] = ()
+    anew: Sequence[str] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -105,12 +107,13 @@ def take_back(unit: Unit, batch: str) -> Gone:
 def forget(unit: Unit, lost: Gone, *, batch: str = "") -> None:
     """Hide all of it at once; ``erase`` removes it. Raises MoeChatError, before anything is written, where an exchange is
     being answered or a file that holds some of it cannot be written."""
-    unit.check_writable(lost.exchanges, [one.id for one in lost.episodes], has_facts=bool(lost.facts))
+    unit.check_writable([*lost.exchanges, *lost.anew], [one.id for one in lost.episodes], has_facts=bool(lost.facts))
     refuse, named = could_come_back(lost), set(unit.tree.batches[batch].ids) if batch else set()
     ids = [id_ for id_ in lost.ids if id_ not in named]
     with unit.writing("forget"):
         for id_ in unit.replies.alive().intersection(lost.exchanges):
             raise MoeChatError(f"exchange {id_} is being answered right now; wait for its end, then forget it")
+        unit.findings.drop(lost.anew, uncites=False)
         if refuse:
             unit.state.write([{"op": "forgotten", "ids": sorted(refuse)}])
         entry = {"op": "forget", "n": unit.tree.forgettings + 1, "ids": sorted(ids)}

@@ -236,9 +236,9 @@ class Findings(FindingRecords):
             for old_id, new_id in zip(ids_before, ids_after, strict=True):
                 self._owner.state.write(self._owner.state.carried(old_id, new_id))
 
-    def drop(self, ids: Sequence[str]) -> None:
+    def drop(self, ids: Sequence[str], *, uncites: bool = True) -> None:
         """Drop whatever the rules or a model found in these exchanges, and what was refused, and queue the other sources and
-        the exchanges themselves anew. What the owner wrote or edited stays, without them."""
+        the exchanges themselves anew. What the owner wrote or edited stays, without them where it ``uncites``."""
         if not ids:
             return
         with self._owner.writing("drop"):
@@ -247,7 +247,7 @@ class Findings(FindingRecords):
                 self._unread([id_ for id_ in sorted(others.difference(ids, retracted)) if id_ in self._owner.tree])
             self._owner.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
             steps: tuple[Callable[[Sequence[str]], None], ...] = (
-                self.uncite,
+                *([self.uncite] if uncites else []),
                 self._drop_facts,
                 self._drop_refused,
                 self._drop_notes,  # last: they show that something is left to be dropped

@@ -354,6 +354,7 @@ def forget_form(memory: Memory, preview: Preview, words: Words, *, sure: bool) -
     inside = _some(preview.goes, words)
     inside += f"<p>{escape(words('forget_repeats'))}</p>{_some(preview.repeats, words)}" if preview.repeats else ""
     inside += f"<p>{escape(words('forget_stays'))}</p>{_some(preview.stays, words)}" if preview.stays else ""
+    inside += f"<p>{escape(words('forget_anew'))}</p>{_some(preview.anew, words)}" if preview.anew else ""
     if sure:
         acts = button("forget-now", words("forget_now"), kind="danger strong", id=memory.id)
     else:

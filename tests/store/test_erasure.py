@@ -9,11 +9,13 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moechat.curation.read_beside import read_beside
 from moechat.errors import DataError
 from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import erasure
@@ -343,4 +345,31 @@ def test_rows_that_moved_from_page_to_page_of_the_cache_leave_no_byte_behind(hom
         db.executemany("DELETE FROM notes WHERE id = ?", ((id_,) for id_ in lost))
     assert store.cache.erase_dead()
     assert len(lost) > 500 and holding(home, "忘词") == []
+    store.close()
+
+
+@pytest.mark.parametrize("kept_by_hand", [False, True])
+def test_what_a_model_took_a_pronoun_for_goes_with_the_words_that_named_it(home: Home, kept_by_hand: bool) -> None:
+    store = home.store()
+    said = ("我有一块翡翠平安扣，是秘密", "昨天我把它送给妈妈了", "妈妈很高兴")
+    first, second, third = (told(store, home.clock, text, settle=True) for text in said)
+    store.mark_understood([first, second, third], "model")
+    event = Event("用户把翡翠平安扣送给了妈妈", (second,), object="翡翠平安扣", topic="物品->翡翠平安扣")
+    happy = Event("用户的妈妈很高兴", (third,))
+    tags = {second: "送出翡翠平安扣", third: "妈妈高兴"}
+    store.findings.merge([second, third], Understanding(tags, {}, (), (event, happy)), [], {})
+    if kept_by_hand:
+        (mine,) = store.findings.citing([second])
+        store.findings.put_episodes(
+            [replace(mine, by="owner", event=replace(event, text="我送了妈妈一样东西", object="", topic=""))]
+        )
+    lost = erasure.gone(store, exchanges=[first], episodes=(), facts=())
+    lost = replace(lost, anew=read_beside(store, [first]))
+    assert lost.anew == [second]
+    erasure.forget(store, lost)
+    assert erasure.erase(store, lambda: None)
+    assert holding(home, "翡翠") == [] and holding(home, "平安扣") == []
+    assert store.tree.pending() == [second] and store.exchanges.get(second).user == "昨天我把它送给妈妈了"
+    assert [one.event.text for one in store.findings.citing([third])] == ["用户的妈妈很高兴"]
+    assert [one.event.sources for one in store.findings.citing([second])] == ([(second,)] if kept_by_hand else [])
     store.close()
