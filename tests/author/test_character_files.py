@@ -103,6 +103,28 @@ def test_a_card_without_a_book_that_holds_entries_is_named(folder: Path) -> None
         export(folder)
 
 
+def test_a_folder_without_a_card_gets_a_new_one_and_what_is_no_card_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "Ann").mkdir()
+    data = export(tmp_path / "Ann")["data"]
+    assert {key: value for key, value in data.items() if value} == {"name": "Ann"}
+    assert [data[key] for key in ("alternate_greetings", "tags", "group_only_greetings", "extensions")] == [
+        [],
+        [],
+        [],
+        {},
+    ]
+    (tmp_path / "Ann" / "card.json").write_text('{"entries": []}', encoding="utf-8")
+    with pytest.raises(DataError, match="is no character card"):
+        export(tmp_path / "Ann")
+
+
+def test_a_card_of_version_1_that_gets_a_book_becomes_one_of_version_2(tmp_path: Path) -> None:
+    (tmp_path / "data_base").mkdir()
+    (tmp_path / "data_base" / "a.yaml").write_text("quay: stone\n", encoding="utf-8")
+    (tmp_path / "card.json").write_text(json.dumps(V1), encoding="utf-8")
+    assert export(tmp_path)["spec"] == "chara_card_v2"
+
+
 def test_names_of_folders_are_made_of_what_a_folder_may_be_called() -> None:
     assert [card_folder.folder_name(name) for name in ("a/b:c", " .x. ", "...", "海" * 50)] == [
         "a_b_c", "x", "character", "海" * 40,

@@ -210,6 +210,43 @@ def test_a_value_that_cannot_be_is_named_with_its_field_and_nothing_is_written(
     assert text_of(files) == PLACES and [path.name for path in files.folder.iterdir()] == ["places.yaml"]
 
 
+def test_a_switch_is_read_in_whatever_words_a_hand_wrote_it(tmp_path: Path) -> None:
+    words = {True: ("true", "yes", "on", "1", "YES", "True"), False: ("false", "no", "off", "0", "Off")}
+    for meaning, each in words.items():
+        files = build(tmp_path, "".join(f"桥{n}: {{text: 两座, constant: {word}}}\n" for n, word in enumerate(each)))
+        assert [(one.constant, files.problems) for one in files.listed()] == [(meaning, [])] * len(each)
+    files = build(tmp_path, "桥: {text: 两座, constant: ''}\n")
+    assert files.listed() == [] and "constant" in str(files.problems[0])
+
+
+def test_words_that_yaml_would_read_as_something_else_are_written_as_words(tmp_path: Path) -> None:
+    strange = (
+        "y",
+        "n",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "true",
+        "false",
+        "null",
+        "No",
+        "~",
+        "1.5",
+        "2025-05-20",
+        "a: b",
+        "- a",
+        "#a",
+    )
+    files = build(tmp_path, "")
+    for word in strange:
+        files.add({"keyword": word, "text": f"{word}?", "keys": [word], "file": "places.yaml"})
+    assert [(one.keyword, one.text, one.keys) for one in files.listed()] == [
+        (one, f"{one}?", (one,)) for one in strange
+    ]
+    assert files.problems == []
+
+
 def test_an_entry_stays_in_its_file(tmp_path: Path) -> None:
     files = build(tmp_path)
     with pytest.raises(FieldError, match="delete this one"):

@@ -220,8 +220,9 @@ def test_a_value_that_cannot_be_is_named_with_its_field_and_nothing_is_written(
 
 @pytest.mark.parametrize("id_", ["", "a b", "a: b", "x" * 65, "-x", "../x", "violin"])
 def test_an_id_must_be_new_and_a_plain_word(tmp_path: Path, id_: str) -> None:
-    with pytest.raises(FieldError, match="id"):
+    with pytest.raises(FieldError, match="is taken" if id_ == "violin" else "1 to 64 letters, digits") as refused:
         build(tmp_path).add("event", {"text": "x"}, id_)
+    assert (refused.value.field, refused.value.value) == ("id", id_)
 
 
 def test_search_finds_the_phrase_first_and_then_shared_words(tmp_path: Path) -> None:

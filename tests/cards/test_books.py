@@ -129,14 +129,36 @@ def _with(value: Any, id_: str, entry: dict[str, Any]) -> Any:
     return value
 
 
-def test_what_an_entry_leaves_out_is_as_its_program_has_it() -> None:
-    asks = {"content": "w", "key": ["a"], "keysecondary": ["b"]}
-    assert book.entries_of({"entries": {"0": asks}}, "w")[0].secondary == ("b",)
-    assert (
-        book.entries_of({"entries": [{"content": "w", "keys": ["a"], "secondary_keys": ["b"]}]}, "w")[0].secondary == ()
-    )
-    risu = {"type": "risu", "data": [{"key": "a", "content": "w", "mode": mode} for mode in ("normal", "folder")]}
-    assert [one.enabled for one in book.entries_of(risu, "w")] == [True, False]
+def test_what_a_book_leaves_out_is_as_it_usually_is_there() -> None:
+    """Each program means something else by a field that is not there."""
+    risu = {"type": "risu", "data": [{"key": "a", "content": "w"}]}
+    cases: tuple[tuple[Any, dict[str, Any]], ...] = (
+        ({"entries": {"0": {"key": ["a"], "keysecondary": ["b"], "content": "w"}}}, {"secondary": ("b",), "scan_depth": 2}),
+        ({"entries": [{"keys": ["a"], "secondary_keys": ["b"], "content": "w"}]}, {"secondary": ()}),
+        ({"entries": [{"keys": ["a"], "content": "w"}], "scan_depth": 9, "token_budget": 70}, {"scan_depth": 9, "budget": 70}),
+        ({"entries": [{"keys": ["a"], "content": "w", "case_sensitive": True}]}, {"case": True}),
+        ({"entries": [{"keys": ["a"], "content": "w", "use_regex": True}]}, {"regex": True}),
+        ({"entries": [{"keys": ["a"], "content": "w", "use_regex": True, "extensions": {"position": 0}}]}, {"regex": False}),
+        ({"entries": [{"keys": ["a"], "content": "w"}], "recursive_scanning": True}, {"recursive": True}),
+        ({"entries": [{"keys": ["a"], "content": "w"}]}, {"recursive": False, "probability": 100.0, "enabled": True}),
+        (world({"key": ["a"], "content": "w", "preventRecursion": True}), {"recursive": True, "wakes_none": True}),
+        (world({"key": ["a"], "content": "w", "probability": 5, "useProbability": False}), {"probability": 100.0}),
+        (world({"key": ["a"], "content": "w", "selective": False, "keysecondary": ["b"]}), {"secondary": ()}),
+        (world({"key": [], "content": "w", "comment": ""}), {"keyword": "0", "keys": ()}),
+        (world({"key": ["a"], "content": "@@activate\nw"}), {"always": True, "never": False, "text": "w"}),
+        (risu, {"enabled": True, "secondary": ()}),
+        *(
+            (risu | {"data": [{"key": "a", "content": "w", "mode": mode}]}, {"enabled": mode in ("normal", "constant")})
+            for mode in ("normal", "constant", "folder", "multiple")
+        ),
+        (risu | {"data": [{"key": "a", "content": "w", "enabled": False}]}, {"enabled": False}),
+    )  # fmt: skip
+    wrong = []
+    for value, wished in cases:
+        [entry] = book.entries_of(value, "b.json")
+        if (said := {key: getattr(entry, key) for key in wished}) != wished:
+            wrong.append((value, said))
+    assert wrong == []
 
 
 @pytest.mark.parametrize("value", [None, "x", 10**400, -5, [], {"a": 1}, float("nan"), True])

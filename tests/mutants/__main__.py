@@ -22,6 +22,8 @@ from tests.mutants.sessions import OUTCOMES, ROOT, TO_BE_IMPORTED, Session, in_s
 
 # The tests of a room lie in the folder of its name; these have others, or others as well.
 TESTS = {
+    "author": ["tests/author", "tests/cards", "tests/cli/test_cli_cards.py", "tests/web/test_studio_room.py"],
+    "cards": ["tests/cards", "tests/author", "tests/cli/test_cli_cards.py"],
     "bench": ["tests/bench", "tests/rules/test_blind.py"],
     "demo": ["tests/cli", "tests/web/test_web.py"],
     "house": ["tests/test_house.py", "tests/agent", "tests/web/test_studio_room.py", "tests/cli/test_cli_cards.py"],
