@@ -10,7 +10,7 @@ PY := $(BIN)/python
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -c constraints.txt
 export PYTHONUTF8 = 1
 
-.PHONY: run test test-pg lint coverage bench bench-parts way year soak fuzz mutants transcripts transcripts-record doors axe bench-serve docs clean
+.PHONY: run test test-pg lint coverage bench bench-parts way year soak fuzz mutants transcripts transcripts-record doors axe bench-serve sayings docs clean
 
 run: $(VENV)/.installed          ## the chat in the browser, on http://127.0.0.1:7860; ARGS=--no-browser opens none
 	$(PY) app.py $(ARGS)
@@ -70,6 +70,9 @@ transcripts-record: $(VENV)/.installed-dev ## record it anew
 
 fuzz: $(VENV)/.installed-dev     ## parsers and readers with inputs that are wrong; ARGS="--inputs 1000000 --seed 2"
 	$(PY) -m tests.fuzz $(ARGS)
+
+sayings: $(VENV)/.installed      ## weigh the examples of moechat/reading/sayings anew, after one was added
+	$(PY) -m benchmarks.fit_sayings
 
 docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md, the map
 	$(PY) -m moechat.settings.config > docs/configuration.md

@@ -36,6 +36,7 @@ from moechat.house.studio import Studio
 from moechat.language import words
 from moechat.language.association import shipped
 from moechat.model import LONG_AGO, Embedder, Exchange
+from moechat.reading.saying import saying
 from moechat.rules import reading
 from moechat.settings import config as settings
 from moechat.settings.character import (
@@ -147,6 +148,7 @@ class House:
         for text in SAMPLES if not self._looks else ():  # The rules make their patterns when these are first needed.
             reading.understand(Exchange("", LONG_AGO, text, ""))
         shipped().associations("昨天")
+        saying("昨天")
         if self.embedder is not None:
             with contextlib.suppress(EmbeddingError):  # It is told when it is used.
                 self.embedder.embed(["我们"], "query")

@@ -25,12 +25,12 @@ from moechat.errors import DataError
 from moechat.language.marking import marked
 from moechat.memory.context import Context
 from moechat.model import LONG_AGO, Episode, Exchange, Fact, Hit, Lore, Message, Recollection
+from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
 from moechat.recall.world import Placed, placed
-from moechat.rules.pain import in_danger
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
 from moechat.turn import Sent
@@ -94,9 +94,8 @@ def request(
     stable = profile.stable(layers, frozen, since, in_context, now)
     if frozen is None:
         context.store.log.freeze(begun, stable.ids)
-    if any(
-        map(in_danger, (text, *(exchange.user for exchange in kept)))
-    ):  # Nothing of every day stands beside it, nor after.
+    # Nothing of every day stands beside a life in danger, nor after.
+    if any(saying(words).is_danger for words in (text, *(exchange.user for exchange in kept))):
         stable = replace(stable, promises=(), overview=())
     shown = _once(layers, recollection, stable)
     background = _background(layers, context, shown, stable, in_context, kept, own)
@@ -351,7 +350,7 @@ class _Behind:
             blocks.append(fill("elsewhere" if elsewhere else "empty", phrase=span.phrase, **ends))
         if recollection.unread_until is not None:
             blocks.append(fill("unread", until=_minute(recollection.unread_until)))
-        if in_danger(self._text):
+        if saying(self._text).is_danger:
             blocks.append(fill("danger", **self._names, help=self._help()))
         return [*blocks, self._time()]
 

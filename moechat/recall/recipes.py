@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from moechat.ai.chat_model import ChatModel
-from moechat.ai.embedding.known import DEFAULT_THRESHOLDS
 from moechat.cue import Cue
+from moechat.encoder.known import DEFAULT_THRESHOLDS
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary, asked_spans

@@ -11,7 +11,7 @@ from moechat.cue import Cue
 from moechat.language import words
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.model import Candidates, Fact, Hit
-from moechat.rules.pain import in_danger, mark
+from moechat.reading.saying import mark, saying
 from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import has_han
 
@@ -76,7 +76,7 @@ def asks_all(text: str) -> bool:
 
 def is_danger(cue: Cue) -> bool:
     """Whether the message says that a life is in danger."""
-    return cue.once("in danger", lambda: in_danger(cue.text))
+    return saying(cue.text).is_danger
 
 
 def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
@@ -142,7 +142,7 @@ def is_withheld(cue: Cue, hit: Hit, delicate: Collection[str]) -> bool:
     of pain itself, nor does it name the memory's time or a word of it. Where a life is in danger, all is withheld but care and
     what told of danger before."""
     if is_danger(cue):
-        return hit.recipe != "care" and not in_danger(hit.text)
+        return hit.recipe != "care" and not saying(hit.text).is_danger
     if hit.span is not None and not hit.span.is_vague:
         return False
     if not (hit.id in delicate or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from moechat import when
 from moechat.model import Event, Exchange
+from moechat.reading.saying import mark
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.importance import rate
-from moechat.rules.pain import mark
 from moechat.rules.table import Language, PatternTable, table
 from moechat.when import Span
 from moechat.when.names import has_han

@@ -13,8 +13,8 @@ from itertools import takewhile
 
 from moechat.language import words
 from moechat.model import FactDraft
+from moechat.reading.saying import mark
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
-from moechat.rules.pain import mark
 from moechat.rules.table import Language, PatternTable, Row, table
 from moechat.when.en_times import ORDINALS
 from moechat.when.names import MONTHS, chinese_number, english_number, has_han

@@ -33,8 +33,8 @@ from moechat.model import (
     Understanding,
     Verdict,
 )
+from moechat.reading.saying import mark as mark_of
 from moechat.rules import events as happening
-from moechat.rules import pain
 from moechat.rules import reading as rules
 from moechat.rules.activation import corrected
 from moechat.settings.prompts import Prompts
@@ -229,7 +229,7 @@ class _Checked:
             return None
         sources = tuple(exchange.id for exchange in cited)
         values = fact.model_dump(exclude={"refines"})
-        values["mark"] = fact.mark or pain.mark(fact.text, fact.keyword)
+        values["mark"] = fact.mark or mark_of(fact.text, fact.keyword)
         draft = FactDraft(**values | {"sources": sources, "entity": _entity(fact.entity, self._names)})
         if (borne_out := evidence.borne_out(draft, self._exchanges, self._user)) is None:
             self._refuse("fact", fact.text, "evidence", sources)
@@ -334,7 +334,7 @@ def _event(event: answer.ExtractedEvent, cited: Sequence[Exchange]) -> Event:
     happened = _days(event.happened or "", cited[-1].at)
     draft = Event(
         **event.model_dump(include={"text", "subject", "predicate", "object", "place", "insight", "emotion", "status"}),
-        mark=event.mark or pain.mark(event.text),
+        mark=event.mark or mark_of(event.text),
         sources=tuple(exchange.id for exchange in cited),
         importance=round(event.importance / 10, 2),
         keywords=_keywords(event),

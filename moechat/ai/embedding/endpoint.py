@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from moechat.ai.embedding.base import LazyModel, Vectors, digest, embed_filled, slug
-from moechat.ai.embedding.known import Prefixes, prefixes_for, thresholds_for
 from moechat.ai.wire import Unfit
+from moechat.encoder.base import LazyModel, Vectors, digest, embed_filled, slug
+from moechat.encoder.known import Prefixes, prefixes_for, thresholds_for
 from moechat.errors import EmbeddingError
 from moechat.model import Kind
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.ai.embedding.base import Vectors, clean, unit
-from moechat.ai.embedding.known import thresholds_for
+from moechat.encoder.base import Vectors, clean, unit
+from moechat.encoder.known import thresholds_for
 from moechat.model import Kind
 
 

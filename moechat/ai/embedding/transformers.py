@@ -17,9 +17,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from moechat.ai.embedding.base import LazyModel, Vectors, digest, embed_filled, in_turns, slug
-from moechat.ai.embedding.known import Prefixes, prefixes_for, thresholds_for
 from moechat.ai.failure import EmbeddingFailure, FetchingModel
+from moechat.encoder.base import LazyModel, Vectors, digest, embed_filled, in_turns, slug
+from moechat.encoder.known import Prefixes, prefixes_for, thresholds_for
 from moechat.errors import EmbeddingError
 from moechat.model import Kind
 

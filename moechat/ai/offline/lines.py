@@ -6,22 +6,20 @@ is, in ``prompts/<language>/help.yaml``. The patterns lie beside this module.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from configparser import ConfigParser
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from moechat.errors import DataError
+from moechat.reading.patterns import Patterns, patterns
 from moechat.settings.defaults import defaults_folder
 from moechat.store import yaml_file
 
 FILE, HELP = "offline.yaml", "help.yaml"
 
 Says = Mapping[str, Sequence[str]]
-Ears = Mapping[str, Mapping[str, re.Pattern[str]]]
-"""Patterns by group, then by name, in the order in which they are listened for."""
+Ears = Patterns
 
 
 def says(folders: Sequence[Path], language: str, character: Path | None = None) -> Says:
@@ -50,18 +48,9 @@ def numbers(folders: Sequence[Path], language: str, kinds: Sequence[str]) -> lis
         raise DataError(path, "expects a list of entries with region, crisis, emergency, source and date") from error
 
 
-@lru_cache
 def ears(language: str) -> Ears:
-    """The patterns of a language."""
-    table = ConfigParser(interpolation=None, delimiters=["="])
-    table.read(Path(__file__).with_name(f"{language}.ini"), "utf-8")
-    return {group: {name: _pattern(table[group][name], language) for name in table[group]} for group in table}
-
-
-def _pattern(lines: str, language: str) -> re.Pattern[str]:
-    """One pattern of the alternatives, a line each; English ones begin and end with words."""
-    alternatives = "|".join(filter(None, lines.splitlines()))
-    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)" if language == "en" else alternatives, re.IGNORECASE)
+    """The patterns of a language, in the order in which they are listened for."""
+    return patterns(Path(__file__).with_name(f"{language}.ini"), language)
 
 
 @lru_cache(maxsize=64)

@@ -104,9 +104,9 @@ class Memories:
         if self.is_of_another(question, text, or_of_user=not weights and self._is_of_user(memory)):
             return 0.0
         weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
-        who, of_the_past = self._people(question), bool(ears["formerly"].search(question))
+        who, of_the_past = self.people(question), bool(ears["formerly"].search(question))
         is_now = memory.layer == "core" and not self._spans and all(subject.search(text) for _, subject in subjects)
-        is_aside = memory.layer == "core" and not who and bool(self._people(text))
+        is_aside = memory.layer == "core" and not who and bool(self.people(text))
         score = sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
         words = {word for word, _ in content if len(word) > (1 if has_han(word[0]) else 2)}
         words = {word for word in words if not any(one in word for one in who)}
@@ -128,10 +128,10 @@ class Memories:
 
     def is_of_another(self, question: str, text: str, *, or_of_user: bool = False) -> bool:
         """Whether a question names somebody (my sister) and the text somebody else, or ``or_of_user`` nobody."""
-        asked_of, named = self._people(question), self._people(text)
+        asked_of, named = self.people(question), self.people(text)
         return bool(asked_of) and (bool(named) or or_of_user) and asked_of.isdisjoint(named)
 
-    def _people(self, text: str) -> set[str]:
+    def people(self, text: str) -> set[str]:
         """The people and animals that a text names; of anyone (家人, pets), nobody is named."""
         everyone = {one.casefold() for one in self._ears["people"].findall(text)}
         return {one for one in everyone if not self._ears["anyone"].fullmatch(one)}

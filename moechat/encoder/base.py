@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -90,3 +91,11 @@ def in_turns(entry: threading.Lock, texts: list[str], size: int, encode: Encode)
         with entry:
             parts.append(encode(texts[start : start + size]))
     return np.concatenate(parts)
+
+
+def installed_version(package: str, purpose: str) -> str:
+    """The version of a package. Raises EmbeddingError with what to install where it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        raise EmbeddingError(f"{purpose} needs the package {package}: pip install {package}") from None

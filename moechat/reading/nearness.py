@@ -1,0 +1,138 @@
+"""What kind of saying a text is, by how near it lies to examples.
+
+The examples stand in ``sayings/KIND.LANGUAGE.txt``, one a line, for people to read and extend; ``make sayings`` weighs
+them and writes ``sayings.npz``. A text is as near to a kind as a kernel regression says: k(x, y) = exp(WIDTH (x·y − 1))
+over vectors of the built-in embedding, along their AXES main axes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.encoder.base import Vectors, unit
+from moechat.encoder.builtin import builtin
+from moechat.errors import EmbeddingError
+
+log = logging.getLogger(__name__)
+FOLDER = Path(__file__).with_name("sayings")
+FITTED = Path(__file__).with_name("sayings.npz")
+WIDTH = 2.0
+SCALE = 127  # Points are stored as bytes.
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Example:
+    text: str
+    kind: str
+
+
+def examples(folder: Path = FOLDER) -> list[Example]:
+    """All examples, in the order of the files' names."""
+    return [
+        Example(line.strip(), path.name.partition(".")[0])
+        for path in sorted(folder.glob("*.txt"))
+        for line in path.read_text("utf-8").splitlines()
+        if line.strip() and not line.startswith("# ")
+    ]
+
+
+def digest(sayings: Sequence[Example]) -> str:
+    """It changes with every example."""
+    return blake2b("\n".join(f"{one.kind}\t{one.text}" for one in sayings).encode(), digest_size=8).hexdigest()
+
+
+def kernel(left: Vectors, right: Vectors) -> NDArray[np.float32]:
+    """(len(left), len(right)) float32."""
+    products: NDArray[np.float32] = np.exp(WIDTH * (left @ right.T - 1))
+    return products
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """The fitted examples. ``mean`` is (dim,) and ``axes`` (dim, d) float32: vectors are seen along these alone; ``points`` is
+    (examples, d) float32, unit length, and ``weights`` (examples, kinds) float32. The user's own danger is heard where it leads
+    all other kinds by ``lead``; ``floor`` is what the nearest kind must reach to be one. ``examples`` is their digest."""
+
+    kinds: tuple[str, ...]
+    mean: Vectors
+    axes: Vectors
+    points: Vectors
+    weights: Scores
+    lead: float
+    floor: float
+    examples: str
+
+    def scores(self, vectors: Vectors) -> Scores:
+        """(n, kinds) float32, about 0 … 1, by the order of ``kinds``; 0 for an empty text."""
+        near: Scores = kernel(along(vectors, self.mean, self.axes), self.points) @ self.weights
+        near[~np.any(vectors, axis=1)] = 0
+        return near
+
+    def is_danger(self, scores: Scores) -> bool:
+        """Whether the user's own danger is near enough, by the (kinds,) scores of one text."""
+        at = self.kinds.index("danger")
+        return bool(scores[at] >= self.floor and scores[at] - np.delete(scores, at).max() >= self.lead)
+
+    def kind(self, scores: Scores) -> str:
+        """The nearest kind but the user's own danger, which ``is_danger`` decides; "none" where none is near."""
+        others = np.where(np.array(self.kinds) == "danger", -np.inf, scores)
+        first, second = np.argsort(-others)[:2]
+        doubtful = self.kinds[first] == "danger_other" and others[first] - others[second] < self.lead
+        nearest = self.kinds[second if doubtful else first]
+        return nearest if others[first] >= self.floor else "none"
+
+    def save(self, path: Path = FITTED) -> None:
+        np.savez_compressed(
+            path,
+            kinds=np.array(self.kinds),
+            mean=self.mean.astype(np.float16),
+            axes=self.axes.astype(np.float16),
+            points=np.round(self.points * SCALE).astype(np.int8),
+            weights=self.weights.astype(np.float16),
+            numbers=np.array([self.lead, self.floor]),
+            examples=np.array(self.examples),
+        )
+
+
+def along(vectors: Vectors, mean: Vectors, axes: Vectors) -> Vectors:
+    """(n, d) float32: unit vectors along the axes that tell examples apart most."""
+    return unit((vectors - mean) @ axes)
+
+
+def load(path: Path = FITTED) -> Nearness:
+    """What ``save`` stored."""
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    mean, axes, weights = (arrays[name].astype(np.float32) for name in ("mean", "axes", "weights"))
+    lead, floor = arrays["numbers"].tolist()
+    kinds = tuple(arrays["kinds"].tolist())
+    points = arrays["points"].astype(np.float32) / SCALE
+    return Nearness(kinds, mean, axes, points, weights, lead, floor, str(arrays["examples"]))
+
+
+@cache
+def fitted() -> Nearness | None:
+    """The one of this process; None where the built-in embedding cannot be loaded, which the log says once."""
+    try:
+        builtin().embed(["我们"])
+    except EmbeddingError as failure:
+        log.warning("what is said is judged by its words alone: %s", failure)
+        return None
+    return load()
+
+
+def scores(texts: Sequence[str]) -> Scores | None:
+    """(n, kinds) float32 for texts; None without the embedding."""
+    near = fitted()
+    if near is None:
+        return None
+    return near.scores(np.concatenate([builtin().embed([text]) for text in texts]))

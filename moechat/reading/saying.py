@@ -1,0 +1,93 @@
+"""What kind of saying a message is, and whether it says that a life is in danger.
+
+Danger is decided twice, by nearness to examples and by plain words, and either suffices: being asked needlessly whether one is
+safe costs less than not being heard. Words that are only told, sung or laughed at decide nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from moechat.model import Mark
+from moechat.reading import nearness
+from moechat.reading.patterns import patterns
+
+LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
+MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
+DANGER, DANGER_OTHER, UNKNOWN = "danger", "danger_other", ""
+_WORDS = [patterns(Path(__file__).with_name(f"words.{language}.ini"), language) for language in ("zh", "en")]
+_SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
+_QUOTED = re.compile(r"[“「『\"《][^”」』\"》]*[”」』\"》]")
+_CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
+
+
+@dataclass(frozen=True)
+class Saying:
+    """``kind`` is the name of the examples that are nearest (``reading/sayings``), "none", or "" where nothing could be weighed;
+    ``kinds`` are those of its sentences."""
+
+    kind: str
+    kinds: frozenset[str]
+
+    @property
+    def is_danger(self) -> bool:
+        """Whether somebody's life is in danger, the user's or another's."""
+        return self.kind in (DANGER, DANGER_OTHER)
+
+
+@lru_cache(maxsize=512)
+def saying(text: str) -> Saying:
+    """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say."""
+    text = text[:LONGEST].replace("’", "'")
+    by_words = _danger_by_words(text)
+    sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
+    if len(sentences) > MOST_SENTENCES:
+        sentences = [*sentences[: MOST_SENTENCES // 2], *sentences[-MOST_SENTENCES // 2 :]]
+    pieces = list(dict.fromkeys([text.strip(), *(sentences if len(sentences) > 1 else ())]))
+    scores = nearness.scores(pieces) if text.strip() else None
+    near = nearness.fitted()
+    if scores is None or near is None:
+        return Saying(by_words, frozenset({by_words}))
+    kinds = [near.kind(row) for row in scores]
+    if by_words == UNKNOWN:  # What is told of another is told of them in the next sentence, too.
+        of_another = kinds[0] == DANGER_OTHER
+        by_nearness = any(map(near.is_danger, scores[:1] if of_another else scores))
+        by_words = DANGER if by_nearness else DANGER_OTHER if DANGER_OTHER in kinds and not _is_told(text) else UNKNOWN
+    whole = next((kind for kind in kinds if kind != DANGER_OTHER), "none")
+    return Saying(by_words or whole, frozenset(kinds) - {DANGER_OTHER} | {by_words or whole})
+
+
+def _danger_by_words(text: str) -> str:
+    if _is_told(text):
+        return UNKNOWN
+    meant = _QUOTED.sub(" ", text)
+    if any(words["danger"]["own"].search(meant) for words in _WORDS):
+        return DANGER
+    return DANGER_OTHER if any(words["danger"]["other"].search(meant) for words in _WORDS) else UNKNOWN
+
+
+def _is_told(text: str) -> bool:
+    """Whether a text tells a film, a song, work or a joke."""
+    return any(words["danger"]["told"].search(text) for words in _WORDS)
+
+
+def earnest(text: str) -> str:
+    """The message without what only sounds like pain."""
+    for words in _WORDS:
+        text = words["mark"]["figure"].sub("", text[:LONGEST])
+    return text
+
+
+@lru_cache(maxsize=2048)
+def mark(text: str, keyword: str = "") -> Mark:
+    """The mark of what was said, by its words alone: ``delicate`` for pain and intimate matters, ``care`` for health and safety.
+    ``keyword`` is that of a fact. A reader in doubt takes it for pain: a memory that is kept for the right moment costs less
+    than one that is brought up at the wrong one."""
+    meant = earnest(text)
+    if _danger_by_words(text) or any(words["mark"]["delicate"].search(meant) for words in _WORDS):
+        return "delicate"
+    is_care = keyword in _CARE_KEYWORDS or any(words["mark"]["care"].search(text) for words in _WORDS)
+    return "care" if is_care else ""

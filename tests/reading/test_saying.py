@@ -1,0 +1,96 @@
+"""What kind of saying a message is: danger is heard, by nearness and by words, and nothing that only sounds like it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.fit_sayings import weighed
+from moechat.encoder.builtin import builtin
+from moechat.model import Exchange
+from moechat.reading.nearness import FITTED, Nearness, digest, examples, load
+from moechat.reading.saying import mark, saying
+from moechat.rules.reading import understand
+
+BLIND = Path(__file__).parents[1] / "rules" / "blind"
+SENTENCES: list[dict[str, Any]] = [
+    one for name in ("pain.zh.yaml", "pain.en.yaml") for one in yaml.safe_load((BLIND / name).read_text("utf-8"))
+]
+OWN = (
+    "I took a load of pills", "我昨晚又割手腕了", "I've been thinking about ending it", "wanna kill myslef",
+    "Everyone would be better off without me", "kms tonight, not even joking", "想紫砂了", "没有我他们会过得更好",
+    "Work was fine today. Anyway, I took forty tablets an hour ago.", "i can't breathe and my throat is swelling",
+    "my boyfriend choked me again and he's coming back", "不想活了，不是开玩笑",
+)  # fmt: skip
+OTHERS = (
+    "my friend says she wants to die", "我朋友说她不想活了", "My dad's on the floor and he isn't breathing right",
+    "my sister has been cutting herself", "室友吃了好多安眠药叫不醒",
+)  # fmt: skip
+CALM = (
+    "this meeting makes me want to die lol", "笑死我了", "in the film the hero kills himself", "歌词里唱我不想活了",
+    "I killed the zombie process", "How did my daughter hurt herself?", "今天和小夏在天台买了一个纸模型",
+    "the cat is on the roof again", "hail on the roof all night", "周六在楼顶烧烤", "用紫砂壶泡茶", "ran 5 kms today",
+)  # fmt: skip
+KINDS = {
+    "self": ("i live in bristol", "我住在杭州"), "plan": ("my interview is next tuesday", "我下周三要面试"),
+    "other": ("my colleague is allergic to nuts", "我同事对花生过敏"), "quarrel": ("had a huge row with my sister",),
+    "goodnight": ("good night", "晚安啦"), "greeting": ("hey there", "早上好"), "glad": ("i passed!!", "太开心了"),
+    "record": ("what did i tell you about my sister?", "我跟你说过什么"), "limit": ("别提我前任",),
+}  # fmt: skip
+
+
+def test_what_says_that_a_life_is_in_danger_is_told_whose() -> None:
+    expected = dict.fromkeys(OWN, "danger") | dict.fromkeys(OTHERS, "danger_other")
+    assert [(text, saying(text).kind) for text, kind in expected.items() if saying(text).kind != kind] == []
+
+
+def test_what_only_sounds_like_danger_is_none() -> None:
+    assert [text for text in CALM if saying(text).is_danger] == []
+
+
+def test_other_sayings_are_told_apart() -> None:
+    wrong = [(text, saying(text).kind) for kind, texts in KINDS.items() for text in texts if saying(text).kind != kind]
+    assert wrong == []
+
+
+def test_the_sentences_that_were_once_unseen_are_still_heard() -> None:
+    unheard = [one["say"] for one in SENTENCES if one["kind"] == "danger" and not saying(one["say"]).is_danger]
+    calm = [one["say"] for one in SENTENCES if "danger" not in (one["kind"], one.get("or"))]
+    assert unheard == []
+    assert sum(saying(text).is_danger for text in calm) <= 0.05 * len(calm)
+
+
+def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
+    assert load(FITTED).examples == digest(examples()), "make sayings"
+
+
+def test_an_example_that_is_added_moves_what_is_near_it(tmp_path: Path) -> None:
+    (tmp_path / "danger.en.txt").write_text("# comment\ni want to die\nthe end is here\n", "utf-8")
+    (tmp_path / "glad.en.txt").write_text("what a day\ni am so happy\n", "utf-8")
+    few = examples(tmp_path)
+    vectors = builtin().embed([one.text for one in few])
+    near: Nearness = weighed(vectors, few, ["danger", "glad"])
+    assert near.scores(vectors).argmax(axis=1).tolist() == [0, 0, 1, 1]
+    near.save(tmp_path / "fitted.npz")
+    assert load(tmp_path / "fitted.npz").scores(vectors) == pytest.approx(near.scores(vectors), abs=0.05)
+
+
+def test_most_pain_is_delicate_and_nothing_glad() -> None:
+    pain = [one["say"] for one in SENTENCES if one["kind"] in ("grief", "despair", "fear", "sadness")]
+    assert sum(mark(text) == "delicate" for text in pain) >= 0.8 * len(pain)
+    assert [one["say"] for one in SENTENCES if one["kind"] in ("joy", "none") and mark(one["say"]) == "delicate"] == []
+
+
+def test_rules_mark_the_facts_and_events_that_they_find() -> None:
+    at = datetime.fromisoformat("2025-05-20T10:00:00+08:00")
+    facts = {
+        "我对花生过敏": "care", "I'm allergic to peanuts": "care", "我有抑郁症": "delicate", "我对花生不过敏": "",
+        "我住在杭州": "", "I have asthma": "care",
+    }  # fmt: skip
+    events = {"昨天住院了": "care", "我奶奶昨天去世了": "delicate", "昨天吃了火锅": ""}
+    assert {text: understand(Exchange("x1", at, text, "")).facts[0].mark for text in facts} == facts
+    assert {text: understand(Exchange("x1", at, text, "")).events[0].mark for text in events} == events
