@@ -22,25 +22,27 @@ def read_beside(unit: Store, exchanges: Collection[str]) -> list[str]:
     near -= lost | unit.tree.retracted | unit.tree.taken_out()
     gone_words = _heard(side for one in unit.exchanges.of(sorted(lost)).values() for side in (one.sent, one.char))
     notes = unit.findings.notes_of(sorted(near))
-    said: list[tuple[Sequence[str], Sequence[str]]] = [
+    findings: list[tuple[Sequence[str], Sequence[str]]] = [
         ((id_,), (note.tag, *note.keywords)) for id_, note in notes.items()
     ]
-    said += [
+    findings += [
         (one.event.sources, _texts(one.event))
         for one in unit.findings.citing(sorted(near))
         if one.by in ("rules", "model")
     ]
-    said += [
+    findings += [
         (one.draft.sources, _texts(one.draft))
         for one in unit.findings.facts()
         if one.by in ("rules", "model") and not near.isdisjoint(one.draft.sources)
     ]
-    said += [(one.sources, (one.text,)) for one in unit.findings.refused() if not near.isdisjoint(one.sources)]
-    cited = unit.exchanges.of(sorted({source for sources, _ in said for source in sources}))
+    findings += [(one.sources, (one.text,)) for one in unit.findings.refused() if not near.isdisjoint(one.sources)]
+    of_sources = unit.exchanges.of(sorted({source for sources, _ in findings for source in sources}))
     anew: dict[str, None] = {}
-    for sources, texts in said:
+    for sources, texts in findings:
         if lost.isdisjoint(sources):
-            own = _heard(side for id_ in sources if id_ in cited for side in (cited[id_].sent, cited[id_].char))
+            own = _heard(
+                side for id_ in sources if id_ in of_sources for side in (of_sources[id_].sent, of_sources[id_].char)
+            )
             telling = {word for text in texts for word in words.tokens(text) if not words.is_stop_word(word)} - LABELS
             if any(_has(gone_words, word) and not _has(own, word) for word in telling):
                 anew |= dict.fromkeys(source for source in sources if source in near)

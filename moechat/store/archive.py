@@ -76,19 +76,19 @@ def pack(
     for tries_left in reversed(range(TRIES)):
         target.seek(0)
         target.truncate()
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-            zips.add(packed, {MANIFEST: io.BytesIO(head)})
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as into:
+            zips.add(into, {MANIFEST: io.BytesIO(head)})
             first = {path: one for path, one in there().items() if tries_left and path not in restless}
-            zips.add(packed, {name: path for path, (name, _) in first.items()})
+            zips.add(into, {name: path for path, (name, _) in first.items()})
             with alone():
                 now_there = there()
-                changed = {path for path, one in first.items() if now_there.get(path) != one}
+                other = {path for path, one in first.items() if now_there.get(path) != one}
                 rest = {path: one for path, one in now_there.items() if path not in first}
-                if not changed:
-                    zips.add(packed, {name: path for path, (name, _) in rest.items()})
+                if not other:
+                    zips.add(into, {name: path for path, (name, _) in rest.items()})
                     if all(_signed(path) == signature for path, (_, signature) in rest.items()):
                         return
-                restless |= changed
+                restless |= other
     raise DataError(folder, "it changes all the time; end the other programs that use it, then try again")
 
 
