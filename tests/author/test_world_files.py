@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -48,6 +49,86 @@ def test_entries_are_listed_with_those_that_are_switched_off(tmp_path: Path) -> 
     assert [one.keyword for one in files.listed()] == ["渡口", "Grey Lady lighthouse", "no", "山", "井"]
     assert files.get("places.yaml#井") == Lore("places.yaml#井", "井", "干了", "places.yaml", enabled=False)
     assert [one.keyword for one in WorldBook(files.folder).entries][-1] == "山"
+
+
+FULL = """\
+灯:
+  text: 亮
+  keys: 灯塔、lamp
+  constant: yes
+  enabled: off
+  secondary: [night]
+  logic: not_any
+  regex: 1
+  case: On
+  whole_words: no
+  scan_depth: 3
+  order: -4
+  priority: 7
+  position: depth
+  depth: 2
+  role: user
+  probability: 55.5
+  sticky: 2
+  cooldown: 3
+  delay: 1
+"""
+
+
+def test_the_fuller_form_says_every_field_of_an_entry(tmp_path: Path) -> None:
+    assert build(tmp_path, FULL).listed() == [
+        Lore(
+            "places.yaml#灯", "灯", "亮", "places.yaml", ("灯塔", "lamp"), True, False, ("night",), "not_any", True, True, False,
+            scan_depth=3, order=-4, priority=7, position="depth", depth=2, role="user", probability=55.5, sticky=2, cooldown=3,
+            delay=1,
+        )
+    ]  # fmt: skip
+    words = {"true": True, "Yes": True, "on": True, "1": True, "false": False, "NO": False, "off": False, "0": False}
+    entries = build(tmp_path, "".join(f"k{word}: {{text: x, constant: {word}}}\n" for word in words)).listed()
+    assert [one.constant for one in entries] == list(words.values())
+
+
+def test_what_cannot_be_read_of_an_entry_is_named_with_key_and_remedy(tmp_path: Path) -> None:
+    faults = {
+        "txt: x": "unknown key txt; did you mean text?",
+        "keys: [a]": "expects a keyword and a description in words",
+        "text: x, keys: {a: b}": "keys expects a list of names, such as [one, two]",
+        "text: x, secondary: [a, [b]]": "secondary expects a list of names, such as [one, two]",
+        "text: x, constant: maybe": "constant expects true or false",
+        "text: x, order: 1.5": "order expects a whole number",
+        "text: x, sticky: -1": "sticky expects a whole number, 0 or more",
+        "text: x, probability: 101": "probability expects a number from 0 to 100",
+        "text: x, logic: some": "logic expects any, not_all, not_any, all",
+        "text: x, role: tool": "role expects system, user, assistant",
+    }
+    files = build(tmp_path, "".join(f"k{n}: {{{fault}}}\n" for n, fault in enumerate(faults)) + "山: 高\n")
+    told = [(problem.line, str(problem).partition(f"k{n}: ")[2]) for n, problem in enumerate(files.problems)]
+    assert told == [(n, sentence) for n, sentence in enumerate(faults.values(), 1)]
+    assert [one.keyword for one in files.listed()] == ["山"]
+
+
+def test_a_keyword_that_yaml_would_read_otherwise_is_quoted(tmp_path: Path) -> None:
+    words = ("y", "n", "yes", "No", "on", "OFF", "true", "false", "null", "a: b", "12:30", "~")
+    files = LoreFiles(tmp_path / "data_base", tmp_path / ".lock")
+    for word in (*words, "plain words", "渡口"):
+        files.add({"keyword": word, "text": "x"})
+    assert text_of(files, NEW_LORE_FILE) == "".join(f'"{word}": x\n' for word in words) + "plain words: x\n渡口: x\n"
+
+
+def test_an_entry_of_a_json_book_changes_alone_and_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "data_base"
+    folder.mkdir()
+    value = {"entries": {"0": {"key": ["a"], "content": "w", "x": 1}, "1": {"key": ["b"], "content": "v"}}, "y": [0]}
+    (folder / "b.json").write_text(json.dumps(value), encoding="utf-8")
+    (folder / "c.json").write_text('{"some": "thing"}', encoding="utf-8")
+    files = LoreFiles(folder, tmp_path / ".lock")
+    assert [one.id for one in files.listed()] == ["b.json#0", "b.json#1"] and "is no lorebook" in str(files.problems[0])
+    assert files.update("b.json#0", {"keys": "x、y", "sticky": 2, "text": " new "}).keys == ("x", "y")
+    files.delete("b.json#1")
+    changed = {"key": ["x", "y"], "content": " new ", "x": 1, "sticky": 2}
+    assert json.loads((folder / "b.json").read_text(encoding="utf-8")) == {"entries": {"0": changed}, "y": [0]}
+    with pytest.raises(FieldError, match="whole number"):
+        files.update("b.json#0", {"order": "first"})
 
 
 def test_the_first_entry_makes_the_file(tmp_path: Path) -> None:
