@@ -167,7 +167,7 @@ def entries_of(value: Any, file: str) -> list[Lore]:
     recursive = book.get("recursive_scanning")
     usual = replace(
         USUAL, file=file, scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
-        recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion, is_bare=True,
+        recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion, whole_words=False, is_bare=True,
     )  # fmt: skip
     return [_lore(f"{file}#{id_}", world, usual) for id_, world in worlds.items()]
 
@@ -176,12 +176,13 @@ def entries_of(value: Any, file: str) -> list[Lore]:
 
 
 def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
-    values = {one.field: _read(one.field, world.get(name), usual) for name, one in _FIELDS.items() if one.field}
-    names = (_text(world.get("comment")), _text(world.get("name")), *values["keys"], id_.partition("#")[2])
-    said = decorated(values["text"])
-    values |= {"id": id_, "keyword": " ".join(next(filter(None, names), "").split())[:200], "text": said.text.strip()}
+    there = ((name, field) for field, name in _WORLD_NAMES.items() if world.get(name) is not None)
+    values = {field: _read(field, world[name], usual) for name, field in there}
+    titles = (values.get("keyword"), _text(world.get("name")), *values.get("keys", ()), id_.partition("#")[2])
+    said = decorated(values.get("text", ""))
+    values |= {"id": id_, "keyword": " ".join(next(filter(None, titles), "").split())[:200], "text": said.text.strip()}
     values |= {"enabled": world.get("disable") is not True, "always": said.activate, "never": said.dont_activate}
-    if values["regex"] or not world.get("selective", True):
+    if values.get("regex") or not world.get("selective", True):
         values["secondary"] = ()
     if not world.get("useProbability", True):
         values["probability"] = 100.0
@@ -411,8 +412,6 @@ def _read(field: str, value: Any, usual: Lore) -> Any:
             return _text(value)
         case float():
             return float(max(0.0, min(value, 100.0))) if is_number and value == value else 100.0
-        case None if value is None:
-            return None
         case number:
             if value is True and field == "only_recursion":
                 return 1

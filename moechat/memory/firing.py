@@ -130,19 +130,23 @@ class _Judging:
 
     def _before_keys(self, entry: Lore, round_: int) -> str | None:
         """What decides before any key: it is off, or its turn has not come; or it stays from before."""
+        if not entry.enabled:
+            return "off"
+        if entry.never:
+            return "dont_activate"
+        if entry.position == "outlet":
+            return "outlet: only a macro that is not obeyed would place it"
+        if not entry.text:
+            return "it has no words"
         now = self._so_far.messages
         ago = now - self._so_far.fired_at.get(entry.id, now)  # 0 where it has not fired yet
-        reasons = (
-            (not entry.enabled, "off"),
-            (entry.never, "dont_activate"),
-            (entry.position == "outlet", "outlet: only a macro that is not obeyed would place it"),
-            (not entry.text, "it has no words"),
-            (0 < ago <= entry.sticky, "sticky"),
-            (entry.cooldown and 0 < ago <= entry.sticky + entry.cooldown, "cooldown"),
-            (now < entry.delay, f"delay: {entry.delay} messages"),
-            (entry.only_recursion > round_, "waits for other entries"),
-        )
-        return next((why for holds, why in reasons if holds), None)
+        if 0 < ago <= entry.sticky:
+            return "sticky"
+        if entry.cooldown and 0 < ago <= entry.sticky + entry.cooldown:
+            return "cooldown"
+        if now < entry.delay:
+            return f"delay: {entry.delay} messages"
+        return "waits for other entries" if entry.only_recursion > round_ else None
 
     def _is_drawn(self, entry: Lore) -> bool:
         """Whether chance lets an entry fire."""
