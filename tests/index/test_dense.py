@@ -248,3 +248,31 @@ def test_a_changed_model_serves_once_its_vectors_are_made_and_the_talk_goes_on(t
         assert agent.dense.serving is home.embedder
         assert "鹦鹉" in shown(agent.recall("鹦鹉吃什么"))
     assert manifest(home.folder / ".index")["fingerprint"] == home.embedder.fingerprint
+
+
+class Picky(HashEmbedder):
+    """It cannot take one text, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.asked: list[str] = []
+
+    def embed(self, texts: Any, kind: Any = "passage") -> np.ndarray:
+        self.asked += texts
+        if "坏" in texts:
+            raise ValueError("no such text")
+        return super().embed(texts, kind)
+
+
+def test_a_text_that_a_model_raises_over_is_left_out_and_not_asked_again(tmp_path: Path) -> None:
+    dense, texts = Dense(tmp_path, model := Picky()), ["好", "坏", "也好"]
+
+    def lacking(table: Any) -> list[str]:
+        return [text for text in texts if table.lookup([text_key(text)])[0] < 0]
+
+    notes = TextVectors(dense, "notes", lacking, list)
+    assert (notes.missing(dense.spaces[0]), notes.embed_missing(Event()), notes.missing(dense.spaces[0])) == (3, 2, 0)
+    model.asked.clear()
+    texts.append("更好")
+    assert notes.embed_missing(Event()) == 1 and model.asked == ["更好"]
+    dense.close()

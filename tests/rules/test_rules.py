@@ -210,6 +210,14 @@ def test_an_allergy_is_heard_however_it_is_said(text: str, told: list[str]) -> N
     assert [fact.text for fact in understood(text).facts] == told
 
 
+def test_a_birthday_is_a_day_that_there_is() -> None:
+    days = {
+        "我的生日是十二月五号": ["用户的生日是12月5日"], "我的生日是1月31号": ["用户的生日是1月31日"], "我的生日是十三月五号": [],
+        "我的生日是五月三十二号": [], "我的生日是0月3号": [],
+    }  # fmt: skip
+    assert {text: [fact.text for fact in understood(text).facts] for text in days} == days
+
+
 def test_feelings_and_thanks_are_no_events() -> None:
     for text in ("我感到很焦虑", "谢谢你陪了我这么久", "我还没去过北京", "今天下雨了", "I loved that", "I was tired"):
         assert understood(text).events == (), text
@@ -238,6 +246,8 @@ def test_a_later_message_is_not_needed_for_the_language() -> None:
         ("I have a dentist appointment on Friday", "The user has a dentist appointment on Friday (2025-05-23)"),
         ("My exam is on Thursday", "The user's exam is on Thursday (2025-05-22)"),
         ("My flight leaves on Sunday at 7", "The user's flight leaves on Sunday at 7 (2025-05-25)"),
+        ("My flight leaves today", ""),  # Of a whole day that is today nobody can tell.
+        ("I have an exam today", ""),
         ("I have football on Mondays", ""),
         ("I work on Sunday mornings", ""),
         ("My mother's birthday is on May 30", ""),
