@@ -30,7 +30,7 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.bench.turns import rss_mb
 from moechat.clock import SetClock
 from moechat.model import Exchange
-from moechat.store.postgres import schema, sql
+from moechat.store.postgres import schema
 from moechat.store.postgres.database import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
 from tests.houses import CHARACTER, START, ZONE, Home, moment, say
@@ -102,7 +102,7 @@ def multiplied(address: str, users: list[str]) -> None:
     ids = [OwnerName(CHARACTER, user).id for user in users]
     columns_of = "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = 'public'"
     with psycopg.connect(address, autocommit=True) as connection:
-        for table in sql.TABLES:
+        for table in schema.TABLES:
             names = [name for (name,) in connection.execute(columns_of, (table,)).fetchall()]
             values = [{"owner_id": "other.id", "user": "other.name"}.get(name, f'pattern."{name}"') for name in names]
             quoted = ", ".join(f'"{name}"' for name in names)
@@ -182,7 +182,7 @@ def bytes_there(address: str) -> int:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("ANALYZE")
         sizes = "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(%s::text[]) name"
-        (total,) = connection.execute(sizes, (list(sql.TABLES),)).fetchone() or (0,)
+        (total,) = connection.execute(sizes, (list(schema.TABLES),)).fetchone() or (0,)
     return int(total)
 
 

@@ -88,7 +88,7 @@ def write(folder: Path, slices: int, topics: int) -> None:
         days.setdefault(f"memorys/{episode.at.date().isoformat()}.notes.yaml", []).append(episode)
     with store.cache.transaction():
         for file, told in days.items():
-            store.cache.set_notes(file, [], told)
+            store.findings.set_notes(file, [], told)
     known.sync()
     made.index.sync()
     made.index.flush()

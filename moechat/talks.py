@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from moechat.conversation import Conversation
 from moechat.memory.context import Context, Contexts
-from moechat.store.in_memory import MemoryStore
+from moechat.store.table_store import MemoryStore
 
 MOST_HELD = 8  # So many talks off the record go on at once.
 MOST_EXCHANGES = 1000  # One of them holds so many exchanges.
@@ -41,7 +41,7 @@ class Talks:
     def aside(self) -> Conversation:
         """One off the record for a single turn: whoever has it ends it."""
         first = self._contexts.of("")
-        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, most=MOST_EXCHANGES)
+        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, max_exchanges=MOST_EXCHANGES)
         return self._off_the_record(Context(store, first.config))
 
     def hold(self) -> Conversation:

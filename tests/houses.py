@@ -28,7 +28,7 @@ from moechat.clock import SetClock
 from moechat.containment import Containment
 from moechat.house import House
 from moechat.model import Exchange, Recollection
-from moechat.store.exchange_rows import ExchangeRow
+from moechat.store.exchanges import ExchangeRow
 from moechat.store.files import FileStore
 from moechat.store.protocols import Store
 from moechat.turn import Ended, Recalled

@@ -1,4 +1,5 @@
-"""Two stores that live through the same: one of files, and one in memory. A third reads the files as another process does.
+"""Stores that live through the same: one of files, one of rows in memory, and the slow oracle of lists. Another reads the files
+as another process does.
 
 A walk is made of random steps. Whatever a caller sees of the stores must be the same after each few of them.
 """
@@ -22,10 +23,11 @@ from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft,
 from moechat.store import erasure, formats, paths, records
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from moechat.store.in_memory import MemoryStore
 from moechat.store.protocols import Store
 from moechat.store.short_log import KEEP_WORDS
+from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, moment
+from tests.lists import ListStore
 from tests.views import view
 
 TALKS = ("", "", "计划", "Work, 2")
@@ -51,12 +53,13 @@ class Different(AssertionError):
 
 
 class Twins:
-    """A walk over both stores. ``seed`` decides every step; ``skip`` leaves some out, to find the shortest walk that fails."""
+    """A walk over all stores. ``seed`` decides every step; ``skip`` leaves some out, to find the shortest walk that fails."""
 
     def __init__(self, folder: Path, seed: int, *, skip: Collection[int] = ()) -> None:
         self.folder, self.seed, self.skip = folder, seed, skip
         self.clock = SetClock(moment("2025-05-20T15:00:00"))
-        self.memory = MemoryStore(clock=self.clock, zone=ZONE)
+        self.lists = ListStore(clock=self.clock, zone=ZONE)
+        self.rows = MemoryStore(clock=self.clock, zone=ZONE)
         self.files, self.other = self._opened(), self._opened()
         self.on_the_way: list[str] = []
         self.taken: dict[str, Exchange] = {}
@@ -70,21 +73,28 @@ class Twins:
     def close(self) -> None:
         self.files.close()
         self.other.close()
+        self.rows.close()
 
-    # ---- both
+    # ---- all of them
 
     def both(self, do: Callable[[Store], Any]) -> Any:
-        """Do the same to both. They give the same, or raise the same."""
-        outcomes = [_outcome(do, self.files), _outcome(do, self.memory)]
-        if outcomes[0] != outcomes[1]:
-            raise Different(f"{self.told()}\nfiles: {outcomes[0]}\nmemory: {outcomes[1]}")
+        """Do the same to all. They give the same, or raise the same."""
+        outcomes = [_outcome(do, store) for store in (self.files, self.lists, self.rows)]
+        if outcomes[0] != outcomes[1] or outcomes[1] != outcomes[2]:
+            raise Different(f"{self.told()}\nfiles, lists, rows: {outcomes}")
         return outcomes[0]
+
+    def by_hand(self, do: Callable[[Store], Any]) -> None:
+        """Do to those without files what a hand did to the files."""
+        for store in (self.lists, self.rows):
+            do(store)
 
     def compare(self) -> None:
         self.files.follow(all_files=True)
         self.other.follow(all_files=True)
         self._compare("files", view(self.files))
         self._compare("another store", view(self.other))
+        self._compare("rows", view(self.rows))
 
     def compare_with_another_process(self) -> None:
         """It begins anew, reads all, and says what it sees."""
@@ -97,9 +107,9 @@ class Twins:
         return ["tests.twins", str(self.folder)]
 
     def _compare(self, name: str, actual: Mapping[str, object]) -> None:
-        expected = view(self.memory)
+        expected = view(self.lists)
         differences = [
-            f"{key}\nmemory: {str(one)[:400]}\n{name}: {str(two)[:400]}"
+            f"{key}\nlists: {str(one)[:400]}\n{name}: {str(two)[:400]}"
             for key in {**expected, **actual}
             if (one := self._read(key, expected)) != (two := self._read(key, actual))
         ]
@@ -122,25 +132,25 @@ class Twins:
 
     def exchange(self) -> str:
         """Some exchange, often one of the last."""
-        ids = list(self.memory.tree.parents)
+        ids = list(self.lists.tree.parents)
         if self.random.random() < 0.1:
             ids += [exchange.id for exchange in self.filed()]
         return self.random.choice(ids[-6:] if self.random.random() < 0.5 else ids) if ids else "none"
 
     def idle(self) -> list[str]:
-        return [id_ for id_ in self.memory.tree.parents if id_ not in self.on_the_way]
+        return [id_ for id_ in self.lists.tree.parents if id_ not in self.on_the_way]
 
     def filed(self) -> list[Exchange]:
-        exchanges = self.memory.exchanges
+        exchanges = self.lists.exchanges
         return [row.exchange for row in exchanges.rows([row for row, _ in exchanges.times()])]
 
     def episodes(self) -> list[Episode]:
-        findings = self.memory.findings
+        findings = self.lists.findings
         return list(findings.by_ids([id_ for id_, *_ in findings.births()]).values())
 
     def memories(self) -> list[str]:
-        facts = [fact.id for fact in self.memory.findings.facts()]
-        return [*self.memory.tree.parents, *facts, *(episode.id for episode in self.episodes())]
+        facts = [fact.id for fact in self.lists.findings.facts()]
+        return [*self.lists.tree.parents, *facts, *(episode.id for episode in self.episodes())]
 
     def hits(self) -> list[dict[str, Any]]:
         ids = self.memories()
@@ -157,7 +167,7 @@ class Twins:
         self._begin(self.random.choice(TALKS))
         self.finish()
         if self.random.random() < 0.5:
-            self.both(lambda store: store.log.settle(self.memory.tree.spoken))
+            self.both(lambda store: store.log.settle(self.lists.tree.spoken))
 
     def begin(self) -> None:
         self._begin(self.random.choice(TALKS))
@@ -211,7 +221,7 @@ class Twins:
         self.both(lambda store: store.log.select(id_))
 
     def choose(self) -> None:
-        id_ = self.some([n.id for n in self.memory.tree.nodes.values() if len(n.variants) > 1] or self.idle())
+        id_ = self.some([n.id for n in self.lists.tree.nodes.values() if len(n.variants) > 1] or self.idle())
         number = self.random.randrange(3)
         self.both(lambda store: store.log.select(id_, number))
 
@@ -221,7 +231,7 @@ class Twins:
             self.both(lambda store: store.log.retract(id_))
 
     def restore(self) -> None:
-        id_ = self.some(self.memory.tree.retracted) if self.random.random() < 0.9 else self.exchange()
+        id_ = self.some(self.lists.tree.retracted) if self.random.random() < 0.9 else self.exchange()
         self.both(lambda store: store.log.restore(id_))
 
     def cut(self) -> None:
@@ -232,16 +242,16 @@ class Twins:
 
     def roll(self) -> None:
         """As the roll does: the rules read what is pending, or a model does."""
-        pending = [id_ for id_ in self.memory.tree.pending() if id_ in self.memory.exchanges.by_ids([id_])]
+        pending = [id_ for id_ in self.lists.tree.pending() if id_ in self.lists.exchanges.by_ids([id_])]
         others = [exchange.id for exchange in self.filed()]
         ids = pending[: self.random.randrange(1, 5)] if self.random.random() < 0.8 else []
         ids = ids or self.random.sample(others, min(len(others), self.random.randrange(1, 3)))
-        if not ids or not self.memory.tree.taken_out().isdisjoint(ids):
+        if not ids or not self.lists.tree.taken_out().isdisjoint(ids):
             return
         by: Any = self.random.choice(["rules", "model"])
         events = tuple(self._event(ids) for _ in range(self.random.randrange(3)))
         facts = [self._fact(ids, by) for _ in range(self.random.randrange(3))]
-        restated = {fact.id: ids[:1] for fact in self.memory.findings.facts() if self.random.random() < 0.15}
+        restated = {fact.id: ids[:1] for fact in self.lists.findings.facts() if self.random.random() < 0.15}
         tags = {id_: self.random.choice(["说茶", "tea: 好", ""]) for id_ in ids}
         keywords = {id_: self.random.choice(KEYWORDS) for id_ in ids}
         made = Understanding(tags, keywords, tuple(fact.draft for fact in facts), events, by=by)
@@ -252,7 +262,7 @@ class Twins:
 
     def _judged(self, made: Understanding, ids: Sequence[str]) -> Understanding:
         """With verdicts on what was found before in these exchanges, and with refusals."""
-        findings = self.memory.findings
+        findings = self.lists.findings
         facts = [fact.id for fact in findings.facts() if not set(ids).isdisjoint(fact.draft.sources)]
         events = [episode.id for episode in findings.citing(ids)]
         verdicts: dict[str, Any] = {
@@ -279,10 +289,10 @@ class Twins:
     def _fact(self, ids: Sequence[str], by: Any) -> Fact:
         sources = tuple(self.random.sample(list(ids), self.random.randrange(1, min(3, len(ids) + 1)))) if ids else ()
         text = self.random.choice(["用户喜欢绿茶", "用户住在杭州", "用户吃 Éclair", "user likes TEA", "用户住在: 北京"])
-        older = [fact.id for fact in self.memory.findings.facts() if self.random.random() < 0.2]
+        older = [fact.id for fact in self.lists.findings.facts() if self.random.random() < 0.2]
         draft = FactDraft(text, sources, keyword=self.random.choice(["", "住址", "Tea"]), target="x")
         links = tuple(id_ for id_ in older[:2] if id_ != derived_id(text, sources))
-        at = self.memory.exchanges.get(sources[0]).at if sources else self.clock.now()
+        at = self.lists.exchanges.get(sources[0]).at if sources else self.clock.now()
         consolidated, mark = self.random.random() < 0.1, self.random.choice(["", "care"])
         confirmed = self.random.choice([None, True, False])
         id_ = derived_id(text, sources)
@@ -301,7 +311,7 @@ class Twins:
         """The owner writes a fact or an event, or corrects one."""
         choice = self.random.randrange(4)
         ids = [e.id for e in self.filed()[-3:]] if self.random.random() < 0.6 else []
-        fact, facts = self._fact(ids, "owner"), self.memory.findings.facts()
+        fact, facts = self._fact(ids, "owner"), self.lists.findings.facts()
         if choice == 0:
             self.both(lambda store: store.findings.put_facts([fact]))
         elif choice == 1 and facts:
@@ -322,7 +332,7 @@ class Twins:
             self.both(lambda store: store.findings.put_episodes([changed]))
 
     def drop_some(self) -> None:
-        facts = [fact.id for fact in self.memory.findings.facts() if self.random.random() < 0.2]
+        facts = [fact.id for fact in self.lists.findings.facts() if self.random.random() < 0.2]
         episodes = [episode.id for episode in self.episodes() if self.random.random() < 0.2]
         self.both(lambda store: store.findings.drop_facts(facts))
         self.both(lambda store: store.findings.drop_episodes(episodes))
@@ -341,7 +351,7 @@ class Twins:
 
     def queue(self) -> None:
         ids = [self.exchange()]
-        if ids[0] in self.memory.tree and ids[0] not in self.on_the_way:
+        if ids[0] in self.lists.tree and ids[0] not in self.on_the_way:
             self.both(lambda store: store.requeue(ids))
 
     # ---- imports and forgetting
@@ -361,7 +371,7 @@ class Twins:
         """Exchanges of an older program, which stand in their day files alone."""
         at = moment(self.random.choice(TIMES)) - timedelta(days=400 + self.random.randrange(3))
         row = Exchange(f"{at:%Y%m%d-%H%M%S}-{self.random.randrange(3)}", at, self.text(), "好")
-        if not self.memory.exchanges.by_ids([row.id]) and row.id not in self.memory.state.missing:
+        if not self.lists.exchanges.by_ids([row.id]) and row.id not in self.lists.state.missing:
 
             def add(store: Store) -> None:
                 with store.writing():
@@ -370,13 +380,13 @@ class Twins:
             self.both(add)
 
     def take_back(self) -> None:
-        batch = self.some(self.memory.tree.batches)
+        batch = self.some(self.lists.tree.batches)
         if self.both(lambda store: sorted(erasure.take_back(store, batch).ids)) and self.random.random() < 0.6:
             self.erase()
 
     def forget(self) -> None:
         exchanges = [self.exchange()] if self.random.random() < 0.6 else []
-        facts = [fact.id for fact in self.memory.findings.facts() if self.random.random() < 0.1]
+        facts = [fact.id for fact in self.lists.findings.facts() if self.random.random() < 0.1]
         episodes = [episode.id for episode in self.episodes() if self.random.random() < 0.1]
 
         def forget(store: Store) -> list[str]:
@@ -395,7 +405,7 @@ class Twins:
 
     def edit_day(self) -> None:
         """A hand corrects what was said, takes it out of its file, or puts it there again."""
-        tree, state = self.memory.tree, self.memory.state
+        tree, state = self.lists.tree, self.lists.state
         away = tree.retracted | tree.taken_out()
         rows = [e for e in self.filed() if e.id not in away and e.id not in self.on_the_way]
         if self.taken and self.random.random() < 0.5:
@@ -403,45 +413,41 @@ class Twins:
             back = self.taken.pop(id_)
             if id_ in state.missing and id_ not in away:
                 self._write_by_hand(paths.day_file(back.at, ZONE), id_, formats.exchange_entry(back))
-                self.memory.days.add([back])
-                with self.memory.writing():
-                    self.memory.state.write([{"op": "found", "ids": [id_]}])
+                self.by_hand(lambda store: _found(store, back))
         elif rows:
             old = self.random.choice(rows)
             name = self.files.exchanges.by_ids([old.id])[old.id].file
             if self.random.random() < 0.3:
                 self.taken[old.id] = old
                 self._write_by_hand(name, old.id, b"")
-                with self.memory.writing():
-                    self.memory.days.remove([old.id])
-                    at = self.clock.now().isoformat()
-                    self.memory.state.write([{"op": "missing", "ids": [old.id], "at": at}])
+                self.by_hand(lambda store: _missing(store, old.id))
                 return
             new = replace(old, user=f"{self.text()}（改于第 {len(self.steps)} 步）")
             self._write_by_hand(name, old.id, formats.exchange_entry(new))
-            self.memory.log.correct(old.id, user=new.user)
+            self.by_hand(lambda store: store.log.correct(old.id, user=new.user))
 
     def edit_facts(self) -> None:
-        facts, choice = self.memory.findings.facts(), self.random.randrange(3)
+        facts, choice = self.lists.findings.facts(), self.random.randrange(3)
         if choice == 0:
             text = self.random.choice(["用户怕狗", "user plays Go"])
             self._write_by_hand(paths.CORE, f"hand-{len(text)}", f"hand-{len(text)}: {text}\n".encode())
-            self.memory.findings.put_facts([Fact(f"hand-{len(text)}", None, FactDraft(text, ()), by="owner")])
+            fact = Fact(f"hand-{len(text)}", None, FactDraft(text, ()), by="owner")
+            self.by_hand(lambda store: store.findings.put_facts([fact]))
         elif facts and choice == 1:
             old = self.random.choice(facts)
             new = replace(old, draft=replace(old.draft, text=old.text + "（改）"), by="owner")
             self._write_by_hand(paths.CORE, old.id, formats.fact_entry(replace(new, by=old.by)))
-            self.memory.findings.put_facts([new])
+            self.by_hand(lambda store: store.findings.put_facts([new]))
         elif facts:
             id_ = self.random.choice(facts).id
             self._write_by_hand(paths.CORE, id_, b"")
-            self.memory.findings.drop_facts([id_])
+            self.by_hand(lambda store: store.findings.drop_facts([id_]))
 
     def edit_notes(self) -> None:
         if not (episodes := self.episodes()):
             return
         old = self.random.choice(episodes)
-        ((_, name),) = self.files.cache.files_of_episodes([old.id])
+        ((_, name),) = self.files.cache.files_of("episodes", [old.id])
         _, parsed = records.read(self.folder / name)
         held = formats.each(parsed, self.folder / name, ZONE, formats.notes_from)[0]
         note, of_note = next(one for one in held if any(episode.id == old.id for episode in one[1]))
@@ -449,12 +455,12 @@ class Twins:
             new = replace(old, event=replace(old.event, text=old.event.text + "（改）"))
             block = formats.notes_entry(*note, [new if episode.id == old.id else episode for episode in of_note])
             self._write_by_hand(name, note[0], block)
-            self.memory.findings.put_episodes([replace(new, by="owner")])
+            self.by_hand(lambda store: store.findings.put_episodes([replace(new, by="owner")]))
         else:
             left = [episode for episode in of_note if episode.id != old.id]
             block = formats.notes_entry(*note, left) if left or any(note[1:]) else b""
             self._write_by_hand(name, note[0], block)
-            self.memory.findings.drop_episodes([old.id])
+            self.by_hand(lambda store: store.findings.drop_episodes([old.id]))
 
     def _write_by_hand(self, name: str, key: str, block: bytes) -> None:
         path = self.folder / name
@@ -472,7 +478,8 @@ class Twins:
         """Whatever was on the way ends in the middle; at times the index is gone as well."""
         self.on_the_way.clear()
         self.files.close()
-        self.memory.close()
+        self.lists.close()
+        self.rows.close()
         if self.random.random() < 0.4:
             self._lose_indexes()
         self.files = self._opened()
@@ -534,6 +541,18 @@ STEPS: dict[Callable[[Twins], None], float] = {
     Twins.without_a_log: 2, Twins.take_back: 2, Twins.forget: 4, Twins.erase: 1, Twins.edit_day: 4, Twins.edit_facts: 3,
     Twins.edit_notes: 3, Twins.crash: 3, Twins.change_places: 3, Twins.compact: 2, Twins.wait: 6,
 }  # fmt: skip
+
+
+def _found(store: Store, back: Exchange) -> None:
+    with store.writing():
+        store.days.add([back])
+        store.state.write([{"op": "found", "ids": [back.id]}])
+
+
+def _missing(store: Store, id_: str) -> None:
+    with store.writing():
+        store.days.remove([id_])
+        store.state.write([{"op": "missing", "ids": [id_], "at": store.clock.now().isoformat()}])
 
 
 def _outcome(do: Callable[[Store], Any], store: Store) -> Any:

@@ -26,9 +26,9 @@ from moechat.index.vector_keys import Keys, text_key
 from moechat.language import words
 from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
 from moechat.model import Fact, FactDraft, Hit, Understanding
+from moechat.store.finding_records import visible
 from moechat.store.formats import derived_id
 from moechat.store.protocols import Store
-from moechat.store.standing import visible
 
 # What a question asks for, by the class of fact that answers it (contradiction.CLASSES), in whatever words.
 ASKED: Mapping[str, re.Pattern[str]] = {

@@ -32,7 +32,7 @@ from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.ranked import Ranked
 from moechat.index.time import SpanIndex, TimeIndex
 from moechat.model import Episode
-from moechat.store.exchange_rows import ExchangeRow, Side
+from moechat.store.exchanges import ExchangeRow, Side
 from moechat.store.protocols import Store
 from moechat.store.records import Signature
 from moechat.when import Span

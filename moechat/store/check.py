@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -9,8 +10,11 @@ from pathlib import Path
 
 from moechat.model import Exchange
 from moechat.store import formats, paths, records
+from moechat.store.finding_records import FACTS
 from moechat.store.journal import Journal
 
+HASHES_IN = "SELECT id, sha FROM exchanges WHERE owner_id = %(owner)s AND alive AND file = %(file)s"
+TEXTS_IN = "SELECT id, words FROM episodes WHERE owner_id = %(owner)s AND alive AND note = %(file)s"
 _OUR_ID = re.compile(r"\d{8}-\d{6}(-\d+)?\Z")
 _MENDED = "`moechat rebuild` mends it"
 
@@ -91,7 +95,7 @@ def _left_over(store: Journal) -> list[str]:
 
 
 def _cache_against(store: Journal, name: str, hashes: Mapping[str, str]) -> Iterator[str]:
-    cached = {id_: row.sha for id_, row in store.cache.of_file(name).items()}
+    cached = dict(store.cache.all(HASHES_IN, {"file": name}))
     yield from (f"exchange {id_} is not in the cache; {_MENDED}" for id_ in hashes.keys() - cached.keys())
     yield from (f"exchange {id_} is in the cache alone; {_MENDED}" for id_ in cached.keys() - hashes.keys())
     both = cached.keys() & hashes.keys()
@@ -122,5 +126,5 @@ def _texts_of(store: Journal, name: str) -> dict[str, str]:
 
 def _cached_texts(store: Journal, name: str) -> dict[str, str]:
     if name == paths.CORE:
-        return {fact.id: fact.text for fact in store.cache.facts().all()}
-    return {episode.id: episode.event.text for episode in store.cache.episodes_of_file(name)}
+        return {id_: json.loads(data)["text"] for id_, data in store.cache.all(FACTS)}
+    return dict(store.cache.all(TEXTS_IN, {"file": name}))

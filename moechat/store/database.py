@@ -1,49 +1,256 @@
-"""A disposable SQLite database: one connection behind one lock, and the generation of what is written.
+"""The rows of an owner's memory: how they are read and written, whatever database they lie in.
 
-Rows are append-only: a changed record becomes a new row and the old one dies, so that the indexes over them (document
-number = row) grow at their ends. ``gen`` is the generation in which a row was written or died; a process asks for what came
-after the generation it knows.
+A statement is written once, in words that PostgreSQL and SQLite share: values by name (``%(name)s``), lists of them as
+``= ANY(%(names)s)``. Each names its owner. ``in_sqlite`` gives what SQLite calls otherwise.
+
+Rows are append-only: a changed record becomes a new row and the old one dies without its words, so that the indexes over them
+(document number = row) grow at their ends. ``gen`` is the generation in which a row was written or died.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import shutil
 import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar
 
-from moechat.errors import DataError, Locked
+from moechat.errors import DataError, DiskError, Locked, MoeChatError
 from moechat.store import disk
 
-PATIENCE_S = 30.0  # What another process holds is waited for so long.
+T = TypeVar("T")
+Values = Mapping[str, object]
+MAX_KEPT_ROWS = 2048
+FIRST_ROWS = 50  # ``each`` reads these, and the others only where they are asked for.
+PATIENCE_S = 30.0  # How long to wait for what another process holds.
 POLL_S = 0.01
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
-CREATE TABLE exchanges (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, at TEXT, user TEXT, char TEXT, status TEXT,
-    tag TEXT, sha TEXT, extra TEXT, gen INTEGER, alive INTEGER);
+CREATE TABLE owners (owner_id INTEGER PRIMARY KEY, identity TEXT, generation INTEGER DEFAULT 0, facts INTEGER DEFAULT 0,
+    replaces INTEGER DEFAULT 0, vectors INTEGER DEFAULT 0, exchange_rows INTEGER DEFAULT 0, episode_rows INTEGER DEFAULT 0,
+    note_rows INTEGER DEFAULT 0, heads TEXT DEFAULT '{}');
+CREATE TABLE lines (owner_id INTEGER, journal TEXT, epoch INTEGER, n INTEGER, entry TEXT,
+    PRIMARY KEY (owner_id, journal, epoch, n)) WITHOUT ROWID;
+CREATE TABLE replies (owner_id INTEGER, id TEXT, worker INTEGER, ids TEXT DEFAULT '[]', key TEXT DEFAULT '', entry TEXT,
+    withheld INTEGER DEFAULT 0, PRIMARY KEY (owner_id, id)) WITHOUT ROWID;
+CREATE TABLE pieces (owner_id INTEGER, id TEXT, n INTEGER, piece TEXT, PRIMARY KEY (owner_id, id, n)) WITHOUT ROWID;
+CREATE TABLE exchanges (owner_id INTEGER, row INTEGER PRIMARY KEY, id TEXT, t REAL, at TEXT, sent TEXT, heard TEXT,
+    lines TEXT, status TEXT, extra TEXT, sha TEXT, gen INTEGER, alive INTEGER DEFAULT 1, file TEXT DEFAULT '',
+    tag TEXT DEFAULT '');
 CREATE INDEX exchanges_id ON exchanges (id);
 CREATE INDEX exchanges_file ON exchanges (file);
 CREATE INDEX exchanges_gen ON exchanges (gen);
 CREATE INDEX exchanges_t ON exchanges (t);
-CREATE TABLE notes (id TEXT PRIMARY KEY, file TEXT, tag TEXT, keywords TEXT, by TEXT) WITHOUT ROWID;
-CREATE INDEX notes_file ON notes (file);
-CREATE TABLE episodes (row INTEGER PRIMARY KEY, id TEXT, file TEXT, t REAL, start REAL, end REAL, kind TEXT, data TEXT,
-    gen INTEGER, alive INTEGER);
+CREATE TABLE notes (owner_id INTEGER, id TEXT, nr INTEGER DEFAULT 0, place TEXT, tag TEXT, keywords TEXT, by TEXT,
+    episodes TEXT DEFAULT '[]', PRIMARY KEY (owner_id, id)) WITHOUT ROWID;
+CREATE INDEX notes_place ON notes (place);
+CREATE TABLE episodes (owner_id INTEGER, row INTEGER PRIMARY KEY, id TEXT, note TEXT, t REAL, starts REAL, ends REAL, kind TEXT,
+    by TEXT, confirmed INTEGER, data TEXT, words TEXT, keywords TEXT, replaces INTEGER, evidence INTEGER, gen INTEGER,
+    alive INTEGER DEFAULT 1);
 CREATE INDEX episodes_id ON episodes (id);
-CREATE INDEX episodes_file ON episodes (file);
+CREATE INDEX episodes_note ON episodes (note);
 CREATE INDEX episodes_gen ON episodes (gen);
-CREATE TABLE episode_sources (source TEXT, row INTEGER, PRIMARY KEY (source, row)) WITHOUT ROWID;
-CREATE TABLE episode_replaces (row INTEGER PRIMARY KEY);
-CREATE TABLE facts (id TEXT PRIMARY KEY, file TEXT, data TEXT) WITHOUT ROWID;
+CREATE INDEX episodes_starts ON episodes (starts) WHERE alive;
+CREATE INDEX episodes_replaces ON episodes (row) WHERE alive AND replaces;
+CREATE TABLE episode_sources (owner_id INTEGER, source TEXT, row INTEGER, PRIMARY KEY (owner_id, source, row)) WITHOUT ROWID;
+CREATE INDEX episode_sources_row ON episode_sources (row);
+CREATE TABLE facts (owner_id INTEGER, id TEXT, data TEXT, PRIMARY KEY (owner_id, id)) WITHOUT ROWID;
+CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, inode INTEGER, problems TEXT) WITHOUT ROWID;
+CREATE TABLE reserved (file TEXT PRIMARY KEY, first INTEGER, count INTEGER) WITHOUT ROWID;
 """
-MOST_VALUES = 500  # SQLite takes a bounded number of parameters.
+OWNER = 0  # A database of SQLite has one owner.
+_IN_SQLITE = (
+    (re.compile(r"= ANY\(%\((\w+)\)s\)"), r"IN (SELECT value FROM json_each(:\1))"),
+    (re.compile(r"%\((\w+)\)s"), r":\1"),
+    (re.compile(r'\s+COLLATE "C"'), ""),  # It compares bytes in any case.
+    (re.compile(r"\bstrpos\("), "instr("),
+)
+
+
+@dataclass
+class Pulse:
+    """What changes with an owner's records: the generation, that in which facts and replacing episodes last changed, the last
+    number of each kind of row, and where each journal ends ([epoch, entries])."""
+
+    identity: str = ""
+    generation: int = 0
+    facts: int = 0
+    replaces: int = 0
+    vectors: int = 0
+    exchange_rows: int = 0
+    episode_rows: int = 0
+    note_rows: int = 0
+    heads: dict[str, list[int]] = field(default_factory=dict)
+
+    def copy(self) -> Pulse:
+        return replace(self, heads=dict(self.heads))
+
+
+_COUNTED = [one.name for one in fields(Pulse)]
+PULSE = f"SELECT {', '.join(_COUNTED)} FROM owners WHERE owner_id = %(owner)s"
+BEAT = f"UPDATE owners SET {', '.join(f'{name} = %({name})s' for name in _COUNTED[1:])} WHERE owner_id = %(owner)s"
+
+
+class Session(ABC):
+    """A database as one owner sees it. One thread at a time writes; who reads meanwhile may see some of that."""
+
+    place: str
+    """Where it is, for errors."""
+    worker = 0
+    """The number under which other workers know that this one lives."""
+    epoch = 0
+    """It rises when what was read before may never have been: a transaction came to nothing, or the database was made anew."""
+
+    @property
+    @abstractmethod
+    def pulse(self) -> Pulse:
+        """As of the last look; in a transaction, what it has changed, to be changed further."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Take in what others have committed."""
+
+    @abstractmethod
+    def all(self, statement: str, values: Values = {}) -> list[tuple[Any, ...]]: ...  # noqa: B006 - it is only read
+
+    @abstractmethod
+    def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
+        """A statement that may be done twice. Returns how many rows it was about."""
+
+    @abstractmethod
+    def many(self, statement: str, values: Sequence[Values]) -> None:
+        """In a transaction."""
+
+    @abstractmethod
+    def writing(self, patience_s: float) -> contextlib.AbstractContextManager[None]:
+        """A transaction; all or nothing, but for errors that were raised on purpose: what was done before one of those stays. Not
+        reentrant. Raises Locked, DiskError."""
+
+    @abstractmethod
+    def live(self) -> None:
+        """Show to other workers that this one lives."""
+
+    @abstractmethod
+    def lives(self, worker: int | None) -> bool:
+        """Whether a worker lives."""
+
+    def each(self, statement: str, values: Values) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement that says their order. Who needs few reads few."""
+        first = self.all(f"{statement} LIMIT {FIRST_ROWS}", values)
+        yield from first
+        if len(first) == FIRST_ROWS:
+            yield from self.all(f"{statement} LIMIT {2**62} OFFSET {FIRST_ROWS}", values)
+
+    def put(self, table: str, rows: Sequence[Values], key: Sequence[str] = (), keep: Sequence[str] = ()) -> None:
+        """Add rows, which all have the same columns. One whose ``key`` is there replaces what is there, but for ``keep``."""
+        if rows:
+            self.many(putting(table, tuple(rows[0]), tuple(key), tuple(keep)), rows)
+
+    def next_generation(self) -> int:
+        """Each change within a transaction has one of its own: what was read between two of them is known to be old."""
+        self.pulse.generation += 1
+        return self.pulse.generation
+
+
+@lru_cache(maxsize=64)
+def putting(table: str, columns: tuple[str, ...], key: tuple[str, ...], keep: tuple[str, ...]) -> str:
+    """The statement that adds a row or replaces it."""
+    statement = (
+        f"INSERT INTO {table} (owner_id, {', '.join(columns)})"
+        f" VALUES (%(owner)s, {', '.join(f'%({name})s' for name in columns)})"
+    )
+    if key:
+        changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in (*key, *keep))
+        statement += f" ON CONFLICT (owner_id, {', '.join(key)}) DO UPDATE SET {changed}"
+    return statement
+
+
+@lru_cache(maxsize=256)
+def in_sqlite(statement: str) -> str:
+    for theirs, ours in _IN_SQLITE:
+        statement = theirs.sub(ours, statement)
+    return statement
+
+
+# ---- words
+
+
+class Words:
+    """Case-folded words that a text has. SQL folds ASCII alone: whether a text has a word that needs more of Unicode, it does
+    not say."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        plain = [word for word in words if all(char.isascii() or char.upper() == char.lower() for char in word)]
+        self._folds = len(plain) < len(words)
+        self.values: Values = {f"word{number}": word for number, word in enumerate(plain)}
+
+    def condition(self, text: str) -> str:
+        return "".join(f' AND strpos(lower({text} COLLATE "C"), %({name})s) > 0' for name in self.values)
+
+    def left(self, text: str) -> str:
+        """What a row must give of the text, so that ``are_in`` can say whether it has all of them."""
+        return text if self._folds else "''"
+
+    def are_in(self, left: str) -> bool:
+        folded = left.casefold() if self._folds else ""
+        return not self._folds or all(word in folded for word in self._words)
+
+
+# ---- rows that were read
+
+
+class KeptRows(Generic[T]):
+    """Rows of one table that were read lately: a recall goes back to many of those that the one before it read. A row never
+    changes, it only dies: so what was read stays right until then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # Nothing is read under it: whoever writes holds the database.
+        self._rows: dict[int, T] = {}  # The one that was asked for longest ago comes first.
+        self._moment = (-1, -1)
+
+    def of(
+        self,
+        numbers: Sequence[int],
+        moment: tuple[int, int],
+        *,
+        died: Callable[[int], Iterable[int]],
+        read: Callable[[Sequence[int]], Mapping[int, T]],
+    ) -> dict[int, T]:
+        """The live rows of these numbers, in that order. ``moment`` is (epoch, generation); ``died`` gives the rows that died
+        after a generation."""
+        before = self._moment
+        if moment != before:
+            dead = died(before[1]) if self._rows and moment[0] == before[0] else None
+            with self._lock:
+                if self._moment == before:
+                    self._moment = moment
+                    self._rows = {} if dead is None else self._rows
+                    for number in dead or ():
+                        self._rows.pop(number, None)
+        with self._lock:
+            there = {number: self._rows[number] for number in numbers if number in self._rows}
+        there |= read([number for number in numbers if number not in there])
+        with self._lock:
+            if self._moment == moment:
+                for number, row in there.items():
+                    self._rows.pop(number, None)
+                    self._rows[number] = row
+                for number in list(self._rows)[: max(0, len(self._rows) - MAX_KEPT_ROWS)]:
+                    del self._rows[number]
+        return {number: there[number] for number in numbers if number in there}
+
+
+# ---- SQLite
 
 
 class _AnotherVersion(sqlite3.DatabaseError):
@@ -54,13 +261,15 @@ class CacheDamaged(DataError):
     """The database turned out to be damaged; it is gone, and made anew when it is opened or followed."""
 
 
-class Database:
-    """Every method is atomic. A damaged file, or another version's, is made anew."""
+class SqliteSession(Session):
+    """One connection behind one lock, over a disposable file, or (``path`` None) over memory alone: then nothing is ever
+    written to a disk. A damaged file, or another version's, is made anew."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.place = str(path or "memory")
         self._lock = threading.RLock()
-        self._gen: int | None = None
+        self._changed: Pulse | None = None
         with disk.in_words(path):
             try:
                 self._db = self._open()
@@ -70,14 +279,15 @@ class Database:
                     raise
                 self.delete()
                 self._db = self._open()
-            self._inode = path.stat().st_ino
+            self._inode = path.stat().st_ino if path else 0
 
     def follow(self) -> bool:
-        """Open the database again if another process or a person deleted it or had it made anew.
+        """Open the file again if another process or a person deleted it or had it made anew.
 
         Returns whether that was so.
         """
         with self._lock:
+            assert self.path
             with contextlib.suppress(FileNotFoundError):
                 if self.path.stat().st_ino == self._inode:
                     return False
@@ -86,17 +296,19 @@ class Database:
             self._db.close()
             self._db = self._open()
             self._inode = self.path.stat().st_ino
+            self.epoch += 1
             return True
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=PATIENCE_S)
+        if self.path:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        where = self.path or ":memory:"
+        db = sqlite3.connect(where, check_same_thread=False, isolation_level=None, timeout=PATIENCE_S)
         try:
-            db.create_function("casefold", 1, str.casefold, deterministic=True)
-            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA journal_mode=WAL")  # in memory it stays there
             db.execute("PRAGMA synchronous=OFF")
             db.execute("PRAGMA secure_delete=ON")  # what is overwritten leaves no bytes in free pages
-            db.execute("PRAGMA temp_store=MEMORY")  # what is packed is nowhere else meanwhile
+            db.execute("PRAGMA temp_store=MEMORY")  # what is sorted or packed is nowhere else meanwhile
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, SCHEMA_VERSION):
                 raise _AnotherVersion
@@ -105,6 +317,7 @@ class Database:
         except BaseException:
             db.close()
             raise
+        self._version = -1
         return db
 
     @staticmethod
@@ -114,7 +327,7 @@ class Database:
         if db.execute("PRAGMA user_version").fetchone()[0] == 0:
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 db.execute(statement)
-            db.execute("INSERT INTO meta VALUES ('identity', ?)", (uuid.uuid4().hex,))
+            db.execute("INSERT INTO owners (owner_id, identity) VALUES (?, ?)", (OWNER, uuid.uuid4().hex))
             db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         db.execute("COMMIT")
 
@@ -125,15 +338,61 @@ class Database:
             path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        return [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
+        return [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm") if self.path]
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
 
+    # ---- reading
+
+    @property
+    def pulse(self) -> Pulse:
+        with self._lock:
+            if self._changed is not None:
+                return self._changed
+            self.look()
+            return self._seen
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """It changes when another connection has changed the file, or it is another file."""
+        with self._lock:
+            self.look()
+            return self.epoch, self._version
+
+    def look(self) -> None:
+        with self._lock:
+            version = self.all("PRAGMA data_version")[0][0]
+            if version != self._version:
+                row = self.all(PULSE)[0]
+                self._seen, self._version = replace(Pulse(*row), heads=json.loads(row[-1])), version
+
+    def live(self) -> None:
+        """No other worker asks."""
+
+    def lives(self, worker: int | None) -> bool:
+        return worker == self.worker
+
+    def all(self, statement: str, values: Values = {}) -> list[tuple[Any, ...]]:  # noqa: B006 - it is only read
+        return self._run(statement, values).fetchall()
+
+    def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
+        return self._run(statement, values).rowcount
+
+    def _run(self, statement: str, values: Values) -> sqlite3.Cursor:
+        with self._lock:
+            try:
+                return self._db.execute(in_sqlite(statement), _bound(values))
+            except sqlite3.Error as error:  # To prepare for one would cost as much as a small query.
+                with self._in_words():
+                    raise error
+
+    # ---- writing
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing; what is written in it carries a new generation."""
+        """All or nothing, whatever is raised. Reentrant."""
         with self._lock:
             if self._db.in_transaction:
                 yield self._db
@@ -141,27 +400,39 @@ class Database:
             with self._in_words():
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
-                    self._gen = None
+                    self.look()
+                    self._changed = self._seen.copy()
                     yield self._db
+                    if self._changed != self._seen:
+                        values = {**vars(self._changed), "heads": json.dumps(self._changed.heads)}
+                        self._db.execute(in_sqlite(BEAT), _bound(values))
                     self._db.execute("COMMIT")
+                    self._seen = self._changed
                 except BaseException:
                     if self._db.in_transaction:  # on a full disk SQLite has rolled back by itself
                         self._db.execute("ROLLBACK")
-                    self._rolled_back()
+                    self.epoch += 1
                     raise
                 finally:
-                    self._gen = None
+                    self._changed = None
 
-    def _rolled_back(self) -> None:
-        """What is kept beside the database of a transaction that came to nothing is forgotten."""
-
-    def all(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
+    @contextlib.contextmanager
+    def writing(self, patience_s: float) -> Iterator[None]:
+        """Only threads of this process wait for each other, and as long as it takes."""
+        on_purpose: MoeChatError | None = None
+        with self.transaction():
             try:
-                return self._db.execute(sql, values).fetchall()
-            except sqlite3.Error as error:  # To prepare for one would cost as much as a small query.
-                with self._in_words():
-                    raise error
+                yield
+            except DiskError:
+                raise
+            except MoeChatError as error:
+                on_purpose = error
+        if on_purpose:
+            raise on_purpose
+
+    def many(self, statement: str, values: Sequence[Values]) -> None:
+        with self.transaction() as db:
+            db.executemany(in_sqlite(statement), map(_bound, values))
 
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -173,67 +444,23 @@ class Database:
                 if not disk.is_damaged(error):
                     raise
                 self.delete()
-                raise CacheDamaged(self.path, "was damaged and is made anew from the other files: try again") from error
+                raise CacheDamaged(
+                    self.place, "was damaged and is made anew from the other files: try again"
+                ) from error
 
-    def among(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        """All rows of a query that ends in ``IN``, for any number of values; in order within ``MOST_VALUES`` of them."""
-        rows = []
-        for i in range(0, len(values), MOST_VALUES):
-            part = [int(v) if hasattr(v, "item") else v for v in values[i : i + MOST_VALUES]]  # type: ignore[call-overload]
-            places = min(1 << (len(part) - 1).bit_length(), MOST_VALUES)  # Few forms of a query are prepared once.
-            part += part[-1:] * (places - len(part))
-            rows += self.all(f"{sql} ({','.join('?' * places)})", part)
-        return rows
-
-    def identity(self) -> str:
-        """A text that changes when the cache is made anew.
-
-        Row numbers change with it, so an index by row belongs to one identity.
-        """
-        return str(self.all("SELECT value FROM meta WHERE key = 'identity'")[0][0])
-
-    def generation(self) -> int:
-        rows = self.all("SELECT value FROM meta WHERE key = 'gen'")
-        return rows[0][0] if rows else 0
-
-    def died(self, table: Literal["exchanges", "episodes"], since: int) -> list[int]:
-        """The rows of a table that died after a generation."""
-        return [row for (row,) in self.all(f"SELECT row FROM {table} WHERE gen > ? AND +alive = 0", (since,))]
-
-    def next_generation(self, db: sqlite3.Connection) -> int:
-        """The generation of the running transaction."""
-        if self._gen is None:
-            self._gen = self.generation() + 1
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('gen', ?)", (self._gen,))
-        return self._gen
-
-    def change(self, db: sqlite3.Connection, what: str) -> int:
-        """Note that something of which not every turn has some (facts, files) changes in the running transaction. Returns its
-        generation."""
-        generation = self.next_generation(db)
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, generation))
-        return generation
-
-    def generation_of(self, what: str) -> int:
-        """The generation in which that last changed."""
-        rows = self.all("SELECT value FROM meta WHERE key = ?", (what,))
-        return rows[0][0] if rows else 0
+    # ---- erasing
 
     def pack(self) -> bool:
         """Leave nothing in free room: where rows move from page to page, SQLite leaves bytes of them behind, ``secure_delete``
-        or not. False if another process writes too long."""
-        with contextlib.suppress(Locked):
+        or not; nor in the write-ahead log. False if another process writes or reads too long."""
+        try:
             self.all("VACUUM")
-            return True
-        return False
-
-    def empty_log(self) -> bool:
-        """Leave nothing in the write-ahead log. False if another process reads too long.
-
-        For its readers SQLite waits by itself; where another process is just emptying the log, it gives up at once.
-        """
+        except Locked:
+            return False
         limit = time.monotonic() + PATIENCE_S
-        while True:
+        while (
+            True
+        ):  # SQLite waits for readers by itself; where another process is just emptying the log, it gives up at once.
             with contextlib.suppress(Locked):
                 if not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
                     return True
@@ -242,11 +469,10 @@ class Database:
             time.sleep(POLL_S)
 
 
-def has(text: str, word: str) -> str:
-    """The SQL condition that a case-folded word, given as ``?``, stands in a text. SQLite itself folds ASCII alone."""
-    return f"instr({'lower' if is_plain(word) else 'casefold'}({text}), ?) > 0"
-
-
-def is_plain(word: str) -> bool:
-    """Whether it is enough to fold ASCII to find a case-folded word."""
-    return all(char.isascii() or char.upper() == char.lower() for char in word)
+def _bound(values: Values) -> dict[str, Any]:
+    """The values of a statement as SQLite takes them."""
+    bound = {
+        name: json.dumps(value, default=int) if isinstance(value, list) else value for name, value in values.items()
+    }
+    bound["owner"] = OWNER
+    return bound

@@ -6,14 +6,15 @@ reported and left alone. MoeChat's own files are read and never written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from datetime import datetime
 from functools import partial
 
 from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import damage, formats, paths, records
-from moechat.store.exchange_rows import ExchangeRow
+from moechat.store.cache import Cache
+from moechat.store.exchanges import LIVE, ExchangeRow, Exchanges
 from moechat.store.finding_files import by_file
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
@@ -24,12 +25,37 @@ PARTS = (b"\n    user:", b"\n    char:")  # Every record that we write has these
 BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
+class FileExchanges(Exchanges):
+    """The exchanges of the day files, as rows of the cache."""
+
+    _tag, _file = "coalesce(nullif(e.tag, ''), n.tag, '')", "e.file"
+    _session: Cache
+
+    def of_file(self, file: str) -> dict[str, ExchangeRow]:
+        return {row.exchange.id: row for row in self._rows(" AND e.file = %(file)s ORDER BY e.row", {"file": file})}
+
+    def is_any_among(self, file: str, ids: Container[str]) -> bool | None:
+        """Whether one of the file's exchanges has one of these ids; None where it holds none. Reads no further than that."""
+        there = self._session.each(f"SELECT id {LIVE} AND file = %(file)s ORDER BY row", {"file": file})
+        first = next(there, None)
+        return None if first is None else first[0] in ids or any(id_ in ids for (id_,) in there)
+
+    def change(self, file: str, *, dead: Sequence[str], new: Sequence[tuple[Exchange, str]]) -> None:
+        """``dead`` are ids that the file no longer holds so, ``new`` are (exchange, inline tag)."""
+        with self._session.transaction():
+            self._kill(dead, " AND file = %(file)s", file=file)
+            if new:
+                tags = [tag for _, tag in new]
+                first = self._session.reserved_row(file, len(new))
+                self._add([exchange for exchange, _ in new], first, file=[file] * len(new), tag=tags)
+
+
 class DayFiles:
     """Reads and writes the day files of one owner; the journal's lock guards every write. What was found in words
     that a hand has changed goes."""
 
-    def __init__(self, journal: Journal, findings: Findings) -> None:
-        self._journal, self._findings = journal, findings
+    def __init__(self, journal: Journal, exchanges: FileExchanges, findings: Findings) -> None:
+        self._journal, self._exchanges, self._findings = journal, exchanges, findings
 
     def reread(self, name: str) -> None:
         """Read a changed file again. A difference from the known records was made by hand or by a crash of ours."""
@@ -44,14 +70,14 @@ class DayFiles:
     def _compare(self, name: str, fresh: Sequence[tuple[Exchange, str]], *, broken: bool) -> None:
         """Takes in what changed, into the cache alone where nothing else may be written. The cache follows last: what a kill
         leaves undone is seen anew at the next look."""
-        rows = self._journal.cache.of_file(name)
+        rows = self._exchanges.of_file(name)
         changed = [(e, tag) for e, tag in fresh if not _same(rows.get(e.id), e, tag)]
         corrected = [e for e, _ in changed if self._by_hand(e, rows.get(e.id))]
         lost = [] if broken else sorted(rows.keys() - {e.id for e, _ in fresh})
         if self._journal.is_closed:
-            self._journal.cache.change_exchanges(name, dead=[e.id for e, _ in changed] + lost, new=changed)
+            self._exchanges.change(name, dead=[e.id for e, _ in changed] + lost, new=changed)
             return
-        alive = self._journal.cache.by_ids(lost)
+        alive = self._exchanges.by_ids(lost)
         missing = [
             id_ for id_ in lost if id_ not in alive or alive[id_].file == name
         ]  # else moved to a file read before
@@ -67,7 +93,7 @@ class DayFiles:
             if exchange.id in self._journal.tree:
                 filed = {"op": "filed", "id": exchange.id, "sha": formats.text_hash(exchange)}
                 self._journal.record([edit_entry(exchange), filed])
-        self._journal.cache.change_exchanges(name, dead=[e.id for e, _ in changed] + lost, new=changed)
+        self._exchanges.change(name, dead=[e.id for e, _ in changed] + lost, new=changed)
 
     def _by_hand(self, exchange: Exchange, row: ExchangeRow | None) -> bool:
         """Whether a record was edited by hand: its text is not what we filed (what we knew, if it has no log entry)."""
@@ -80,11 +106,11 @@ class DayFiles:
 
         False where that file is broken and must be left alone.
         """
-        row = self._journal.cache.by_ids([exchange.id]).get(exchange.id)
+        row = self._exchanges.by_ids([exchange.id]).get(exchange.id)
         name = row.file if row else self._name(exchange.at)
         if not self.current(name):
             return False
-        row = self._journal.cache.by_ids([exchange.id]).get(exchange.id)  # a hand may have put it there
+        row = self._exchanges.by_ids([exchange.id]).get(exchange.id)  # a hand may have put it there
         if row is None:
             self._append(name, [exchange])
         elif row.sha != formats.text_hash(exchange) or row.exchange.status != exchange.status:
@@ -107,7 +133,7 @@ class DayFiles:
         path = self._journal.folder / name
         records.append(path, b"".join(map(formats.exchange_entry, exchanges)))
         with self._journal.cache.transaction():
-            self._journal.cache.change_exchanges(name, dead=(), new=[(exchange, "") for exchange in exchanges])
+            self._exchanges.change(name, dead=(), new=[(exchange, "") for exchange in exchanges])
             self._journal.sign(name, Signature.of(path))
 
     def _replace(self, row: ExchangeRow, exchange: Exchange) -> None:
@@ -120,14 +146,14 @@ class DayFiles:
                 raise DataError(path, f"record {exchange.id!r}: {remedy}")
         records.replace(path, records.spliced(data, bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
-            self._journal.cache.change_exchanges(row.file, dead=[exchange.id], new=[(exchange, "")])
+            self._exchanges.change(row.file, dead=[exchange.id], new=[(exchange, "")])
             self._journal.sign(row.file, Signature.of(path))
 
     def check_writable(self, ids: Collection[str]) -> None:
         """Raises DataError where the file of one of these is broken or was written by MoeChat. A record that stands there twice
         is no hindrance: both go."""
         broken = {problem.file for problem in self._journal.problems}
-        for name, of_file in by_file(self._journal.cache.places_of(list(ids))).items():
+        for name, of_file in by_file(self._journal.cache.files_of("exchanges", list(ids))).items():
             path = self._journal.folder / name
             is_by_hand = any(id_ not in self._journal.tree for id_ in of_file)
             if str(path) not in broken and not is_by_hand:
@@ -145,7 +171,7 @@ class DayFiles:
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take exchanges out of their day files, wherever they stand."""
-        for name, gone in by_file(self._journal.cache.places_of(ids)).items():
+        for name, gone in by_file(self._journal.cache.files_of("exchanges", ids)).items():
             path = self._journal.folder / name
             data = records.bytes_of(path)
             is_broken = bool(self._journal.problems_of(name))
@@ -158,7 +184,7 @@ class DayFiles:
             else:
                 path.unlink(missing_ok=True)
             with self._journal.cache.transaction():
-                self._journal.cache.change_exchanges(name, dead=gone, new=())
+                self._exchanges.change(name, dead=list(gone), new=())
                 if not is_broken:  # else it is read anew
                     self._journal.sign(name, Signature.of(path))
 
@@ -170,7 +196,7 @@ class DayFiles:
         return name
 
     def _is_moechats(self, name: str) -> bool:
-        if self._journal.cache.is_any_among(name, self._journal.tree) is not False:
+        if self._exchanges.is_any_among(name, self._journal.tree) is not False:
             return False
         _, parsed = records.read(self._journal.folder / name)
         return any(formats.is_moechat(record) for record in parsed.records)
@@ -194,11 +220,11 @@ class DayFiles:
     def _blocks(self, name: str, *, missing: bool) -> dict[str, bytes]:
         """The records of a day file as they were written, of those exchanges whose words the log or the cache still has;
         ``missing``: also those that a hand took out."""
-        tree, rows = self._journal.tree, self._journal.cache.of_file(name)
+        tree, rows = self._journal.tree, self._exchanges.of_file(name)
         out = tree.retracted | tree.taken_out() | (set() if missing else self._journal.state.missing.keys())
         held = {id_: row.exchange for id_, row in rows.items() if tree.filed_hash(id_) in ("", row.sha)}
         logged = {id_: node.exchange() for id_, node in tree.nodes.items() if node.settled and not node.folded}
-        elsewhere = self._journal.cache.by_ids([id_ for id_ in logged if id_ not in rows])
+        elsewhere = self._exchanges.by_ids([id_ for id_ in logged if id_ not in rows])
         day = name.replace(BESIDE, ".yaml")
         held |= {
             id_: exchange

@@ -1,38 +1,80 @@
-"""What was said, for everything above the store: whole exchanges by id, and their rows for the indexes."""
+"""What was said: the rows of one owner's exchanges, and the exchanges themselves by id."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import lru_cache
 
 from moechat.errors import NotFound
-from moechat.model import Exchange
-from moechat.store.exchange_rows import ExchangeRow, Side
-from moechat.store.rows import Rows
-from moechat.store.tree import Tree
+from moechat.model import LONG_AGO, Attachment, Exchange, Status
+from moechat.store.database import KeptRows, Session, Words
+from moechat.store.formats import attachments_from, text_hash, without_notice
+from moechat.store.log_book import LogBook
+
+AT_ONCE = 500  # Rows that are read at a time.
+LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"
+EXCHANGE = """SELECT e.row, e.id, e.at, e.sent, e.heard, e.status, e.extra, e.sha, {tag}, {file}
+    FROM exchanges e LEFT JOIN notes n ON n.owner_id = %(owner)s AND n.id = e.id
+    WHERE e.owner_id = %(owner)s AND e.alive"""
+BY_ID = " AND e.id = ANY(%(ids)s) ORDER BY e.row"
+BY_ROW = " AND e.row = ANY(%(rows)s)"
+BEFORE = ' AND e.t < %(moment)s ORDER BY e.t DESC, length(e.id) DESC, e.id COLLATE "C" DESC LIMIT %(count)s'
+TIMES = f"SELECT row, t {LIVE} ORDER BY t, row"
+READ_BY = """SELECT e.t, e.id FROM notes n JOIN exchanges e ON e.owner_id = %(owner)s AND e.id = n.id
+    WHERE n.owner_id = %(owner)s AND e.alive AND n.by = ANY(%(readers)s)"""
+SAID = "sent || ' ' || lines || ' ' || heard"
+# An order by ``+row`` is sorted: SQLite would go through all rows in their order instead, to find the few.
+SINCE = "SELECT row, t, alive FROM exchanges WHERE owner_id = %(owner)s AND gen > %(since)s ORDER BY +row"
+SIDES = f"SELECT row, id, t, sent, heard, status, extra {LIVE} AND row = ANY(%(rows)s) ORDER BY row"
+DIED = "SELECT row FROM exchanges WHERE owner_id = %(owner)s AND gen > %(since)s AND NOT alive"
+HASHES = f"SELECT id, sha {LIVE} ORDER BY t, row"
+KILL = """UPDATE exchanges SET alive = false, gen = %(gen)s, sent = '', heard = '', lines = '', extra = '', sha = ''
+    WHERE owner_id = %(owner)s AND id = ANY(%(ids)s) AND alive"""
 
 
-class OwnersTree(Protocol):
-    """What exchanges need of their owner: the log's tree, and that whatever waits is read."""
+@dataclass(frozen=True, slots=True)
+class ExchangeRow:
+    """A recorded exchange with its row number and its tag; ``file`` is where it stands, "" where there are no files."""
 
-    tree: Tree
+    row: int
+    exchange: Exchange
+    tag: str
+    file: str
+    sha: str
 
-    def read_all(self) -> None: ...
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Both sides of an exchange as the indexes take them; ``t`` in epoch seconds, ``talk`` the name of its talk."""
+
+    row: int
+    id: str
+    t: float
+    user: str
+    char: str
+    talk: str
 
 
-class RowExchanges:
+class Exchanges:
     """The exchanges of one owner. A row is a number of the owner's, ascending and never reused; only live rows are read.
 
     ``get`` and ``of`` also give what still stands in the log alone; everything else is about what is filed.
     """
 
-    def __init__(self, owner: OwnersTree, rows: Rows) -> None:
-        self._owner, self._rows = owner, rows
+    _tag, _file = "coalesce(n.tag, '')", "''"
+
+    def __init__(self, owner: LogBook, session: Session) -> None:
+        self._owner, self._session = owner, session
+        self._select = EXCHANGE.format(tag=self._tag, file=self._file)
+        self._kept: KeptRows[ExchangeRow] = KeptRows()
 
     # ---- by id
 
     def get(self, id_: str) -> Exchange:
-        """An exchange from its day file or, before it is filed, from the log. Raises NotFound."""
+        """An exchange as it is filed or, before that, from the log. Raises NotFound."""
         if id_ not in (exchanges := self.of([id_])):
             self._owner.read_all()
             exchanges = self.of([id_])
@@ -41,7 +83,8 @@ class RowExchanges:
         return exchange
 
     def of(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """Exchanges by id. One whose day file is gone and whose words are no longer in the log is left out."""
+        """Exchanges by id, of those that are there, in the order asked for. One that is filed nowhere any more and whose words
+        are no longer in the log is left out."""
         nodes = self._owner.tree.nodes
         by_id: dict[str, Exchange] = {}
         for id_ in ids:
@@ -57,37 +100,148 @@ class RowExchanges:
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
-        """Those that are filed."""
-        return self._rows.by_ids(ids)
+        """Those that are filed, in row order."""
+        return {row.exchange.id: row for row in self._rows(BY_ID, {"ids": list(ids)})} if ids else {}
 
     # ---- by row and time
 
     def rows(self, rows: Sequence[int]) -> list[ExchangeRow]:
-        """Exchanges by row number, in the order asked for."""
-        return self._rows.rows(rows)
+        """Exchanges by row number, in the order asked for. Their tags may be those of an earlier moment."""
+
+        def read(lacking: Sequence[int]) -> dict[int, ExchangeRow]:
+            return {row.row: row for row in self._rows(BY_ROW, {"rows": lacking})} if lacking else {}
+
+        def died(since: int) -> list[int]:
+            return [row for (row,) in self._session.all(DIED, {"since": since})]
+
+        moment = self._session.epoch, self._session.pulse.generation
+        return list(self._kept.of([int(row) for row in rows], moment, died=died, read=read).values())
 
     def before(self, moment: float, count: int) -> list[ExchangeRow]:
-        """The last ``count`` exchanges before a moment (epoch seconds), oldest first."""
-        return self._rows.before(moment, count)
+        """The last ``count`` exchanges before a moment (epoch seconds), oldest first. Those of one second are in the order of
+        their ids, shorter ones first."""
+        return self._rows(BEFORE, {"moment": moment, "count": count})[::-1]
+
+    def _rows(self, condition: str, values: Mapping[str, object]) -> list[ExchangeRow]:
+        return [_row(*one) for one in self._session.all(self._select + condition, values)]
 
     def times(self) -> list[tuple[int, float]]:
         """(row, epoch seconds) of all, in order of time, then of row."""
-        return self._rows.times()
+        return self._session.all(TIMES)
 
     def read_by(self, readers: Sequence[str]) -> list[tuple[float, str]]:
         """(epoch seconds, id) of those whose notes are by one of these (``rules``, ``model``), the newest first."""
-        return self._rows.read_by(readers)
+        return sorted(self._session.all(READ_BY, {"readers": list(readers)}), reverse=True)
+
+    def hashes(self) -> dict[str, str]:
+        """Id → text hash."""
+        return dict(self._session.all(HASHES))
+
+    # ---- by words
 
     def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
-        """When the user first or last said a word ("": anything), in epoch seconds."""
-        return self._rows.time_said(word, before, last=last, hidden=hidden)
+        """When the user first or last said a word ("": anything), in epoch seconds. Reads no further than that."""
+        words = Words([word.casefold()])
+        condition = f"AND t <= %(before)s{words.condition('sent')} ORDER BY t {'DESC' if last else 'ASC'}"
+        rows = self._session.each(
+            f"SELECT id, t, {words.left('sent')} {LIVE} {condition}", {**words.values, "before": before}
+        )
+        return next((t for id_, t, left in rows if id_ not in hidden and words.are_in(left)), None)
+
+    def with_words(self, words: Sequence[str]) -> list[tuple[float, str]]:
+        """(epoch seconds, id) of those that have all these words (case-folded) on one of their sides."""
+        wanted = Words(words)
+        rows = self._session.all(
+            f"SELECT t, id, {wanted.left(SAID)} {LIVE}{wanted.condition(f'({SAID})')}", wanted.values
+        )
+        return [(t, id_) for t, id_, left in rows if wanted.are_in(left)]
 
     # ---- for the indexes
 
+    def changed(self, since: int) -> list[tuple[int, float, bool]]:
+        """(row, epoch seconds, whether it lives) of those that came or went after a generation, in row order."""
+        return [(row, t, bool(alive)) for row, t, alive in self._session.all(SINCE, {"since": since})]
+
     def sides(self, after: int = -1) -> Iterator[Side]:
         """Both sides of what was written after a generation, in row order, read in batches."""
-        return self._rows.sides(after)
+        rows = [row for row, _, alive in self.changed(after) if alive]
+        for start in range(0, len(rows), AT_ONCE):
+            yield from self.sides_of(rows[start : start + AT_ONCE])
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
-        return self._rows.sides_of(rows)
+        return [_side(*one) for one in self._session.all(SIDES, {"rows": [int(row) for row in rows]})]
+
+    # ---- writing, in a transaction
+
+    def _add(self, exchanges: Iterable[Exchange], first: int = 0, **columns: Sequence[str]) -> None:
+        """Add rows, the first of them of this number (0: the next one). ``columns``: whatever else stands in each."""
+        pulse, gen = self._session.pulse, self._session.next_generation()
+        rows = [
+            {
+                "row": row, "id": e.id, "t": e.at.timestamp(), "at": e.at.isoformat(), "sent": e.user, "heard": e.char,
+                "lines": " ".join(one.line for one in e.attachments), "status": e.status, "extra": _extra_of(e),
+                "sha": text_hash(e), "gen": gen, **{name: values[n] for name, values in columns.items()},
+            }
+            for n, (row, e) in enumerate(enumerate(exchanges, first or pulse.exchange_rows + 1))
+        ]  # fmt: skip
+        if not first:
+            pulse.exchange_rows += len(rows)
+        self._session.put("exchanges", rows)
+
+    def _kill(self, ids: Sequence[str], condition: str = "", **values: object) -> None:
+        if ids:
+            values |= {"ids": list(ids), "gen": self._session.next_generation()}
+            self._session.do(KILL + condition, values)
+
+
+class TableDays(Exchanges):
+    """Exchanges that are filed in the rows alone (``unit.Days``)."""
+
+    def write(self, exchange: Exchange) -> bool:
+        before = self.by_ids([exchange.id]).get(exchange.id)
+        if not before or before.sha != text_hash(exchange) or before.exchange.status != exchange.status:
+            self.remove([exchange.id])
+            self.add([exchange])
+        return True
+
+    def add(self, exchanges: Sequence[Exchange]) -> None:
+        if exchanges:
+            self._add(exchanges)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        self._kill(ids)
+
+
+@lru_cache(maxsize=512)  # A talk goes back to the same exchanges, and its context is read several times a turn.
+def _row(
+    row: int, id_: str, at: str, user: str, char: str, status: Status, extra: str, sha: str, tag: str, file: str
+) -> ExchangeRow:
+    talk, speaker, attachments = _extras_from(extra)
+    exchange = Exchange(
+        id_, datetime.fromisoformat(at), user, without_notice(char)[0], status, talk, speaker, attachments
+    )
+    return ExchangeRow(row, exchange, tag, file, sha)
+
+
+def _side(row: int, id_: str, t: float, user: str, char: str, status: Status, extra: str) -> Side:
+    talk, speaker, attachments = _extras_from(extra)
+    exchange = Exchange(id_, LONG_AGO, user, without_notice(char)[0], status, talk, speaker, attachments)
+    return Side(row, id_, t, exchange.sent, exchange.heard, talk)
+
+
+def _extra_of(exchange: Exchange) -> str:
+    """Which talk it belongs to, who spoke and what came with it, as JSON; "" where all of that is as usual."""
+    if not (exchange.talk or exchange.speaker or exchange.attachments):
+        return ""
+    return json.dumps(
+        [exchange.talk, exchange.speaker, [asdict(one) for one in exchange.attachments]], ensure_ascii=False
+    )
+
+
+@lru_cache(maxsize=64)  # as a rule it is the name of a talk
+def _extras_from(extra: str) -> tuple[str, str, tuple[Attachment, ...]]:
+    if not extra:
+        return "", "", ()
+    talk, speaker, attachments = json.loads(extra)
+    return talk, speaker, attachments_from(attachments)

@@ -18,17 +18,16 @@ from moechat.errors import DataError, Locked
 from moechat.model import Exchange
 from moechat.store import backlog, check, disk, formats, leftovers, paths, records, upgrade, usage
 from moechat.store.backlog import Backlog
-from moechat.store.cache import Changes
-from moechat.store.days import DayFiles
-from moechat.store.exchanges import RowExchanges
+from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.finding_files import FileFindings
+from moechat.store.finding_records import Changes
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
 from moechat.store.json_lines import Entry, JsonLines
 from moechat.store.log import Log
 from moechat.store.records import Signature
 from moechat.store.replies import ReplyFiles
-from moechat.store.search import RowSearch
+from moechat.store.search import Search
 from moechat.store.usage import UsageFile
 from moechat.store.watch import FileWatch
 
@@ -60,10 +59,10 @@ class FileStore(Journal):
         self._is_reading = False
         self._backlog = Backlog()
         self.replies = ReplyFiles(folder / paths.REPLIES)
-        self.exchanges = RowExchanges(self, self.cache)
-        self.search = RowSearch(self, self.cache)
+        self.exchanges = FileExchanges(self, self.cache)
         self.findings = FileFindings(self)
-        self.days = DayFiles(self, self.findings)
+        self.search = Search(self, self.exchanges, self.findings)
+        self.days = DayFiles(self, self.exchanges, self.findings)
         self.usage = UsageFile(JsonLines(folder / paths.USAGE, usage.check), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
@@ -141,16 +140,17 @@ class FileStore(Journal):
     @property
     def identity(self) -> str:
         """A text that changes when every row gets another number: an index by row belongs to one identity."""
-        return self.cache.identity()
+        return self.cache.pulse.identity
 
     @property
     def generation(self) -> int:
         """It rises with every change of what is filed and understood."""
-        return self.cache.generation()
+        return self.cache.pulse.generation
 
     def changes(self, since: int) -> Changes:
         """All that came or went after a generation."""
-        return self.cache.changes(since)
+        generation = self.generation
+        return Changes(generation, self.exchanges.changed(since), self.findings.changed(since))
 
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges the day files hold, every difference in words). Reads all files, changes nothing."""
@@ -251,5 +251,7 @@ class FileStore(Journal):
             for path in paths.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / paths.BACKUPS, ignore_errors=True)
-        if not self.cache.erase_dead():
-            raise DataError(self.cache.path, "another process reads it all the time: close that one, then forget again")
+        if not self.cache.pack():
+            raise DataError(
+                self.cache.place, "another process reads it all the time: close that one, then forget again"
+            )

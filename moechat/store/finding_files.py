@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import Fact, RefusedItem
-from moechat.store import damage, formats, paths, records, refused_file
-from moechat.store.finding_records import ExchangeNote, Noted
+from moechat.model import Episode, Fact, RefusedItem
+from moechat.store import damage, formats, paths, records
+from moechat.store.entries import REFUSED
+from moechat.store.finding_records import LIVE, ExchangeNote, Noted
+from moechat.store.findings import Findings
 from moechat.store.journal import Journal
+from moechat.store.json_lines import encode
+from moechat.store.plain import json_value
 from moechat.store.records import Signature
-from moechat.store.row_findings import RowFindings
 
+log = logging.getLogger(__name__)
+IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
+AMONG = f"{IN_FILE} AND id = ANY(%(ids)s)"
+DROP_NOTES = "DELETE FROM notes WHERE owner_id = %(owner)s AND place = %(file)s"
 PARTS = (b"\n  by:",)  # Every fact that we write ends with this line.
+Note = tuple[str, str, Sequence[str], str]
+"""Exchange id, tag, keywords, by."""
 Changes = dict[str, bytes | None]
 """Record → its new bytes, None to remove it."""
 
 
-class FileFindings(RowFindings):
+class FileFindings(Findings):
     """Notes files and ``core_mem.yml`` of one owner; the journal's lock guards every write."""
 
     def __init__(self, journal: Journal) -> None:
@@ -25,7 +37,7 @@ class FileFindings(RowFindings):
         self._journal = journal
 
     def refused(self) -> list[RefusedItem]:
-        return refused_file.read(self._journal.folder / paths.REFUSED)
+        return read_refused(self._journal.folder / paths.REFUSED)
 
     # ---- following the files
 
@@ -43,11 +55,11 @@ class FileFindings(RowFindings):
         zone = self._journal.zone
         if name == paths.CORE:
             facts, problems = formats.each(parsed, path, zone, formats.fact_from)
-            self._journal.cache.set_facts(name, facts)
+            self.set_facts(facts)
         else:
             noted, problems = formats.each(parsed, path, zone, formats.notes_from)
             episodes = [episode for _, of_exchange in noted for episode in of_exchange]
-            self._journal.cache.set_notes(name, [note for note, _ in noted], episodes)
+            self.set_notes(name, [note for note, _ in noted], episodes)
         self._journal.sign(name, signature, problems)
 
     def _follow(self, name: str) -> None:
@@ -63,13 +75,67 @@ class FileFindings(RowFindings):
     def files_of(self, exchanges: Collection[str], episodes: Collection[str]) -> set[str]:
         """The notes files in which these stand."""
         cache = self._journal.cache
-        return {*cache.notes_files(list(exchanges)).values(), *(f for _, f in cache.files_of_episodes(list(episodes)))}
+        held = [*cache.files_of("notes", list(exchanges)), *cache.files_of("episodes", list(episodes))]
+        return {file for _, file in held}
+
+    # ---- the cache
+
+    def set_facts(self, facts: Sequence[Fact]) -> None:
+        """Let the cache have these facts and no others."""
+        with self._journal.cache.transaction():
+            self._change_facts([fact.id for fact in self.facts()], facts)
+
+    def set_notes(self, file: str, notes: Iterable[Note], episodes: Iterable[Episode]) -> None:
+        """Let the cache have these notes and episodes of a notes file, and no others."""
+        cache = self._journal.cache
+        with cache.transaction():
+            cache.do(DROP_NOTES, {"file": file})
+            self._replace(file, cache.all(IN_FILE, {"file": file}), notes, episodes)
+
+    def _change_notes(
+        self,
+        file: str,
+        *,
+        dead: Sequence[str],
+        notes: Iterable[Note],
+        gone: Collection[str],
+        episodes: Iterable[Episode],
+    ) -> None:
+        """Let the cache have these instead of the notes of the exchanges ``dead`` and of the episodes ``gone`` (ids)."""
+        cache = self._journal.cache
+        with cache.transaction():
+            cache.do(f"{DROP_NOTES} AND id = ANY(%(ids)s)", {"file": file, "ids": list(dead)})
+            self._replace(file, cache.all(AMONG, {"file": file, "ids": list(gone)}), notes, episodes)
+
+    def _replace(
+        self, file: str, live: Sequence[tuple[int, str, str]], notes: Iterable[Note], episodes: Iterable[Episode]
+    ) -> None:
+        """Replace the rows ``live`` (row, id, data) by those of these episodes. One that stays as it is keeps its row."""
+        cache = self._journal.cache
+        columns = [
+            {"id": id_, "place": file, "tag": tag, "keywords": formats.json_text(words), "by": by}
+            for id_, tag, words, by in {note[0]: note for note in notes}.values()
+        ]
+        cache.put("notes", columns, ("id",))
+        rows = {(id_, data): row for row, id_, data in live}
+        unique: dict[str, Episode] = {}
+        for episode in episodes:
+            unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
+        there = {id_: (id_, formats.json_text(formats.episode_data(episode))) for id_, episode in unique.items()}
+        new = [(file, unique[id_]) for id_, place in there.items() if place not in rows]
+        kept = set(there.values())
+        dead = [
+            (row, formats.episode_from_json(id_, json.loads(data)))
+            for row, id_, data in live
+            if (id_, data) not in kept
+        ]
+        self._change_episodes(dead, new, cache.reserved_row(file, len(new)))
 
     # ---- writing
 
     def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
-        keyed = by_file(self._journal.cache.notes_files(list(keys)).items())
-        held = by_file(self._journal.cache.files_of_episodes(list(episodes)))
+        keyed = by_file(self._journal.cache.files_of("notes", list(keys)))
+        held = by_file(self._journal.cache.files_of("episodes", list(episodes)))
         return [
             noted
             for file in {**keyed, **held}
@@ -102,12 +168,12 @@ class FileFindings(RowFindings):
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         files: dict[str, Changes] = {}
         changes = list(changes)
-        holders = self._journal.cache.by_ids([noted.key for noted in changes if not noted.place])
+        days = dict(self._journal.cache.files_of("exchanges", [noted.key for noted in changes if not noted.place]))
         for noted in changes:
             file = noted.place
             if not file:
                 own_day = paths.day_file(noted.episodes[0].since, self._journal.zone) if noted.episodes else ""
-                file = paths.notes_file(holders[noted.key].file if noted.key in holders else own_day)
+                file = paths.notes_file(days.get(noted.key, own_day))
             block = None if noted.is_empty else formats.notes_entry(noted.key, *noted.note, noted.episodes)
             files.setdefault(file, {})[noted.key] = block
         broken: list[DataError] = []
@@ -120,7 +186,7 @@ class FileFindings(RowFindings):
             raise broken[0]
 
     def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        refused_file.write(self._journal.folder / paths.REFUSED, refused)
+        write_refused(self._journal.folder / paths.REFUSED, refused)
 
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         there = self.fact_book().of(changes)
@@ -139,7 +205,7 @@ class FileFindings(RowFindings):
         if name == paths.CORE:
             there = set(self.fact_book().of(changes))
         else:
-            there = set(self._journal.cache.notes_files(list(changes)))
+            there = {key for key, _ in self._journal.cache.files_of("notes", list(changes))}
         bounds = records.bounds_of(data, changes, there, path)
         before = {key: data[start:end] for key, (start, end) in bounds.items()}
         replaced = {key: block for key, block in changes.items() if key in before and before[key] != block}
@@ -169,7 +235,7 @@ class FileFindings(RowFindings):
         elif name == paths.CORE:
             facts, _ = formats.each(came, path, self._journal.zone, formats.fact_from)
             with cache.transaction():
-                cache.change_facts(name, dead=[record.key for record in gone.records], new=facts)
+                self._change_facts([record.key for record in gone.records], facts)
                 self._journal.sign(name, Signature.of(path))
         else:
             before, after = self._read_notes(old, name), self._read_notes(new, name)
@@ -180,7 +246,7 @@ class FileFindings(RowFindings):
                 return
             with cache.transaction():
                 notes = [(one.key, *one.note) for one in after]
-                cache.change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
+                self._change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
                 self._journal.sign(name, Signature.of(path))
 
 
@@ -194,3 +260,29 @@ def by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     for id_, file in files:
         ids.setdefault(file, set()).add(id_)
     return ids
+
+
+# ---- what was not believed: one JSON object a line, machine-owned
+
+
+def read_refused(path: Path) -> list[RefusedItem]:
+    """Oldest first. A line that cannot be read is passed over."""
+    refused: list[RefusedItem] = []
+    for number, line in enumerate(records.bytes_of(path).splitlines(), 1):
+        try:
+            entry = json_value(line)
+            if fault := "it is no object" if type(entry) is not dict else REFUSED.fault(entry):
+                raise ValueError(fault)
+        except ValueError as error:
+            log.warning("%s, line %d: passed over: %s", path.name, number, error)
+            continue
+        refused.append(formats.refused_from_json(entry))
+    return refused
+
+
+def write_refused(path: Path, refused: Sequence[RefusedItem]) -> None:
+    """Replace the file; it goes where nothing is left. Every refusal says ``at``."""
+    if refused:
+        records.replace(path, encode(map(formats.refused_data, refused)))
+    else:
+        path.unlink(missing_ok=True)

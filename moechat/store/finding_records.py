@@ -1,20 +1,46 @@
-"""What findings are made of, and what a store gives for them: reading in every order, and three ways to write."""
+"""What findings are made of, and how they are kept: the rows of one owner's facts, episodes and notes."""
 
 from __future__ import annotations
 
+import json
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
-from typing import NamedTuple, Protocol
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
-from moechat.clock import Clock, local
 from moechat.model import Episode, Fact, RefusedItem
-from moechat.store.fact_book import FactBook
-from moechat.store.standing import superseded
-from moechat.store.state import State
-from moechat.store.tree import Tree
+from moechat.store.database import KeptRows, Session, Words
+from moechat.store.exchanges import AT_ONCE
+from moechat.store.formats import episode_data, episode_from_json, fact_data, fact_from_json, json_text
+from moechat.store.log_book import LogBook
+
+EpisodeKind = Literal["event", "reflection"]
+NOTES = "SELECT id, tag, keywords, by FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
+FACTS = "SELECT id, data FROM facts WHERE owner_id = %(owner)s"
+DROP_FACTS = "DELETE FROM facts WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
+TOLD_AT = "SELECT id, at FROM exchanges WHERE owner_id = %(owner)s AND alive AND id = ANY(%(ids)s)"
+LIVE = "FROM episodes WHERE owner_id = %(owner)s AND alive"
+BY_ROW = f"SELECT row, id, data {LIVE} AND row = ANY(%(rows)s)"
+BY_ID = f"SELECT row, id, data {LIVE} AND id = ANY(%(ids)s) ORDER BY row"
+ROWS = f"SELECT id, row {LIVE} AND id = ANY(%(ids)s)"
+SUPERSEDING = f"SELECT id, data {LIVE} AND replaces ORDER BY row"
+WITH_EVIDENCE = f"SELECT row {LIVE} AND evidence ORDER BY row"
+BIRTHS = f"SELECT id, t, by, confirmed {LIVE} ORDER BY row"
+HAPPENED = f"SELECT row, starts, ends {LIVE} AND starts IS NOT NULL ORDER BY starts, row"
+CITING = "SELECT DISTINCT row FROM episode_sources WHERE owner_id = %(owner)s AND source = ANY(%(ids)s) ORDER BY row"
+WORDS = "words || ' ' || keywords"
+# Sorted by ``+row`` lest SQLite goes through all rows in their order.
+SINCE = "SELECT row FROM episodes WHERE owner_id = %(owner)s AND gen > %(since)s ORDER BY +row"
+DIED = "SELECT row FROM episodes WHERE owner_id = %(owner)s AND gen > %(since)s AND NOT alive"
+CHANGED = "SELECT row, id, data, alive FROM episodes WHERE owner_id = %(owner)s AND row = ANY(%(rows)s)"
+KILL = """UPDATE episodes SET alive = false, gen = %(gen)s, data = '', words = '', keywords = '', note = ''
+    WHERE owner_id = %(owner)s AND row = ANY(%(rows)s)"""
+DROP_SOURCES = "DELETE FROM episode_sources WHERE owner_id = %(owner)s AND row = ANY(%(rows)s)"
 
 
 class ExchangeNote(NamedTuple):
@@ -43,79 +69,244 @@ class Noted:
         return not self.episodes and not any(self.note)
 
 
-class OwnersLog(Protocol):
-    """What findings need of their owner's log."""
+# ---- which of them hold: links decide, when they are read, and nothing is rewritten when a branch changes
 
-    state: State
-    tree: Tree
-    clock: Clock
 
-    def writing(self, what: str = ...) -> AbstractContextManager[None]: ...
+def visible(facts: Sequence[Fact], hidden: AbstractSet[str]) -> list[Fact]:
+    """Facts that some visible exchange states (or none is named) and that no visible fact supersedes. One that sums others
+    up is visible where all are that it rests on; where not, those others are by themselves."""
+    seen = [f for f in facts if f.id not in hidden and (hidden.isdisjoint(f.draft.sources) or _borne_out(f, hidden))]
+    replaced = {id_ for fact in seen for id_ in fact.supersedes}
+    return [fact for fact in seen if fact.id not in replaced]
 
-    def requeue(self, ids: Sequence[str]) -> None: ...
 
-    def mark_understood(self, ids: Sequence[str], by: str) -> None: ...
+def _borne_out(fact: Fact, hidden: Collection[str]) -> bool:
+    stated = [source not in hidden for source in fact.draft.sources]
+    return not stated or (all(stated) if fact.consolidated else any(stated))
+
+
+def superseded(newer: Iterable[Episode], hidden: Collection[str]) -> frozenset[str]:
+    """Ids of the episodes that are replaced by one of ``newer`` that may be seen: not hidden, nor resting on what is."""
+    seen = (e for e in newer if e.id not in hidden and not any(source in hidden for source in e.event.sources))
+    return frozenset(id_ for episode in seen for id_ in episode.supersedes)
+
+
+class FactBook:
+    """The facts of an owner in memory, in order of time, then of id. One change costs that change. Safe for several threads."""
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self._lock = threading.Lock()
+        self._order = sorted(facts, key=_place)
+        self._by_id = {fact.id: fact for fact in self._order}
+        self._citing: dict[str, dict[str, None]] = {}
+        for fact in self._order:
+            self._cite(fact)
+
+    def all(self) -> list[Fact]:
+        with self._lock:
+            return list(self._order)
+
+    def of(self, ids: Iterable[str]) -> dict[str, Fact]:
+        """By id, of those that are there."""
+        with self._lock:
+            return {id_: self._by_id[id_] for id_ in ids if id_ in self._by_id}
+
+    def citing(self, exchanges: Iterable[str]) -> list[Fact]:
+        """The facts that rest on one of these exchanges, in order."""
+        with self._lock:
+            ids = {id_ for exchange in exchanges for id_ in self._citing.get(exchange, ())}
+        return sorted(self.of(ids).values(), key=_place)
+
+    def change(self, gone: Collection[str], new: Iterable[Fact]) -> None:
+        """Take facts out by id; put others in, in place of those with their ids."""
+        with self._lock:
+            for id_ in gone:
+                self._remove(id_)
+            for fact in new:
+                self._remove(fact.id)
+                self._order.insert(bisect_left(self._order, _place(fact), key=_place), fact)
+                self._by_id[fact.id] = fact
+                self._cite(fact)
+
+    def _cite(self, fact: Fact) -> None:
+        for source in fact.draft.sources:
+            self._citing.setdefault(source, {})[fact.id] = None
+
+    def _remove(self, id_: str) -> None:
+        if (fact := self._by_id.pop(id_, None)) is None:
+            return
+        del self._order[bisect_left(self._order, _place(fact), key=_place)]
+        for source in set(fact.draft.sources):
+            del self._citing[source][id_]
+            if not self._citing[source]:
+                del self._citing[source]
+
+
+def _place(fact: Fact) -> tuple[datetime, str]:
+    return fact.since, fact.id
+
+
+# ---- what changed
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
+    """(row, id, the episode or None for a dead one). Each pass reads them, some at a time: those of years need not all be in
+    memory at once."""
+
+    session: Session
+    rows: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __contains__(self, one: object) -> bool:
+        return any(one == other for other in self)
+
+    def __iter__(self) -> Iterator[tuple[int, str, Episode | None]]:
+        for start in range(0, len(self.rows), AT_ONCE):
+            part = list(self.rows[start : start + AT_ONCE])
+            read = {row: rest for row, *rest in self.session.all(CHANGED, {"rows": part})}
+            for row in filter(read.__contains__, part):  # all are there, unless a cache was made anew meanwhile
+                id_, data, alive = read[row]
+                yield row, id_, episode_from_json(id_, json.loads(data)) if alive else None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What came or went after a generation, complete up to ``generation`` (it may hold some of what came later), in row
+    order. ``exchanges`` are (row, epoch seconds, whether it lives)."""
+
+    generation: int
+    exchanges: Sequence[tuple[int, float, bool]]
+    episodes: ChangedEpisodes
+
+    @property
+    def episode_rows(self) -> Sequence[int]:
+        """The rows of ``episodes``, without reading these."""
+        return self.episodes.rows
+
+
+# ---- the records
 
 
 class FindingRecords(ABC):
-    """Facts, episodes and notes of one owner, as a store keeps them. Who writes holds the owner's lock.
+    """Facts, episodes and notes of one owner. Who writes holds the owner's lock; where it is written is left to a kind of store.
 
     It has more than twenty methods because each order in which findings are read is one of its own.
     """
 
-    def __init__(self, owner: OwnersLog) -> None:
-        self._owner = owner
+    def __init__(self, owner: LogBook, session: Session) -> None:
+        self._owner, self._session = owner, session
+        self._kept: KeptRows[Episode] = KeptRows()
+        self._book: tuple[tuple[int, int], FactBook] | None = None
+        self._superseding: tuple[tuple[int, int], list[Episode]] | None = None
         self._superseded: tuple[object, object, frozenset[str]] = (None, None, frozenset())
 
-    # ---- reading
+    # ---- facts
 
-    @abstractmethod
     def fact_book(self) -> FactBook:
-        """The facts as they are, to be looked up."""
+        """The facts as they are, to be looked up. They are read again only when another worker has changed some."""
+        moment, book = (self._session.epoch, self._session.pulse.facts), self._book
+        if book is None or book[0] != moment:
+            rows = self._session.all(FACTS)
+            book = self._book = moment, FactBook(fact_from_json(id_, json.loads(data)) for id_, data in rows)
+        return book[1]
 
     def facts(self) -> list[Fact]:
         """All facts, oldest first, then by id."""
         return self.fact_book().all()
 
-    @abstractmethod
     def facts_generation(self) -> int:
         """The generation in which facts last changed."""
+        return self._session.pulse.facts
 
-    @abstractmethod
+    # ---- notes
+
     def notes_of(self, ids: Sequence[str]) -> dict[str, ExchangeNote]:
         """By exchange, of those that have a note."""
+        rows = self._session.all(NOTES, {"ids": list(ids)}) if ids else []
+        return {id_: ExchangeNote(tag, tuple(json.loads(words)), by) for id_, tag, words, by in rows}
 
-    @abstractmethod
+    # ---- episodes
+
     def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
         """Live episodes by row number."""
 
-    @abstractmethod
+        def read(lacking: Sequence[int]) -> dict[int, Episode]:
+            selected = self._session.all(BY_ROW, {"rows": lacking}) if lacking else []
+            return {row: _episode(id_, data) for row, id_, data in selected}
+
+        def died(since: int) -> list[int]:
+            return [row for (row,) in self._session.all(DIED, {"since": since})]
+
+        moment = self._session.epoch, self._session.pulse.generation
+        return self._kept.of([int(row) for row in rows], moment, died=died, read=read)
+
+    def episodes(self, rows: Sequence[int]) -> list[Episode]:
+        """Live episodes by row number, in the order asked for."""
+        by_row = self.by_row(rows)
+        return [by_row[row] for row in rows if row in by_row]
+
     def rows_of(self, ids: Sequence[str]) -> dict[str, int]:
         """Episode id → its row, of live ones."""
+        return dict(self._session.all(ROWS, {"ids": list(ids)})) if ids else {}
 
-    @abstractmethod
+    def by_ids(self, ids: Sequence[str]) -> dict[str, Episode]:
+        """Live episodes by id, in row order."""
+        return {episode.id: episode for episode in self.episodes(sorted(self.rows_of(ids).values()))}
+
     def rows_citing(self, ids: Sequence[str]) -> list[int]:
         """Rows of the live episodes that cite one of these exchanges, ascending."""
+        return [row for (row,) in self._session.all(CITING, {"ids": list(ids)})] if ids else []
 
-    @abstractmethod
+    def citing(self, ids: Sequence[str]) -> list[Episode]:
+        """Every live episode that cites one of these exchanges, in row order."""
+        return self.episodes(self.rows_citing(ids))
+
     def reflections(self) -> list[Episode]:
         """The live episodes that rest on others, in row order."""
+        return self.episodes([row for (row,) in self._session.all(WITH_EVIDENCE)])
 
-    @abstractmethod
     def births(self) -> list[tuple[str, float, str, bool | None]]:
         """(id, epoch seconds, by, confirmed) of every live episode, in row order."""
+        rows = self._session.all(BIRTHS)
+        return [(id_, t, by, None if confirmed is None else bool(confirmed)) for id_, t, by, confirmed in rows]
 
-    @abstractmethod
     def happened(self) -> list[tuple[int, float, float]]:
         """(row, start, end) in epoch seconds of the live episodes whose time is known, by start, then row."""
+        return self._session.all(HAPPENED)
 
-    @abstractmethod
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         """When the last event happened that a word is part of; epoch seconds."""
+        words = Words([word.casefold()])
+        condition = f"AND starts <= %(before)s{words.condition('words')} ORDER BY starts DESC"
+        statement = f"SELECT id, starts, data, {words.left('words')} {LIVE} {condition}"
+        for id_, starts, data, left in self._session.each(statement, {**words.values, "before": before}):
+            if id_ not in hidden and words.are_in(left):
+                if not any(source in hidden for source in json.loads(data)["sources"]):
+                    return float(starts)
+        return None
 
-    @abstractmethod
+    def with_words(self, kinds: Sequence[str], words: Sequence[str]) -> list[tuple[float, EpisodeKind, str, int]]:
+        """(epoch seconds, kind, id, row) of live episodes of these kinds that have all these words (case-folded)."""
+        wanted = Words(words)
+        statement = f"SELECT t, kind, id, row, {wanted.left(WORDS)} {LIVE} AND kind = ANY(%(kinds)s)"
+        rows = self._session.all(statement + wanted.condition(f"({WORDS})"), {**wanted.values, "kinds": list(kinds)})
+        return [(t, kind, id_, row) for t, kind, id_, row, left in rows if wanted.are_in(left)]
+
+    def changed(self, since: int) -> ChangedEpisodes:
+        """Those that came or went after a generation, in row order."""
+        return ChangedEpisodes(self._session, [row for (row,) in self._session.all(SINCE, {"since": since})])
+
+    # ---- links
+
     def superseding(self) -> list[Episode]:
         """Live episodes that replace others, in row order."""
+        moment = self._session.epoch, self._session.pulse.replaces
+        if self._superseding is None or self._superseding[0] != moment:
+            self._superseding = moment, [_episode(id_, data) for id_, data in self._session.all(SUPERSEDING)]
+        return self._superseding[1]
 
     def superseded(self, hidden: Collection[str]) -> frozenset[str]:
         """Ids of the episodes that are replaced by one that may be seen."""
@@ -136,28 +327,48 @@ class FindingRecords(ABC):
         episodes = {one.id: one.supersedes for one in (*older.values(), *newer)}
         return {fact.id: fact.supersedes for fact in self.facts()} | episodes
 
-    def episodes(self, rows: Sequence[int]) -> list[Episode]:
-        """Live episodes by row number, in the order asked for."""
-        by_row = self.by_row(rows)
-        return [by_row[row] for row in rows if row in by_row]
+    # ---- writing, in a transaction
 
-    def by_ids(self, ids: Sequence[str]) -> dict[str, Episode]:
-        """Live episodes by id, in row order."""
-        return {episode.id: episode for episode in self.episodes(sorted(self.rows_of(ids).values()))}
+    def _told_at(self, ids: Sequence[str]) -> dict[str, datetime]:
+        """When these exchanges were told, of those that are filed."""
+        rows = self._session.all(TOLD_AT, {"ids": list(ids)}) if ids else []
+        return {id_: datetime.fromisoformat(at) for id_, at in rows}
 
-    def citing(self, ids: Sequence[str]) -> list[Episode]:
-        """Every live episode that cites one of these exchanges, in row order."""
-        return self.episodes(self.rows_citing(ids))
+    def _change_facts(self, gone: Collection[str], new: Sequence[Fact]) -> None:
+        """``gone`` are ids."""
+        before, pulse = self._book, self._session.pulse
+        is_current = before is not None and before[0] == (self._session.epoch, pulse.facts)
+        pulse.facts = self._session.next_generation()
+        if gone:
+            self._session.do(DROP_FACTS, {"ids": list(gone)})
+        self._session.put("facts", [{"id": fact.id, "data": json_text(fact_data(fact))} for fact in new], ("id",))
+        if before is not None and is_current:
+            before[1].change(gone, new)
+            self._book = (self._session.epoch, pulse.facts), before[1]
+
+    def _change_episodes(
+        self, dead: Sequence[tuple[int, Episode]], new: Sequence[tuple[str, Episode]], first: int = 0
+    ) -> None:
+        """``dead`` are (row, episode), ``new`` (where it stands, episode); the first of these gets the row ``first`` (0: the
+        next one)."""
+        pulse, gen = self._session.pulse, self._session.next_generation()
+        if any(episode.supersedes for _, episode in (*dead, *new)):
+            pulse.replaces = gen
+        if dead:
+            self._session.do(KILL, {"rows": [row for row, _ in dead], "gen": gen})
+            self._session.do(DROP_SOURCES, {"rows": [row for row, _ in dead]})
+        numbered = list(enumerate(new, first or pulse.episode_rows + 1))
+        if not first:
+            pulse.episode_rows += len(new)
+        self._session.put("episodes", [_columns(row, note, episode, gen) for row, (note, episode) in numbered])
+        sources = [
+            {"source": source, "row": row} for row, (_, e) in numbered for source in dict.fromkeys(e.event.sources)
+        ]
+        self._session.put("episode_sources", sources)
 
     @abstractmethod
     def refused(self) -> list[RefusedItem]:
         """What was not believed of models' answers, oldest first."""
-
-    # ---- for writing
-
-    @abstractmethod
-    def _told_at(self, ids: Sequence[str]) -> dict[str, datetime]:
-        """When these exchanges were told, of those that are filed."""
 
     @abstractmethod
     def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
@@ -176,15 +387,17 @@ class FindingRecords(ABC):
         """Put each in its place; an empty one is removed. Raises DataError once all that can be written is."""
 
 
-def in_order(
-    changes: Iterable[Noted], times: Mapping[str, datetime], zone: tzinfo | None, there: Collection[str]
-) -> list[Noted]:
-    """By place, what is ``there`` first. What has no place yet stands at the day (of ``zone``) of its exchange, which ``times``
-    gives, or of its first episode."""
-    placed = []
-    for noted in changes:
-        at = times.get(noted.key) or (noted.episodes[0].since if noted.episodes else None)
-        day = local(at, zone).date().isoformat() if at else ""
-        placed.append(replace(noted, place=noted.place or day))
-    places = list(dict.fromkeys(noted.place for noted in placed))
-    return sorted(placed, key=lambda noted: (places.index(noted.place), noted.key not in there))
+def _columns(row: int, note: str, episode: Episode, gen: int) -> dict[str, Any]:
+    event = episode.event
+    starts, ends = (moment.timestamp() for moment in event.happened) if event.happened else (None, None)
+    return {
+        "row": row, "id": episode.id, "note": note, "t": episode.since.timestamp(), "starts": starts, "ends": ends,
+        "kind": episode.kind, "by": episode.by, "confirmed": episode.confirmed, "data": json_text(episode_data(episode)),
+        "words": event.text, "keywords": " ".join(event.keywords), "replaces": bool(episode.supersedes),
+        "evidence": bool(episode.evidence), "gen": gen,
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=512)  # A recall goes back to most of what the one before it found.
+def _episode(id_: str, data: str) -> Episode:
+    return episode_from_json(id_, json.loads(data))

@@ -1,16 +1,17 @@
-"""How exchanges, notes and facts are written in the YAML files of an owner, ours and MoeChat's, and
+"""How exchanges, notes and facts are written: in the YAML files of an owner, ours and MoeChat's, and as JSON in databases; and
 how a record that a hand changed is told.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from datetime import datetime, time, tzinfo
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from moechat.clock import local, moment_at, moment_of
 from moechat.errors import DataError, shown
@@ -26,12 +27,22 @@ from moechat.model import (
     Fact,
     FactDraft,
     Mark,
+    RefusedItem,
 )
 from moechat.store.paths import day_of
 from moechat.store.records import Block, Parsed, Record, entry
 from moechat.when import Precision
 
 T = TypeVar("T")
+STORED_NOTICES = (
+    "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接模型」里填写，"
+    "或在 config.yaml 写 chat.base_url 和 chat.model，密钥放在环境变量 MOECHAT_API_KEY。）",
+    "(No language model is connected: I can only answer from memory. To connect one, use “Connect a model” "
+    "on the page, or set chat.base_url and chat.model in config.yaml, with the key in MOECHAT_API_KEY.)",
+)
+"""The note that no language model is connected, as earlier versions stored it at the end of a reply. It is no word of the
+character's and nothing to remember."""
+_DRAFT_KEYS = [field.name for field in fields(FactDraft)]
 OWN = "own-"  # The record of an event that no exchange tells of begins so.
 PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
@@ -45,6 +56,14 @@ def known(moment: datetime) -> datetime | None:
     JSON, and files of older versions, write that second for no time at all.
     """
     return None if moment == LONG_AGO else moment
+
+
+def without_notice(reply: str) -> tuple[str, str]:
+    """A stored reply as (the reply, the notice in it or "")."""
+    for notice in STORED_NOTICES if "MOECHAT_API_KEY" in reply else ():
+        if notice in reply:
+            return reply.replace(notice, "").rstrip(), notice
+    return reply, ""
 
 
 def text_hash(exchange: Exchange) -> str:
@@ -313,3 +332,84 @@ def _fraction(value: object, usual: float = 0.5) -> float:
 
 def _count(value: object) -> int:
     return int(text) if (text := str(value)).isdecimal() and len(text) < 5 else 0
+
+
+# ---- as JSON
+
+
+def json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def exchange_data(exchange: Exchange) -> dict[str, object]:
+    return asdict(exchange) | {"at": exchange.at.isoformat()}
+
+
+def exchange_from_json(data: Mapping[str, Any]) -> Exchange:
+    at, attachments = datetime.fromisoformat(data["at"]), attachments_from(data["attachments"])
+    return Exchange(**{**data, "at": at, "attachments": attachments})
+
+
+def episode_data(episode: Episode) -> dict[str, object]:
+    event = episode.event
+    return {
+        "at": _iso(episode.at), "kind": episode.kind, "by": episode.by, "text": event.text,
+        "spo": [event.subject, event.predicate, event.object], "importance": event.importance,
+        "keywords": list(event.keywords), "place": event.place, "topic": event.topic, "sources": list(event.sources),
+        "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
+        "insight": event.insight, "scene": event.scene, "related": list(event.related),
+        "profile": list(astuple(event.profile)), "evidence": list(episode.evidence), "depth": episode.depth,
+        "expires": _iso(episode.expires), "status": event.status, "precision": event.precision, "mark": event.mark,
+        "emotion": event.emotion, "confirmed": episode.confirmed, "supersedes": list(episode.supersedes),
+    }  # fmt: skip
+
+
+def episode_from_json(id_: str, data: dict[str, Any]) -> Episode:
+    """The inverse of ``episode_data``, also of an earlier version's."""
+    happened = data["happened"]
+    subject, predicate, object_ = data["spo"]
+    event = Event(
+        data["text"], tuple(data["sources"]), subject, predicate, object_, importance=data["importance"],
+        keywords=tuple(data["keywords"]), place=data["place"], topic=data["topic"],
+        happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
+        insight=data["insight"], scene=data["scene"], related=tuple(data["related"]),
+        profile=ActivationProfile(*data["profile"]),
+        status=data.get("status", "done"), precision=data.get("precision", "unknown"),
+        mark=data.get("mark", ""), emotion=data.get("emotion", ""),
+    )  # fmt: skip
+    return Episode(
+        id_, _known(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]), data["depth"],
+        _known(data["expires"]), data.get("confirmed"), tuple(data.get("supersedes", ())),
+    )  # fmt: skip
+
+
+def fact_data(fact: Fact) -> dict[str, object]:
+    own = {
+        "at": _iso(fact.at), "by": fact.by, "supersedes": fact.supersedes, "consolidated": fact.consolidated,
+        "confirmed": fact.confirmed,
+    }  # fmt: skip
+    return own | asdict(fact.draft)
+
+
+def fact_from_json(id_: str, data: dict[str, Any]) -> Fact:
+    draft = FactDraft(**{key: data[key] for key in _DRAFT_KEYS} | {"sources": tuple(data["sources"])})
+    return Fact(
+        id_, _known(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"], data["confirmed"],
+    )  # fmt: skip
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _known(text: str | None) -> datetime | None:
+    return known(datetime.fromisoformat(text)) if text else None
+
+
+def refused_data(one: RefusedItem) -> dict[str, object]:
+    return {"at": _iso(one.at), "kind": one.kind, "text": one.text, "why": one.why, "sources": one.sources}
+
+
+def refused_from_json(data: Mapping[str, Any]) -> RefusedItem:
+    at, sources = datetime.fromisoformat(data["at"]), tuple(data["sources"])
+    return RefusedItem(data["kind"], data["text"], data["why"], sources, at)

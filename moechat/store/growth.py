@@ -6,8 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, islice, pairwise
 
-from moechat.store import notice
-from moechat.store.formats import attachments_from
+from moechat.store.formats import attachments_from, without_notice
 from moechat.store.json_lines import Entry
 from moechat.store.nodes import Batch, Node, Reread, Talk, Variant
 
@@ -145,7 +144,7 @@ class Growth:
         if node.variant is None:
             node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
         else:
-            node.variant.char, node.variant.notice = notice.split(entry["char"])
+            node.variant.char, node.variant.notice = without_notice(entry["char"])
             node.variant.status = entry.get("status", "done")
         self._sort(node)
 
@@ -263,7 +262,7 @@ class Growth:
 
 
 def _variant(entry: Entry) -> Variant:
-    char, note = notice.split(entry["char"])
+    char, note = without_notice(entry["char"])
     return Variant(
         char, entry["status"], entry.get("error", ""), entry.get("hits", ()), entry.get("spans", ()),
         entry.get("notice", note), entry.get("key", ""),

@@ -160,9 +160,6 @@ class Journal(LogBook):
     def _locked(self, patience_s: float, remedy: str) -> Locked:
         return Locked(self.folder / ".lock", f"no lock within {patience_s:g} s: {remedy}")
 
-    def read_all(self) -> None:
-        """Read every file that is still to be read."""
-
     def _fold(self) -> None:
         """Store replies that ended while somebody else held the lock."""
 

@@ -68,43 +68,6 @@ class Lines(Protocol):
     def commit(self, rewriting: Any) -> list[Entry] | None: ...
 
 
-class MemoryLines:
-    """Entries of this process alone."""
-
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
-
-    @property
-    def problems(self) -> list[DataError]:
-        return []
-
-    def unread(self) -> tuple[bool, list[Entry]]:
-        """Nobody else adds any."""
-        return False, []
-
-    def is_replaced(self) -> bool:
-        return False
-
-    def append(self, entries: Sequence[Entry]) -> None:
-        self._entries += entries
-
-    def rewrite(self, entries: Iterable[Entry]) -> None:
-        self._entries = list(entries)
-
-    @property
-    def place(self) -> Place:
-        return Place(0, len(self._entries))
-
-    def prepare(self, entries: Iterable[Entry], place: Place, *, keep_damaged: bool = False) -> tuple[list[Entry], int]:
-        return list(entries), place.offset
-
-    def commit(self, rewriting: tuple[list[Entry], int]) -> list[Entry]:
-        entries, read = rewriting
-        added = self._entries[read:]
-        self._entries = [*entries, *added]
-        return added
-
-
 class JsonLines:
     """An append-only file of JSON lines, read incrementally and safe against a torn last line.
 

@@ -38,6 +38,10 @@ class LogBook(ABC):
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
         """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
 
+    @abstractmethod
+    def read_all(self) -> None:
+        """Read whatever is still to be read: whoever changes or erases what is past must know it."""
+
     def claimed(self) -> AbstractContextManager[bool]:
         """Whether no other worker has claimed this owner's work, while the block runs. Over files there is no other, as a rule;
         where there is, the work may be done twice, and the second time comes to nothing."""

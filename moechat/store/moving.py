@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from moechat.clock import local
 from moechat.errors import MoeChatError
 from moechat.store import reflections
-from moechat.store.json_forms import episode_data, exchange_data, fact_data
+from moechat.store.formats import episode_data, exchange_data, fact_data, refused_data
 from moechat.store.protocols import Store
-from moechat.store.refused_file import entry_of
 from moechat.store.short_log import written
 
 LONG_BEFORE = datetime(1, 1, 2, tzinfo=UTC)  # Nothing of a log is older: all its words are kept.
@@ -51,7 +50,7 @@ def contents(store: Store) -> Contents:
         ([fact.id, fact_data(fact)] for fact in sorted(facts, key=lambda fact: fact.id)),
         written(tree, LONG_BEFORE),
         store.state.entries(),
-        map(entry_of, findings.refused()),
+        map(refused_data, findings.refused()),
         [reflections.written(store.reflected.value)],
         map(asdict, store.usage.days()),
     )

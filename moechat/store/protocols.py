@@ -5,58 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from moechat.containment import Containment
 from moechat.errors import DataError
-from moechat.model import Fact
-from moechat.store.cache import Changes
+from moechat.store.finding_records import Changes
 from moechat.store.imports import Imports
 from moechat.store.log import Log
-from moechat.store.search import Kind, Sort
+from moechat.store.search import Search
 from moechat.store.unit import Unit, Vectors
 from moechat.store.usage import UsageFile
-
-
-class Search(Protocol):
-    """The lists that faces show: facts that hold, and whatever is not hidden; what is archived is listed apart."""
-
-    def listed(
-        self,
-        kinds: Collection[Kind],
-        words: Sequence[str] = (),
-        *,
-        span: tuple[float, float] | None = None,
-        sort: Sort = "newest",
-        limit: int = 0,
-        offset: int = 0,
-        archived: bool = False,
-    ) -> list[str]:
-        """The ids of those that have all ``words`` (case-folded) and were told in ``span`` (epoch seconds, both ends in it),
-        newest first, ties by kind, then id, both descending; ``oldest`` turns all that around. ``limit`` 0: all."""
-        ...
-
-    def count(
-        self,
-        kinds: Collection[Kind],
-        words: Sequence[str] = (),
-        *,
-        span: tuple[float, float] | None = None,
-        archived: bool = False,
-    ) -> int:
-        """How many ``listed`` would give."""
-        ...
-
-    def facts(self) -> list[Fact]:
-        """The facts that hold, archived ones too, oldest first."""
-        ...
-
-    def replaced(self) -> frozenset[str]:
-        """Ids of the episodes that do not hold, because one that may be listed replaced them."""
-        ...
 
 
 class Store(Unit, Protocol):

@@ -14,7 +14,7 @@ from moechat.errors import DataError
 from moechat.model import Episode
 from moechat.store import formats
 from moechat.store.entries import REFLECTED
-from moechat.store.json_forms import episode_data, episode_from
+from moechat.store.formats import episode_data, episode_from_json
 from moechat.store.json_lines import Entry, Lines
 
 
@@ -125,5 +125,5 @@ def _read(entry: Entry) -> Reflected:
             for m in entry["made"]
         ),
         tuple(map(str, entry["again"])),
-        tuple(episode_from(str(e["id"]), e) for e in entry["unstored"]),
+        tuple(episode_from_json(str(e["id"]), e) for e in entry["unstored"]),
     )  # fmt: skip

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 from moechat.model import Fact
-from moechat.store.finding_records import FindingRecords
-from moechat.store.rows import Rows
-from moechat.store.standing import superseded, visible
-from moechat.store.state import State
-from moechat.store.tree import Tree
+from moechat.store.exchanges import Exchanges
+from moechat.store.finding_records import FindingRecords, superseded, visible
+from moechat.store.log_book import LogBook
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")
@@ -19,25 +17,15 @@ Place = tuple[float, Kind, str]
 """When it was told (epoch seconds), kind, id."""
 
 
-class OwnersMarks(Protocol):
-    """What a search needs of its owner."""
-
-    tree: Tree
-    state: State
-
-    @property
-    def findings(self) -> FindingRecords: ...
-
-
-class RowSearch:
+class Search:
     """What may be listed: facts and events that hold, and whatever else does not lie on another branch, was taken back or
     deleted by hand.
 
     What is archived is listed apart. Exchanges that stand in the log alone are among the others.
     """
 
-    def __init__(self, owner: OwnersMarks, rows: Rows) -> None:
-        self._owner, self._rows = owner, rows
+    def __init__(self, owner: LogBook, exchanges: Exchanges, findings: FindingRecords) -> None:
+        self._owner, self._exchanges, self._findings = owner, exchanges, findings
 
     def listed(
         self,
@@ -69,11 +57,11 @@ class RowSearch:
 
     def facts(self) -> list[Fact]:
         """The facts that hold, archived ones too, oldest first."""
-        return visible(self._rows.facts().all(), self._unseen())
+        return visible(self._findings.facts(), self._unseen())
 
     def replaced(self) -> frozenset[str]:
         """Ids of the episodes that do not hold, because one that may be listed replaced them."""
-        return superseded(self._owner.findings.superseding(), self._unseen())
+        return superseded(self._findings.superseding(), self._unseen())
 
     def _unseen(self) -> frozenset[str]:
         """Exchanges of other branches, taken back, or deleted by hand."""
@@ -87,7 +75,7 @@ class RowSearch:
             places |= {(f.since.timestamp(), "fact", f.id) for f in self.facts() if _has(_words_of(f), words)}
         places |= self._episodes([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
-            places |= self._exchanges(words)
+            places |= self._exchange_places(words)
         in_archive = self._owner.state.archived
         first, last = span or (float("-inf"), float("inf"))
         return {place for place in places if (place[2] in in_archive) == archived and first <= place[0] <= last}
@@ -95,13 +83,13 @@ class RowSearch:
     def _episodes(self, kinds: Sequence[Kind], words: Sequence[str]) -> set[Place]:
         if not kinds:
             return set()
-        hidden, replaced = set(self._rows.rows_citing(list(self._unseen()))), self.replaced()
-        places = self._rows.episodes_with(kinds, words)
+        hidden, replaced = set(self._findings.rows_citing(list(self._unseen()))), self.replaced()
+        places = self._findings.with_words(kinds, words)
         return {(t, kind, id_) for t, kind, id_, row in places if row not in hidden and id_ not in replaced}
 
-    def _exchanges(self, words: Sequence[str]) -> set[Place]:
+    def _exchange_places(self, words: Sequence[str]) -> set[Place]:
         tree = self._owner.tree
-        times = {id_: t for t, id_ in self._rows.exchanges_with(words)}
+        times = {id_: t for t, id_ in self._exchanges.with_words(words)}
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
             exchange = node.exchange()
             times.pop(node.id, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, tzinfo
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moechat.clock import Clock
 from moechat.model import Exchange
-from moechat.store.exchange_rows import ExchangeRow, Side
+from moechat.store.exchanges import Exchanges
 from moechat.store.findings import Findings
 from moechat.store.json_lines import Entry
 from moechat.store.reflections import ReflectionFile
@@ -75,56 +75,6 @@ class Days(Protocol):
 
     def remove(self, ids: Sequence[str]) -> None:
         """Raises DataError."""
-
-
-class Exchanges(Protocol):
-    """What was said. A row is a number of the owner's, ascending and never reused; only live rows are read.
-
-    ``get`` and ``of`` also give what still stands in the log alone; everything else is about what is filed.
-    """
-
-    def get(self, id_: str) -> Exchange:
-        """Raises NotFound."""
-        ...
-
-    def of(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """By id, of those that are there, in the order asked for."""
-        ...
-
-    def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
-        """Those that are filed."""
-        ...
-
-    def rows(self, rows: Sequence[int]) -> list[ExchangeRow]:
-        """By row number, in the order asked for."""
-        ...
-
-    def before(self, moment: float, count: int) -> list[ExchangeRow]:
-        """The last ``count`` before a moment (epoch seconds), oldest first.
-
-        Those of one second are in the order of their ids, shorter ones first.
-        """
-        ...
-
-    def times(self) -> list[tuple[int, float]]:
-        """(row, epoch seconds) of all, in order of time, then of row."""
-        ...
-
-    def read_by(self, readers: Sequence[str]) -> list[tuple[float, str]]:
-        """(epoch seconds, id) of those whose notes are by one of these (``rules``, ``model``), the newest first."""
-        ...
-
-    def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
-        """When the user first or last said a word ("": anything), in epoch seconds."""
-        ...
-
-    def sides(self, after: int = -1) -> Iterator[Side]:
-        """Both sides of what was written after a generation, in row order."""
-        ...
-
-    def sides_of(self, rows: Sequence[int]) -> list[Side]:
-        """In row order."""
-        ...
 
 
 class Vectors(Protocol):

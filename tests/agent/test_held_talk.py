@@ -8,7 +8,7 @@ import pytest
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import MoeChatError
-from moechat.store.in_memory import MemoryStore
+from moechat.store.table_store import MemoryStore
 from moechat.talks import MOST_HELD
 from tests.houses import Home, say, told
 
@@ -60,7 +60,7 @@ def test_only_so_many_talks_are_held(home: Home) -> None:
 
 
 def test_a_bounded_store_says_when_it_is_full(home: Home) -> None:
-    store = MemoryStore(clock=home.clock, most=2)
+    store = MemoryStore(clock=home.clock, max_exchanges=2)
     for text in ("一", "二"):
         told(store, home.clock, text)
     with pytest.raises(MoeChatError, match="begin another"):

@@ -60,7 +60,7 @@ def test_a_scan_is_seen(talker: tuple[Agent, SetClock, ApartEmbedder]) -> None:
     db = agent.store.cache._db
     with recorded(db) as statements:
         db.execute("SELECT row FROM exchanges WHERE gen > 3 ORDER BY row").fetchall()
-        agent.store.cache.births()
+        agent.store.findings.births()
     assert len(scans(db, statements)) == 2
 
 

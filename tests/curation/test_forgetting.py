@@ -15,8 +15,8 @@ from moechat.curation.forgetting import Forecast, Trace
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
+from moechat.store.finding_records import visible
 from moechat.store.formats import derived_id
-from moechat.store.standing import visible
 from tests.houses import Home, moment, told
 
 NOW = moment("2025-05-20T15:00:00")

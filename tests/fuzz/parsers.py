@@ -36,7 +36,7 @@ from moechat.settings import config
 from moechat.settings.character import load_character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
-from moechat.store import entries, formats, history, records, reflections, refused_file, short_log, upgrade, yaml_file
+from moechat.store import entries, finding_files, formats, history, records, reflections, short_log, upgrade, yaml_file
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines, encode
 from moechat.store.plain import json_value
@@ -132,7 +132,7 @@ def _reflected(data: bytes, folder: Path) -> None:
 def _refused(data: bytes, folder: Path) -> None:
     path = folder / "refused.jsonl"
     path.write_bytes(data)
-    refused_file.write(path, refused_file.read(path))
+    finding_files.write_refused(path, finding_files.read_refused(path))
 
 
 def _part(data: bytes, folder: Path) -> None:

@@ -16,9 +16,10 @@ from moechat.index.shelf import ServedTable, StoreShelf
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
 from moechat.settings.config import Config
-from moechat.store.postgres import schema, sql
+from moechat.store.postgres import schema
 from moechat.store.postgres.database import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
+from moechat.store.postgres.vectors import SEARCHED
 from tests.houses import CHARACTER, START, ZONE, Home, moment, say
 from tests.pg_server import fresh_name, owned
 
@@ -49,7 +50,7 @@ def opened(database: Postgres, name: OwnerName) -> PostgresStore:
 
 def table_of(store: PostgresStore) -> VectorTable:
     assert store.vectors is not None
-    return StoreShelf(store.vectors).table(SPACE, sql.SEARCHED, DIM)
+    return StoreShelf(store.vectors).table(SPACE, SEARCHED, DIM)
 
 
 def unit(chance: np.random.Generator, rows: int) -> np.ndarray:
@@ -107,7 +108,7 @@ def test_of_many_the_index_brings_the_owners_own(indexed: str, databases: tuple[
         connection.execute("ANALYZE vectors")
     store = opened(databases[0], names[1])
     assert store.vectors is not None
-    served = ServedTable(store.vectors, SPACE, sql.SEARCHED, DIM, compared=FEW)
+    served = ServedTable(store.vectors, SPACE, SEARCHED, DIM, compared=FEW)
     allowed = np.arange(MANY) % 10 > 0
     shares = []
     for query in unit(chance, 20):

@@ -13,7 +13,7 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
 from moechat.model import Event, Understanding
 from moechat.recall.layers import Layers
-from moechat.store.in_memory import MemoryStore
+from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, shown, silent, told
 
 

@@ -323,7 +323,7 @@ def test_another_process_that_empties_the_log_of_the_cache_is_waited_for(home: H
     with store.cache.transaction() as db:
         db.set_trace_callback(lambda sql: tries.release() if "wal_checkpoint" in sql else None)
     with ThreadPoolExecutor(1) as pool:
-        erased = pool.submit(store.cache.erase_dead)
+        erased = pool.submit(store.cache.pack)
         for _ in range(2):
             assert tries.acquire(timeout=60)
         assert not erased.done()
@@ -339,11 +339,11 @@ def test_rows_that_moved_from_page_to_page_of_the_cache_leave_no_byte_behind(hom
         with store.cache.transaction() as db:
             for id_ in ids[i : i + 50]:
                 text = dice.choice(["忘词", "留词"]) * dice.randint(1, 30)
-                db.execute("INSERT INTO notes VALUES (?, 'a', '', ?, 'rules')", (id_, text))
+                db.execute("INSERT INTO notes (id, owner_id, keywords) VALUES (?, 0, ?)", (id_, text))
     with store.cache.transaction() as db:
         lost = [id_ for (id_,) in db.execute("SELECT id FROM notes WHERE keywords LIKE '忘词%'")]
         db.executemany("DELETE FROM notes WHERE id = ?", ((id_,) for id_ in lost))
-    assert store.cache.erase_dead()
+    assert store.cache.pack()
     assert len(lost) > 500 and holding(home, "忘词") == []
     store.close()
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.model import Fact, FactDraft
-from moechat.store.fact_book import FactBook
+from moechat.store.finding_records import FactBook
 
 NOW = datetime(2025, 5, 20, tzinfo=UTC)
 IDS = st.sampled_from("abcd")

@@ -16,9 +16,9 @@ from moechat.memory import context
 from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats, records
 from moechat.store.files import FileStore
+from moechat.store.finding_records import visible
 from moechat.store.formats import text_hash
 from moechat.store.log import edit_entry
-from moechat.store.standing import visible
 from tests.houses import ZONE, Home, day_files, edit, imported, moment, told
 
 DAY = "memorys/2025-05-20.yaml"
@@ -152,7 +152,7 @@ def test_words_are_stored_as_they_were_said(home: Home, store: FileStore, text: 
     shutil.rmtree(home.folder / ".index")
     fresh = home.store()
     assert (fresh.exchanges.get(id_).user, fresh.exchanges.get(id_).char) == (text, text)
-    assert (fresh.cache.by_ids([id_])[id_].exchange.user, fresh.problems) == (text, [])
+    assert (fresh.exchanges.by_ids([id_])[id_].exchange.user, fresh.problems) == (text, [])
     fresh.close()
 
 
@@ -165,7 +165,7 @@ def test_the_index_folder_can_be_deleted_and_is_made_anew_the_same(home: Home, s
     assert list(known(fresh, *ids)) == ids
     assert facts(fresh) == ["住杭州"]
     assert episodes(fresh, ids[1]) == ["吃火锅"]
-    assert fresh.cache.by_ids(ids)[ids[0]].tag == "标签 第0句"
+    assert fresh.exchanges.by_ids(ids)[ids[0]].tag == "标签 第0句"
     fresh.close()
 
 

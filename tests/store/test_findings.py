@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from moechat.errors import DataError
 from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import formats, paths
+from moechat.store.check import TEXTS_IN
 from moechat.store.files import FileStore
 from tests.houses import Home, edit, moment, say, told
 
@@ -219,7 +220,7 @@ def everything(store: FileStore, ids: list[str]) -> tuple[object, ...]:
     episodes = sorted(
         (file, e.id, e.event)
         for file in store.signatures
-        for e in store.cache.episodes_of_file(file)
+        for e in store.findings.by_ids([id_ for id_, _ in store.cache.all(TEXTS_IN, {"file": file})]).values()
         if set(ids) & set(e.event.sources)
     )
     return (
@@ -277,8 +278,8 @@ def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events
         say(agent, "我喜欢喝茶，昨天去划船了")
         agent.finish()
         assert agent.verify()["problems"] == []
-        agent.store.cache.set_notes(NOTES, [], [])
-        agent.store.cache.set_facts(paths.CORE, [])
+        agent.store.findings.set_notes(NOTES, [], [])
+        agent.store.findings.set_facts([])
         told = "\n".join(agent.verify()["problems"])
         assert NOTES in told and paths.CORE in told and "moechat rebuild" in told
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.store.kept_rows import MOST, KeptRows
+from moechat.store.database import MAX_KEPT_ROWS, KeptRows
 
 
 class Table:
@@ -26,7 +26,7 @@ class Table:
         self.deaths.append((self.generation, number))
 
     def of(self, numbers: Sequence[int]) -> dict[int, str]:
-        return self.kept.of(numbers, self.generation, died=self._died, read=self._read)
+        return self.kept.of(numbers, (0, self.generation), died=self._died, read=self._read)
 
     def _died(self, since: int) -> list[int]:
         return [number for generation, number in self.deaths if generation > since]
@@ -51,11 +51,11 @@ def test_a_row_that_died_is_not_there() -> None:
 
 
 def test_so_many_are_kept_those_that_were_asked_for_last() -> None:
-    table = Table(MOST + 2)
-    table.of(range(MOST))
-    table.of([0, MOST])
+    table = Table(MAX_KEPT_ROWS + 2)
+    table.of(range(MAX_KEPT_ROWS))
+    table.of([0, MAX_KEPT_ROWS])
     table.reads.clear()
-    table.of([0, 1, MOST])
+    table.of([0, 1, MAX_KEPT_ROWS])
     assert table.reads == [1]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from moechat.errors import DataError
 from moechat.model import Episode, Event, RefusedItem
-from moechat.store import notice, paths, records, refused_file, yaml_file
+from moechat.store import finding_files, formats, paths, records, yaml_file
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines
 from moechat.store.reflections import Made, Reflected, ReflectionFile, check, digest
@@ -107,19 +107,19 @@ def refused(text: str, at: datetime | None = AT) -> RefusedItem:
 def test_what_was_refused_comes_back_and_an_empty_file_goes(tmp_path: Path) -> None:
     path = tmp_path / paths.REFUSED
     rows = [refused("用户怕高"), RefusedItem("event", "搬家", "sources", (), AT)]
-    refused_file.write(path, rows)
-    assert refused_file.read(path) == rows
-    refused_file.write(path, [])
-    assert not path.exists() and refused_file.read(path) == []
+    finding_files.write_refused(path, rows)
+    assert finding_files.read_refused(path) == rows
+    finding_files.write_refused(path, [])
+    assert not path.exists() and finding_files.read_refused(path) == []
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"at": "x"}', "7"])
 def test_a_line_of_what_was_refused_that_makes_no_sense_costs_itself_alone(tmp_path: Path, line: str) -> None:
     path = tmp_path / paths.REFUSED
-    refused_file.write(path, [refused("一"), refused("二")])
+    finding_files.write_refused(path, [refused("一"), refused("二")])
     first, second = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([first, line, second, ""]), encoding="utf-8")
-    assert [one.text for one in refused_file.read(path)] == ["一", "二"]
+    assert [one.text for one in finding_files.read_refused(path)] == ["一", "二"]
 
 
 def test_of_what_was_refused_the_newest_two_hundred_stay_each_with_its_time(home: Home, store: FileStore) -> None:
@@ -133,11 +133,11 @@ def test_of_what_was_refused_the_newest_two_hundred_stay_each_with_its_time(home
 # ---- old replies
 
 
-@pytest.mark.parametrize("note", notice.STORED)
+@pytest.mark.parametrize("note", formats.STORED_NOTICES)
 def test_the_note_that_no_model_is_connected_is_taken_off_an_old_reply(note: str) -> None:
-    assert notice.split(f"我记得。\n\n{note}") == ("我记得。", note)
-    assert notice.split("我记得 MOECHAT_API_KEY。") == ("我记得 MOECHAT_API_KEY。", "")
-    assert notice.split("我记得。 ") == ("我记得。 ", "")
+    assert formats.without_notice(f"我记得。\n\n{note}") == ("我记得。", note)
+    assert formats.without_notice("我记得 MOECHAT_API_KEY。") == ("我记得 MOECHAT_API_KEY。", "")
+    assert formats.without_notice("我记得。 ") == ("我记得。 ", "")
 
 
 # ---- names

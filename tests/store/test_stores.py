@@ -14,8 +14,8 @@ from moechat.model import Attachment, Event, Exchange, Understanding
 from moechat.store import paths
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from moechat.store.in_memory import MemoryStore
 from moechat.store.protocols import Store
+from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, moment, told
 
 ONE = Attachment("image", "a.png", "h1", "一杯茶")

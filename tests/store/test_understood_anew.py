@@ -11,8 +11,8 @@ import pytest
 from moechat.errors import MoeChatError
 from moechat.model import Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
 from moechat.store import formats
-from moechat.store.in_memory import MemoryStore
 from moechat.store.protocols import Store
+from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, moment, told
 
 

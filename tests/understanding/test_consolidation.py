@@ -21,8 +21,8 @@ from moechat.memory.core import CoreMemory
 from moechat.model import Fact, FactDraft, Message
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
+from moechat.store.finding_records import visible
 from moechat.store.formats import derived_id
-from moechat.store.standing import visible
 from moechat.understanding.consolidation import MOST, consolidate, groups, joined, sound
 from tests.houses import Home, moment, told
 

@@ -7,7 +7,6 @@ writer holds the owner's row in a transaction; where it fails, nothing of it hap
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import logging
 import secrets
@@ -15,8 +14,8 @@ import struct
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -26,7 +25,7 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolClosed
 
 from moechat.errors import DiskError, DiskFault, Locked, MoeChatError
-from moechat.store.postgres import sql
+from moechat.store.database import BEAT, PULSE, Pulse, Session, Values
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +37,11 @@ class OwnedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 T = TypeVar("T")
-Values = Mapping[str, object]
+# The one statement that names no owner, for whoever owns the tables and moves memories.
+OWNERS = 'SELECT "character", "user", world FROM owners ORDER BY 1, 2, 3'
+KNOW = """INSERT INTO owners (owner_id, "character", "user", world, identity)
+    VALUES (%(owner)s, %(character)s, %(user)s, %(world)s, %(identity)s) ON CONFLICT (owner_id) DO NOTHING"""
+LOCK = f"{PULSE} FOR UPDATE"
 AGAIN_S = 0.05  # A database that is away is asked again after so long, until the time-out.
 RETRY_S = (
     0.5  # A connection that could not be made is given up after so long, so that whoever waits asks for another one.
@@ -57,21 +60,6 @@ class OwnerName:
     def id(self) -> uuid.UUID:
         """It follows from the names, so that no worker has to look it up."""
         return uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([self.character, self.user, self.world], ensure_ascii=False))
-
-
-@dataclass
-class Pulse:
-    """What changes with an owner's records: see the table ``owners``."""
-
-    identity: str = ""
-    generation: int = 0
-    facts: int = 0
-    replaces: int = 0
-    vectors: int = 0
-    exchange_rows: int = 0
-    episode_rows: int = 0
-    note_rows: int = 0
-    heads: dict[str, list[int]] = field(default_factory=dict)
 
 
 class Postgres:
@@ -167,7 +155,7 @@ class Postgres:
 
     def owners(self) -> list[tuple[str, str, str]]:
         """(character, user, world) of all owners that the role may see."""
-        return self.patient(lambda connection: connection.execute(sql.OWNERS).fetchall())
+        return self.patient(lambda connection: connection.execute(OWNERS).fetchall())
 
     # ---- who lives
 
@@ -222,16 +210,16 @@ def work_key(owner: uuid.UUID) -> tuple[int, int]:
     return first, second
 
 
-class OwnerSession:
-    """The database as one owner sees it. One thread at a time writes."""
+class OwnerSession(Session):
+    """PostgreSQL as one owner sees it."""
 
     def __init__(self, database: Postgres, owner: OwnerName) -> None:
         self.database, self.name, self.owner = database, owner, owner.id
+        self.place, self.worker = database.place, database.worker
         self._seen = Pulse()
         self._writer: int | None = None
         self._connection: OwnedConnection | None = None
         self._changed = self._seen
-        self._failed = False
 
     # ---- reading
 
@@ -242,20 +230,23 @@ class OwnerSession:
 
     @property
     def pulse(self) -> Pulse:
-        """As of the last look; while this thread writes, with what it has changed."""
         return self._changed if self.is_writing else self._seen
 
     def look(self) -> None:
-        """Take in what others have committed."""
         if not self.is_writing:
-            rows = self.all(sql.PULSE, {})
+            rows = self.all(PULSE)
             self._seen = Pulse(*rows[0]) if rows else Pulse()
 
-    def all(self, statement: str, values: Values, *, binary: bool = False) -> list[tuple[Any, ...]]:
+    def live(self) -> None:
+        self.database.live()
+
+    def lives(self, worker: int | None) -> bool:
+        return self.database.lives(worker)
+
+    def all(self, statement: str, values: Values = {}, *, binary: bool = False) -> list[tuple[Any, ...]]:  # noqa: B006
         return self._run(statement, values, binary=binary).fetchall()
 
     def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
-        """A statement that may be done twice. Returns how many rows it was about."""
         return self._run(statement, values, durably=durably).rowcount
 
     def _run(
@@ -291,23 +282,22 @@ class OwnerSession:
 
     @contextlib.contextmanager
     def writing(self, patience_s: float) -> Iterator[None]:
-        """A transaction that holds the owner's row; all or nothing, but for errors that were raised on purpose: what was done
-        before one of those stays. Not reentrant."""
+        """A transaction that holds the owner's row."""
         patience_ms = max(1, int(patience_s * 1000))
 
         def begin(connection: OwnedConnection) -> None:
             self._begin(connection, f"; SET LOCAL lock_timeout = {patience_ms}")
             name = {"owner": self.owner, **vars(self.name), "identity": uuid.uuid4().hex}
-            rows = connection.execute(sql.LOCK, name).fetchall()
+            rows = connection.execute(LOCK, name).fetchall()
             if not rows:
-                connection.execute(sql.KNOW, name)
-                rows = connection.execute(sql.LOCK, name).fetchall()
+                connection.execute(KNOW, name)
+                rows = connection.execute(LOCK, name).fetchall()
             self._seen = Pulse(*rows[0])
 
         connection = self.database.take(begin)
-        self._changed = copy.deepcopy(self._seen)
+        self._changed = self._seen.copy()
         self._connection, self._writer = connection, threading.get_ident()
-        self._failed = True
+        is_done = False
         try:
             try:
                 yield
@@ -315,9 +305,12 @@ class OwnerSession:
                 if isinstance(error, DiskError):
                     raise
                 self._commit(connection)
+                is_done = True
                 raise
             self._commit(connection)
+            is_done = True
         finally:
+            self.epoch += not is_done
             self._connection = self._writer = None
             with contextlib.suppress(psycopg.Error):
                 if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
@@ -330,35 +323,24 @@ class OwnerSession:
                 raise psycopg.OperationalError("a statement before this failed")
             if self._changed != self._seen:
                 values = {**vars(self._changed), "heads": Jsonb(self._changed.heads), "owner": self.owner}
-                connection.execute(sql.BEAT, values)
+                connection.execute(BEAT, values)
             connection.execute("COMMIT")
-        self._seen, self._failed = self._changed, False
-
-    def came_to_nothing(self) -> bool:
-        """Whether the last transaction did; it is told once."""
-        failed, self._failed = self._failed, False
-        return failed
+        self._seen = self._changed
 
     def many(self, statement: str, values: Sequence[Values]) -> None:
-        """Under the owner's row."""
         if self._connection is None or not self.is_writing:
             raise RuntimeError("only who holds the owner's row may write")
         if values:
             with self.database.in_words(), self._connection.cursor() as cursor:
-                cursor.executemany(statement, [{**one, "owner": self.owner} for one in values])
+                cursor.executemany(statement, [{**_storable(one), "owner": self.owner} for one in values])
 
-    def next_generation(self) -> int:
-        """Each change within a transaction has one of its own: what was read between two of them is known to be old."""
-        self._changed.generation += 1
-        return self._changed.generation
+
+def _storable(values: Values) -> Values:
+    """PostgreSQL has no NUL in texts: it becomes U+FFFD."""
+    return {name: one.replace("\0", "\ufffd") if isinstance(one, str) else one for name, one in values.items()}
 
 
 def _configure(connection: OwnedConnection) -> None:
     """Its searches go on until they have as many of the owner's vectors as they want, with pgvector 0.8 or later."""
     register_vector(connection)
     connection.execute("SET hnsw.iterative_scan = strict_order")
-
-
-def storable(text: str) -> str:
-    """PostgreSQL has no NUL in texts: it becomes U+FFFD."""
-    return text.replace("\0", "\ufffd")

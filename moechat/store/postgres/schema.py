@@ -13,10 +13,13 @@ from yoyo.backends import get_backend_class
 from yoyo.connections import DatabaseURI
 
 from moechat.errors import MoeChatError
-from moechat.store.postgres import sql
+from moechat.store.postgres.vectors import SEARCHED
 
 AGAIN_S = 0.1  # Another process that makes the same index is waited for.
 MIGRATIONS = Path(__file__).parent / "migrations"
+TABLES = (
+    "owners", "lines", "replies", "pieces", "exchanges", "notes", "episodes", "episode_sources", "facts", "vectors",
+)  # fmt: skip
 REMEDY = "bring the tables up to date with `moechat migrate schema`"
 
 
@@ -37,7 +40,7 @@ def apply(address: str, near_dim: int = 0) -> list[str]:
             there = connection.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,))
             if (row := there.fetchone()) is None or not row[0]:  # one that was cut short is not valid
                 connection.execute(f"DROP INDEX IF EXISTS {name}".encode())
-                connection.execute(sql.near_index(near_dim).encode())
+                connection.execute(near_index(near_dim).encode())
                 applied.append(name)
     return applied
 
@@ -61,3 +64,9 @@ def _backend(address: str) -> Any:
     backend = get_backend_class(uri.scheme)(uri, "_yoyo_migration")
     backend.init_database()
     return backend
+
+
+def near_index(dim: int) -> str:
+    """What makes the approximate index over vectors of ``dim`` dimensions; readers and writers go on meanwhile."""
+    return f"""CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_near_{dim:d} ON vectors
+        USING hnsw ((vector::vector({dim:d})) vector_ip_ops) WHERE layer = '{SEARCHED}' AND vector_dims(vector) = {dim:d}"""

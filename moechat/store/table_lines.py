@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from moechat.errors import DataError
+from moechat.store.database import Session
+from moechat.store.formats import json_text
 from moechat.store.json_lines import Entry, Place
 from moechat.store.plain import json_value
-from moechat.store.postgres import sql
-from moechat.store.postgres.database import OwnerSession
+
+AFTER = """SELECT n, entry FROM lines
+    WHERE owner_id = %(owner)s AND journal = %(journal)s AND epoch = %(epoch)s AND n > %(after)s ORDER BY n"""
+DROP = "DELETE FROM lines WHERE owner_id = %(owner)s AND journal = %(journal)s"
 
 Rewriting = tuple[list[Entry], Place]
 
@@ -17,7 +20,7 @@ Rewriting = tuple[list[Entry], Place]
 class TableLines:
     """One journal of an owner. A place is (epoch, entries): an epoch begins when the journal is replaced as a whole."""
 
-    def __init__(self, session: OwnerSession, journal: str) -> None:
+    def __init__(self, session: Session, journal: str) -> None:
         self._session, self._journal = session, journal
         self.place = Place(0, 0)
         self.problems: list[DataError] = []
@@ -37,7 +40,7 @@ class TableLines:
 
     def _read(self, after: Place) -> list[Entry]:
         values = {"journal": self._journal, "epoch": after.inode, "after": after.offset}
-        rows = self._session.all(sql.LINES, values)
+        rows = self._session.all(AFTER, values)
         if rows:
             self.place = Place(after.inode, rows[-1][0])
         return [json_value(entry) for _, entry in rows]
@@ -55,10 +58,10 @@ class TableLines:
 
     def _add(self, entries: Sequence[Entry], place: Place) -> None:
         lines = [
-            {"journal": self._journal, "epoch": place.inode, "n": n, "entry": json.dumps(entry, ensure_ascii=False)}
+            {"journal": self._journal, "epoch": place.inode, "n": n, "entry": json_text(entry)}
             for n, entry in enumerate(entries, place.offset + 1)
         ]
-        self._session.many(sql.ADD_LINE, lines)
+        self._session.put("lines", lines)
         self.place = Place(place.inode, place.offset + len(lines))
         self._session.pulse.heads[self._journal] = list(self.place)
 
@@ -77,12 +80,12 @@ class TableLines:
         if head.inode != place.inode:
             return None
         added = self._read(place)
-        self._session.do(sql.DROP_LINES, {"journal": self._journal})
+        self._session.do(DROP, {"journal": self._journal})
         self._add([*entries, *added], Place(head.inode + 1, 0))
         return added
 
     def drop(self) -> None:
         """Under the owner's row: nothing of it stays."""
-        self._session.do(sql.DROP_LINES, {"journal": self._journal})
+        self._session.do(DROP, {"journal": self._journal})
         self._session.pulse.heads.pop(self._journal, None)
         self.place = Place(0, 0)

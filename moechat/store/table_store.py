@@ -1,0 +1,288 @@
+"""One owner's memory in tables alone: in PostgreSQL, or in the memory of this process (``protocols.Store``)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import tzinfo
+
+from moechat.clock import Clock, local
+from moechat.containment import Containment
+from moechat.errors import DataError, Locked, MoeChatError
+from moechat.model import Episode, Exchange, Fact, RefusedItem
+from moechat.store.database import Session, SqliteSession
+from moechat.store.exchanges import TableDays
+from moechat.store.finding_records import BY_ID, LIVE, Changes, ExchangeNote, Noted
+from moechat.store.findings import Findings
+from moechat.store.formats import (
+    episode_from_json,
+    exchange_data,
+    exchange_from_json,
+    json_text,
+    refused_data,
+    refused_from_json,
+)
+from moechat.store.imports import Imports
+from moechat.store.json_lines import Entry
+from moechat.store.log import Log
+from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
+from moechat.store.reflections import ReflectionFile
+from moechat.store.search import Search
+from moechat.store.table_lines import TableLines
+from moechat.store.table_replies import TableReplies
+from moechat.store.usage import UsageFile
+
+IMPORT = "import "  # The journal of a staged import begins so.
+NOTED = f"""SELECT id, tag, keywords, by, place, episodes FROM notes
+    WHERE owner_id = %(owner)s AND (id = ANY(%(keys)s) OR id IN (SELECT note {LIVE} AND id = ANY(%(episodes)s)))
+    ORDER BY place COLLATE "C", nr"""
+DROP_NOTES = "DELETE FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
+MOVE_EPISODE = (
+    "UPDATE episodes SET note = %(note)s WHERE owner_id = %(owner)s AND id = %(id)s AND alive AND note <> %(note)s"
+)
+
+
+class TableFindings(Findings):
+    """What was understood. The notes of an exchange, with the episodes beside them, have the date of its day as their place."""
+
+    def __init__(self, owner: LogBook, session: Session, zone: tzinfo | None) -> None:
+        super().__init__(owner, session)
+        self._zone = zone
+        self._refused = TableLines(session, "refused")
+
+    def refused(self) -> list[RefusedItem]:
+        self._refused.forget()
+        return [refused_from_json(entry) for entry in self._refused.unread()[1]]
+
+    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
+        self._refused.rewrite(map(refused_data, refused))
+
+    def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
+        before = self.fact_book().of(changes)
+        gone = [id_ for id_, fact in changes.items() if fact is None and id_ in before]
+        new = [fact for id_, fact in changes.items() if fact is not None and before.get(id_) != fact]
+        if gone or new:
+            self._change_facts(gone, new)
+
+    def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
+        rows = self._session.all(NOTED, {"keys": list(keys), "episodes": list(episodes)})
+        held = self._live([id_ for *_, ids in rows for id_ in json.loads(ids)])
+        return [
+            Noted(
+                key, ExchangeNote(tag, tuple(json.loads(words)), by), tuple(held[id_][1] for id_ in json.loads(ids)), place
+            )
+            for key, tag, words, by, place, ids in rows
+        ]  # fmt: skip
+
+    def _live(self, ids: Sequence[str]) -> dict[str, tuple[int, Episode]]:
+        rows = self._session.all(BY_ID, {"ids": list(ids)}) if ids else []
+        return {id_: (row, episode_from_json(id_, json.loads(data))) for row, id_, data in rows}
+
+    def _write_notes(self, changes: Iterable[Noted]) -> None:
+        changes = list(changes)
+        before = {noted.key: noted for noted in self._noted([noted.key for noted in changes])}
+        changes = self._in_order(changes, before)
+        if empty := [noted.key for noted in changes if noted.is_empty]:
+            self._session.do(DROP_NOTES, {"ids": empty})
+        pulse, notes = self._session.pulse, []
+        for noted in changes:
+            if not noted.is_empty:
+                pulse.note_rows += 1
+                tag, keywords, by = noted.note
+                notes.append({
+                    "id": noted.key, "nr": pulse.note_rows, "place": noted.place, "tag": tag, "by": by,
+                    "keywords": json_text(keywords), "episodes": json_text([episode.id for episode in noted.episodes]),
+                })  # fmt: skip
+        self._session.put("notes", notes, ("id",), ("nr",))
+        self._write_episodes(before.values(), changes)
+
+    def _in_order(self, changes: Sequence[Noted], there: Collection[str]) -> list[Noted]:
+        """By place, what is ``there`` first. What has no place yet stands at the day of its exchange, or of its first episode."""
+        times = self._told_at([noted.key for noted in changes if not noted.place])
+        placed = []
+        for noted in changes:
+            at = times.get(noted.key) or (noted.episodes[0].since if noted.episodes else None)
+            day = local(at, self._zone).date().isoformat() if at else ""
+            placed.append(replace(noted, place=noted.place or day))
+        places = list(dict.fromkeys(noted.place for noted in placed))
+        return sorted(placed, key=lambda noted: (places.index(noted.place), noted.key not in there))
+
+    def _write_episodes(self, before: Iterable[Noted], after: Sequence[Noted]) -> None:
+        """The rows of episodes follow their notes. One that moved to other notes keeps its row."""
+        homes = {episode.id: noted.key for noted in after for episode in noted.episodes}
+        left = {episode.id for noted in before for episode in noted.episodes} - homes.keys()
+        live = self._live([*homes, *left])
+        new = [(noted.key, e) for noted in after for e in noted.episodes if e.id not in live or live[e.id][1] != e]
+        replaced = {episode.id for _, episode in new}
+        self._change_episodes([one for id_, one in live.items() if id_ in replaced | left], new)
+        moved = [{"id": id_, "note": key} for id_, key in homes.items() if id_ in live and id_ not in replaced]
+        self._session.many(MOVE_EPISODE, moved)
+
+
+class TableStore(LogBook):
+    """The store of one owner over tables. Whatever a verb writes is one transaction. Dead rows keep no words."""
+
+    folder = index_folder = None
+
+    def __init__(
+        self, session: Session, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
+    ) -> None:
+        self._session = session
+        self._journals = [TableLines(session, name) for name in ("log", "state", "reflections", "usage")]
+        log, state, reflections, usage = self._journals
+        super().__init__(clock, log, state)
+        self.contained = contained or Containment()
+        self.zone = zone
+        self.problems: list[DataError] = []
+        self._held, self._epoch = 0, session.epoch
+        self.reflected = ReflectionFile(reflections)
+        self.exchanges = self.days = TableDays(self, session)
+        self.findings = TableFindings(self, session, zone)
+        self.replies = TableReplies(session)
+        self.search = Search(self, self.exchanges, self.findings)
+        self.usage = UsageFile(usage, self.writing)
+        self.log = Log(self)
+        self.imports = Imports(self)
+        self.follow()
+
+    def close(self) -> None:
+        self.replies.release_all()
+
+    # ---- following
+
+    def follow(self, *, all_files: bool = False) -> None:
+        with self._threads:
+            self._session.look()
+            self.follow_log()
+
+    @property
+    def identity(self) -> str:
+        """Rows keep their numbers for ever; they begin anew where an owner is brought here once more."""
+        return self._session.pulse.identity
+
+    @property
+    def generation(self) -> int:
+        return self._session.pulse.generation
+
+    def changes(self, since: int) -> Changes:
+        generation = self.generation
+        return Changes(generation, self.exchanges.changed(since), self.findings.changed(since))
+
+    @property
+    def unread(self) -> tuple[int, None]:
+        """Who reads the log reads all of it at once."""
+        return 0, None
+
+    def read_on(self) -> None:
+        """There are no files."""
+
+    def read_all(self) -> None:
+        """There are no files."""
+
+    # ---- writing
+
+    @contextlib.contextmanager
+    def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """The owner's row, in a transaction. Where the database fails, nothing of it happened, and all is read anew.
+
+        Raises Locked where another worker holds the row for longer than ``patience_s``, DiskError where the database is away.
+        """
+        if not self._threads.acquire(timeout=patience_s):
+            raise Locked(self._session.place, "this program itself is busy with it; try again")
+        try:
+            if self._held:
+                yield
+                return
+            with self._session.writing(patience_s):
+                self._held = 1
+                try:
+                    self.follow_log()
+                    self.log.fold()
+                    yield
+                finally:
+                    self._held = 0
+        finally:
+            try:
+                if not self._held and self._session.epoch != self._epoch:
+                    self._epoch = self._session.epoch
+                    for journal in self._journals:
+                        journal.forget()
+            finally:
+                self._threads.release()
+
+    def scrub(self) -> None:
+        """Dead records leave no words."""
+
+    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
+        """Everything is."""
+
+    # ---- imports
+
+    def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
+        with self.writing("stage"):
+            self._stage(batch).rewrite([exchange_data(exchange) for exchange in exchanges])
+
+    def staged(self, batch: str) -> list[Exchange]:
+        self.follow()
+        _, entries = self._stage(batch).unread()
+        if not entries:
+            raise DataError(self._session.place, f"the import {batch} is gone: take it back, then import again")
+        return [exchange_from_json(entry) for entry in entries]
+
+    def unstage(self, batch: str) -> None:
+        with self.writing("unstage"):
+            self._stage(batch).drop()
+
+    def _stage(self, batch: str) -> TableLines:
+        return TableLines(self._session, IMPORT + batch)
+
+    # ---- at a start
+
+    def upgrade(self) -> None:
+        """Whatever it holds has the form of this program."""
+
+    def verify(self) -> tuple[int, list[str]]:
+        """(how many exchanges are filed, every difference between them and the log, in words)."""
+        self.follow()
+        hashes = self.exchanges.hashes()
+        problems = []
+        for id_ in list(self.tree.parents):
+            filed = self.tree.filed_hash(id_)
+            if filed and id_ not in self.tree.retracted | self.tree.taken_out():
+                if id_ not in hashes:
+                    problems.append(f"exchange {id_} was filed and is not there")
+                elif hashes[id_] != filed:
+                    problems.append(f"exchange {id_} has other words than the log says were filed")
+        return len(hashes), problems
+
+    def repair(self) -> list[str]:
+        """There are no files."""
+        return []
+
+    def resume(self) -> None:
+        with self.writing("resume"):
+            self.log.drop_outdated()
+            waiting = {IMPORT + name for name, batch in self.tree.batches.items() if not batch.done}
+            for journal in [name for name in self._session.pulse.heads if name.startswith(IMPORT)]:
+                if journal not in waiting:
+                    TableLines(self._session, journal).drop()
+
+
+class MemoryStore(TableStore):
+    """A memory of this process alone, which ends with it and writes nothing to a disk: it serves talk off the record."""
+
+    vectors = None
+
+    def __init__(self, *, clock: Clock, zone: tzinfo | None = None, max_exchanges: int = 0) -> None:
+        """It takes ``max_exchanges``; 0: any number."""
+        super().__init__(SqliteSession(None), clock=clock, zone=zone)
+        self._max_exchanges = max_exchanges
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Raises MoeChatError where it is full."""
+        most = self._max_exchanges
+        if 0 < most <= len(self.tree.parents) and any(entry["op"] == "exchange" for entry in entries):
+            raise MoeChatError(f"this talk is not recorded and holds {most} messages at the most: begin another")
+        super().record(entries)
