@@ -16,14 +16,15 @@ from moechat.clock import Clock, local
 from moechat.containment import Containment
 from moechat.errors import DataError, MoeChatError, NotFound, Withheld
 from moechat.model import Episode, Exchange, Fact, RefusedItem
+from moechat.store.entries import Entry
 from moechat.store.exchanges import ExchangeRow, Side
 from moechat.store.finding_records import NO_NOTE, Changes, ExchangeNote, FactBook, Noted, superseded, visible
 from moechat.store.findings import Findings
 from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
-from moechat.store.json_lines import Entry, Place
+from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
+from moechat.store.json_lines import Place
 from moechat.store.log import Log
-from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
 from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
 from moechat.store.replies import Part

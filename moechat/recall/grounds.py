@@ -17,7 +17,7 @@ from moechat.language.words import fold, keywords, stem
 from moechat.memory.world_book import entry_text
 from moechat.model import Exchange
 from moechat.recall.layers import Layers
-from moechat.store.nodes import Node
+from moechat.store.entries import Node
 from moechat.turn import USUAL_RECIPE, Shown, exchange_text, span_of
 
 LONGEST = 400  # A face shows this many characters of a memory.

@@ -13,12 +13,11 @@ from functools import partial
 from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store import damage, formats, paths, records
-from moechat.store.cache import Cache
+from moechat.store.entries import edit_entry
 from moechat.store.exchanges import LIVE, ExchangeRow, Exchanges
 from moechat.store.finding_files import by_file
 from moechat.store.findings import Findings
-from moechat.store.journal import Journal
-from moechat.store.log import edit_entry
+from moechat.store.journal import Cache, Journal
 from moechat.store.records import Signature
 
 PARTS = (b"\n    user:", b"\n    char:")  # Every record that we write has these.

@@ -1,4 +1,5 @@
-"""The forms of the entries that ``.jsonl`` files of an owner hold: which fields each operation has, and of what type.
+"""What a log holds: the forms of its entries, what they are about (exchanges with all their replies, talks, imports), and how
+they are written; and the forms of whatever else ``.jsonl`` files of an owner hold.
 
 Folders are shared, copied and damaged. A line that is JSON and yet no entry is set aside where it is read, so that whoever
 applies an entry may rely on its fields. What the entries mean, ``log`` and ``state`` say. A field with a question mark may
@@ -8,15 +9,17 @@ be missing; fields of a newer version are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from itertools import chain
 from typing import Any, get_args
 
 from moechat.errors import shown
-from moechat.model import EventStatus, Mark
+from moechat.model import Attachment, EventStatus, Exchange, Mark, Status
 from moechat.when import Precision
 
+Entry = Mapping[str, Any]
 Form = Callable[[Any], bool]
 HIGHEST = 10**15  # No count is greater: a float holds it exactly.
 _NAME = re.compile(r"[\w-]{1,64}")
@@ -221,3 +224,126 @@ USAGE = Shape(
 )
 PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True), "instead?": one_of(True)})
 """The first line of a reply on its way, or what stands between its pieces where those before were a thought."""
+
+
+# ---- what they are about
+
+
+@dataclass(slots=True)
+class Variant:
+    """One reply to a message. ``hits`` are the memories that it rests on, ``key`` tells it from one that was written twice."""
+
+    char: str
+    status: Status
+    error: str = ""
+    hits: Sequence[dict[str, Any]] = ()
+    spans: Sequence[Sequence[str]] = ()
+    notice: str = ""
+    key: str = ""
+
+
+@dataclass(slots=True)
+class Node:
+    """One exchange. ``filed`` is the text hash that stands in the day file, "" as long as it stands in the log alone.
+
+    A ``folded`` one stands in the day file alone: the log keeps its place, not its words.
+    """
+
+    id: str
+    parent: str | None
+    at: str
+    user: str = ""
+    talk: str = ""
+    speaker: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    variants: list[Variant] = field(default_factory=list)
+    chosen: int = -1
+    settled: bool = False
+    filed: str = ""
+    understood: str = ""
+    folded: bool = False
+
+    @property
+    def variant(self) -> Variant | None:
+        return self.variants[self.chosen] if self.variants else None
+
+    @property
+    def status(self) -> Status:
+        if self.variant:
+            return self.variant.status
+        return "done" if self.settled else "streaming"
+
+    def exchange(self) -> Exchange:
+        at, char = datetime.fromisoformat(self.at), self.variant.char if self.variant else ""
+        return Exchange(self.id, at, self.user, char, self.status, self.talk, self.speaker, self.attachments)
+
+
+@dataclass(slots=True)
+class Talk:
+    """A root of the log with a name ("" is the first). ``leaf`` is the exchange that the next message follows."""
+
+    name: str
+    leaf: str | None = None
+    newest: str | None = None
+    forked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """The wish that a model reads old talk: since a date ("": from the beginning), and, if ``again``, also what a model has read.
+
+    It goes from the newest back; what is left is before ``until`` (epoch seconds, exchange), None at first.
+    """
+
+    since: str = ""
+    again: bool = False
+    until: tuple[float, str] | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """Exchanges that were imported together. They are hidden until all stand in their day files (``done``)."""
+
+    talk: str
+    at: str
+    by: str
+    ids: list[str]
+    done: bool = False
+
+
+# ---- how they are written
+
+
+def exchange_entry(node: Node) -> Entry:
+    """The entry with which an exchange begins; what is as usual is left out."""
+    entry = {"op": "exchange", "id": node.id, "parent": node.parent, "at": node.at, "user": node.user}
+    attachments = [asdict(one) for one in node.attachments]
+    optional = {"talk": node.talk, "speaker": node.speaker, "attachments": attachments}
+    return entry | {key: value for key, value in optional.items() if value}
+
+
+def variant_entry(id_: str, variant: Variant) -> Entry:
+    """The entry of a reply; what is empty is left out."""
+    entry = {"op": "variant", "id": id_, "char": variant.char, "status": variant.status}
+    names = (one.name for one in fields(variant))
+    return entry | {name: value for name in names if name not in entry and (value := getattr(variant, name))}
+
+
+def reread_entry(wish: Reread | None) -> Entry:
+    """The entry of a wish, or of its end."""
+    return {"op": "reread", "since": wish.since if wish else None} | (
+        {key: value for key, value in (("again", wish.again), ("until", wish.until)) if value} if wish else {}
+    )
+
+
+def edit_entry(exchange: Exchange) -> Entry:
+    """The log entry of corrected words. It holds the whole exchange, whose other parts may be folded."""
+    optional = {"speaker": exchange.speaker, "attachments": [asdict(one) for one in exchange.attachments]}
+    return {
+        "op": "edit",
+        "id": exchange.id,
+        "at": exchange.at.isoformat(),
+        "user": exchange.user,
+        "char": exchange.char,
+        "status": "done" if exchange.status == "streaming" else exchange.status,
+    } | {key: value for key, value in optional.items() if value}

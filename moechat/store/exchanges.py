@@ -12,7 +12,7 @@ from moechat.errors import NotFound
 from moechat.model import LONG_AGO, Attachment, Exchange, Status
 from moechat.store.database import KeptRows, Session, Words
 from moechat.store.formats import attachments_from, text_hash, without_notice
-from moechat.store.log_book import LogBook
+from moechat.store.journal import LogBook
 
 AT_ONCE = 500  # Rows that are read at a time.
 LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"

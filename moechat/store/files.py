@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, tzinfo
 from pathlib import Path
 
@@ -16,24 +19,120 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import backlog, check, disk, formats, leftovers, paths, records, upgrade, usage
-from moechat.store.backlog import Backlog
+from moechat.store import check, disk, formats, paths, records, upgrade, usage
 from moechat.store.days import DayFiles, FileExchanges
+from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
 from moechat.store.finding_records import Changes
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
-from moechat.store.json_lines import Entry, JsonLines
+from moechat.store.json_lines import JsonLines
 from moechat.store.log import Log
 from moechat.store.records import Signature
 from moechat.store.replies import ReplyFiles
 from moechat.store.search import Search
 from moechat.store.usage import UsageFile
-from moechat.store.watch import FileWatch
 
-SLICE_S = 0.02  # Changed files are read under the owner's lock for so long at a time.
-READ_AT_ONCE = 1 << 18  # So many bytes of changed files are read before whoever looked for changes goes on.
-READ_BEHIND = 1 << 13  # So many are read at a time in the background.
+FEW_FILES = 400  # A turn looks at every one of that many: a millisecond.
+NEWEST = NEXT = 50  # Of more, it looks at the newest, and at as many others in turn.
+SLICE_S = 0.02  # How long changed files are read under the owner's lock at a time.
+READ_AT_ONCE = 1 << 18  # Bytes of changed files that are read before whoever looked for changes goes on.
+READ_BEHIND = 1 << 13  # Bytes that are read at a time in the background.
+_LINE_OF_A_KEY = re.compile(rb"\n[^\s#]")
+
+
+class FileWatch:
+    """Looks at the day files, the notes and core memory of one owner.
+
+    A diary of years has thousands of files: beyond ``FEW_FILES`` a look takes the newest, new and replaced ones, and a part
+    of the others in turn.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._days_seen = Signature()
+        self._names: list[str] = []
+        self._turn = 0
+
+    def changed(self, signatures: Mapping[str, Signature], *, all_files: bool) -> list[str]:
+        """Names of the files that are not as in ``signatures``."""
+        days = Signature.of(self._folder / paths.DAYS)
+        if all_files or len(signatures) <= FEW_FILES or days != self._days_seen:
+            self._days_seen = days
+            return self._changed_of_all(signatures)
+        if len(self._names) != len(signatures):
+            self._names = sorted(signatures)
+        self._turn = (self._turn + NEXT) % len(self._names)
+        newest, next_ones = self._names[-NEWEST:], self._names[self._turn :][:NEXT]
+        place = f"{self._folder}{os.sep}"
+        names = {*newest, *next_ones, paths.CORE}
+        return sorted(name for name in names if Signature.of(place + name) != signatures.get(name, Signature()))
+
+    def _changed_of_all(self, signatures: Mapping[str, Signature]) -> list[str]:
+        """Compares every file, those of the folder of days by one look at the folder."""
+        current: dict[str, tuple[int, int, int]] = {paths.CORE: Signature.of(self._folder / paths.CORE)}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder / paths.DAYS) as entries:
+            for item in entries:
+                if paths.is_record_file(item.name):
+                    stat = item.stat()
+                    current[f"{paths.DAYS}/{item.name}"] = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        gone = Signature()
+        names = current.keys() | signatures.keys()
+        return sorted(name for name in names if current.get(name, gone) != signatures.get(name, gone))
+
+
+class Backlog:
+    """Names of files, in the order in which they are read: core memory, then the days, the newest first, each with the
+    notes before the words that they are about. Not locked: its owner is."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._held: frozenset[str] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._held
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    def add(self, names: Iterable[str]) -> None:
+        self._keep(in_order({*self._names, *names}))
+
+    def remove(self, names: Iterable[str]) -> None:
+        gone = set(names)
+        self._keep(tuple(name for name in self._names if name not in gone))
+
+    def _keep(self, names: tuple[str, ...]) -> None:
+        self._names, self._held = names, frozenset(names)
+
+    @property
+    def until(self) -> date | None:
+        """The newest date whose words are still to be read."""
+        return next((day for name in self._names if (day := paths.day_of(name)) is not None), None)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """As they are read."""
+    return tuple(sorted(names, key=_place, reverse=True))
+
+
+def _place(name: str) -> tuple[bool, date, bool, str]:
+    return name == paths.CORE, paths.day_of(name) or date.max, paths.is_notes(name), name
+
+
+def record_counts(folder: Path, names: Iterable[str]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """(day file, how many exchanges it holds at most) by name, and (notes file, how many episodes); nothing is parsed."""
+    exchanges, episodes = [], []
+    for name in sorted(names):
+        if paths.is_notes(name):
+            episodes.append((name, records.bytes_of(folder / name).count(b"id:")))
+        elif paths.is_day_file(name):
+            exchanges.append((name, 1 + len(_LINE_OF_A_KEY.findall(records.bytes_of(folder / name)))))
+    return exchanges, episodes
 
 
 class FileStore(Journal):
@@ -100,8 +199,8 @@ class FileStore(Journal):
             self._backlog.add(changed)
         if len(changed) > 1:  # The newest are read first, and yet rows follow the days.
             new = [name for name in changed if name not in self.signatures]
-            self.cache.reserve_rows(*backlog.record_counts(self.folder, new))
-        self._read(backlog.in_order(changed), READ_AT_ONCE)
+            self.cache.reserve_rows(*record_counts(self.folder, new))
+        self._read(in_order(changed), READ_AT_ONCE)
 
     @property
     def unread(self) -> tuple[int, date | None]:
@@ -183,7 +282,7 @@ class FileStore(Journal):
         """
         with self.writing("resume"):
             self.log.drop_outdated()
-        leftovers.sweep(self, self.replies)
+        sweep(self, self.replies)
 
     # ---- imports
 
@@ -247,7 +346,7 @@ class FileStore(Journal):
         with self.writing("scrub"):
             if self.tree.parents:
                 (self.folder / paths.HISTORY).unlink(missing_ok=True)
-            leftovers.sweep_stages(self)
+            sweep_stages(self)
             for path in paths.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / paths.BACKUPS, ignore_errors=True)
@@ -255,3 +354,32 @@ class FileStore(Journal):
             raise DataError(
                 self.cache.place, "another process reads it all the time: close that one, then forget again"
             )
+
+
+# ---- what processes that were killed have left
+
+
+def sweep(store: Journal, replies: ReplyFiles) -> None:
+    """Remove copies that were being written, locks of the dead, indexes on their way out, and stages that nobody waits for."""
+    with store.writing("sweep"):
+        for path in paths.unfinished_copies(store.folder):
+            path.unlink(missing_ok=True)
+        replies.alive()
+    for path in store.index_folder.glob("gone-*"):
+        shutil.rmtree(path, ignore_errors=True)
+    sweep_stages(store)
+
+
+@disk.in_words()
+def sweep_stages(store: Journal) -> None:
+    """Remove staged imports that nobody waits for: a process died before the log knew of it, all of it is filed, or it is taken
+    back."""
+    folder = store.folder / paths.IMPORTS
+    for name in {path.stem for path in folder.glob("*") if path.suffix in (".yaml", ".lock")}:
+        batch, stage = store.tree.batches.get(name), paths.stage(store.folder, name)
+        if batch and not batch.done and not store.tree.is_forgotten(name) and stage.exists():
+            continue
+        lock = FileLock(stage.with_suffix(".lock"))
+        with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+            for path in (stage, *folder.glob(f".{name}.yaml.*"), Path(lock.lock_file)):
+                path.unlink(missing_ok=True)

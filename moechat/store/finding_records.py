@@ -17,7 +17,7 @@ from moechat.model import Episode, Fact, RefusedItem
 from moechat.store.database import KeptRows, Session, Words
 from moechat.store.exchanges import AT_ONCE
 from moechat.store.formats import episode_data, episode_from_json, fact_data, fact_from_json, json_text
-from moechat.store.log_book import LogBook
+from moechat.store.journal import LogBook
 
 EpisodeKind = Literal["event", "reflection"]
 NOTES = "SELECT id, tag, keywords, by FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"

@@ -1,4 +1,5 @@
-"""What every file of an owner's rests on: the lock, the log with its tree, the state, and the cache of the files.
+"""What every store of an owner's rests on: the log with its tree, and the state. Over files also the owner's lock, and the cache
+of what was read from them.
 
 Writers hold the owner's lock for one short write, never for the life of the process and never while they wait or compute;
 every write first follows what other processes and hands have changed. Readers take no lock: they work from ``Tree`` and
@@ -8,13 +9,18 @@ every write first follows what other processes and hands have changed. Readers t
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import shutil
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -22,15 +28,179 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, DiskError, Locked
 from moechat.store import disk, entries, paths, reflections
-from moechat.store.cache import Cache
-from moechat.store.json_lines import JsonLines
-from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
+from moechat.store.database import SqliteSession
+from moechat.store.entries import Entry
+from moechat.store.json_lines import JsonLines, Lines
 from moechat.store.records import Signature
 from moechat.store.reflections import ReflectionFile
+from moechat.store.short_log import KEEP_WORDS, shortened, written
+from moechat.store.state import State
+from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
+LOCK_TIMEOUT_S = 30.0
 POLL_S = 0.005
 TRIES = 3
+MIN_SHORTENED = 500  # It pays to shorten the log when that many exchanges become shorter.
+FILES = "SELECT name, size, mtime_ns, inode FROM files"
+PROBLEMS = "SELECT name, problems FROM files WHERE problems != ''"
+SIGN = "INSERT OR REPLACE INTO files VALUES (%(name)s, %(size)s, %(mtime_ns)s, %(inode)s, %(problems)s)"
+RESERVE = "INSERT OR IGNORE INTO reserved VALUES (%(file)s, %(first)s, %(count)s)"
+EXCHANGES_IN = "SELECT id, file FROM exchanges WHERE owner_id = %(owner)s AND alive AND id = ANY(%(ids)s)"
+EPISODES_IN = "SELECT id, note FROM episodes WHERE owner_id = %(owner)s AND alive AND id = ANY(%(ids)s)"
+NOTES_IN = "SELECT id, place FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
+
+
+class LogBook(ABC):
+    """What is done with the log. ``writing`` is the owner's lock, which a kind of store gives."""
+
+    clock: Clock
+    tree: Tree
+    state: State
+
+    def __init__(self, clock: Clock, log: Lines, state: Lines) -> None:
+        self.clock = clock
+        self._threads = threading.RLock()
+        self._log = log
+        self.tree = Tree()
+        self.state = State(state)
+        self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
+
+    @abstractmethod
+    def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
+        """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
+
+    @abstractmethod
+    def read_all(self) -> None:
+        """Read whatever is still to be read: whoever changes or erases what is past must know it."""
+
+    def claimed(self) -> AbstractContextManager[bool]:
+        """Whether no other worker has claimed this owner's work, while the block runs. Over files there is no other, as a rule;
+        where there is, the work may be done twice, and the second time comes to nothing."""
+        return contextlib.nullcontext(True)
+
+    def follow_log(self) -> None:
+        """Take in what other processes have written to log and state."""
+        with self._threads:
+            anew, entries = self._log.unread()
+            if anew:
+                self.tree = Tree()
+            self.tree.apply(entries)
+            self.state.follow()
+
+    def hidden(self) -> frozenset[str]:
+        """What no recipe may see: other branches, retracted, archived, deleted by hand, being imported or forgotten.
+
+        The same object as long as it is the same: the archive of years is large, and a recall asks several times.
+        """
+        masked, state = self.tree.hidden(), self.state.masked
+        if self._hidden[0] is not masked or self._hidden[1] != state:
+            self._hidden = (masked, state, masked.union(self.state.archived, self.state.missing))
+        return self._hidden[2]
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Into the log, durably, and into the tree; under the lock."""
+        self._log.append(entries)
+        self.tree.apply(entries)
+
+    def mark_understood(self, ids: Sequence[str], by: str) -> None:
+        with self.writing("understood"):
+            self.record([{"op": "understood", "ids": list(ids), "by": by}])
+
+    def requeue(self, ids: Sequence[str]) -> None:
+        with self.writing("requeue"):
+            if logged := [id_ for id_ in ids if id_ in self.tree]:
+                self.record([{"op": "requeue", "ids": logged}])
+
+    def compact(self) -> bool:
+        """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
+        self.state.compact(self.writing)
+        before = self.clock.now() - KEEP_WORDS
+        if len(shortened(self.tree, before)) < MIN_SHORTENED:
+            return False
+        return self.rewrite_log(before)
+
+    def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
+        """Replace the log by a shorter one that says the same, without some exchanges. False where another did so meanwhile.
+
+        It is written before the lock is taken; what is added meanwhile stays.
+        """
+        with self._threads:
+            self.follow_log()
+            entries, place = written(self.tree, before, without), self._log.place
+        rewriting = self._log.prepare(entries, place, keep_damaged=not without)
+        tree = Tree()
+        tree.apply(entries)
+        with self.writing("rewrite the log"):
+            added = self._log.commit(rewriting)
+            if added is None:
+                return False
+            tree.apply(added)
+            self.tree = tree
+        return True
+
+
+class Cache(SqliteSession):
+    """The rows of an owner's files. An exchange and a note stand in a ``file`` and a ``place``, an episode in the file that is
+    called ``note``."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._signatures: tuple[tuple[int, int], dict[str, Signature]] | None = None
+
+    # ---- files
+
+    def signatures(self) -> dict[str, Signature]:
+        """The files as they are known, by name; read again only when another process has written."""
+        with self._lock:
+            if self._signatures is None or self._signatures[0] != self.version:
+                self._signatures = (self.version, {name: Signature(*rest) for name, *rest in self.all(FILES)})
+            return self._signatures[1]
+
+    def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
+        reasons = json.dumps([[p.reason, p.line] for p in problems]) if problems else ""
+        with self.transaction():
+            signatures = self.signatures()
+            if signature == Signature():
+                self.do("DELETE FROM files WHERE name = %(name)s", {"name": name})
+                signatures.pop(name, None)
+            else:
+                self.do(SIGN, {"name": name, **signature._asdict(), "problems": reasons})
+                signatures[name] = signature
+
+    def problems(self, folder: Path, only: str = "") -> list[DataError]:
+        """What could not be read in the files of a folder, or in one of them."""
+        rows = self.all(f"{PROBLEMS}{' AND name = %(name)s' if only else ''} ORDER BY name", {"name": only})
+        return [DataError(folder / name, reason, line=line) for name, each in rows for reason, line in json.loads(each)]
+
+    # ---- the numbers of new rows: files may be read in any order, the newest first as a rule, and yet rows follow the days
+
+    def reserve_rows(self, exchanges: Sequence[tuple[str, int]], episodes: Sequence[tuple[str, int]]) -> None:
+        """Keep rows for files that are read later, in whatever order: (day file, at most so many exchanges), by name, and
+        (notes file, at most so many episodes). A file that has some keeps those."""
+        with self.transaction():
+            for file, count in exchanges:
+                new = self.do(RESERVE, {"file": file, "first": self.pulse.exchange_rows + 1, "count": count})
+                self.pulse.exchange_rows += count * new
+            for file, count in episodes:
+                new = self.do(RESERVE, {"file": file, "first": self.pulse.episode_rows + 1, "count": count})
+                self.pulse.episode_rows += count * new
+
+    def reserved_row(self, file: str, count: int) -> int:
+        """The first of ``count`` rows that were reserved for a file; 0 where none were, or too few."""
+        if not count or not (
+            reserved := self.all("SELECT first, count FROM reserved WHERE file = %(file)s", {"file": file})
+        ):
+            return 0
+        self.do("DELETE FROM reserved WHERE file = %(file)s", {"file": file})
+        return reserved[0][0] if count <= reserved[0][1] else 0
+
+    # ---- where records stand
+
+    def files_of(self, what: Literal["exchanges", "episodes", "notes"], ids: Sequence[str]) -> list[tuple[str, str]]:
+        """(id, a file that it stands in); a hand may have copied an exchange or an episode."""
+        statement = {"exchanges": EXCHANGES_IN, "episodes": EPISODES_IN, "notes": NOTES_IN}[what]
+        return self.all(statement, {"ids": list(ids)}) if ids else []
 
 
 class Journal(LogBook):

@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from moechat.errors import DataError
 from moechat.store import disk
-from moechat.store.entries import UnknownEntry
+from moechat.store.entries import Entry, UnknownEntry
 from moechat.store.plain import json_value, opened
 from moechat.store.records import append, put_in_place, sync_folder, unfinished
-
-Entry = Mapping[str, Any]
 
 
 def encode(entries: Iterable[Entry]) -> bytes:

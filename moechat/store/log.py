@@ -34,7 +34,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -42,10 +42,8 @@ from moechat.clock import local
 from moechat.errors import DiskError, Locked, NotFound, Withheld
 from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
+from moechat.store.entries import Entry, Node, Reread, Variant, edit_entry, exchange_entry, reread_entry, variant_entry
 from moechat.store.formats import text_hash
-from moechat.store.json_lines import Entry
-from moechat.store.nodes import Node, Reread, Variant
-from moechat.store.short_log import exchange_entry, reread_entry, variant_entry
 from moechat.store.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -352,16 +350,3 @@ def _broken_off(text: str, withheld: bool) -> Variant:
     if withheld:
         return Variant("", "failed", "withheld")
     return Variant(text, "stopped" if text else "failed", BROKEN_OFF)
-
-
-def edit_entry(exchange: Exchange) -> Entry:
-    """The log entry of corrected words. It holds the whole exchange, whose other parts may be folded."""
-    optional = {"speaker": exchange.speaker, "attachments": [asdict(one) for one in exchange.attachments]}
-    return {
-        "op": "edit",
-        "id": exchange.id,
-        "at": exchange.at.isoformat(),
-        "user": exchange.user,
-        "char": exchange.char,
-        "status": "done" if exchange.status == "streaming" else exchange.status,
-    } | {key: value for key, value in optional.items() if value}

@@ -13,9 +13,9 @@ from typing import Any
 from moechat.errors import DataError
 from moechat.model import Episode
 from moechat.store import formats
-from moechat.store.entries import REFLECTED
+from moechat.store.entries import REFLECTED, Entry
 from moechat.store.formats import episode_data, episode_from_json
-from moechat.store.json_lines import Entry, Lines
+from moechat.store.json_lines import Lines
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from filelock import FileLock, Timeout
 
 from moechat.errors import MoeChatError, Withheld
 from moechat.store import disk
-from moechat.store.entries import LOG, PART_HEAD
-from moechat.store.json_lines import Entry, encode
+from moechat.store.entries import LOG, PART_HEAD, Entry
+from moechat.store.json_lines import encode
 from moechat.store.plain import data_of, json_value
 
 PART = ".jsonl"

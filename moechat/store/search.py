@@ -8,7 +8,7 @@ from typing import Literal
 from moechat.model import Fact
 from moechat.store.exchanges import Exchanges
 from moechat.store.finding_records import FindingRecords, superseded, visible
-from moechat.store.log_book import LogBook
+from moechat.store.journal import LogBook
 
 Kind = Literal["fact", "event", "reflection", "exchange"]
 KINDS: tuple[Kind, ...] = ("fact", "event", "reflection", "exchange")

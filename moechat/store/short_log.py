@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from moechat.store.json_lines import Entry
-from moechat.store.nodes import Node, Reread, Variant
+from moechat.store.entries import Entry, Node, exchange_entry, reread_entry, variant_entry
 from moechat.store.tree import Tree
 
 KEEP_WORDS = timedelta(days=7)  # The log keeps the words of exchanges that are no older.
@@ -128,28 +127,6 @@ class _Writing:
             yield {"op": "filed", "id": node.id, "sha": node.filed}
         if node.understood:
             yield {"op": "understood", "ids": [node.id], "by": node.understood}
-
-
-def exchange_entry(node: Node) -> Entry:
-    """The entry with which an exchange begins; what is as usual is left out."""
-    entry = {"op": "exchange", "id": node.id, "parent": node.parent, "at": node.at, "user": node.user}
-    attachments = [asdict(one) for one in node.attachments]
-    optional = {"talk": node.talk, "speaker": node.speaker, "attachments": attachments}
-    return entry | {key: value for key, value in optional.items() if value}
-
-
-def variant_entry(id_: str, variant: Variant) -> Entry:
-    """The entry of a reply; what is empty is left out."""
-    entry = {"op": "variant", "id": id_, "char": variant.char, "status": variant.status}
-    names = (one.name for one in fields(variant))
-    return entry | {name: value for name in names if name not in entry and (value := getattr(variant, name))}
-
-
-def reread_entry(wish: Reread | None) -> Entry:
-    """The entry of a wish, or of its end."""
-    return {"op": "reread", "since": wish.since if wish else None} | (
-        {key: value for key, value in (("again", wish.again), ("until", wish.until)) if value} if wish else {}
-    )
 
 
 def lean(hit: dict[str, Any]) -> dict[str, Any]:

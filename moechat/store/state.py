@@ -22,7 +22,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
 from moechat.errors import DataError
-from moechat.store.json_lines import Entry, Lines
+from moechat.store.entries import Entry
+from moechat.store.json_lines import Lines
 
 Writing = Callable[[str], AbstractContextManager[None]]
 """The owner's lock, for a use that it names."""

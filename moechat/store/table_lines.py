@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from moechat.errors import DataError
 from moechat.store.database import Session
+from moechat.store.entries import Entry
 from moechat.store.formats import json_text
-from moechat.store.json_lines import Entry, Place
+from moechat.store.json_lines import Place
 from moechat.store.plain import json_value
 
 AFTER = """SELECT n, entry FROM lines

@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 from moechat.errors import MoeChatError, Withheld
 from moechat.store.database import Session
+from moechat.store.entries import Entry
 from moechat.store.formats import json_text
-from moechat.store.json_lines import Entry
 from moechat.store.replies import Part
 
 REPLIES = "SELECT id, worker, ids, key, entry, withheld FROM replies WHERE owner_id = %(owner)s ORDER BY id"

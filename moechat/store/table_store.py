@@ -13,6 +13,7 @@ from moechat.containment import Containment
 from moechat.errors import DataError, Locked, MoeChatError
 from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.database import Session, SqliteSession
+from moechat.store.entries import Entry
 from moechat.store.exchanges import TableDays
 from moechat.store.finding_records import BY_ID, LIVE, Changes, ExchangeNote, Noted
 from moechat.store.findings import Findings
@@ -25,9 +26,8 @@ from moechat.store.formats import (
     refused_from_json,
 )
 from moechat.store.imports import Imports
-from moechat.store.json_lines import Entry
+from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.log import Log
-from moechat.store.log_book import LOCK_TIMEOUT_S, LogBook
 from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Search
 from moechat.store.table_lines import TableLines

@@ -5,10 +5,301 @@ The same class serves every kind of store; it is fed with the entries of a log (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice, pairwise
 
-from moechat.store.growth import Growth
-from moechat.store.nodes import Node
+from moechat.store.entries import Batch, Entry, Node, Reread, Talk, Variant
+from moechat.store.formats import attachments_from, without_notice
+
+log = logging.getLogger(__name__)
+
+
+class Growth:
+    """Fed by ``apply``, entry by entry, in log order.
+
+    It has more than twenty methods because each kind of entry is applied by one of its own.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.parents: dict[str, str | None] = {}
+        self.talks: dict[str, Talk] = {"": Talk("")}
+        self.spoken = ""
+        """The talk that was last spoken in."""
+        self.cuts: set[str] = set()
+        self.frozen: dict[str, Sequence[str]] = {}
+        """The facts and events of the prompt's stable part, by the exchange with which a context begins."""
+        self.retracted: set[str] = set()
+        self.undropped: set[str] = set()
+        """Those retracted exchanges from which something derived may still be there."""
+        self.reread: Reread | None = None
+        self.batches: dict[str, Batch] = {}
+        self.forgets: dict[int, frozenset[str]] = {}
+        """What is being forgotten: exchanges, episodes and facts by id, under the number of the forgetting."""
+        self.forgettings = 0
+        """How often something was forgotten."""
+        self.masks = 0
+        """Grows whenever what is hidden may have changed."""
+        self._talk_of: dict[str, str] = {}
+        self._number: dict[str, int] = {}
+        self._past: dict[str, str] = {}
+        self._open: dict[str, None] = {}
+        self._unfiled: dict[str, None] = {}
+        self._pending: dict[str, None] = {}
+        self._unread: dict[str, None] = {}
+
+    def apply(self, entries: Iterable[Entry]) -> None:
+        """Apply entries.
+
+        They have the forms of ``entries``. What is said of an exchange whose line was lost is passed over.
+        """
+        for entry in entries:
+            try:
+                _STEPS[entry["op"]](self, entry)
+            except LookupError as error:
+                log.warning("an entry of the log was passed over: %s of nothing that is there (%s)", entry["op"], error)
+
+    # ---- entries
+
+    def _exchange(self, entry: Entry) -> None:
+        id_, parent, talk = entry["id"], entry["parent"], self._talk(entry.get("talk", ""))
+        self._place(id_, parent, talk)
+        name, attachments = self.talk_of(id_), attachments_from(entry.get("attachments"))
+        node = Node(id_, self.parents[id_], entry["at"], entry["user"], name, entry.get("speaker", ""), attachments)
+        self.nodes[id_] = node
+        self._sort(node)
+        self.spoken = name
+
+    def _place(self, id_: str, parent: str | None, talk: Talk) -> None:
+        """Give an exchange its place in a talk, once: what it follows came before it, so that no path is a circle."""
+        if id_ in self.parents:
+            return
+        if parent is not None and parent not in self.parents:
+            parent = talk.newest  # its line was lost: what came before stays on the path
+        is_branch = parent != talk.newest or talk.leaf != talk.newest
+        self.parents[id_] = parent
+        self._number[id_] = len(self._number)
+        if talk.name:
+            self._talk_of[id_] = talk.name
+        talk.newest = talk.leaf = id_
+        if is_branch:  # At last: another thread may read meanwhile, and keeps what it read until this number changes.
+            talk.forked = True
+            self.masks += 1
+
+    def _place_run(self, run: Mapping[str, str], parent: str | None, talk: Talk) -> None:
+        """Give new exchanges (text hash by id) of a talk their places, each after the one before it. A log begins with years of
+        them."""
+        ids = list(run)
+        self._place(ids[0], parent, talk)
+        self._number.update(zip(ids, count(self._number[ids[0]]), strict=False))
+        self.parents.update(zip(islice(ids, 1, None), ids, strict=False))
+        if talk.name:
+            self._talk_of.update(dict.fromkeys(run, talk.name))
+        self._past.update(run)
+        talk.newest = talk.leaf = ids[-1]
+
+    def _variant(self, entry: Entry) -> None:
+        node, variant = self.nodes[entry["id"]], _variant(entry)
+        if variant.key and any(one.key == variant.key for one in node.variants):
+            return
+        node.variants.append(variant)
+        if variant.char or len(node.variants) == 1:  # a reply that never came takes no other's place
+            self._choose(node, len(node.variants) - 1)
+
+    def _choose(self, node: Node, number: int) -> None:
+        chosen = node.variants[number]
+        before, node.chosen = node.variant, number
+        if node.filed and before and (before.char, before.status) != (chosen.char, chosen.status):
+            node.filed = node.understood = ""
+        self._sort(node)
+
+    def _select(self, entry: Entry) -> None:
+        id_ = entry["id"]
+        talk = self.talks[self.talk_of(id_)]
+        if id_ in self.parents and id_ != talk.leaf:
+            talk.leaf, talk.forked = id_, True
+            self.masks += 1
+        if "variant" in entry:
+            self._choose(self.nodes[id_], entry["variant"])
+        self.spoken = talk.name
+
+    def _settle(self, entry: Entry) -> None:
+        node = self.nodes[entry["id"]]
+        node.settled = True
+        self._sort(node)
+
+    def _filed(self, entry: Entry) -> None:
+        id_ = entry["id"]
+        if id_ in self.nodes:
+            self.nodes[id_].filed = entry["sha"]
+            self._sort(self.nodes[id_])
+        else:
+            self._past[id_] = entry["sha"]
+
+    def _edit(self, entry: Entry) -> None:
+        node = self.node(entry["id"])
+        node.filed = node.understood = ""
+        node.folded = False
+        node.at, node.user, node.speaker = entry["at"], entry["user"], entry.get("speaker", "")
+        node.attachments = attachments_from(entry.get("attachments"))
+        if node.variant is None:
+            node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
+        else:
+            node.variant.char, node.variant.notice = without_notice(entry["char"])
+            node.variant.status = entry.get("status", "done")
+        self._sort(node)
+
+    def _retract(self, entry: Entry) -> None:
+        self.retracted.add(entry["id"])
+        self.undropped.add(entry["id"])
+        self._hide(entry["id"])
+
+    def _restore(self, entry: Entry) -> None:
+        self.retracted.discard(entry["id"])
+        self.undropped.discard(entry["id"])
+        node = self.node(entry["id"])
+        node.understood = ""
+        self.masks += 1
+        self._sort(node)
+
+    def _hide(self, id_: str) -> None:
+        """What is hidden waits for nothing."""
+        self.masks += 1
+        self._unfiled.pop(id_, None)
+        self._pending.pop(id_, None)
+        self._unread.pop(id_, None)
+
+    def _understood(self, entry: Entry) -> None:
+        for id_ in entry["ids"]:
+            if id_ in self.nodes:
+                self.nodes[id_].understood = entry["by"]
+            self._pending.pop(id_, None)
+            self._unread.pop(id_, None)
+
+    def _requeue(self, entry: Entry) -> None:
+        for id_ in entry["ids"]:
+            if id_ in self.parents:
+                node = self.node(id_)
+                node.understood = ""
+                self._sort(node)
+
+    def _past_rows(self, entry: Entry) -> None:
+        """Rows of which each follows the one before it are placed together."""
+        rows = entry["rows"]
+        breaks = [i for i, (one, next_) in enumerate(pairwise(rows), 1) if next_[1] != one[0] or next_[3:] != one[3:]]
+        for start, end in pairwise([0, *breaks, len(rows)]):
+            run = {id_: sha for id_, _, sha, *_ in rows[start:end]}
+            if len(run) == end - start > 1 and self.parents.keys().isdisjoint(run):
+                self._place_run(run, rows[start][1], self._talk(*rows[start][3:]))
+                continue
+            for id_, parent, sha, *name in rows[start:end]:
+                self._place(id_, parent, self._talk(*name))
+                self._past[id_] = sha
+
+    def _import(self, entry: Entry) -> None:
+        """A batch stands as it was first named, and takes in what was not there."""
+        new = dict(entry["rows"])
+        if not self.parents.keys().isdisjoint(new):
+            new = {id_: sha for id_, sha in new.items() if id_ not in self.parents}
+        if not new or entry["batch"] in self.batches:
+            return
+        talk = self._talk(entry["talk"])
+        self.batches[entry["batch"]] = Batch(entry["talk"], entry["at"], entry.get("by", ""), list(new))
+        self._place_run(new, talk.newest, talk)
+        self.masks += 1
+
+    def _imported(self, entry: Entry) -> None:
+        batch = self.batches[entry["batch"]]
+        batch.done = True
+        self.cuts.add(batch.ids[-1])  # what was said elsewhere is remembered, and no part of a context
+        self.masks += 1
+        if not batch.by:
+            self._unread.update(dict.fromkeys(batch.ids))
+
+    def _forget(self, entry: Entry) -> None:
+        batch = self.batches.get(entry.get("batch", ""))
+        ids = frozenset(entry["ids"]).union(batch.ids if batch else ())
+        self.forgettings = max(self.forgettings, entry["n"])
+        self.forgets[entry["n"]] = ids
+        for id_ in ids:
+            self._hide(id_)
+
+    def _forgotten(self, entry: Entry) -> None:
+        self.forgettings = max(self.forgettings, entry["n"])
+
+    def _sort(self, node: Node) -> None:
+        """Note what an exchange waits for."""
+        is_hidden = node.id in self.retracted or any(node.id in ids for ids in self.forgets.values())
+        stands = node.settled and not is_hidden
+        self._unread.pop(node.id, None)  # what was imported and changed here is understood like any other
+        for waiting, holds in (
+            (self._open, not node.settled),
+            (self._unfiled, stands and not node.filed),
+            (self._pending, stands and not node.understood),
+        ):
+            if holds:
+                waiting[node.id] = None
+            else:
+                waiting.pop(node.id, None)
+
+    # ---- what the entries are about
+
+    def _talk(self, name: str = "") -> Talk:
+        return self.talks.setdefault(name, Talk(name))
+
+    def node(self, id_: str) -> Node:
+        """The exchange's node. A folded one is unfolded without its words, which stand in the day file."""
+        if id_ not in self.nodes:
+            understood = "" if id_ in self._pending or id_ in self._unread else "model"
+            self.nodes[id_] = Node(
+                id_, self.parents[id_], "", talk=self.talk_of(id_), settled=True, filed=self._past.get(id_, ""),
+                understood=understood, folded=True,
+            )  # fmt: skip
+        return self.nodes[id_]
+
+    def talk_of(self, id_: str) -> str:
+        """The name of the talk that an exchange belongs to."""
+        return self._talk_of.get(id_, "")
+
+
+def _variant(entry: Entry) -> Variant:
+    char, note = without_notice(entry["char"])
+    return Variant(
+        char, entry["status"], entry.get("error", ""), entry.get("hits", ()), entry.get("spans", ()),
+        entry.get("notice", note), entry.get("key", ""),
+    )  # fmt: skip
+
+
+def _reread(entry: Entry) -> Reread | None:
+    if entry["since"] is None:
+        return None
+    until = entry.get("until")
+    return Reread(entry["since"], entry.get("again", False), (until[0], until[1]) if until else None)
+
+
+_STEPS: dict[str, Callable[[Growth, Entry], None]] = {
+    "exchange": Growth._exchange,
+    "variant": Growth._variant,
+    "select": Growth._select,
+    "choose": lambda tree, entry: tree._choose(tree.nodes[entry["id"]], entry["variant"]),
+    "settle": Growth._settle,
+    "filed": Growth._filed,
+    "edit": Growth._edit,
+    "retract": Growth._retract,
+    "restore": Growth._restore,
+    "dropped": lambda tree, entry: tree.undropped.difference_update(entry["ids"]),
+    "cut": lambda tree, entry: tree.cuts.add(entry["id"]),
+    "freeze": lambda tree, entry: tree.frozen.update({entry["id"]: entry["ids"]}),
+    "understood": Growth._understood,
+    "requeue": Growth._requeue,
+    "reread": lambda tree, entry: setattr(tree, "reread", _reread(entry)),
+    "past": Growth._past_rows,
+    "import": Growth._import,
+    "imported": Growth._imported,
+    "forget": Growth._forget,
+    "forgotten": Growth._forgotten,
+}
 
 
 class Tree(Growth):

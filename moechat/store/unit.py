@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from moechat.clock import Clock
 from moechat.model import Exchange
+from moechat.store.entries import Entry
 from moechat.store.exchanges import Exchanges
 from moechat.store.findings import Findings
-from moechat.store.json_lines import Entry
 from moechat.store.reflections import ReflectionFile
 from moechat.store.replies import Part
 from moechat.store.state import State

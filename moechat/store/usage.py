@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from moechat.errors import DataError
 from moechat.model import TurnCost
-from moechat.store.entries import USAGE
-from moechat.store.json_lines import Entry, Lines
+from moechat.store.entries import USAGE, Entry
+from moechat.store.json_lines import Lines
 from moechat.store.state import Writing
 
 SUM_OVER = 200  # So many lines are summed up into one for each day and use.

@@ -15,7 +15,7 @@ from typing import Literal
 
 from moechat.clock import local
 from moechat.language.words import count_tokens
-from moechat.store.nodes import Reread
+from moechat.store.entries import Reread
 from moechat.understanding import extraction
 from moechat.understanding.roll import NEAR_FACTS, TOPIC_TOKENS, Due, Roller
 

@@ -15,10 +15,10 @@ from moechat.errors import DataError, NotFound
 from moechat.memory import context
 from moechat.model import Event, Fact, FactDraft, Understanding
 from moechat.store import formats, records
+from moechat.store.entries import edit_entry
 from moechat.store.files import FileStore
 from moechat.store.finding_records import visible
 from moechat.store.formats import text_hash
-from moechat.store.log import edit_entry
 from tests.houses import ZONE, Home, day_files, edit, imported, moment, told
 
 DAY = "memorys/2025-05-20.yaml"

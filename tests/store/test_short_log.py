@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from moechat.model import Attachment
-from moechat.store.short_log import exchange_entry, lean, shortened, variant_entry, written
+from moechat.store.entries import exchange_entry, variant_entry
+from moechat.store.short_log import lean, shortened, written
 from moechat.store.tree import Tree
 from tests.trees import LIMIT, NOW, OLD, Entry, begin, chain, grown, reply
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from moechat.store import paths
+from moechat.store.files import FEW_FILES, FileWatch
 from moechat.store.records import Signature
-from moechat.store.watch import FEW_FILES, FileWatch
 
 MANY = FEW_FILES + 50
 

@@ -10,7 +10,7 @@ from datetime import tzinfo
 
 from moechat.clock import Clock
 from moechat.containment import Containment
-from moechat.store.log_book import LOCK_TIMEOUT_S
+from moechat.store.journal import LOCK_TIMEOUT_S
 from moechat.store.postgres.database import OwnerName, OwnerSession, Postgres
 from moechat.store.postgres.vectors import TableVectors
 from moechat.store.table_lines import TableLines
