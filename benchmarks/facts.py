@@ -32,7 +32,7 @@ from moechat.bench.recall import Bench
 from moechat.curation import upkeep
 from moechat.model import Fact, FactDraft, Recollection
 from moechat.settings.config import merged
-from moechat.store import yaml_file
+from moechat.store import plain
 
 PROBE = Path(__file__).with_name("facts_probe.yaml")
 NOW = datetime(2025, 5, 20, 15, tzinfo=UTC)
@@ -80,7 +80,7 @@ class Came:
 def read(path: Path = PROBE) -> list[Probe]:
     """The probes of a file, a language each. Raises DataError where it is broken."""
     found = []
-    for language, told in (yaml_file.read(path) or {}).items():
+    for language, told in (plain.read_yaml(path) or {}).items():
         facts = [_fact(number, entry) for number, entry in enumerate(told["facts"])]
         messages = [
             Said(number, one["kind"], one["text"], frozenset(one.get("facts", ())), frozenset(one.get("also", ())))

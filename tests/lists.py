@@ -23,11 +23,10 @@ from moechat.store.findings import Findings
 from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
 from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
-from moechat.store.json_lines import Place
+from moechat.store.json_lines import Part, Place
 from moechat.store.log import Log
 from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
-from moechat.store.replies import Part
 from moechat.store.search import Kind, Sort
 from moechat.store.usage import UsageFile
 

@@ -20,7 +20,7 @@ from typing import Any
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError
 from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
-from moechat.store import erasure, formats, paths, records
+from moechat.store import disk, erasure, formats, records
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.protocols import Store
@@ -412,7 +412,7 @@ class Twins:
             id_ = self.some(self.taken)
             back = self.taken.pop(id_)
             if id_ in state.missing and id_ not in away:
-                self._write_by_hand(paths.day_file(back.at, ZONE), id_, formats.exchange_entry(back))
+                self._write_by_hand(disk.day_file(back.at, ZONE), id_, formats.exchange_entry(back))
                 self.by_hand(lambda store: _found(store, back))
         elif rows:
             old = self.random.choice(rows)
@@ -430,17 +430,17 @@ class Twins:
         facts, choice = self.lists.findings.facts(), self.random.randrange(3)
         if choice == 0:
             text = self.random.choice(["用户怕狗", "user plays Go"])
-            self._write_by_hand(paths.CORE, f"hand-{len(text)}", f"hand-{len(text)}: {text}\n".encode())
+            self._write_by_hand(disk.CORE, f"hand-{len(text)}", f"hand-{len(text)}: {text}\n".encode())
             fact = Fact(f"hand-{len(text)}", None, FactDraft(text, ()), by="owner")
             self.by_hand(lambda store: store.findings.put_facts([fact]))
         elif facts and choice == 1:
             old = self.random.choice(facts)
             new = replace(old, draft=replace(old.draft, text=old.text + "（改）"), by="owner")
-            self._write_by_hand(paths.CORE, old.id, formats.fact_entry(replace(new, by=old.by)))
+            self._write_by_hand(disk.CORE, old.id, formats.fact_entry(replace(new, by=old.by)))
             self.by_hand(lambda store: store.findings.put_facts([new]))
         elif facts:
             id_ = self.random.choice(facts).id
-            self._write_by_hand(paths.CORE, id_, b"")
+            self._write_by_hand(disk.CORE, id_, b"")
             self.by_hand(lambda store: store.findings.drop_facts([id_]))
 
     def edit_notes(self) -> None:
@@ -487,7 +487,7 @@ class Twins:
 
     def _lose_indexes(self) -> None:
         self.other.close()
-        shutil.rmtree(self.folder / paths.INDEX, ignore_errors=True)
+        shutil.rmtree(self.folder / disk.INDEX, ignore_errors=True)
         self.is_renumbered = True
         self.other = self._opened()
 

@@ -11,7 +11,7 @@ from moechat.author.official import LOCK
 from moechat.author.splice import rewritten
 from moechat.errors import DataError, FieldError
 from moechat.settings.character import FILE, KEYS, keys_in
-from moechat.store import records, yaml_file
+from moechat.store import plain, records
 
 LISTS = ("greetings", "tags")
 FIXED = ("overrides",)
@@ -43,12 +43,12 @@ def _changed(data: bytes, path: Path, changes: Mapping[str, Any]) -> bytes:
         clean = written_as(value.strip() if isinstance(value, str) else value)
         data = rewritten(data, path, key, clean, lambda after: _held(after, path), remedy)
     if data.strip():
-        keys_in(yaml_file.decoded(data, path), path)
+        keys_in(plain.decoded(data, path), path)
     return data
 
 
 def _held(data: bytes, path: Path) -> dict[str, Any]:
-    value = yaml_file.parse(yaml_file.decoded(data, path), path, as_text=True)
+    value = plain.parse_yaml(plain.decoded(data, path), path, as_text=True)
     if value in (None, ""):
         return {}
     if not isinstance(value, dict):

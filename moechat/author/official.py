@@ -42,7 +42,7 @@ from moechat.errors import DataError, FieldError, NameTaken, NotFound, shown
 from moechat.language import words
 from moechat.lore import USUAL
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
-from moechat.store import records, yaml_file
+from moechat.store import plain, records
 from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
 from moechat.store.records import Record, Signature
 
@@ -312,6 +312,6 @@ def _fill(value: object, names: Mapping[str, str]) -> object:
 
 def _held(data: bytes, path: Path) -> dict[str | None, object]:
     """Every record's value by id; by None, how many cannot be read."""
-    yaml_file.decoded(data, path)
+    plain.decoded(data, path)
     parsed = records.parse(data, "")
     return {None: len(parsed.problems), **{record.key: record.value for record in parsed.records}}

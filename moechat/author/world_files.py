@@ -37,7 +37,7 @@ from moechat.clock import SYSTEM_NOW
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.lore import FIELDS, USUAL, Lore
 from moechat.model import NEW_LORE_FILE
-from moechat.store import plain, records, yaml_file
+from moechat.store import plain, records
 from moechat.store.records import Signature
 
 FOLDER = "data_base"
@@ -96,7 +96,7 @@ def read(path: Path) -> tuple[list[Lore], list[DataError]]:
     if is_json(path):
         return book.entries_of(book_in(parsed_json(path), path), path.name), []
     plain.require_inside(path.parent, path.parent.parent)
-    return read_text(yaml_file.text(path), path)
+    return read_text(plain.text(path), path)
 
 
 def is_json(path: Path) -> bool:
@@ -134,7 +134,7 @@ def read_text(source: str, path: Path) -> tuple[list[Lore], list[DataError]]:
 
 def _parsed(source: str, path: Path) -> dict[str, Any]:
     """What stands under each keyword. Raises DataError where the file does not parse."""
-    data = yaml_file.parse(source, path, as_text=True)
+    data = plain.parse_yaml(source, path, as_text=True)
     if data in (None, ""):
         return {}
     if not isinstance(data, dict):
@@ -308,7 +308,7 @@ def _rewritten(data: bytes, path: Path, key: str, value: Any, new: str = "") -> 
 
 def _held(data: bytes, path: Path) -> dict[str, Any]:
     """What stands under each keyword, without the line ends around it."""
-    return {key: _trimmed(value) for key, value in _parsed(yaml_file.decoded(data, path), path).items()}
+    return {key: _trimmed(value) for key, value in _parsed(plain.decoded(data, path), path).items()}
 
 
 def _trimmed(value: Any) -> Any:

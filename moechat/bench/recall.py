@@ -35,7 +35,7 @@ from moechat.curation import upkeep
 from moechat.house import House
 from moechat.model import Embedder, Kind, Recollection
 from moechat.settings.config import Config, merged
-from moechat.store import yaml_file
+from moechat.store import plain
 
 Ids = Mapping[tuple[str, str], str]
 """The message id of each (exchange id, side)."""
@@ -80,7 +80,7 @@ class Bench:
     @classmethod
     def of(cls, folder: Path, config: Path | None, provider: str | None = None) -> Bench:
         """``provider`` is another embedding than that of ``config``; its key, as everywhere, is in the environment."""
-        settings = (yaml_file.read(config) if config else None) or {}
+        settings = (plain.read_yaml(config) if config else None) or {}
         embedding = settings.get("embedding") or {}
         if provider:
             embedding = {**embedding, "provider": provider}

@@ -22,8 +22,8 @@ from typing import Any, Literal
 from moechat.clock import SystemClock, moment_of
 from moechat.errors import DataError
 from moechat.model import Exchange
+from moechat.store.disk import BACKUPS, INDEX
 from moechat.store.files import FileStore
-from moechat.store.paths import BACKUPS, INDEX
 from moechat.store.plain import data_of, json_value, storable
 from moechat.store.protocols import Store
 

@@ -23,8 +23,8 @@ from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Episode, Event, Exchange
 from moechat.settings.character import FILE
 from moechat.store import formats, records
+from moechat.store.disk import index_folder
 from moechat.store.files import FileStore
-from moechat.store.paths import index_folder
 from moechat.when.names import has_han
 
 Language = Literal["zh", "en"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from moechat.curation.catalogue import Kind, Memory
 from moechat.curation.keeper import Keeper
 from moechat.errors import FieldError, MoeChatError, NotFound
-from moechat.store import paths, plain, records
+from moechat.store import disk, plain, records
 from moechat.store.protocols import Store
 
 MARK = "m-"
@@ -81,7 +81,7 @@ class MemoryBatches:
 
     def batches(self) -> dict[str, int]:
         """How many memories each batch was that is not taken back, by its name."""
-        folder = self._store.folder / paths.IMPORTS if self._store.folder else None
+        folder = self._store.folder / disk.IMPORTS if self._store.folder else None
         names = sorted(path.stem for path in folder.glob(f"{MARK}*.json")) if folder and folder.is_dir() else []
         return {name: len(self.ids(name)) for name in names}
 
@@ -97,7 +97,7 @@ class MemoryBatches:
         name = "".join(one for one in batch if one.isalnum() or one == "-")
         folder = self._store.folder
         assert folder is not None
-        return folder / paths.IMPORTS / f"{name}.json"
+        return folder / disk.IMPORTS / f"{name}.json"
 
 
 def copied(source: Keeper, ids: Sequence[str], target: Keeper) -> list[Memory]:

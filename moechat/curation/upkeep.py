@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from moechat.memory.diary_index import ROWS_LOCK
 from moechat.recall.layers import Layers
-from moechat.store.paths import index_folder
+from moechat.store.disk import index_folder
 from moechat.store.protocols import Store
 
 Report = dict[str, Any]

@@ -12,8 +12,8 @@ from moechat.errors import MoeChatError, NotFound
 from moechat.settings.character import FILE, PICTURE, Language, list_characters, load_character, safe_folder
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
-from moechat.store import plain, yaml_file
-from moechat.store.paths import LOG
+from moechat.store import plain
+from moechat.store.disk import LOG
 
 LINE = 90  # Characters of the line about a character.
 LARGEST_PICTURE = 8 << 20  # Bytes; a larger one is not shown.
@@ -60,7 +60,7 @@ class Gallery:
     def portrait(self, name: str) -> Portrait:
         """Of the character in a folder."""
         folder, config = self._data / "agents" / name, self._config()
-        stamps = (*(yaml_file.stamp(folder / file) for file in (FILE, CARD, PICTURE)), id(config))
+        stamps = (*(plain.stamp(folder / file) for file in (FILE, CARD, PICTURE)), id(config))
         if name not in self._read or self._read[name][0] != stamps:
             self._read[name] = (stamps, _read(folder, config))
         return self._read[name][1]
@@ -84,7 +84,7 @@ def _read(folder: Path, config: Config) -> Portrait:
         one = load_character(folder, config)
     except MoeChatError:
         return Portrait(folder.name, folder.name)
-    stamp = yaml_file.stamp(folder / one.picture) if one.picture else None
+    stamp = plain.stamp(folder / one.picture) if one.picture else None
     line = one.creator_notes or one.persona
     first = _SENTENCE.match(line.strip().partition("\n")[0])
     return Portrait(

@@ -21,7 +21,7 @@ from moechat.index.shelf import shelf_at
 from moechat.index.vector_rows import ROWS_AT_ONCE
 from moechat.memory import core, diary_index, episodes, topic_cues
 from moechat.settings.character import list_characters, list_worlds, owner_folder, safe_folder
-from moechat.store import moving, paths
+from moechat.store import disk, moving
 from moechat.store.files import FileStore
 from moechat.store.protocols import Store
 
@@ -147,9 +147,9 @@ def _copy_vectors(source: Store, target: Store, diary: str, place: Callable[[int
 
 def _put_in_place(stage: Path, folder: Path) -> None:
     """May be cut short and done again."""
-    names = sorted((one.name for one in stage.iterdir()), key=lambda name: name == paths.LOG)
+    names = sorted((one.name for one in stage.iterdir()), key=lambda name: name == disk.LOG)
     for name in names:
-        if name in (WHOLE, paths.INDEX, ".lock"):
+        if name in (WHOLE, disk.INDEX, ".lock"):
             continue
         source, target = stage / name, folder / name
         if source.is_dir() and target.is_dir():

@@ -11,7 +11,7 @@ from moechat.cards import book, card
 from moechat.cards.container import CARD
 from moechat.errors import DataError, NotFound, together
 from moechat.settings.character import FILE, keys_in
-from moechat.store import plain, records, yaml_file
+from moechat.store import plain, records
 
 LONGEST = 100_000  # Characters of a file that is edited as text.
 
@@ -27,7 +27,7 @@ def text(folder: Path, name: str) -> str:
     """A file as it stands, "" where it is not there yet. Raises NotFound for what is none of those listed, DataError where it
     cannot be shown as text."""
     path = _path(folder, name)
-    whole = yaml_file.decoded(plain.data_of(path), path) if path.exists() else ""
+    whole = plain.decoded(plain.data_of(path), path) if path.exists() else ""
     if len(whole) > LONGEST:
         raise DataError(path, f"has more than {LONGEST:,} characters; edit it with a program for texts")
     return whole
@@ -47,7 +47,7 @@ def write(folder: Path, name: str, new: str, before: str) -> None:
         raise together(faults)
 
     def changed(data: bytes) -> bytes:
-        if edition(yaml_file.decoded(data, path)) != before:
+        if edition(plain.decoded(data, path)) != before:
             raise DataError(path, "was changed elsewhere meanwhile; open it again, then change it there")
         return (lines.replace("\n", "\r\n") if b"\r\n" in data else lines).encode()
 

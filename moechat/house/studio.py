@@ -32,7 +32,7 @@ from moechat.model import Lore
 from moechat.settings import you
 from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder, said_of
 from moechat.settings.defaults import GROWN
-from moechat.store import archive, paths, plain, records
+from moechat.store import archive, disk, plain, records
 from moechat.store.archive import Archive
 from moechat.store.plain import LARGEST as LARGEST
 
@@ -138,7 +138,7 @@ class Studio:
 
     def take_folder(self, path: Path, name: str) -> str:
         """Copy a MoeChat folder, memory and all, to be a character."""
-        if any((path / one).exists() for one in (*paths.OWN, "users")):
+        if any((path / one).exists() for one in (*disk.OWN, "users")):
             self._stores.require_folders("a folder with its memory")
         folder = self._free(name)
         making = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".importing-"))

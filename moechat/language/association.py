@@ -23,7 +23,7 @@ from typing import Literal, Protocol
 
 from moechat.errors import DataError, shown
 from moechat.language import words
-from moechat.store import yaml_file
+from moechat.store import plain
 
 Association = tuple[str, int]  # an associated word and its level: 1 (far) to 12 (at once)
 Strategy = Literal["first", "second"]
@@ -181,13 +181,13 @@ class Table:
     def __init__(self, path: Path, *, both_ways: bool = False) -> None:
         self.path, self._both_ways = path, both_ways
         self.problems: Sequence[DataError] = ()
-        self._stamp: yaml_file.Stamp | None = None
+        self._stamp: plain.Stamp | None = None
         self._entries: Mapping[str, Sequence[Association]] = {}
         self._lock = threading.Lock()
 
     @property
     def generation(self) -> object:
-        return yaml_file.stamp(self.path)
+        return plain.stamp(self.path)
 
     def associations(self, word: str) -> Sequence[Association]:
         self._refresh()
@@ -201,12 +201,12 @@ class Table:
         return ()
 
     def _refresh(self) -> None:
-        stamp = yaml_file.stamp(self.path)
+        stamp = plain.stamp(self.path)
         if stamp == self._stamp:
             return
         with self._lock:
             try:
-                source = yaml_file.text(self.path) if stamp else ""
+                source = plain.text(self.path) if stamp else ""
             except DataError as problem:  # what was read before serves on
                 self.problems, self._stamp = (problem,), stamp
                 return

@@ -41,7 +41,7 @@ from moechat.recall.recipes import ConfiguredRecipes
 from moechat.settings.character import Character
 from moechat.settings.config import DIAL, Config
 from moechat.settings.prompts import Prompts
-from moechat.store.paths import index_folder, is_writable
+from moechat.store.disk import index_folder, is_writable
 from moechat.store.protocols import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.

@@ -26,8 +26,8 @@ from moechat.model import Message
 from moechat.settings import you
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
-from moechat.store import plain, yaml_file
-from moechat.store.paths import WORLDS
+from moechat.store import plain
+from moechat.store.disk import WORLDS
 from moechat.when.names import has_han
 
 FILE = "character.yaml"
@@ -116,8 +116,8 @@ def said_of(folder: Path) -> dict[str, Any]:
     return cards.keys_of(value) | own
 
 
-def _stamps(folder: Path, owner: Path) -> tuple[yaml_file.Stamp | None, ...]:
-    return tuple(yaml_file.stamp(path) for path in (folder / FILE, folder / CARD, *you.paths(owner, folder)))
+def _stamps(folder: Path, owner: Path) -> tuple[plain.Stamp | None, ...]:
+    return tuple(plain.stamp(path) for path in (folder / FILE, folder / CARD, *you.paths(owner, folder)))
 
 
 class CharacterFile:
@@ -155,12 +155,12 @@ class CharacterFile:
 
 def read_keys(path: Path) -> dict[str, Any]:
     """What a character.yaml says, its names not filled in. Raises DataError."""
-    return keys_in(yaml_file.text(path), path)
+    return keys_in(plain.text(path), path)
 
 
 def keys_in(source: str, path: Path) -> dict[str, Any]:
     """What the text of a character.yaml says. Raises DataError."""
-    data = yaml_file.parse(source, path, as_text=True)
+    data = plain.parse_yaml(source, path, as_text=True)
     if not isinstance(data, dict):
         raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
     faults = [_fault(str(key), value) for key, value in data.items()]
@@ -169,7 +169,7 @@ def keys_in(source: str, path: Path) -> dict[str, Any]:
     for key in _LISTS & data.keys():
         data[key] = _texts(key, data[key], path)
     if "overrides" in data:  # settings are numbers and yes/no, so they are read as such
-        data["overrides"] = yaml_file.parse(source, path)["overrides"] or {}
+        data["overrides"] = plain.parse_yaml(source, path)["overrides"] or {}
         if not isinstance(data["overrides"], dict):
             raise DataError(path, "overrides expects sections of config.yaml such as `recall:`")
     if "examples" in data:

@@ -26,7 +26,7 @@ from moechat.model import Layer
 from moechat.settings import schema
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.faults import ENVIRONMENT, PREFIX, explained, near, unknown
-from moechat.store import records, yaml_file
+from moechat.store import plain, records
 
 # Names under which people write a key into a file; refused without showing the value.
 SECRETS = frozenset({"key", "api_key", "apikey", "token", "secret", "password"})
@@ -124,7 +124,7 @@ class Config(BaseSettings):
 
 def load(path: Path) -> Config:
     """The settings in ``path`` under those of the environment. Raises ConfigError; DataError where it is not YAML."""
-    data = yaml_file.read(path, may_lead_out=True)
+    data = plain.read_yaml(path, may_lead_out=True)
     if data is None:
         data = {}
     if not isinstance(data, dict):
@@ -271,12 +271,12 @@ class ConfigFile:
         self.path = path
         self.problem: MoeChatError | None = None
         self._lock = threading.Lock()
-        self._stamp = yaml_file.stamp(path)
+        self._stamp = plain.stamp(path)
         self._config = load(path)
 
     def current(self) -> Config:
         with self._lock:
-            stamp = yaml_file.stamp(self.path)
+            stamp = plain.stamp(self.path)
             if stamp != self._stamp:
                 self._stamp = stamp
                 try:
@@ -308,7 +308,7 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
     yaml.width = 10_000
     with _saving:
         load(path)  # a broken file is reported, not overwritten
-        document = yaml.load(yaml_file.text(path, may_lead_out=True)) or {}
+        document = yaml.load(plain.text(path, may_lead_out=True)) or {}
         *parents, last = [section, *key.split(".")]
         place = document
         for name in parents:
@@ -318,7 +318,7 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
         place[last] = "auto" if value is None and "threshold" in last else value
         text = io.StringIO()
         yaml.dump(document, text)
-        config = _read(yaml_file.parse(text.getvalue(), path), path)
+        config = _read(plain.parse_yaml(text.getvalue(), path), path)
         mode = path.stat().st_mode
         records.replace(path, text.getvalue().encode())
         path.chmod(mode)

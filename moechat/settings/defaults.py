@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from moechat.errors import NotFound
-from moechat.store.paths import OWN
+from moechat.store.disk import OWN
 
 SAMPLES = ("青禾", "Wren", "江砚")
 # Memory that has grown beside a sample in a checkout is nobody else's.

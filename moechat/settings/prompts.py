@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from moechat.errors import DataError, NotFound
-from moechat.store import plain, records, yaml_file
+from moechat.store import plain, records
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ALONE = re.compile(r"^[ \t]*\{\{\s*(\w+)\s*\}\}[ \t]*$", re.MULTILINE)
@@ -60,7 +60,7 @@ class Prompts:
     def __init__(self, folders: Sequence[Path], language: str) -> None:
         self.folders = tuple(folders)
         self.language = language
-        self._cache: dict[Path, tuple[yaml_file.Stamp, str]] = {}
+        self._cache: dict[Path, tuple[plain.Stamp, str]] = {}
         self._places: dict[str, list[Path]] = {}
 
     def fill(self, name: str, /, **values: str) -> str:
@@ -72,12 +72,12 @@ class Prompts:
         if name not in self._places:
             self._places[name] = [folder / self.language / f"{name}.txt" for folder in self.folders]
         for path in self._places[name]:
-            stamp = yaml_file.stamp(path)
+            stamp = plain.stamp(path)
             if stamp is None:
                 continue
             entry = self._cache.get(path)
             if entry is None or entry[0] != stamp:
-                entry = self._cache[path] = (stamp, yaml_file.text(path, may_lead_out=True))
+                entry = self._cache[path] = (stamp, plain.text(path, may_lead_out=True))
             return path, entry[1]
         raise DataError(self._places[name][-1], "this prompt is missing")
 

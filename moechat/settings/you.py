@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moechat.errors import DataError, FieldError
-from moechat.store import records, yaml_file
+from moechat.store import plain, records
 
 FILE = "you.yaml"
 KEYS = ("name", "address", "about")
@@ -75,7 +75,7 @@ def values(path: Path) -> dict[str, str]:
     """What a file says. Raises DataError."""
     if not path.is_file():
         return {}
-    kept = yaml_file.read(path, as_text=True)
+    kept = plain.read_yaml(path, as_text=True)
     if kept in (None, ""):
         return {}
     if not isinstance(kept, dict) or not kept.keys() <= set(KEYS) or not all(isinstance(v, str) for v in kept.values()):

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from moechat.errors import DataError, MoeChatError
-from moechat.store import paths, plain, records, zips
+from moechat.store import disk, plain, records, zips
 from moechat.store.records import Signature
 
 MANIFEST = "moechat.json"
@@ -29,7 +29,7 @@ TRIES = 5  # A memory that changes while it is read is read again.
 MOST_FILES = 200_000
 MOST_SHRUNK = 100
 ArchiveKind = Literal["character", "memory"]
-_LEFT_OUT = (paths.INDEX, paths.BACKUPS, paths.EXPORTS)
+_LEFT_OUT = (disk.INDEX, disk.BACKUPS, disk.EXPORTS)
 _FORBIDDEN = set('<>:"|?*')
 
 
@@ -94,7 +94,7 @@ def pack(
 
 def _signed(path: Path) -> Signature:
     """A reply that streams is written under no lock, and any beginning of it is one."""
-    return Signature() if path.parent.name == paths.REPLIES else Signature.of(path)
+    return Signature() if path.parent.name == disk.REPLIES else Signature.of(path)
 
 
 def size(folder: Path, kind: ArchiveKind, *, memory: bool) -> int:
@@ -110,8 +110,8 @@ def _chosen(folder: Path, kind: ArchiveKind, *, memory: bool) -> Iterator[tuple[
         is_hidden = any(part.startswith(".") for part in parts) or name.endswith(".lock")
         if path.is_symlink() or not path.is_file() or is_hidden or any(part in _LEFT_OUT for part in parts):
             continue
-        is_memory = parts[0] in paths.OWN or parts[0] == "users"
-        is_others = kind == "memory" and parts[0] in ("users", paths.WORLDS)
+        is_memory = parts[0] in disk.OWN or parts[0] == "users"
+        is_others = kind == "memory" and parts[0] in ("users", disk.WORLDS)
         if (memory and not is_others) if is_memory else kind == "character":
             yield name, path
 

@@ -16,7 +16,7 @@ from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
-from moechat.store import archive, paths, plain, records
+from moechat.store import archive, disk, plain, records
 from moechat.store.protocols import Store
 
 _OURS = re.compile(r"auto-\d{4}-\d{2}-\d{2}\.zip")
@@ -33,9 +33,9 @@ def back_up(store: Store, now: datetime, keep: int) -> bool:
     if folder is None:
         return False
     there = listed(folder)
-    path = folder / paths.BACKUPS / f"auto-{now.date().isoformat()}.zip"
+    path = folder / disk.BACKUPS / f"auto-{now.date().isoformat()}.zip"
     is_made = False
-    if keep and (folder / paths.LOG).exists() and _is_due(folder, there, now.date()):
+    if keep and (folder / disk.LOG).exists() and _is_due(folder, there, now.date()):
         store.follow_log()
         forgettings = store.tree.forgettings
         pack = partial(
@@ -61,14 +61,14 @@ def _is_due(folder: Path, there: Sequence[Path], today: date) -> bool:
 
 def listed(folder: Path) -> list[Path]:
     """The copies that are there, the oldest first."""
-    return sorted(path for path in (folder / paths.BACKUPS).glob("auto-*.zip") if _OURS.fullmatch(path.name))
+    return sorted(path for path in (folder / disk.BACKUPS).glob("auto-*.zip") if _OURS.fullmatch(path.name))
 
 
 class Exports:
     """The exports of one owner, by name. ``folder`` None: there is none (a memory in no file)."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._path = folder / paths.EXPORTS if folder else None
+        self._path = folder / disk.EXPORTS if folder else None
 
     def note(self, export: Path | str) -> None:
         """Remember an export: the file that was written, or in words where it went, if that is not known."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from moechat.model import Exchange
-from moechat.store import formats, paths, records
+from moechat.store import disk, formats, records
 from moechat.store.finding_records import FACTS
 from moechat.store.journal import Journal
 
@@ -47,7 +47,7 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
     log_end = max(
         (datetime.fromisoformat(node.at) for node in list(store.tree.nodes.values()) if node.at), default=None
     )
-    names = {name for name in (*paths.record_files(store.folder), *list(store.signatures)) if paths.is_day_file(name)}
+    names = {name for name in (*disk.record_files(store.folder), *list(store.signatures)) if disk.is_day_file(name)}
     for name in sorted(names):
         path = store.folder / name
         tagged, unreadable = formats.each(records.read(path)[1], path, store.zone, formats.exchange_from)
@@ -88,7 +88,7 @@ def _deleted(store: Journal, ids: Collection[str]) -> Iterator[str]:
 def _left_over(store: Journal) -> list[str]:
     """What a kill may have left of an import before the log named it."""
     waiting = {name for name, batch in list(store.tree.batches.items()) if not batch.done}
-    staged = sorted((store.folder / paths.IMPORTS).glob("*.yaml"))
+    staged = sorted((store.folder / disk.IMPORTS).glob("*.yaml"))
     return [
         f"{path}: it belongs to no import; if none is running, delete it" for path in staged if path.stem not in waiting
     ]
@@ -104,8 +104,8 @@ def _cache_against(store: Journal, name: str, hashes: Mapping[str, str]) -> Iter
 
 def _findings(store: Journal) -> Iterator[str]:
     """Facts and episodes of the cache, against those of the files; what cannot be read is told already."""
-    names = {name for name in (*paths.record_files(store.folder), *list(store.signatures)) if paths.is_notes(name)}
-    for name in [paths.CORE, *sorted(names)]:
+    names = {name for name in (*disk.record_files(store.folder), *list(store.signatures)) if disk.is_notes(name)}
+    for name in [disk.CORE, *sorted(names)]:
         if _texts_of(store, name) != _cached_texts(store, name):
             yield f"{name}: the cache holds something else; {_MENDED}"
 
@@ -114,7 +114,7 @@ def _texts_of(store: Journal, name: str) -> dict[str, str]:
     """The facts or the episodes of a file, by id."""
     path = store.folder / name
     _, parsed = records.read(path)
-    if name == paths.CORE:
+    if name == disk.CORE:
         facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
         return {fact.id: fact.text for fact in facts}
     texts: dict[str, str] = {}
@@ -125,6 +125,6 @@ def _texts_of(store: Journal, name: str) -> dict[str, str]:
 
 
 def _cached_texts(store: Journal, name: str) -> dict[str, str]:
-    if name == paths.CORE:
+    if name == disk.CORE:
         return {id_: json.loads(data)["text"] for id_, data in store.cache.all(FACTS)}
     return dict(store.cache.all(TEXTS_IN, {"file": name}))

@@ -91,9 +91,6 @@ class Pulse:
     note_rows: int = 0
     heads: dict[str, list[int]] = field(default_factory=dict)
 
-    def copy(self) -> Pulse:
-        return replace(self, heads=dict(self.heads))
-
 
 _COUNTED = [one.name for one in fields(Pulse)]
 PULSE = f"SELECT {', '.join(_COUNTED)} FROM owners WHERE owner_id = %(owner)s"
@@ -179,31 +176,6 @@ def in_sqlite(statement: str) -> str:
     for theirs, ours in _IN_SQLITE:
         statement = theirs.sub(ours, statement)
     return statement
-
-
-# ---- words
-
-
-class Words:
-    """Case-folded words that a text has. SQL folds ASCII alone: whether a text has a word that needs more of Unicode, it does
-    not say."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._words = words
-        plain = [word for word in words if all(char.isascii() or char.upper() == char.lower() for char in word)]
-        self._folds = len(plain) < len(words)
-        self.values: Values = {f"word{number}": word for number, word in enumerate(plain)}
-
-    def condition(self, text: str) -> str:
-        return "".join(f' AND strpos(lower({text} COLLATE "C"), %({name})s) > 0' for name in self.values)
-
-    def left(self, text: str) -> str:
-        """What a row must give of the text, so that ``are_in`` can say whether it has all of them."""
-        return text if self._folds else "''"
-
-    def are_in(self, left: str) -> bool:
-        folded = left.casefold() if self._folds else ""
-        return not self._folds or all(word in folded for word in self._words)
 
 
 # ---- rows that were read
@@ -401,7 +373,7 @@ class SqliteSession(Session):
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
                     self.look()
-                    self._changed = self._seen.copy()
+                    self._changed = replace(self._seen, heads=dict(self._seen.heads))
                     yield self._db
                     if self._changed != self._seen:
                         values = {**vars(self._changed), "heads": json.dumps(self._changed.heads)}

@@ -12,7 +12,7 @@ from functools import partial
 
 from moechat.errors import DataError
 from moechat.model import Exchange
-from moechat.store import damage, formats, paths, records
+from moechat.store import damage, disk, formats, records
 from moechat.store.entries import edit_entry
 from moechat.store.exchanges import LIVE, ExchangeRow, Exchanges
 from moechat.store.finding_files import by_file
@@ -189,7 +189,7 @@ class DayFiles:
 
     def _name(self, at: datetime) -> str:
         """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
-        name = paths.day_file(at, self._journal.zone)
+        name = disk.day_file(at, self._journal.zone)
         if name in self._journal.signatures and self._is_moechats(name):
             return name.removesuffix(".yaml") + BESIDE
         return name
@@ -228,7 +228,7 @@ class DayFiles:
         held |= {
             id_: exchange
             for id_, exchange in logged.items()
-            if id_ in rows or (id_ not in elsewhere and paths.day_file(exchange.at, self._journal.zone) == day)
+            if id_ in rows or (id_ not in elsewhere and disk.day_file(exchange.at, self._journal.zone) == day)
         }
         ordered = sorted((one for id_, one in held.items() if id_ not in out), key=lambda one: (one.at, one.id))
         return {one.id: formats.exchange_entry(one) for one in ordered}
@@ -241,14 +241,14 @@ class DayFiles:
         mended, back = damage.repaired(data, path, self._blocks(name, missing=True))
         if mended != data:
             if data.strip(b"\0"):
-                records.replace(self._journal.folder / paths.BACKUPS / "damaged" / path.name, data)
+                records.replace(self._journal.folder / disk.BACKUPS / "damaged" / path.name, data)
             records.replace(path, mended)
             self.reread(name)
         return back
 
     def names(self) -> list[str]:
         """The day files that are known, by name relative to the folder."""
-        return sorted(filter(paths.is_day_file, self._journal.signatures))
+        return sorted(filter(disk.is_day_file, self._journal.signatures))
 
 
 def _same(row: ExchangeRow | None, exchange: Exchange, tag: str) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from moechat.errors import NotFound
 from moechat.model import LONG_AGO, Attachment, Exchange, Status
-from moechat.store.database import KeptRows, Session, Words
+from moechat.store.database import KeptRows, Session, Values
 from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
 
@@ -33,6 +33,28 @@ DIED = "SELECT row FROM exchanges WHERE owner_id = %(owner)s AND gen > %(since)s
 HASHES = f"SELECT id, sha {LIVE} ORDER BY t, row"
 KILL = """UPDATE exchanges SET alive = false, gen = %(gen)s, sent = '', heard = '', lines = '', extra = '', sha = ''
     WHERE owner_id = %(owner)s AND id = ANY(%(ids)s) AND alive"""
+
+
+class Words:
+    """Case-folded words that a text has. SQL folds ASCII alone: whether a text has a word that needs more of Unicode, it does
+    not say."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        plain = [word for word in words if all(char.isascii() or char.upper() == char.lower() for char in word)]
+        self._folds = len(plain) < len(words)
+        self.values: Values = {f"word{number}": word for number, word in enumerate(plain)}
+
+    def condition(self, text: str) -> str:
+        return "".join(f' AND strpos(lower({text} COLLATE "C"), %({name})s) > 0' for name in self.values)
+
+    def left(self, text: str) -> str:
+        """What a row must give of the text, so that ``are_in`` can say whether it has all of them."""
+        return text if self._folds else "''"
+
+    def are_in(self, left: str) -> bool:
+        folded = left.casefold() if self._folds else ""
+        return not self._folds or all(word in folded for word in self._words)
 
 
 @dataclass(frozen=True, slots=True)

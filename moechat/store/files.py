@@ -19,17 +19,16 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import check, disk, formats, paths, records, upgrade, usage
+from moechat.store import check, disk, formats, records, upgrade, usage
 from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
 from moechat.store.finding_records import Changes
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
-from moechat.store.json_lines import JsonLines
+from moechat.store.json_lines import JsonLines, ReplyFiles
 from moechat.store.log import Log
 from moechat.store.records import Signature
-from moechat.store.replies import ReplyFiles
 from moechat.store.search import Search
 from moechat.store.usage import UsageFile
 
@@ -56,7 +55,7 @@ class FileWatch:
 
     def changed(self, signatures: Mapping[str, Signature], *, all_files: bool) -> list[str]:
         """Names of the files that are not as in ``signatures``."""
-        days = Signature.of(self._folder / paths.DAYS)
+        days = Signature.of(self._folder / disk.DAYS)
         if all_files or len(signatures) <= FEW_FILES or days != self._days_seen:
             self._days_seen = days
             return self._changed_of_all(signatures)
@@ -65,17 +64,17 @@ class FileWatch:
         self._turn = (self._turn + NEXT) % len(self._names)
         newest, next_ones = self._names[-NEWEST:], self._names[self._turn :][:NEXT]
         place = f"{self._folder}{os.sep}"
-        names = {*newest, *next_ones, paths.CORE}
+        names = {*newest, *next_ones, disk.CORE}
         return sorted(name for name in names if Signature.of(place + name) != signatures.get(name, Signature()))
 
     def _changed_of_all(self, signatures: Mapping[str, Signature]) -> list[str]:
         """Compares every file, those of the folder of days by one look at the folder."""
-        current: dict[str, tuple[int, int, int]] = {paths.CORE: Signature.of(self._folder / paths.CORE)}
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder / paths.DAYS) as entries:
+        current: dict[str, tuple[int, int, int]] = {disk.CORE: Signature.of(self._folder / disk.CORE)}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder / disk.DAYS) as entries:
             for item in entries:
-                if paths.is_record_file(item.name):
+                if disk.is_record_file(item.name):
                     stat = item.stat()
-                    current[f"{paths.DAYS}/{item.name}"] = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+                    current[f"{disk.DAYS}/{item.name}"] = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
         gone = Signature()
         names = current.keys() | signatures.keys()
         return sorted(name for name in names if current.get(name, gone) != signatures.get(name, gone))
@@ -112,7 +111,7 @@ class Backlog:
     @property
     def until(self) -> date | None:
         """The newest date whose words are still to be read."""
-        return next((day for name in self._names if (day := paths.day_of(name)) is not None), None)
+        return next((day for name in self._names if (day := disk.day_of(name)) is not None), None)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -121,16 +120,16 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(name: str) -> tuple[bool, date, bool, str]:
-    return name == paths.CORE, paths.day_of(name) or date.max, paths.is_notes(name), name
+    return name == disk.CORE, disk.day_of(name) or date.max, disk.is_notes(name), name
 
 
 def record_counts(folder: Path, names: Iterable[str]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
     """(day file, how many exchanges it holds at most) by name, and (notes file, how many episodes); nothing is parsed."""
     exchanges, episodes = [], []
     for name in sorted(names):
-        if paths.is_notes(name):
+        if disk.is_notes(name):
             episodes.append((name, records.bytes_of(folder / name).count(b"id:")))
-        elif paths.is_day_file(name):
+        elif disk.is_day_file(name):
             exchanges.append((name, 1 + len(_LINE_OF_A_KEY.findall(records.bytes_of(folder / name)))))
     return exchanges, episodes
 
@@ -157,12 +156,12 @@ class FileStore(Journal):
         self._watch = FileWatch(folder)
         self._is_reading = False
         self._backlog = Backlog()
-        self.replies = ReplyFiles(folder / paths.REPLIES)
+        self.replies = ReplyFiles(folder / disk.REPLIES)
         self.exchanges = FileExchanges(self, self.cache)
         self.findings = FileFindings(self)
         self.search = Search(self, self.exchanges, self.findings)
         self.days = DayFiles(self, self.exchanges, self.findings)
-        self.usage = UsageFile(JsonLines(folder / paths.USAGE, usage.check), self.writing)
+        self.usage = UsageFile(JsonLines(folder / disk.USAGE, usage.check), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staging: dict[str, FileLock] = {}
@@ -233,7 +232,7 @@ class FileStore(Journal):
         """Read a file if it is not as it is known. Returns its size in bytes."""
         signature = Signature.of(self.folder / name)
         if signature != self.signature(name):
-            (self.days if paths.is_day_file(name) else self.findings).reread(name)
+            (self.days if disk.is_day_file(name) else self.findings).reread(name)
         return max(signature.size, 0)
 
     @property
@@ -261,7 +260,7 @@ class FileStore(Journal):
         self.read_all()
         self.follow(all_files=True)
         logged = [node.exchange().at for node in list(self.tree.nodes.values()) if node.filed and not node.folded]
-        expected = {paths.day_file(at, self.zone) for at in logged}
+        expected = {disk.day_file(at, self.zone) for at in logged}
         done = []
         for name in sorted(expected.union(self.days.names())):
             with self.writing("repair"):
@@ -326,7 +325,7 @@ class FileStore(Journal):
                 Path(lock.lock_file).unlink(missing_ok=True)
 
     def _stage(self, batch: str) -> Path:
-        return paths.stage(self.folder, batch)
+        return disk.stage(self.folder, batch)
 
     # ---- forgetting
 
@@ -334,7 +333,7 @@ class FileStore(Journal):
         """Raises DataError where a file that holds one of these is broken, or is none of ours."""
         self.read_all()
         self.days.check_writable(exchanges)
-        names = self.findings.files_of(exchanges, episodes) | ({paths.CORE} if has_facts else set())
+        names = self.findings.files_of(exchanges, episodes) | ({disk.CORE} if has_facts else set())
         files = {str(self.folder / name) for name in names}
         for problem in self.problems:
             if problem.file in files:
@@ -345,11 +344,11 @@ class FileStore(Journal):
         that a crash left, and the words of dead rows in the cache."""
         with self.writing("scrub"):
             if self.tree.parents:
-                (self.folder / paths.HISTORY).unlink(missing_ok=True)
+                (self.folder / disk.HISTORY).unlink(missing_ok=True)
             sweep_stages(self)
-            for path in paths.unfinished_copies(self.folder):
+            for path in disk.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)
-        shutil.rmtree(self.folder / paths.BACKUPS, ignore_errors=True)
+        shutil.rmtree(self.folder / disk.BACKUPS, ignore_errors=True)
         if not self.cache.pack():
             raise DataError(
                 self.cache.place, "another process reads it all the time: close that one, then forget again"
@@ -362,7 +361,7 @@ class FileStore(Journal):
 def sweep(store: Journal, replies: ReplyFiles) -> None:
     """Remove copies that were being written, locks of the dead, indexes on their way out, and stages that nobody waits for."""
     with store.writing("sweep"):
-        for path in paths.unfinished_copies(store.folder):
+        for path in disk.unfinished_copies(store.folder):
             path.unlink(missing_ok=True)
         replies.alive()
     for path in store.index_folder.glob("gone-*"):
@@ -374,9 +373,9 @@ def sweep(store: Journal, replies: ReplyFiles) -> None:
 def sweep_stages(store: Journal) -> None:
     """Remove staged imports that nobody waits for: a process died before the log knew of it, all of it is filed, or it is taken
     back."""
-    folder = store.folder / paths.IMPORTS
+    folder = store.folder / disk.IMPORTS
     for name in {path.stem for path in folder.glob("*") if path.suffix in (".yaml", ".lock")}:
-        batch, stage = store.tree.batches.get(name), paths.stage(store.folder, name)
+        batch, stage = store.tree.batches.get(name), disk.stage(store.folder, name)
         if batch and not batch.done and not store.tree.is_forgotten(name) and stage.exists():
             continue
         lock = FileLock(stage.with_suffix(".lock"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact, RefusedItem
-from moechat.store import damage, formats, paths, records
+from moechat.store import damage, disk, formats, records
 from moechat.store.entries import REFUSED
 from moechat.store.finding_records import LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
@@ -37,7 +37,7 @@ class FileFindings(Findings):
         self._journal = journal
 
     def refused(self) -> list[RefusedItem]:
-        return read_refused(self._journal.folder / paths.REFUSED)
+        return read_refused(self._journal.folder / disk.REFUSED)
 
     # ---- following the files
 
@@ -45,7 +45,7 @@ class FileFindings(Findings):
         """Read a changed notes or facts file anew. A record that cannot be read is reported; the others serve. Facts that a cut
         has taken are put back from the cache, unless the file may be on its way to the disk: then it waits."""
         path = self._journal.folder / name
-        is_mended = name != paths.CORE or self._journal.is_closed or damage.mend_end(
+        is_mended = name != disk.CORE or self._journal.is_closed or damage.mend_end(
             path, lambda: {fact.id: formats.fact_entry(fact) for fact in self.facts()}, PARTS, self._journal.tell_mended
         )  # fmt: skip
         if not is_mended:
@@ -53,7 +53,7 @@ class FileFindings(Findings):
         signature = Signature.of(path)
         _, parsed = records.read(path)
         zone = self._journal.zone
-        if name == paths.CORE:
+        if name == disk.CORE:
             facts, problems = formats.each(parsed, path, zone, formats.fact_from)
             self.set_facts(facts)
         else:
@@ -172,8 +172,8 @@ class FileFindings(Findings):
         for noted in changes:
             file = noted.place
             if not file:
-                own_day = paths.day_file(noted.episodes[0].since, self._journal.zone) if noted.episodes else ""
-                file = paths.notes_file(days.get(noted.key, own_day))
+                own_day = disk.day_file(noted.episodes[0].since, self._journal.zone) if noted.episodes else ""
+                file = disk.notes_file(days.get(noted.key, own_day))
             block = None if noted.is_empty else formats.notes_entry(noted.key, *noted.note, noted.episodes)
             files.setdefault(file, {})[noted.key] = block
         broken: list[DataError] = []
@@ -186,14 +186,14 @@ class FileFindings(Findings):
             raise broken[0]
 
     def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        write_refused(self._journal.folder / paths.REFUSED, refused)
+        write_refused(self._journal.folder / disk.REFUSED, refused)
 
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         there = self.fact_book().of(changes)
         blocks: Changes = {
             id_: formats.fact_entry(fact) if fact else None for id_, fact in changes.items() if fact or id_ in there
         }
-        self._write(paths.CORE, blocks)
+        self._write(disk.CORE, blocks)
 
     def _write(self, name: str, changes: Changes) -> None:
         """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
@@ -202,7 +202,7 @@ class FileFindings(Findings):
         path = self._journal.folder / name
         self._follow(name)
         data = records.bytes_of(path)
-        if name == paths.CORE:
+        if name == disk.CORE:
             there = set(self.fact_book().of(changes))
         else:
             there = {key for key, _ in self._journal.cache.files_of("notes", list(changes))}
@@ -215,7 +215,7 @@ class FileFindings(Findings):
             if data and not data.endswith(b"\n"):
                 data += b"\n"
             data += b"".join(added)
-            if not data.strip() and paths.is_notes(name):
+            if not data.strip() and disk.is_notes(name):
                 path.unlink()
             else:
                 records.replace(path, data)
@@ -232,7 +232,7 @@ class FileFindings(Findings):
         gone, came = records.parse(old, path), records.parse(new, path)
         if gone.problems or b" &" in old:  # records that say more than stands in them (an alias of another's words)
             self.reread(name)
-        elif name == paths.CORE:
+        elif name == disk.CORE:
             facts, _ = formats.each(came, path, self._journal.zone, formats.fact_from)
             with cache.transaction():
                 self._change_facts([record.key for record in gone.records], facts)

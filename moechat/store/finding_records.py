@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from moechat.model import Episode, Fact, RefusedItem
-from moechat.store.database import KeptRows, Session, Words
-from moechat.store.exchanges import AT_ONCE
+from moechat.store.database import KeptRows, Session
+from moechat.store.exchanges import AT_ONCE, Words
 from moechat.store.formats import episode_data, episode_from_json, fact_data, fact_from_json, json_text
 from moechat.store.journal import LogBook
 

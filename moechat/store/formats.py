@@ -29,7 +29,7 @@ from moechat.model import (
     Mark,
     RefusedItem,
 )
-from moechat.store.paths import day_of
+from moechat.store.disk import day_of
 from moechat.store.records import Block, Parsed, Record, entry
 from moechat.when import Precision
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Message
-from moechat.store import paths, records, yaml_file
+from moechat.store import disk, plain, records
 
 
 def read(folder: Path) -> list[Message]:
     """What history.yaml of an owner holds. Raises DataError where it is broken."""
-    path = folder / paths.HISTORY
-    held = yaml_file.read(path, as_text=True) if path.exists() else None
+    path = folder / disk.HISTORY
+    held = plain.read_yaml(path, as_text=True) if path.exists() else None
     if not held:
         return []
     if not isinstance(held, list) or not all(
@@ -33,13 +33,13 @@ class HistoryFile:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: tuple[yaml_file.Stamp | None, Sequence[Message]] = (None, ())
+        self._known: tuple[plain.Stamp | None, Sequence[Message]] = (None, ())
         """The file as it was when we last looked, and what it holds."""
 
     def stands(self, messages: Sequence[Message]) -> bool:
         """Whether history.yaml holds just that. Raises DataError where it is broken."""
-        path = self._folder / paths.HISTORY
-        stamp = yaml_file.stamp(path)
+        path = self._folder / disk.HISTORY
+        stamp = plain.stamp(path)
         if stamp is None:
             return False
         if stamp != self._known[0]:
@@ -51,9 +51,9 @@ class HistoryFile:
         """Raises DataError where history.yaml is broken: then it is left as it is."""
         if self.stands(messages):
             return
-        path = self._folder / paths.HISTORY
+        path = self._folder / disk.HISTORY
         records.replace(path, _written(messages))
-        self._known = (yaml_file.stamp(path), messages)
+        self._known = (plain.stamp(path), messages)
 
 
 def _written(messages: Sequence[Message]) -> bytes:

@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, DiskError, Locked
-from moechat.store import disk, entries, paths, reflections
+from moechat.store import disk, entries, reflections
 from moechat.store.database import SqliteSession
 from moechat.store.entries import Entry
 from moechat.store.json_lines import JsonLines, Lines
@@ -224,8 +224,8 @@ class Journal(LogBook):
         self._log: JsonLines
         super().__init__(
             clock,
-            JsonLines(folder / paths.LOG, entries.LOG.check),
-            JsonLines(folder / paths.STATE, entries.STATE.check),
+            JsonLines(folder / disk.LOG, entries.LOG.check),
+            JsonLines(folder / disk.STATE, entries.STATE.check),
         )
         self.folder = folder
         self.contained = contained or Containment()
@@ -233,11 +233,11 @@ class Journal(LogBook):
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
         self._mended: list[DataError] = []
-        self.reflected = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, reflections.check))
-        self.is_closed = not paths.is_writable(folder) if is_closed is None else is_closed
+        self.reflected = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, reflections.check))
+        self.is_closed = not disk.is_writable(folder) if is_closed is None else is_closed
         self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
-        if self._lent and paths.index_folder(folder).is_dir():
-            shutil.copytree(paths.index_folder(folder), self.index_folder, dirs_exist_ok=True)
+        if self._lent and disk.index_folder(folder).is_dir():
+            shutil.copytree(disk.index_folder(folder), self.index_folder, dirs_exist_ok=True)
         self.cache = Cache(self.index_folder / "cache.db")
 
     def close(self) -> None:
@@ -248,7 +248,7 @@ class Journal(LogBook):
     @property
     def index_folder(self) -> Path:
         """What is made anew from the files and may be deleted."""
-        return Path(self._lent.name) if self._lent else paths.index_folder(self.folder)
+        return Path(self._lent.name) if self._lent else disk.index_folder(self.folder)
 
     @property
     def problems(self) -> list[DataError]:

@@ -309,7 +309,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def unfinished(path: Path, data: bytes) -> Path:
-    """The next version of a file, durably beside it; ``paths.unfinished_copies`` finds it after a crash."""
+    """The next version of a file, durably beside it; ``disk.unfinished_copies`` finds it after a crash."""
     return written_beside(path, lambda file: file.write(data))
 
 

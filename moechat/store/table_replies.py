@@ -9,7 +9,7 @@ from moechat.errors import MoeChatError, Withheld
 from moechat.store.database import Session
 from moechat.store.entries import Entry
 from moechat.store.formats import json_text
-from moechat.store.replies import Part
+from moechat.store.json_lines import Part
 
 REPLIES = "SELECT id, worker, ids, key, entry, withheld FROM replies WHERE owner_id = %(owner)s ORDER BY id"
 REPLY = "SELECT worker, withheld FROM replies WHERE owner_id = %(owner)s AND id = %(id)s"

@@ -15,8 +15,8 @@ from moechat.model import Exchange
 from moechat.store.entries import Entry
 from moechat.store.exchanges import Exchanges
 from moechat.store.findings import Findings
+from moechat.store.json_lines import Part
 from moechat.store.reflections import ReflectionFile
-from moechat.store.replies import Part
 from moechat.store.state import State
 from moechat.store.tree import Tree
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from moechat.errors import DataError, Locked, shown
-from moechat.store import paths, plain, records
+from moechat.store import disk, plain, records
 from moechat.store.journal import Journal
 
 NUMBER = 2
-MEMORY = (paths.LOG, paths.STATE, paths.REFLECTIONS, paths.CORE, paths.HISTORY, paths.DAYS)
-COPIED = (*MEMORY, paths.REFUSED, paths.REPLIES, paths.IMPORTS)
+MEMORY = (disk.LOG, disk.STATE, disk.REFLECTIONS, disk.CORE, disk.HISTORY, disk.DAYS)
+COPIED = (*MEMORY, disk.REFUSED, disk.REPLIES, disk.IMPORTS)
 LOCK = "upgrade.lock"
 PATIENCE_S = 60.0
 _EVER = datetime.min.replace(tzinfo=UTC)  # Nothing is older than this: nothing is shortened.
@@ -33,31 +33,31 @@ _EVER = datetime.min.replace(tzinfo=UTC)  # Nothing is older than this: nothing 
 
 def number(folder: Path) -> int:
     """The format of a folder; today's where nothing is remembered in it. Raises DataError where the file is no number."""
-    path = folder / paths.FORMAT
+    path = folder / disk.FORMAT
     if path.exists():
         text = plain.data_of(path).decode(errors="replace").strip()
         if not text.isdecimal() or len(text) > 9:
             raise DataError(path, f"{shown(text)}: expects the number of a format; of this MoeChat it is {NUMBER}")
         return int(text)
-    if (folder / paths.LOG).exists():
+    if (folder / disk.LOG).exists():
         return 1
     return 0 if any((folder / name).exists() for name in MEMORY) else NUMBER
 
 
 def require_readable(folder: Path) -> None:
     """Raises DataError where a newer MoeChat wrote the folder, or where a part of it is a link to something elsewhere."""
-    for name in (*paths.OWN, ".lock", "users"):
+    for name in (*disk.OWN, ".lock", "users"):
         plain.require_inside(folder / name, folder)
     if (newer := number(folder)) > NUMBER:
         raise DataError(
-            folder / paths.FORMAT,
+            folder / disk.FORMAT,
             f"a newer MoeChat wrote this memory (format {newer}, this one knows {NUMBER}); update MoeChat to open it",
         )
 
 
 def sign(folder: Path) -> None:
     """Say that the folder has today's format."""
-    records.replace(folder / paths.FORMAT, f"{NUMBER}\n".encode())
+    records.replace(folder / disk.FORMAT, f"{NUMBER}\n".encode())
 
 
 def upgrade(store: Journal) -> bool:
@@ -70,7 +70,7 @@ def upgrade(store: Journal) -> bool:
             older = number(store.folder)
             if older == NUMBER:  # another process was quicker
                 return False
-            _copy(store.folder, store.folder / paths.BACKUPS / f"format-{older}")
+            _copy(store.folder, store.folder / disk.BACKUPS / f"format-{older}")
             while older and not store.rewrite_log(_EVER):
                 pass  # somebody else has rewritten it meanwhile
             sign(store.folder)

@@ -36,11 +36,10 @@ from moechat.settings import config
 from moechat.settings.character import load_character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
-from moechat.store import entries, finding_files, formats, history, records, reflections, short_log, upgrade, yaml_file
+from moechat.store import entries, finding_files, formats, history, plain, records, reflections, short_log, upgrade
 from moechat.store.files import FileStore
-from moechat.store.json_lines import JsonLines, encode
+from moechat.store.json_lines import JsonLines, ReplyFiles, encode
 from moechat.store.plain import json_value
-from moechat.store.replies import ReplyFiles
 from moechat.store.state import State
 from moechat.store.tree import Tree
 from moechat.understanding import extraction
@@ -218,7 +217,7 @@ def _prompt(data: bytes, folder: Path) -> None:
 
 def _associations(data: bytes, folder: Path) -> None:
     (folder / "associations.tsv").write_bytes(data)
-    read_table(yaml_file.text(folder / "associations.tsv"), folder)
+    read_table(plain.text(folder / "associations.tsv"), folder)
 
 
 def _talk(data: bytes, folder: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from moechat.store import entries, short_log
 from moechat.store.files import FileStore
-from moechat.store.json_lines import JsonLines, encode
-from moechat.store.replies import ReplyFiles
+from moechat.store.json_lines import JsonLines, ReplyFiles, encode
 from moechat.store.state import State
 from moechat.store.tree import Tree
 from tests.houses import Home, say, told

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from moechat.errors import DataError
 from moechat.model import Episode, Event, Fact, FactDraft, Understanding
-from moechat.store import formats, paths
+from moechat.store import disk, formats
 from moechat.store.check import TEXTS_IN
 from moechat.store.files import FileStore
 from tests.houses import Home, edit, moment, say, told
@@ -263,7 +263,7 @@ def test_what_the_owner_edited_is_not_replaced_by_what_the_same_words_give_again
     a = told(store, home.clock, "我爱喝茶，今天去划船了", settle=True)
     tea, boat = FactDraft("用户爱喝茶", (a,)), Event("用户去划船了", (a,))
     put(store, [a], facts=(tea,), events=(boat,))
-    edit(store.folder / paths.CORE, "用户爱喝茶", "用户只喝龙井和碧螺春")
+    edit(store.folder / disk.CORE, "用户爱喝茶", "用户只喝龙井和碧螺春")
     edit(store.folder / NOTES, "用户去划船了", "用户和同学去西湖划船了")
     store.follow(all_files=True)
     put(store, [a], facts=(tea,), events=(boat,))
@@ -281,7 +281,7 @@ def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events
         agent.store.findings.set_notes(NOTES, [], [])
         agent.store.findings.set_facts([])
         told = "\n".join(agent.verify()["problems"])
-        assert NOTES in told and paths.CORE in told and "moechat rebuild" in told
+        assert NOTES in told and disk.CORE in told and "moechat rebuild" in told
 
 
 def test_an_event_that_the_owner_wrote_stays_where_it_stands_whatever_it_rests_on(home: Home, store: FileStore) -> None:
@@ -304,7 +304,7 @@ def test_an_event_that_the_owner_wrote_stays_where_it_stands_whatever_it_rests_o
 )
 def test_a_fact_without_a_time_has_none_and_is_written_without_one(home: Home, written: str) -> None:
     home.folder.mkdir(parents=True, exist_ok=True)
-    path = home.folder / paths.CORE
+    path = home.folder / disk.CORE
     path.write_text(f"tea:\n  text: 用户爱喝茶\n{written}", encoding="utf-8")
     store = home.store()
     (fact,) = store.findings.facts()
@@ -334,7 +334,7 @@ def test_changing_one_fact_of_a_file_written_by_hand_is_as_reading_it_all_again(
     home: Home, text: str, key: str, step: str
 ) -> None:
     home.folder.mkdir(parents=True, exist_ok=True)
-    path = home.folder / paths.CORE
+    path = home.folder / disk.CORE
     path.write_bytes(text.encode())
     store = home.store()
     (fact,) = [fact for fact in store.findings.facts() if fact.id == key]
@@ -374,7 +374,7 @@ def test_marks_confirmation_status_precision_and_links_come_back_and_are_written
 ) -> None:
     a = told(store, home.clock, "我对花生过敏，周六去体检", settle=True)
     put(store, [a], facts=(FactDraft("用户对花生过敏", (a,)),), events=(Event("用户周六去体检", (a,)),))
-    written = (store.folder / paths.CORE).read_text("utf-8") + (store.folder / NOTES).read_text("utf-8")
+    written = (store.folder / disk.CORE).read_text("utf-8") + (store.folder / NOTES).read_text("utf-8")
     assert not any(f"{key}:" in written for key in ("mark", "confirmed", "status", "precision", "supersedes"))
     (known,), (event,) = store.findings.facts(), store.findings.citing([a])
     happens = replace(event.event, status="planned", precision="month", mark="delicate", emotion="害怕")

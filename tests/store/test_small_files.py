@@ -11,7 +11,7 @@ import pytest
 
 from moechat.errors import DataError
 from moechat.model import Episode, Event, RefusedItem
-from moechat.store import finding_files, formats, paths, records, yaml_file
+from moechat.store import disk, finding_files, formats, plain, records
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines
 from moechat.store.reflections import Made, Reflected, ReflectionFile, check, digest
@@ -24,7 +24,7 @@ THOUGHT = Episode("r1", AT, Event("用户爱户外", ("a", "b")), "reflection", 
 
 
 def reflected(folder: Path) -> ReflectionFile:
-    file = ReflectionFile(JsonLines(folder / paths.REFLECTIONS, check))
+    file = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, check))
     file.follow()
     return file
 
@@ -52,14 +52,14 @@ def test_what_another_process_wrote_is_followed_and_a_deleted_file_begins_anew(t
     one.write(WHOLE)
     other.follow()
     assert other.value == WHOLE
-    (tmp_path / paths.REFLECTIONS).unlink()
+    (tmp_path / disk.REFLECTIONS).unlink()
     other.follow()
     assert other.value == Reflected()
 
 
 def test_a_file_that_makes_no_sense_begins_anew(tmp_path: Path) -> None:
     reflected(tmp_path).write(WHOLE)
-    (tmp_path / paths.REFLECTIONS).write_bytes(b'{"until": "yesterday"}\n')
+    (tmp_path / disk.REFLECTIONS).write_bytes(b'{"until": "yesterday"}\n')
     assert reflected(tmp_path).value == Reflected()
 
 
@@ -86,7 +86,7 @@ def test_a_reflection_goes_with_whatever_it_rests_on(tmp_path: Path, lost: str, 
 def test_where_nothing_goes_nothing_is_written(tmp_path: Path) -> None:
     file = reflected(tmp_path)
     file.without(["a"])
-    assert not (tmp_path / paths.REFLECTIONS).exists()
+    assert not (tmp_path / disk.REFLECTIONS).exists()
 
 
 def test_what_was_made_is_told_by_its_end_and_its_words() -> None:
@@ -105,7 +105,7 @@ def refused(text: str, at: datetime | None = AT) -> RefusedItem:
 
 
 def test_what_was_refused_comes_back_and_an_empty_file_goes(tmp_path: Path) -> None:
-    path = tmp_path / paths.REFUSED
+    path = tmp_path / disk.REFUSED
     rows = [refused("用户怕高"), RefusedItem("event", "搬家", "sources", (), AT)]
     finding_files.write_refused(path, rows)
     assert finding_files.read_refused(path) == rows
@@ -115,7 +115,7 @@ def test_what_was_refused_comes_back_and_an_empty_file_goes(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"at": "x"}', "7"])
 def test_a_line_of_what_was_refused_that_makes_no_sense_costs_itself_alone(tmp_path: Path, line: str) -> None:
-    path = tmp_path / paths.REFUSED
+    path = tmp_path / disk.REFUSED
     finding_files.write_refused(path, [refused("一"), refused("二")])
     first, second = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([first, line, second, ""]), encoding="utf-8")
@@ -149,32 +149,32 @@ def test_the_note_that_no_model_is_connected_is_taken_off_an_old_reply(note: str
      ("notes.yaml", None)],
 )  # fmt: skip
 def test_a_day_file_is_named_for_its_day(name: str, day: date | None) -> None:
-    assert paths.day_of(name) == day
+    assert disk.day_of(name) == day
 
 
 def test_the_files_of_a_memory_are_told_by_their_names(tmp_path: Path) -> None:
     late = datetime.fromisoformat("2025-05-20T23:30:00+00:00")
-    assert paths.day_file(late, ZONE) == "memorys/2025-05-21.yaml"
-    assert paths.notes_file("memorys/2025-05-21.yaml") == "memorys/2025-05-21.notes.yaml"
-    kinds = {name: (paths.is_day_file(name), paths.is_notes(name)) for name in ("a.yaml", "a.notes.yaml", paths.CORE)}
-    assert kinds == {"a.yaml": (True, False), "a.notes.yaml": (False, True), paths.CORE: (False, False)}
-    (tmp_path / paths.DAYS).mkdir()
+    assert disk.day_file(late, ZONE) == "memorys/2025-05-21.yaml"
+    assert disk.notes_file("memorys/2025-05-21.yaml") == "memorys/2025-05-21.notes.yaml"
+    kinds = {name: (disk.is_day_file(name), disk.is_notes(name)) for name in ("a.yaml", "a.notes.yaml", disk.CORE)}
+    assert kinds == {"a.yaml": (True, False), "a.notes.yaml": (False, True), disk.CORE: (False, False)}
+    (tmp_path / disk.DAYS).mkdir()
     for name in ("2025-05-21.yaml", "2025-05-20.yml", "2025-05-20.notes.yaml", ".2025.yaml", "x.txt", "x.yxml"):
-        (tmp_path / paths.DAYS / name).touch()
+        (tmp_path / disk.DAYS / name).touch()
     expected = ["memorys/2025-05-20.notes.yaml", "memorys/2025-05-20.yml", "memorys/2025-05-21.yaml"]
-    assert list(paths.record_files(tmp_path)) == expected
+    assert list(disk.record_files(tmp_path)) == expected
 
 
 def test_copies_that_a_kill_left_are_found_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / paths.DAYS).mkdir()
+    (tmp_path / disk.DAYS).mkdir()
     left = [
-        records.unfinished(tmp_path / paths.CORE, b"x"),
-        records.unfinished(tmp_path / paths.DAYS / "2025-05-20.yaml", b"x"),
+        records.unfinished(tmp_path / disk.CORE, b"x"),
+        records.unfinished(tmp_path / disk.DAYS / "2025-05-20.yaml", b"x"),
     ]
     for name in (".git", ".remarks.yaml", "core_mem.yml"):
         (tmp_path / name).touch()
     (tmp_path / ".core_mem.yml.abcdefgh").mkdir()
-    assert sorted(paths.unfinished_copies(tmp_path)) == sorted(left)
+    assert sorted(disk.unfinished_copies(tmp_path)) == sorted(left)
 
 
 # ---- YAML that people write
@@ -183,35 +183,35 @@ def test_copies_that_a_kill_left_are_found_and_nothing_else(tmp_path: Path) -> N
 def test_text_stays_text_where_it_is_to_and_settings_are_read_as_yaml(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"\xef\xbb\xbfa: no\r\nb: 12\r\n")
-    assert yaml_file.read(path, as_text=True) == {"a": "no", "b": "12"}
-    assert yaml_file.read(path) == {"a": False, "b": 12}
-    assert yaml_file.text(path) == "a: no\nb: 12\n"
+    assert plain.read_yaml(path, as_text=True) == {"a": "no", "b": "12"}
+    assert plain.read_yaml(path) == {"a": False, "b": 12}
+    assert plain.text(path) == "a: no\nb: 12\n"
     path.write_bytes(b"")
-    assert yaml_file.read(path) is None
+    assert plain.read_yaml(path) is None
 
 
 def test_what_cannot_be_read_is_named_with_its_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     with pytest.raises(DataError, match="cannot be read"):
-        yaml_file.text(path)
+        plain.text(path)
     path.write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(DataError, match="not UTF-8 text; save the file as UTF-8") as refusal:
-        yaml_file.text(path)
+        plain.text(path)
     assert refusal.value.line == 2
     path.write_text("a: 1\nb: [\n", encoding="utf-8")
     with pytest.raises(DataError) as refusal:
-        yaml_file.read(path)
+        plain.read_yaml(path)
     assert refusal.value.line is not None and "a.yaml" in str(refusal.value)
 
 
 def test_an_edited_file_has_another_stamp_and_a_missing_one_has_none(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
-    assert yaml_file.stamp(path) is None
+    assert plain.stamp(path) is None
     path.write_text("a: 1\n", encoding="utf-8")
-    before = yaml_file.stamp(path)
-    assert before is not None and before == yaml_file.stamp(path)
+    before = plain.stamp(path)
+    assert before is not None and before == plain.stamp(path)
     path.write_text("a: 12\n", encoding="utf-8")
-    assert yaml_file.stamp(path) != before
+    assert plain.stamp(path) != before
 
 
 # ---- rewriting what people edit too

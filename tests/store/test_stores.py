@@ -11,7 +11,7 @@ import pytest
 from moechat.clock import SetClock
 from moechat.errors import NotFound
 from moechat.model import Attachment, Event, Exchange, Understanding
-from moechat.store import paths
+from moechat.store import disk
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.protocols import Store
@@ -134,7 +134,7 @@ def test_a_reply_that_a_fresh_index_finds_in_its_part_file_is_stored_once(home: 
     store.log.rest(first, [])
     store.log.stream(first, "另一个回答")
     store.close()
-    shutil.rmtree(home.folder / paths.INDEX)
+    shutil.rmtree(home.folder / disk.INDEX)
     reopened = FileStore(home.folder, clock=SetClock(home.clock.now()), zone=ZONE)
     reopened.resume()
     reopened.log.settle()

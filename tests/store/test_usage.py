@@ -7,7 +7,7 @@ from pathlib import Path
 
 from houses import Home
 
-from moechat.store.paths import USAGE
+from moechat.store.disk import USAGE
 from moechat.store.usage import SUM_OVER, Spent
 
 ONE = Spent("2025-05-20", "reply", 1, 100, 10, 60, 100, 80, 90)

@@ -25,7 +25,7 @@ from moechat.house import House
 from moechat.house.stores import FolderStores, Stores
 from moechat.model import Fact, FactDraft
 from moechat.serve.server import make_app
-from moechat.store.in_memory import MemoryStore
+from moechat.store.table_store import MemoryStore
 from moechat.turn import Delta, Ended, Recalled, TurnEvent
 from moechat.web import server as page_server
 from tests.houses import ZONE, moment

@@ -23,7 +23,7 @@ from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Message, Understanding
 from moechat.settings.prompts import Prompts
 from moechat.store import formats
-from moechat.store.paths import REFLECTIONS
+from moechat.store.disk import REFLECTIONS
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionSettings, Reflector
 from tests.houses import Home, edit, told
 

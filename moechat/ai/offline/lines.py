@@ -14,7 +14,7 @@ from typing import Any
 from moechat.errors import DataError
 from moechat.reading.patterns import Patterns, patterns
 from moechat.settings.defaults import defaults_folder
-from moechat.store import yaml_file
+from moechat.store import plain
 
 FILE, HELP = "offline.yaml", "help.yaml"
 
@@ -30,7 +30,7 @@ def says(folders: Sequence[Path], language: str, character: Path | None = None) 
     paths = [(folder / language / FILE, True) for folder in reversed(folders or [defaults_folder() / "prompts"])]
     merged: dict[str, Sequence[str]] = {}
     for path, is_ours in [*paths, *([(character / FILE, False)] if character else [])]:
-        for name, lines in (_read(path, yaml_file.stamp(path), may_lead_out=is_ours) or {}).items():
+        for name, lines in (_read(path, plain.stamp(path), may_lead_out=is_ours) or {}).items():
             merged[name] = [lines] if isinstance(lines, str) else lines
             if not isinstance(lines, (str, list)) or not all(isinstance(line, str) for line in merged[name]):
                 raise DataError(path, f"{name} expects a line, or a list of lines")
@@ -41,7 +41,7 @@ def numbers(folders: Sequence[Path], language: str, kinds: Sequence[str]) -> lis
     """The regions whose help is known, each with its numbers of these kinds. Raises DataError naming the file."""
     paths = (folder / language / HELP for folder in [*folders, defaults_folder() / "prompts"])
     path = next(path for path in paths if path.exists())
-    rows = _read(path, yaml_file.stamp(path), may_lead_out=True) or []
+    rows = _read(path, plain.stamp(path), may_lead_out=True) or []
     try:
         return [(row["region"], [row[kind] for kind in kinds if row.get(kind)]) for row in rows]
     except (KeyError, TypeError, AttributeError) as error:
@@ -54,5 +54,5 @@ def ears(language: str) -> Ears:
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, stamp: yaml_file.Stamp | None, *, may_lead_out: bool) -> Any:
-    return None if stamp is None else yaml_file.read(path, as_text=True, may_lead_out=may_lead_out)
+def _read(path: Path, stamp: plain.Stamp | None, *, may_lead_out: bool) -> Any:
+    return None if stamp is None else plain.read_yaml(path, as_text=True, may_lead_out=may_lead_out)

@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -295,7 +295,7 @@ class OwnerSession(Session):
             self._seen = Pulse(*rows[0])
 
         connection = self.database.take(begin)
-        self._changed = self._seen.copy()
+        self._changed = replace(self._seen, heads=dict(self._seen.heads))
         self._connection, self._writer = connection, threading.get_ident()
         is_done = False
         try:
