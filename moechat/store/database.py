@@ -97,7 +97,7 @@ PULSE = f"SELECT {', '.join(_COUNTED)} FROM owners WHERE owner_id = %(owner)s"
 BEAT = f"UPDATE owners SET {', '.join(f'{name} = %({name})s' for name in _COUNTED[1:])} WHERE owner_id = %(owner)s"
 
 
-class Session(ABC):
+class StoreSession(ABC):
     """A database as one owner sees it. One thread at a time writes; who reads meanwhile may see some of that."""
 
     place: str
@@ -233,7 +233,7 @@ class CacheDamaged(DataError):
     """The database turned out to be damaged; it is gone, and made anew when it is opened or followed."""
 
 
-class SqliteSession(Session):
+class SqliteSession(StoreSession):
     """One connection behind one lock, over a disposable file, or (``path`` None) over memory alone: then nothing is ever
     written to a disk. A damaged file, or another version's, is made anew."""
 

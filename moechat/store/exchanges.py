@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from moechat.errors import NotFound
 from moechat.model import LONG_AGO, Attachment, Exchange, Status
-from moechat.store.database import KeptRows, Session, Values
+from moechat.store.database import KeptRows, StoreSession, Values
 from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
 
@@ -35,7 +35,7 @@ KILL = """UPDATE exchanges SET alive = false, gen = %(gen)s, sent = '', heard = 
     WHERE owner_id = %(owner)s AND id = ANY(%(ids)s) AND alive"""
 
 
-class Words:
+class FoldedWords:
     """Case-folded words that a text has. SQL folds ASCII alone: whether a text has a word that needs more of Unicode, it does
     not say."""
 
@@ -88,7 +88,7 @@ class Exchanges:
 
     _tag, _file = "coalesce(n.tag, '')", "''"
 
-    def __init__(self, owner: LogBook, session: Session) -> None:
+    def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
         self._select = EXCHANGE.format(tag=self._tag, file=self._file)
         self._kept: KeptRows[ExchangeRow] = KeptRows()
@@ -163,7 +163,7 @@ class Exchanges:
 
     def time_said(self, word: str, before: float, *, last: bool, hidden: Collection[str] = ()) -> float | None:
         """When the user first or last said a word ("": anything), in epoch seconds. Reads no further than that."""
-        words = Words([word.casefold()])
+        words = FoldedWords([word.casefold()])
         condition = f"AND t <= %(before)s{words.condition('sent')} ORDER BY t {'DESC' if last else 'ASC'}"
         rows = self._session.each(
             f"SELECT id, t, {words.left('sent')} {LIVE} {condition}", {**words.values, "before": before}
@@ -172,11 +172,11 @@ class Exchanges:
 
     def with_words(self, words: Sequence[str]) -> list[tuple[float, str]]:
         """(epoch seconds, id) of those that have all these words (case-folded) on one of their sides."""
-        wanted = Words(words)
+        folded = FoldedWords(words)
         rows = self._session.all(
-            f"SELECT t, id, {wanted.left(SAID)} {LIVE}{wanted.condition(f'({SAID})')}", wanted.values
+            f"SELECT t, id, {folded.left(SAID)} {LIVE}{folded.condition(f'({SAID})')}", folded.values
         )
-        return [(t, id_) for t, id_, left in rows if wanted.are_in(left)]
+        return [(t, id_) for t, id_, left in rows if folded.are_in(left)]
 
     # ---- for the indexes
 

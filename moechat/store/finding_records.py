@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from moechat.model import Episode, Fact, RefusedItem
-from moechat.store.database import KeptRows, Session
-from moechat.store.exchanges import AT_ONCE, Words
+from moechat.model import Episode, Fact
+from moechat.store.database import KeptRows, StoreSession
+from moechat.store.exchanges import AT_ONCE, FoldedWords
 from moechat.store.formats import episode_data, episode_from_json, fact_data, fact_from_json, json_text
 from moechat.store.journal import LogBook
 
@@ -154,7 +153,7 @@ class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
     """(row, id, the episode or None for a dead one). Each pass reads them, some at a time: those of years need not all be in
     memory at once."""
 
-    session: Session
+    session: StoreSession
     rows: Sequence[int]
 
     def __len__(self) -> int:
@@ -190,13 +189,13 @@ class Changes:
 # ---- the records
 
 
-class FindingRecords(ABC):
-    """Facts, episodes and notes of one owner. Who writes holds the owner's lock; where it is written is left to a kind of store.
+class FindingRecords:
+    """Facts, episodes and notes of one owner. Who writes holds the owner's lock.
 
     It has more than twenty methods because each order in which findings are read is one of its own.
     """
 
-    def __init__(self, owner: LogBook, session: Session) -> None:
+    def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
         self._kept: KeptRows[Episode] = KeptRows()
         self._book: tuple[tuple[int, int], FactBook] | None = None
@@ -279,7 +278,7 @@ class FindingRecords(ABC):
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         """When the last event happened that a word is part of; epoch seconds."""
-        words = Words([word.casefold()])
+        words = FoldedWords([word.casefold()])
         condition = f"AND starts <= %(before)s{words.condition('words')} ORDER BY starts DESC"
         statement = f"SELECT id, starts, data, {words.left('words')} {LIVE} {condition}"
         for id_, starts, data, left in self._session.each(statement, {**words.values, "before": before}):
@@ -290,10 +289,10 @@ class FindingRecords(ABC):
 
     def with_words(self, kinds: Sequence[str], words: Sequence[str]) -> list[tuple[float, EpisodeKind, str, int]]:
         """(epoch seconds, kind, id, row) of live episodes of these kinds that have all these words (case-folded)."""
-        wanted = Words(words)
-        statement = f"SELECT t, kind, id, row, {wanted.left(WORDS)} {LIVE} AND kind = ANY(%(kinds)s)"
-        rows = self._session.all(statement + wanted.condition(f"({WORDS})"), {**wanted.values, "kinds": list(kinds)})
-        return [(t, kind, id_, row) for t, kind, id_, row, left in rows if wanted.are_in(left)]
+        folded = FoldedWords(words)
+        statement = f"SELECT t, kind, id, row, {folded.left(WORDS)} {LIVE} AND kind = ANY(%(kinds)s)"
+        rows = self._session.all(statement + folded.condition(f"({WORDS})"), {**folded.values, "kinds": list(kinds)})
+        return [(t, kind, id_, row) for t, kind, id_, row, left in rows if folded.are_in(left)]
 
     def changed(self, since: int) -> ChangedEpisodes:
         """Those that came or went after a generation, in row order."""
@@ -365,26 +364,6 @@ class FindingRecords(ABC):
             {"source": source, "row": row} for row, (_, e) in numbered for source in dict.fromkeys(e.event.sources)
         ]
         self._session.put("episode_sources", sources)
-
-    @abstractmethod
-    def refused(self) -> list[RefusedItem]:
-        """What was not believed of models' answers, oldest first."""
-
-    @abstractmethod
-    def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
-        """What stands under these keys, and wherever one of these episodes stands."""
-
-    @abstractmethod
-    def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
-        """Add or replace facts by id; None removes one that is there. Raises DataError."""
-
-    @abstractmethod
-    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        """Keep these, and no others."""
-
-    @abstractmethod
-    def _write_notes(self, changes: Iterable[Noted]) -> None:
-        """Put each in its place; an empty one is removed. Raises DataError once all that can be written is."""
 
 
 def _columns(row: int, note: str, episode: Episode, gen: int) -> dict[str, Any]:

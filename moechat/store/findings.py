@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,11 +25,35 @@ MOST_REFUSED = 200
 Found = TypeVar("Found", Fact, Episode)
 
 
-class Findings(FindingRecords):
+class Findings(FindingRecords, ABC):
     """What may happen to the findings of one owner, in whatever store. Every verb takes the owner's lock.
 
     It has more than twenty methods because each thing that may happen is one of its own.
     """
+
+    # ---- where they are written: this is left to a kind of store
+
+    @abstractmethod
+    def refused(self) -> list[RefusedItem]:
+        """What was not believed of models' answers, oldest first."""
+
+    @abstractmethod
+    def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
+        """What stands under these keys, and wherever one of these episodes stands."""
+
+    @abstractmethod
+    def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
+        """Add or replace facts by id; None removes one that is there. Raises DataError."""
+
+    @abstractmethod
+    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
+        """Keep these, and no others."""
+
+    @abstractmethod
+    def _write_notes(self, changes: Iterable[Noted]) -> None:
+        """Put each in its place; an empty one is removed. Raises DataError once all that can be written is."""
+
+    # ---- what may happen
 
     def merge(
         self,
@@ -248,7 +273,7 @@ class Findings(FindingRecords):
             self._owner.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
             steps: tuple[Callable[[Sequence[str]], None], ...] = (
                 *([self.uncite] if uncites else []),
-                self._drop_facts,
+                lambda ids: self.drop_facts([fact.id for fact in self._facts_citing(ids)]),
                 self._drop_refused,
                 self._drop_notes,  # last: they show that something is left to be dropped
             )
@@ -272,9 +297,6 @@ class Findings(FindingRecords):
     def _facts_citing(self, ids: Iterable[str]) -> list[Fact]:
         """Facts that rest on one of ``ids``, without the owner's own."""
         return [f for f in self.fact_book().citing(ids) if f.by != "owner"]
-
-    def _drop_facts(self, ids: Sequence[str]) -> None:
-        self.drop_facts([fact.id for fact in self._facts_citing(ids)])
 
     def _drop_notes(self, ids: Sequence[str]) -> None:
         """Remove the notes of ``ids`` and every episode that cites one of them; what the owner wrote stays."""

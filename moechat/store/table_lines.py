@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from moechat.errors import DataError
-from moechat.store.database import Session
+from moechat.store.database import StoreSession
 from moechat.store.entries import Entry
 from moechat.store.formats import json_text
 from moechat.store.json_lines import Place
@@ -21,7 +21,7 @@ Rewriting = tuple[list[Entry], Place]
 class TableLines:
     """One journal of an owner. A place is (epoch, entries): an epoch begins when the journal is replaced as a whole."""
 
-    def __init__(self, session: Session, journal: str) -> None:
+    def __init__(self, session: StoreSession, journal: str) -> None:
         self._session, self._journal = session, journal
         self.place = Place(0, 0)
         self.problems: list[DataError] = []

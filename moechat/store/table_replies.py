@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 
 from moechat.errors import MoeChatError, Withheld
-from moechat.store.database import Session
+from moechat.store.database import StoreSession
 from moechat.store.entries import Entry
 from moechat.store.formats import json_text
 from moechat.store.json_lines import Part
@@ -33,7 +33,7 @@ Resting = tuple[Collection[str], str]
 class TableReplies:
     """Those of one owner. A worker lives as long as the server holds its lock."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
         self._mine: dict[str, int] = {}
         """How many pieces of each of this store's own were written."""

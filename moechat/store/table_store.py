@@ -12,7 +12,7 @@ from moechat.clock import Clock, local
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked, MoeChatError
 from moechat.model import Episode, Exchange, Fact, RefusedItem
-from moechat.store.database import Session, SqliteSession
+from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
 from moechat.store.exchanges import TableDays
 from moechat.store.finding_records import BY_ID, LIVE, Changes, ExchangeNote, Noted
@@ -47,7 +47,7 @@ MOVE_EPISODE = (
 class TableFindings(Findings):
     """What was understood. The notes of an exchange, with the episodes beside them, have the date of its day as their place."""
 
-    def __init__(self, owner: LogBook, session: Session, zone: tzinfo | None) -> None:
+    def __init__(self, owner: LogBook, session: StoreSession, zone: tzinfo | None) -> None:
         super().__init__(owner, session)
         self._zone = zone
         self._refused = TableLines(session, "refused")
@@ -127,7 +127,7 @@ class TableStore(LogBook):
     folder = index_folder = None
 
     def __init__(
-        self, session: Session, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
+        self, session: StoreSession, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
     ) -> None:
         self._session = session
         self._journals = [TableLines(session, name) for name in ("log", "state", "reflections", "usage")]

@@ -25,7 +25,7 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolClosed
 
 from moechat.errors import DiskError, DiskFault, Locked, MoeChatError
-from moechat.store.database import BEAT, PULSE, Pulse, Session, Values
+from moechat.store.database import BEAT, PULSE, Pulse, StoreSession, Values
 
 log = logging.getLogger(__name__)
 
@@ -210,7 +210,7 @@ def work_key(owner: uuid.UUID) -> tuple[int, int]:
     return first, second
 
 
-class OwnerSession(Session):
+class OwnerSession(StoreSession):
     """PostgreSQL as one owner sees it."""
 
     def __init__(self, database: Postgres, owner: OwnerName) -> None:
