@@ -11,7 +11,8 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.index.vector import VectorTable
 from moechat.index.vector_keys import text_key
 from moechat.web import memory_room
-from moechat.web.memory_look import MemoryLook
+from moechat.web.clicks import Visit
+from moechat.web.memory_room import MemoryLook
 from moechat.web.words import Words
 from tests.attack.checks import remains
 from tests.houses import say
@@ -69,8 +70,9 @@ def page(agent: Agent, *, archived: bool = False) -> str:
     """The words of the memory room: the letter, the whole list, one memory after another opened."""
     everything = MemoryLook(kind="", count=10_000, archived=archived)
     opened = [one.id for one in agent.memories.listed(limit=0, archived=archived).memories]
+    here = Visit(None, agent, Words("zh"))  # type: ignore[arg-type]  # It asks nothing of the house.
     looks = [MemoryLook(), everything, *(replace(everything, count=1, opened=id_) for id_ in opened)]
-    return "\n".join(Reader(memory_room.drawn(agent, look, Words("zh"))).text for look in looks)
+    return "\n".join(Reader(memory_room.drawn(here, look)).text for look in looks)
 
 
 def recalled_text(agent: Agent, question: str) -> str:

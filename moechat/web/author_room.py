@@ -1,5 +1,4 @@
-"""The author's store in the page: how a record is shown, the form that writes it, and what a form changes in the file's own
-keys. Knows no Gradio.
+"""The author's store in the page: what a form changes in the file's own keys, and how a record is shown. Knows no Gradio.
 
 Only what was changed in a form is written: a placeholder of a name stays, and so does a key that the form does not show.
 """
@@ -8,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
 
 from moechat.agent import Agent
 from moechat.curation.catalogue import Memory
@@ -26,9 +27,10 @@ from moechat.model import (
     OfficialMemory,
     official_kind,
 )
-from moechat.web import memory_page
-from moechat.web.draw import button, escape
-from moechat.web.memory_page import MemoryRow, Speakers, choice, definitions, field, value_in_words
+from moechat.verbs import author, perform
+from moechat.web.clicks import Action, Visit
+from moechat.web.drawing import macros
+from moechat.web.memory_parts import MemoryRow, speakers_of, value_in_words
 from moechat.web.words import Words
 
 MOST = 10_000
@@ -67,16 +69,6 @@ def listed(agent: Agent, kind: str, search: str) -> list[OfficialMemory]:
 
 def kind_named(name: str) -> OfficialKind | None:
     return next((kind for kind in OFFICIAL_FIELDS if kind == name), None)
-
-
-def _row(one: OfficialMemory, words: Words) -> MemoryRow:
-    if isinstance(one, Lore):
-        text = f"{one.keyword}：{one.text}"
-        file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
-        return MemoryRow(Memory(one.id, "lore", None, text, "author"), file=file)  # type: ignore[arg-type]
-    if isinstance(one, Fact):
-        return MemoryRow(Memory(one.id, "fact", one.at, one.text, "author"))
-    return MemoryRow(Memory(one.id, "event", one.at, one.event.text, "author"))
 
 
 # ---- a record's values, as its file writes them
@@ -155,71 +147,83 @@ def _label(kind: OfficialKind, key: str, words: Words) -> str:
     return words(own if own in words else f"field_{key}")
 
 
-# ---- drawing
+# ---- what is done with one
 
 
-def entry(
-    one: OfficialMemory, speakers: Speakers, words: Words, *, opened: bool, doing: str = "", remark: str = ""
-) -> str:
-    """A record; where it is opened, the ``remark`` stands there, too."""
-    inside = ""
-    if opened and doing == "edit":
-        inside = record_form(official_kind(one), values_of(one), words, one.id)
-    elif opened and doing in ("forget", "surely"):
-        inside = _ask(one.id, words, sure=doing == "surely")
-    elif opened:
-        hint = f'<p class="hint">{escape(remark)}</p>' if remark else ""
-        inside = _fields(one, speakers, words) + hint + _actions(one.id, words)
-    return memory_page.entry(_row(one, words), words, inside)
+def performed(here: Visit, verb: str, doing: str, action: Action) -> str:
+    """The id of the record that was edited, added (``doing`` is its sort) or deleted, as a form says."""
+    assert here.agent is not None
+    id_ = action.get("id", "")
+    if verb == "delete":
+        values: dict[str, object] = {"ids": [id_]}
+    elif verb == "add":
+        kind = kind_named(doing) or "fact"
+        values = {"type": kind, "fields": changed(kind, action, defaults(kind))}
+    else:
+        one = here.agent.official.unfilled().get(id_)
+        values = {"id": id_, "fields": changed(official_kind(one), action, values_of(one))}
+        if not values["fields"]:
+            return one.id
+    [made] = perform(author.VERBS[verb], here.agent, values, here.passed)
+    return str(made.id)
 
 
-def _fields(one: OfficialMemory, speakers: Speakers, words: Words) -> str:
-    kind = official_kind(one)
+# ---- how it is drawn
+
+
+def entries(here: Visit, records: Sequence[OfficialMemory], opened: str, doing: str, remark: str = "") -> Markup:
+    """Records as a list; where one is ``opened``, the ``remark`` stands there, too."""
+    draw = macros("memories", here.words)
+    return Markup().join(
+        draw.entry(_row(one, here.words), _opened(here, one, doing, remark) if one.id == opened else "")
+        for one in records
+    )
+
+
+def _opened(here: Visit, one: OfficialMemory, doing: str, remark: str) -> Markup:
+    draw, words, kind = macros("memories", here.words), here.words, official_kind(one)
+    if doing == "edit":
+        return record_form(kind, words, one)
+    if doing in ("forget", "surely"):
+        return Markup(draw.delete_form(one.id, doing == "surely"))
+    assert here.agent is not None
+    speakers = speakers_of(here.agent, words)
     parts = [
         (_label(kind, name, words), value_in_words(name, value, speakers, words))
         for name, value in values_of(one).items()
         if name not in HEAD[kind] and value and (name, value) not in USUAL
     ]
-    hint = f'<p class="hint">{escape(words("lore_told", file=one.file))}</p>' if isinstance(one, Lore) else ""
-    return definitions(parts) + hint
+    return Markup(draw.record_opened(one.id, parts, one.file if isinstance(one, Lore) else "", remark))
 
 
-def _actions(id_: str, words: Words) -> str:
-    return (
-        f'<div class="actions">{button("edit", words("edit"), id=id_)}'
-        f"{button('forget', words('delete'), kind='danger', id=id_)}</div>"
-    )
+def _row(one: OfficialMemory, words: Words) -> MemoryRow:
+    if isinstance(one, Lore):
+        text = f"{one.keyword}：{one.text}"
+        file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
+        return MemoryRow(Memory(one.id, "lore", None, text, "author"), file=file)  # type: ignore[arg-type]
+    if isinstance(one, Fact):
+        return MemoryRow(Memory(one.id, "fact", one.at, one.text, "author"))
+    return MemoryRow(Memory(one.id, "event", one.at, one.event.text, "author"))
 
 
-def _ask(id_: str, words: Words, *, sure: bool) -> str:
-    do, label, kind = ("forget-now", "delete_now", "danger strong") if sure else ("surely", "delete_yes", "danger")
-    return memory_page.question(
-        words("delete_sure" if sure else "delete_ask"), button(do, words(label), kind=kind, id=id_), words
-    )
+def record_form(kind: OfficialKind, words: Words, one: OfficialMemory | None = None) -> Markup:
+    """The form of a record; without one it makes a new one."""
+    values = values_of(one) if one else defaults(kind)
+    plain, rest = PLAIN[kind], [key for key in OFFICIAL_FIELDS[kind] if key not in PLAIN[kind]]
+    used = sum(bool(values.get(key)) and (key, values[key]) not in USUAL for key in rest if key != "file")
+    more = [_field(kind, key, values, words) for key in rest if not (one and key == "file")]
+    fields = [_field(kind, key, values, words) for key in plain]
+    return Markup(macros("memories", words).record_form(kind, one.id if one else "", fields, more, used))
 
 
-def record_form(kind: OfficialKind, values: Mapping[str, str], words: Words, id_: str = "") -> str:
-    """The form of a record; without an id it makes a new one."""
-    plain = "".join(_field(kind, key, values, words) for key in PLAIN[kind])
-    fixed = ("file",) if id_ else ()
-    further = "".join(
-        _field(kind, key, values, words) for key in OFFICIAL_FIELDS[kind] if key not in (*PLAIN[kind], *fixed)
-    )
-    used = sum(
-        bool(values.get(key)) and (key, values[key]) not in USUAL and key not in (*PLAIN[kind], "file")
-        for key in OFFICIAL_FIELDS[kind]
-    )
-    inside = plain + memory_page.further(further, used, words)
-    return memory_page.form("save" if id_ else "add", f"{id_ or 'new'} {kind}", inside, words, id=id_, sort=kind)
-
-
-def _field(kind: OfficialKind, key: str, values: Mapping[str, str], words: Words) -> str:
-    style, label, value = OFFICIAL_FIELDS[kind][key], _label(kind, key, words), values.get(key, "")
-    if style in CHOICES:
-        options = [(one, words(f"value_{one}", name="")) for one in CHOICES[style]]
-        return choice(key, label, options, value or CHOICES[style][0])
-    hint = words(f"form_{style}") if style not in ("words", "text", "name") else ""
-    return field(key, label, value, rows=LONG[kind].get(key, 0), hint=hint, first=key == PLAIN[kind][0])
+def _field(kind: OfficialKind, key: str, values: Mapping[str, str], words: Words) -> dict[str, object]:
+    style, text = OFFICIAL_FIELDS[kind][key], values.get(key, "")
+    options = [(one, words(f"value_{one}", name="")) for one in CHOICES.get(style, ())]
+    return {
+        "name": key, "label": _label(kind, key, words), "options": options,
+        "value": text or CHOICES[style][0] if options else text, "rows": LONG[kind].get(key, 0),
+        "hint": words(f"form_{style}") if style not in ("words", "text", "name") else "", "first": key == PLAIN[kind][0],
+    }  # fmt: skip
 
 
 def defaults(kind: OfficialKind) -> dict[str, str]:

@@ -22,7 +22,8 @@ from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.studio import LARGEST
 from moechat.turn import Shown
-from moechat.web import draw, exchange, fault_words, why
+from moechat.web import exchange, fault_words
+from moechat.web.drawing import macros, picture_of
 from moechat.web.exchange import Branches, Face
 from moechat.web.news import News
 from moechat.web.tray import Trays
@@ -92,11 +93,11 @@ class Desk:
 
     def frame(self, place: Whereabouts, words: Words) -> View:
         """What stands around the talk: the characters, the talks, the head, the box, and what is wrong."""
-        names = _characters(self.house)
+        names, draw = _characters(self.house), macros("talk", words)
         portraits = [one for one in self.house.gallery.portraits() if one.folder in names]
         around: View = {
-            "place": asdict(place), "characters": draw.characters(portraits, place.character, words),
-            "brand": draw.brand(words), "shut": "", "talks": "", "title": "", "problems": "",
+            "place": asdict(place), "characters": str(draw.characters(portraits, place.character)),
+            "brand": str(draw.brand()), "shut": "", "talks": "", "title": "", "problems": "",
         }  # fmt: skip
         try:
             agent = self.agent(place)
@@ -112,9 +113,9 @@ class Desk:
         problems = [*map(str, problem.parts if problem else ()), *agent.problems()]
         return around | {
             "name": name,
-            "talks": draw.talks(self._talks(place, agent), place, words),
+            "talks": str(draw.talks(self._talks(place, agent), place)),
             "title": self.title(place, agent, words),
-            "problems": draw.problems(fault_words.told(problems, self._folders, words), words),
+            "problems": str(macros("parts", words).problems(fault_words.told(problems, self._folders, words))),
             "write": words("write", name=name),
             "kept": words("held_note") if place.held else words("world_note", name=place.world) if place.world else "",
         }
@@ -133,13 +134,11 @@ class Desk:
     def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
-        return draw.header(
-            agent.character.name, draw.talk_name(place, words), words, connected=self.house.connected, model=model,
-            picture=self._picture(place),
-        )  # fmt: skip
+        draw, name = macros("talk", words), agent.character.name
+        return str(draw.header(name, draw.talk_name(place), self.house.connected, model, self._picture(place)))
 
     def _picture(self, place: Whereabouts) -> str:
-        return draw.picture_of(self.house.gallery.portrait(place.character))
+        return picture_of(self.house.gallery.portrait(place.character))
 
     def talk(self, place: Whereabouts, words: Words, before: str = "") -> View:
         """The newest page of a talk, or the one before an exchange: ``{exchanges, more, greeting, busy, notice}``."""
@@ -211,7 +210,7 @@ class Desk:
         error = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
         if not error or any(row.error == error for row in rows):
             return ""
-        return draw.notice(words("went_wrong", error=error))
+        return str(macros("talk", words).notice(words("went_wrong", error=error)))
 
     # ---- finding
 
@@ -220,7 +219,8 @@ class Desk:
         conversation = self.conversation(place)
         ids = conversation.path.search(text)
         rows = conversation.path.shown(ids[:FOUND])
-        return {"html": draw.found([(row.exchange, *_snippet(row, text)) for row in rows], len(ids), words)}
+        hits = [(row.exchange, *_snippet(row, text)) for row in rows]
+        return {"html": str(macros("talk", words).found(hits, len(ids)))}
 
     def around(self, place: Whereabouts, words: Words, id_: str) -> View:
         """A page of a talk with this exchange in it."""
@@ -232,7 +232,7 @@ class Desk:
         return self.talk(place, words, before) | {"is_newest": not before}
 
     def trace(self, place: Whereabouts, words: Words, id_: str) -> str:
-        return why.trace(self.conversation(place).trace(id_), words)
+        return str(macros("why", words).trace(self.conversation(place).trace(id_)))
 
 
 def _characters(house: House) -> list[str]:
@@ -270,4 +270,4 @@ def labels(words: Words) -> Mapping[str, str]:
         "too_big": words("too_big", name="{name}", mb=LARGEST >> 20),
     }
     files |= {name: words(name) for name in ("drop_here", "drop_told", "no_files", "picture_bad")}
-    return {name: words(name) for name in names} | {"new_talk": draw.new_talk(words)} | files
+    return {name: words(name) for name in names} | {"new_talk": str(macros("talk", words).new_talk())} | files

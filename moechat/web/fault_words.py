@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from moechat.errors import DataError, DiskError, FieldError, MoeChatError, NameTaken, NotFound, PathError
+from moechat.errors import DataError, DiskError, FieldError, MoeChatError, NameTaken
 from moechat.web import author_room
 from moechat.web.words import Words
 
@@ -26,12 +26,10 @@ def _said(error: MoeChatError | OSError, words: Words) -> str:
             return words(f"{error.field}_taken", name=error.value)
         case FieldError():
             return author_room.wrong(error, words)
-        case PathError():
-            return words("name_bad")
-        case NotFound():
-            return words("gone")
         case DiskError():
             return error.words(words.language)
+        case MoeChatError() if error.note:
+            return words(error.note)
     text = str(error)
     place = error.file if isinstance(error, DataError) else text.partition(": ")[0]
     return _translated(text.replace(place, Path(place).name, 1) if os.sep in place else text, words)

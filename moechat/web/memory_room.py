@@ -1,44 +1,122 @@
-"""The memory room: what a tab looks at, what a click does, and how the room is drawn. Knows no Gradio.
-
-``act`` takes an action (what a click or a form reports, as text) and returns the look after it, with a ``Note`` in words on
-what became of the action.
-"""
+"""The memory room: what a tab looks at, what a click does, and how the room is drawn. Knows no Gradio."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from markupsafe import Markup
 
 from moechat.agent import Agent
 from moechat.curation import by_hand, forgetting
-from moechat.curation.catalogue import UNDERSTOOD, Details, Kind, Memory, Page
-from moechat.errors import NotFound
-from moechat.model import official_kind
-from moechat.settings.character import USER_NAMES
-from moechat.web import author_room, draw, memory_head, memory_page
-from moechat.web.draw import button
-from moechat.web.memory_look import AUTHOR, LOOKS, MINE, MemoryLook, listing
-from moechat.web.memory_page import MemoryRow, Speakers
-from moechat.web.notes import Action, Note
+from moechat.curation.catalogue import UNDERSTOOD, Details, Memory, Page, Sort
+from moechat.errors import FieldError, NotFound
+from moechat.topic_path import EVERYDAY
+from moechat.verbs import owner, perform
+from moechat.web import author_room, topic_charts
+from moechat.web.clicks import Action, Note, Visit
+from moechat.web.drawing import in_first_person, macros
+from moechat.web.memory_parts import MemoryRow, Speakers, speakers_of, value_in_words
 from moechat.web.words import Words
 
+MINE, AUTHOR = "mine", "author"
+KINDS: Mapping[str, Sequence[str]] = {
+    MINE: ("letter", "", "fact", "event", "reflection", "exchange"),
+    AUTHOR: ("", "fact", "event", "lore"),
+}
+NEW: Mapping[str, Sequence[str]] = {MINE: ("new_event", "new_fact"), AUTHOR: ("new_event", "new_fact", "new_lore")}
+PAGE = 30
+SORTS = ("newest", "oldest", "near")
 FILLING = 0.8  # What becomes of a memory is told once so much of the room for memories is taken.
+DEEPEST = 4  # So many levels of reflections on reflections are opened.
+FORM: Mapping[str, Mapping[str, str]] = {  # The fields of what an owner writes, each with the text of its hint.
+    "fact": {"text": "", "entity": "", "keyword": "", "target": ""},
+    "event": {
+        "text": "", "happened": "form_when", "place": "", "keywords": "form_list", "topic": "", "importance": "form_share",
+    },
+}  # fmt: skip
+UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
+PLAIN_VALUES = (
+    ("polarity", 1),
+    ("kind", "attribute"),
+    *(("topic", name) for name in EVERYDAY.values()),
+)  # They say nothing.
+
+
+@dataclass(frozen=True)
+class MemoryLook:
+    """What a tab shows of the memories. ``kind`` "" is everything that was understood, "letter" what one
+    would write of it.
+
+    ``when`` is a time in words, ``topic`` a path; a search that is sorted by "near" is one by meaning. ``doing`` is what is
+    being done with the memory that is ``opened``: "", edit, forget or surely. With none opened it is the kind of a new one
+    (fact, event or lore), or merge: of those that are ``chosen``.
+    """
+
+    store: str = MINE
+    kind: str = "letter"
+    search: str = ""
+    archived: bool = False
+    sort: Sort | Literal["near"] = "newest"
+    when: str = ""
+    topic: str = ""
+    ticks: bool = False
+    count: int = PAGE
+    opened: str = ""
+    doing: str = ""
+    chosen: Sequence[str] = ()
+
+
+def listing(look: MemoryLook, **changes: object) -> MemoryLook:
+    """Another list: from its beginning, nothing opened."""
+    return replace(look, **({"count": PAGE, "opened": "", "doing": ""} | changes))  # type: ignore[arg-type]
+
+
+def _filtered(look: MemoryLook, **changes: object) -> MemoryLook:
+    """A list that is filtered in another way; a letter is none, and becomes one."""
+    return listing(look, **({"kind": "" if look.kind == "letter" else look.kind} | changes))
+
+
+def _stored(look: MemoryLook, action: Action) -> MemoryLook:
+    store = AUTHOR if action.get("value") == AUTHOR else MINE
+    kind = look.kind if look.kind in KINDS[store] else KINDS[store][0]
+    return listing(look, store=store, kind=kind, archived=False)
+
+
+def _of_kind(look: MemoryLook, action: Action) -> MemoryLook:
+    return listing(look, kind=action["value"]) if action.get("value") in KINDS[look.store] else look
+
+
+def _toggled(look: MemoryLook, action: Action) -> MemoryLook:
+    id_ = action.get("id", "")
+    again = id_ == look.opened and not look.doing
+    return replace(look, opened="" if again else id_, doing="")
+
+
+def _kind_of_new(action: Action) -> str:
+    return author_room.kind_named(action.get("value", "").removeprefix("new_")) or "fact"
+
+
 MemoryOutcome = tuple[MemoryLook, Note]
-
-
-def act(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    """The look after an action. Raises MoeChatError where the action fails."""
-    do = action.get("do", "")
-    if do in LOOKS:
-        return LOOKS[do](look, action), Note()
-    if do == "forget-now" and (look.opened, look.doing) != (action.get("id"), "surely"):
-        return LOOKS["forget"](look, action), Note()  # It is asked twice, whatever the page sends.
-    if do in DEEDS[look.store]:
-        return DEEDS[look.store][do](agent, look, {"id": "", **action}, words)
-    return look, Note()
-
-
-# ---- looking
+LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
+    "store": _stored,
+    "kind": _of_kind,
+    "search": lambda look, action: _filtered(look, search=action.get("q", "")[:200]),
+    "when": lambda look, action: _filtered(look, when=action.get("q", "")[:100]),
+    "of-topic": lambda look, action: _filtered(look, topic=action.get("q", "")),
+    "archived": lambda look, action: _filtered(look, archived=not look.archived),
+    "ticks": lambda look, action: listing(look, ticks=not look.ticks),
+    "sort": lambda look, action: _filtered(look, sort=action["q"]) if action.get("q") in SORTS else look,
+    "more": lambda look, action: replace(look, count=look.count + PAGE),
+    "open": _toggled,
+    "edit": lambda look, action: replace(look, opened=action.get("id", ""), doing="edit"),
+    "forget": lambda look, action: replace(look, opened=action.get("id", ""), doing="forget"),
+    "surely": lambda look, action: replace(look, opened=action.get("id", ""), doing="surely"),
+    "cancel": lambda look, action: replace(look, doing=""),
+    "new": lambda look, action: replace(look, opened="", doing=_kind_of_new(action)),
+}
 
 
 def showing(agent: Agent, id_: str) -> MemoryLook:
@@ -47,243 +125,221 @@ def showing(agent: Agent, id_: str) -> MemoryLook:
     return MemoryLook(AUTHOR if authored else MINE, "", opened=id_)
 
 
-# ---- the owner's
+# ---- what a click does
 
 
-def _saved(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    if not action.get("text", "").strip():
-        return look, Note(words("needs_words"), bad=True)
+def act(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    """The look after an action. Raises MoeChatError where the action fails."""
+    do = action.get("do", "")
+    if do in LOOKS:
+        return LOOKS[do](look, action), Note()
+    if here.busy and look.store == MINE and do in WAITING:
+        return look, Note(here.words("wait_reply"), bad=True)
+    if do == "forget-now" and (look.opened, look.doing) != (action.get("id"), "surely"):
+        return LOOKS["forget"](look, action), Note()  # It is asked twice, whatever the page sends.
+    if do in TEXTS and not action.get("text", "").strip() and look.store == MINE:
+        return look, Note(here.words("needs_words"), bad=True)
+    deed = DEEDS[look.store].get(do)
+    return deed(here, look, {"id": "", **action}) if deed else (look, Note())
+
+
+def _done(here: Visit, verb: str, **values: object) -> Any:
+    assert here.agent is not None
+    return perform(owner.VERBS[verb], here.agent, values, here.passed)
+
+
+def _written(action: Action, kind: by_hand.Kind) -> dict[str, object]:
+    """The fields of a form as the verbs take them."""
+    fields: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS[kind]}
+    return fields | ({"keywords": author_room.several(action.get("keywords", "")) or None} if kind == "event" else {})
+
+
+def _saved(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     if "happened" in action:
-        values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS["event"]}
-        values["keywords"] = author_room.several(action.get("keywords", "")) or None
-        fields = by_hand.arguments("event", values, agent.now())
-        blank = {"happened": None, "place": "", "keywords": (), "topic": ""}
-        memory = agent.memories.edit_event(action["id"], **{**blank, **fields})
+        [memory] = _done(here, "edit-all", id=action["id"], text=action["text"], fields=_written(action, "event"))
     else:
-        memory = agent.memories.edit(action["id"], action["text"])
-    return replace(look, opened=memory.id, doing=""), Note(words("done_edit"))
+        [memory] = _done(here, "edit", id=action["id"], text=action["text"])
+    return replace(look, opened=memory.id, doing=""), Note(here.words("done_edit"))
 
 
-def _added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    if not action.get("text", "").strip():
-        return look, Note(words("needs_words"), bad=True)
+def _added(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     kind: by_hand.Kind = "event" if look.doing == "event" else "fact"
-    values: dict[str, object] = {key: action.get(key, "").strip() or None for key in by_hand.KEYS[kind]}
-    if kind == "event":
-        values["keywords"] = author_room.several(action.get("keywords", "")) or None
-    else:
-        values["entity"] = _whose(agent, action.get("entity", ""))
-    add = agent.memories.add_event if kind == "event" else agent.memories.add_fact
-    memory = add(**by_hand.arguments(kind, values, agent.now()))
-    return replace(look, opened=memory.id, doing=""), Note(words("done_add"))
+    fields = _written(action, kind)
+    if kind == "fact":
+        fields["entity"] = _whose(here, action.get("entity", "").strip())
+    [memory] = _done(here, "add", type=kind, fields=fields)
+    return replace(look, opened=memory.id, doing=""), Note(here.words("done_add"))
 
 
-def _whose(agent: Agent, name: str) -> str:
+def _whose(here: Visit, name: str) -> str:
     """The entity that a name stands for: 我 and the user's own name are the user."""
-    name, character = name.strip(), agent.character
+    assert here.agent is not None
+    character = here.agent.character
     if name.casefold() in ("", "我", "me", "i", character.user_name.casefold()):
         return "user"
     return "character" if name == character.name else name
 
 
-def _pinned(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    agent.memories.pin([action["id"]], action["do"] == "pin")
-    return look, Note(words(f"done_{action['do']}"))
+def _moved(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    """Pinned, unpinned, archived or brought back; what went to another list is closed."""
+    verb = action["do"]
+    done = _done(here, verb, ids=[action["id"]])
+    after = look if verb in ("pin", "unpin") else replace(look, opened="", doing="")
+    return after, Note(here.words(f"done_{verb}", n=len(done)))
 
 
-def _archived(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    move = agent.memories.archive if action["do"] == "archive" else agent.memories.restore
-    moved = move([action["id"]])
-    return replace(look, opened="", doing=""), Note(words(f"done_{action['do']}", n=len(moved)))
+def _undone(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    ids = _done(here, "undo")
+    return replace(look, opened="", doing=""), Note(here.words("done_undo" if ids else "nothing_to_undo"), bad=not ids)
 
 
-def _undone(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    ids = agent.memories.take_back_change()
-    return replace(look, opened="", doing=""), Note(words("done_undo" if ids else "nothing_to_undo"), bad=not ids)
-
-
-def _several(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+def _several(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     """The same for all that were ticked."""
-    memories, name = agent.memories, action.get("act", "")
-    deeds = {"pin": memories.pin, "archive": memories.archive, "restore": memories.restore}
-    ids = action.get("chosen", "").split()
-    if len(ids) < (2 if name == "merge" else 1):
-        return look, Note(words("two_ticked" if name == "merge" else "none_ticked"), bad=True)
-    if name == "merge":
+    assert here.agent is not None
+    memories, verb, ids = here.agent.memories, action.get("act", ""), action.get("chosen", "").split()
+    if len(ids) < (2 if verb == "merge" else 1):
+        return look, Note(here.words("two_ticked" if verb == "merge" else "none_ticked"), bad=True)
+    if verb == "merge":
         alike = len(memories.facts(ids)) == len(ids) or len(memories.events(ids)) == len(ids)
         changed = replace(look, opened="", doing="merge", chosen=ids)
-        return (changed, Note()) if alike else (look, Note(words("merge_alike"), bad=True))
-    done = deeds[name](ids) if name in deeds else ()
-    return look, Note(words(f"done_{name}", n=len(done)) if done else "")
+        return (changed, Note()) if alike else (look, Note(here.words("merge_alike"), bad=True))
+    done = _done(here, verb, ids=ids) if verb in ("pin", "archive", "restore") else ()
+    return look, Note(here.words(f"done_{verb}", n=len(done)) if done else "")
 
 
-def _merged(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    if not action.get("text", "").strip():
-        return look, Note(words("needs_words"), bad=True)
-    memory = agent.memories.merge(look.chosen, action["text"])
-    return replace(look, opened=memory.id, doing="", ticks=False, chosen=()), Note(
-        words("done_merge", n=len(look.chosen))
-    )
+def _merged(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    [memory] = _done(here, "merge", ids=list(look.chosen), text=action["text"])
+    note = Note(here.words("done_merge", n=len(look.chosen)))
+    return replace(look, opened=memory.id, doing="", ticks=False, chosen=()), note
 
 
-def _thought(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
+def _thought(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     """Reflect now. It takes as long as the model does."""
-    report = agent.reflect()
+    report = _done(here, "think")
     if report is None:
-        problem = agent.reflection.problem
-        return look, Note(problem or words("thought_nothing"), bad=bool(problem))
-    return listing(look, kind="reflection", search=""), Note(words("thought", n=len(report.made)))
+        assert here.agent is not None
+        problem = here.agent.reflection.problem
+        return look, Note(problem or here.words("thought_nothing"), bad=bool(problem))
+    return listing(look, kind="reflection", search=""), Note(here.words("thought", n=len(report.made)))
 
 
-def _past_begun(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    agent.past.begin()
-    return look, Note(words("past_begun"))
+def _past(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    _done(here, action["do"])
+    return look, Note(here.words("past_begun" if action["do"] == "past" else "past_stopped"))
 
 
-def _past_stopped(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    agent.past.stop()
-    return look, Note(words("past_stopped"))
+def _forgotten(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    assert here.agent is not None
+    gone, exports = _done(here, "forget", ids=[action["id"]]), here.agent.memories.exports.listed()
+    rest = f" {here.words('exports_hold', names=here.words.row(exports))}" if exports else ""
+    return replace(look, opened="", doing=""), Note(here.words("done_forget", n=len(gone)) + rest)
 
 
-def _forgotten(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    gone, exports = agent.memories.forget([action["id"]]), agent.memories.exports.listed()
-    rest = f" {words('exports_hold', names=words.row(exports))}" if exports else ""
-    return replace(look, opened="", doing=""), Note(words("done_forget", n=len(gone)) + rest)
+def _record(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    """Something of the author's: saved, added or deleted."""
+    do = action["do"]
+    made = author_room.performed(here, {"save": "edit", "add": "add", "forget-now": "delete"}[do], look.doing, action)
+    note = Note(here.words({"save": "done_edit", "add": "done_add", "forget-now": "done_forget"}[do], n=1))
+    return replace(look, opened="" if do == "forget-now" else made, doing=""), note
 
 
-# ---- the author's
-
-
-def _record_saved(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    store = agent.official.unfilled()
-    one = store.get(action["id"])
-    changes = author_room.changed(official_kind(one), action, author_room.values_of(one))
-    if changes:
-        one = store.update(one.id, changes)
-    return replace(look, opened=one.id, doing=""), Note(words("done_edit"))
-
-
-def _record_added(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    store = agent.official.unfilled()
-    kind = author_room.kind_named(look.doing) or "fact"
-    made = store.add(kind, author_room.changed(kind, action, author_room.defaults(kind)))
-    return replace(look, opened=made.id, doing=""), Note(words("done_add"))
-
-
-def _record_deleted(agent: Agent, look: MemoryLook, action: Action, words: Words) -> MemoryOutcome:
-    agent.official.unfilled().delete(action["id"])
-    return replace(look, opened="", doing=""), Note(words("done_forget", n=1))
-
-
-DEEDS: Mapping[str, Mapping[str, Callable[[Agent, MemoryLook, Action, Words], MemoryOutcome]]] = {
+DEEDS: Mapping[str, Mapping[str, Callable[[Visit, MemoryLook, Action], MemoryOutcome]]] = {
     MINE: {
-        "save": _saved, "add": _added, "pin": _pinned, "unpin": _pinned, "archive": _archived, "restore": _archived,
+        "save": _saved, "add": _added, "pin": _moved, "unpin": _moved, "archive": _moved, "restore": _moved,
         "undo": _undone, "several": _several, "merge": _merged, "forget-now": _forgotten, "think": _thought,
-        "past": _past_begun, "past-stop": _past_stopped,
+        "past": _past, "past-stop": _past,
     },
-    AUTHOR: {"save": _record_saved, "add": _record_added, "forget-now": _record_deleted},
+    AUTHOR: {"save": _record, "add": _record, "forget-now": _record},
 }  # fmt: skip
-WAITING = ("save", "add", "merge", "undo", "forget-now")
+TEXTS = ("save", "add", "merge")
+WAITING = (*TEXTS, "undo", "forget-now")
 """Deeds on the owner's memories that wait for a reply that is on its way."""
 
 
-# ---- drawing
+# ---- how it is drawn
 
 
-def drawn(agent: Agent, look: MemoryLook, words: Words) -> str:
+def drawn(here: Visit, look: MemoryLook) -> str:
     """The room. Raises MoeChatError where the memories cannot be read."""
-    return _of_author(agent, look, words) if look.store == AUTHOR else _of_owner(agent, look, words)
-
-
-def speakers_of(agent: Agent, words: Words) -> Speakers:
-    character = agent.character
-    is_named = character.user_name and character.user_name not in USER_NAMES.values()
-    return Speakers(character.user_name if is_named else words("value_user"), character.name)
-
-
-def _of_owner(agent: Agent, look: MemoryLook, words: Words) -> str:
-    if look.kind == "letter":
-        return _letter(agent, look, words)
-    kinds: Sequence[Kind] = [look.kind] if look.kind else UNDERSTOOD  # type: ignore[list-item]
-    page = _page(agent, look, kinds)
-    new = _new_form(agent, look, words)
+    assert here.agent is not None
+    draw, agent, words = macros("memories", here.words), here.agent, here.words
+    if look.store == AUTHOR:
+        return _of_author(here, look)
+    new = Markup() if look.opened else _new_form(agent, look, words)
     opened = _details(agent, look.opened)
-    rows = {row.memory.id: row for row in rows_of(agent, page.memories, words)}
-    if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
-        rows = {look.opened: rows_of(agent, [opened.memory], words)[0]} | rows
     inside = _inside(agent, look, opened, words) if opened is not None else ""
-    listed = "".join(
-        memory_page.entry(row, words, inside if id_ == look.opened else "", ticks=look.ticks)
-        for id_, row in rows.items()
-    )
-    return _framed(agent, look, page.total, new, listed, words)
+    if look.kind == "letter":
+        letter = draw.letter(agent.memories.letter(), agent.character.name, look.opened, inside)
+        return f"{draw.head_of(look, _head(agent, look, 0, words))}{new}{letter}"
+    page = _page(agent, look)
+    rows = {row.memory.id: row for row in _rows(agent, page.memories, words)}
+    if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
+        rows = {look.opened: _rows(agent, [opened.memory], words)[0]} | rows
+    entries = (draw.entry(row, inside if id_ == look.opened else "", look.ticks) for id_, row in rows.items())
+    return _framed(agent, look, page.total, new, Markup().join(entries), words)
 
 
-def _new_form(agent: Agent, look: MemoryLook, words: Words) -> str:
-    if look.opened:
-        return ""
-    if look.doing == "merge":
-        return memory_page.merge_form(agent.memories.together(look.chosen), words)
-    return memory_page.own_form(look.doing, words) if look.doing in memory_page.OWN else ""  # type: ignore[arg-type]
+def _framed(agent: Agent, look: MemoryLook, total: int, above: Markup, entries: Markup, words: Words) -> str:
+    """The room around its entries, of which there are ``total`` in all. ``above`` stands before them."""
+    nothing = "nothing_authored" if look.store == AUTHOR else "nothing_archived" if look.archived else "nothing_yet"
+    nothing = "nothing_found" if look.search or look.kind else nothing
+    head = _head(agent, look, total, words)
+    return str(macros("memories", words).room(look, head, above, entries, total - look.count, nothing))
 
 
-def _page(agent: Agent, look: MemoryLook, kinds: Sequence[Kind]) -> Page:
+def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> dict[str, object]:
+    """What the head of the room shows beside the look itself."""
+    is_mine = look.store == MINE
+    filters = None
+    if is_mine and look.kind != "letter":
+        span = _span(agent, look)
+        nodes = (node for node in agent.topics.overview(agent.now())["topics"] if node["path"] not in EVERYDAY.values())
+        paths = topic_charts.foremost(topic_charts.every(nodes))
+        filters = {
+            "meant": words.stretch(*span) if span else words("when_unread") if look.when.strip() else "",
+            "topics": [("", words("any_topic")), *((path, topic_charts.crumbs(path)) for path in paths)],
+            "sorts": [(one, words(f"sort_{one}")) for one in SORTS],
+        }
+    work = agent.past.work() if is_mine and look.kind == "letter" else None
+    return {
+        "stores": list(KINDS), "kinds": KINDS[look.store], "new": NEW[look.store], "is_mine": is_mine, "total": total,
+        "filters": filters, "can_undo": is_mine and bool(len(agent.memories.undo)), "thinking": _thinking(agent, look),
+        "past": work if work and work.standing not in ("nothing", "no_model") else None,
+    }  # fmt: skip
+
+
+def _thinking(agent: Agent, look: MemoryLook) -> int | None:
+    """How far, in percent, it is to the next reflection; None without a model, -1 where nobody asks."""
+    if look.store == AUTHOR or look.kind != "reflection" or look.archived:
+        return -1
+    reflection = agent.reflection
+    if not reflection.model().understands:
+        return None
+    whole = reflection.settings().counter
+    done = min(max(1 - reflection.counter(agent.now()) / whole, 0.0), 1.0) if whole > 0 else 1.0
+    return 100 if done >= 1 else min(round(100 * done), 99)
+
+
+def _span(agent: Agent, look: MemoryLook) -> tuple[datetime, datetime] | None:
+    """The time that the list is of; None for all of it, and where nobody understands it."""
+    try:
+        return by_hand.span_of(look.when, agent.now())
+    except FieldError:
+        return None
+
+
+def _page(agent: Agent, look: MemoryLook) -> Page:
     """What is listed: by meaning, or by words, time and topic."""
+    kinds: Any = [look.kind] if look.kind else UNDERSTOOD
     if look.sort == "near" and look.search.strip():
         return agent.memories.alike(look.search, kinds, limit=look.count)
     return agent.memories.listed(
-        kinds, search=look.search, limit=look.count, archived=look.archived, span=memory_head.span_of(agent, look),
+        kinds, search=look.search, limit=look.count, archived=look.archived, span=_span(agent, look),
         sort="oldest" if look.sort == "oldest" else "newest", topic=look.topic,
     )  # fmt: skip
 
 
-def _letter(agent: Agent, look: MemoryLook, words: Words) -> str:
-    """The room as it opens. A sentence that is tapped can be corrected in its place."""
-    letter = agent.memories.letter()
-    new = _new_form(agent, look, words)
-    opened = _details(agent, look.opened)
-    inside = _inside(agent, look, opened, words) if opened is not None else ""
-    body = memory_page.letter(letter, agent.character.name, look.opened, inside, words)
-    return f"{memory_head.drawn(agent, look, 0, words)}{new}{body}"
-
-
-def _framed(agent: Agent, look: MemoryLook, total: int, above: str, entries: str, words: Words) -> str:
-    """The room around its entries, of which there are ``total`` in all. ``above`` stands before them."""
-    empty = "" if entries else f'<p class="empty">{words(_empty(look))}</p>'
-    left = total - look.count
-    more = button("more", words("more", n=left), kind="more") if left > 0 else ""
-    listed = f'<div class="list">{entries}{empty}</div>'
-    if look.ticks and entries:
-        listed = memory_page.several_form(listed, words, archived=look.archived)
-    return f"{memory_head.drawn(agent, look, total, words)}{above}{listed}{more}"
-
-
-def _empty(look: MemoryLook) -> str:
-    if look.search or look.kind:
-        return "nothing_found"
-    if look.store == AUTHOR:
-        return "nothing_authored"
-    return "nothing_archived" if look.archived else "nothing_yet"
-
-
-def _details(agent: Agent, id_: str) -> Details | None:
-    try:
-        return agent.memories.get(id_) if id_ else None
-    except NotFound:
-        return None
-
-
-def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> str:
-    memory = details.memory
-    if look.doing == "edit":
-        return memory_page.edit_form(details, words)
-    if look.doing in ("forget", "surely"):
-        preview = agent.memories.forgets([memory.id])
-        return memory_page.forget_form(memory, preview, words, sure=look.doing == "surely")
-    return memory_page.opened(details, lambda one: _details(agent, one.id), speakers_of(agent, words), words)
-
-
-def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[MemoryRow]:
+def _rows(agent: Agent, memories: Sequence[Memory], words: Words) -> list[MemoryRow]:
     """Memories with what will become of them."""
     now, forecasts = agent.now(), agent.memories.forecasts(memories)
     rows = []
@@ -296,18 +352,95 @@ def rows_of(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Memo
     return rows
 
 
-def _of_author(agent: Agent, look: MemoryLook, words: Words) -> str:
-    speakers, records = speakers_of(agent, words), author_room.listed(agent, look.kind, look.search)
-    new, kind = "", author_room.kind_named(look.doing)
-    if kind and not look.opened:
-        new = author_room.record_form(kind, author_room.defaults(kind), words)
+def _of_author(here: Visit, look: MemoryLook) -> str:
+    agent = here.agent
+    assert agent is not None
+    records, kind = author_room.listed(agent, look.kind, look.search), author_room.kind_named(look.doing)
+    new = author_room.record_form(kind, here.words) if kind and not look.opened else Markup()
     shown = records[: look.count]
     if look.opened and look.opened not in {record.id for record in shown}:
         shown = [*(record for record in author_room.listed(agent, "", "") if record.id == look.opened), *shown]
-    entries = "".join(
-        author_room.entry(record, speakers, words, opened=record.id == look.opened, doing=look.doing)
-        for record in shown
-    )
-    faults = (*agent.official.problems, *agent.official.lore.problems)
-    problems = draw.problems([str(problem) for problem in faults], words)
-    return _framed(agent, look, len(records), problems + new, entries, words)
+    entries = author_room.entries(here, shown, look.opened, look.doing)
+    faults = [str(problem) for problem in (*agent.official.problems, *agent.official.lore.problems)]
+    problems = macros("parts", here.words).problems(faults)
+    return _framed(agent, look, len(records), problems + new, entries, here.words)
+
+
+# ---- one memory
+
+
+def _details(agent: Agent, id_: str) -> Details | None:
+    try:
+        return agent.memories.get(id_) if id_ else None
+    except NotFound:
+        return None
+
+
+def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> Markup:
+    """What a memory opens to: its form, the question before it is forgotten, or all that is known of it."""
+    draw, memory = macros("memories", words), details.memory
+    if look.doing == "edit":
+        hint = "edit_exchange_hint" if memory.kind == "exchange" else "edit_hint"
+        is_event = memory.kind == "event"
+        fields = _event_fields(details, words) if is_event else [("text", in_first_person(memory.text), 3, "")]
+        return Markup(draw.edit_form(memory, fields, "" if is_event else words(hint)))
+    if look.doing in ("forget", "surely"):
+        return Markup(draw.forget_form(memory, agent.memories.forgets([memory.id]), look.doing == "surely"))
+    speakers = speakers_of(agent, words)
+    return Markup(draw.opened(details, _parts(details, speakers, words), _rests(agent, details), speakers))
+
+
+def _parts(details: Details, speakers: Speakers, words: Words) -> list[tuple[str, str]]:
+    """(name, value) in words of what is known of a memory."""
+    memory = details.memory
+    parts = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
+    for name, value in details.fields.items():
+        if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
+            continue
+        if f"field_{name}" in words and (name, value) not in PLAIN_VALUES:
+            parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
+    return [(name, value) for name, value in parts if value]
+
+
+def _rests(agent: Agent, details: Details, depth: int = 0) -> dict[str, object]:
+    """The memories that one rests on, each with its own, that it replaced and that were made from it. ``sources``: the talk
+    behind it, None where other memories are."""
+    below = (_details(agent, one.id) for one in details.evidence) if depth < DEEPEST else ()
+    evidence = [(one.memory, _rests(agent, one, depth + 1)) for one in below if one is not None]
+    is_talk = details.memory.kind == "exchange"
+    return {
+        "evidence": evidence, "sources": None if is_talk or evidence else details.sources,
+        "is_own": details.memory.by == "owner",
+        "others": [("history", details.replaced), ("replaced_by", details.replaced_by), ("derived", details.derived)],
+    }  # fmt: skip
+
+
+# ---- forms
+
+
+def _new_form(agent: Agent, look: MemoryLook, words: Words) -> Markup:
+    draw = macros("memories", words)
+    if look.doing == "merge":
+        return Markup(draw.merge_form(agent.memories.together(look.chosen)))
+    if look.doing not in FORM:
+        return Markup()
+    return Markup(draw.own_form(look.doing, _fields(look.doing, {"entity": words("value_user")}, words)))
+
+
+def _fields(kind: str, values: Mapping[str, str], words: Words) -> list[tuple[str, str, int, str]]:
+    """(name, value, lines, hint) of every field of a form."""
+    return [
+        (name, values.get(name, ""), 2 if name == "text" else 0, words(hint) if hint else "")
+        for name, hint in FORM[kind].items()
+    ]
+
+
+def _event_fields(details: Details, words: Words) -> list[tuple[str, str, int, str]]:
+    values = {key: details.fields.get(key, "") for key in FORM["event"]} | {"text": details.memory.text}
+    span = values["happened"]
+    texts = {
+        key: "、".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for key, value in values.items()
+    }
+    texts["happened"] = "/".join(str(moment)[:16] for moment in span) if isinstance(span, Sequence) else ""
+    return _fields("event", texts, words)

@@ -22,7 +22,8 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 
 from moechat.access.keys import PASS, Pass
 from moechat.errors import MoeChatError
-from moechat.web import files, guide, rooms
+from moechat.web import fault_words, files, rooms, settings_room
+from moechat.web.clicks import Visit
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
 from moechat.web.whereabouts import Whereabouts
@@ -96,7 +97,7 @@ class Doings:
         frame = self.desk.frame(place, words)
         gone = {"note": words("talk_gone"), "bad": True} if wish.held and not place.held else {}
         talk = {} if frame["shut"] else self.desk.talk(place, words)
-        is_new = PASS.get().is_whole and guide.is_wanted(self.desk.house)
+        is_new = PASS.get().is_whole and settings_room.is_first_start(self.desk.house)
         rest = {"labels": labels(words), "doors": rooms.switch(words, PASS.get()), "guide": is_new}
         return frame | {"talk": talk} | rest | gone
 
@@ -182,22 +183,25 @@ class Doings:
 
     def guide(self, wish: Wish) -> View:
         """A step of the guide of the first start, which may connect a model: for those who have the settings."""
-        return {"html": guide.drawn(self.desk.house, wish.action, wish.words)} if PASS.get().is_whole else {}
+        here = Visit(self.desk.house, None, wish.words)
+        return {"html": settings_room.guide(here, wish.action)} if PASS.get().is_whole else {}
 
     def trace(self, wish: Wish) -> View:
         return {"html": self.desk.trace(wish.place, wish.words, wish.id)}
 
     def room(self, wish: Wish) -> View:
         """A click in a room, or the way into one: ``{room, html}``."""
-        words, house, passed = wish.words, self.desk.house, PASS.get()
+        passed = PASS.get()
         tab, click = (passed, wish.tab), next(self._clicks)
-        _, look = self._looks.get(tab) or (click, Look(tray=self.desk.trays.of(wish.tab)))
+        _, look = self._looks.get(tab) or (click, Look())
         try:
             agent = self.desk.agent(wish.place)
         except (MoeChatError, OSError):
             agent = None
         busy = agent is not None and self.desk.turns.current(agent.in_talk(wish.talk)) is not None
-        look = rooms.act(house, agent, look.of(wish.place.memory), wish.action, words, passed, busy=busy)
+        tray = self.desk.trays.of(wish.tab)
+        here = Visit(self.desk.house, agent, wish.words, wish.character, tray, passed, busy)
+        look = rooms.act(here, look.of(wish.place.memory), wish.action)
         if self._looks.setdefault(tab, (click, look))[0] <= click:  # An earlier click may take longer than a later one.
             self._looks[tab] = (click, look)
         self._looks.move_to_end(tab)
@@ -207,7 +211,7 @@ class Doings:
             self.desk.news.changed()
         studio = look.studio
         goes = {} if studio.go is None else {"go": {"character": studio.go}, "talks": studio.talks}
-        return {"room": look.room, "html": rooms.drawn(house, agent, look, words)} | goes
+        return {"room": look.room, "html": rooms.drawn(here, look)} | goes
 
 
 def router(desk: Desk) -> APIRouter:
@@ -221,7 +225,7 @@ def router(desk: Desk) -> APIRouter:
         try:
             return JSONResponse(doings.verbs[verb](wish))
         except (MoeChatError, OSError) as failure:
-            return JSONResponse({"note": wish.words("went_wrong", error=failure), "bad": True})
+            return JSONResponse({"note": fault_words.said(failure, wish.words), "bad": True})
 
     @routes.get("/manifest.webmanifest")
     def manifest() -> Response:

@@ -1,18 +1,33 @@
-"""The settings in the page: the model that answers, and how it is tried. Knows no Gradio."""
+"""The settings in the page: the model that answers, how readily the past is brought up, and, for tinkerers, the scores and the
+prompts behind it; and the guide of the first start. Knows no Gradio."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from markupsafe import Markup
 
 from moechat.agent import Agent
 from moechat.house import House
-from moechat.web import draw, memory_page, prompt_panel, recall_panel
-from moechat.web.draw import button, escape
-from moechat.web.notes import Action, Note
+from moechat.model import Hit
+from moechat.settings.config import DIAL
+from moechat.settings.prompts import TEMPLATES
+from moechat.web.clicks import Action, Note, Visit
+from moechat.web.drawing import macros, to_person
 from moechat.web.words import Words
 
+THRESHOLDS = {"mem_thresholds": "events", "core_threshold": "profile", "books_thresholds": "lore"}
+LAYER_NAMES = {"diary": "events", "core": "profile", "lore": "lore"}
+LAST = 50  # The plot shows the recalls of so many messages.
+LABEL = 60  # A memory is named by this many of its first characters.
+LEFT, WIDTH, ROW = 70, 640, 44  # Pixels of the plot.
+REFUSED = 30  # So many of the newest are shown.
+STEPS = ("language", "character", "model")
+LANGUAGES = {"zh": "中文", "en": "English"}
+_SPEAKER = re.compile(r"[^：:]{1,40}(?:：|: )")
 USAGE_ROWS = 14  # A week of replies and of understanding.
 PASSED_ON = ("top_p", "max_tokens")
 Standing = Literal["untried", "works", "fails"]
@@ -35,40 +50,40 @@ class SettingsLook:
 SettingsOutcome = tuple[SettingsLook, Note]
 
 
-def act(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
+def act(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     """The look after an action. Raises MoeChatError where the action fails."""
     deed = DEEDS.get(action.get("do", ""))
-    return deed(house, agent, look, action, words) if deed else (look, Note())
+    return deed(here, look, action) if deed else (look, Note())
 
 
 # ---- the connection
 
 
-def _connected(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
+def _connected(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     """Try what was typed; ``saves`` keeps it, whatever came of the trial."""
     typed = {name: action.get(name, "").strip() for name in ("base_url", "model")}
     key, saves = action.get("key", "").strip(), action.get("act") != "test"
     url = typed["base_url"]
-    if url and not key and house.keeps_key_from(url):
-        return SettingsLook("fails", words("key_stays"), typed), Note()
+    if url and not key and here.house.keeps_key_from(url):
+        return SettingsLook("fails", here.words("key_stays"), typed), Note()
     if not url and not saves:
-        return SettingsLook("fails", words("needs_url"), typed), Note()
+        return SettingsLook("fails", here.words("needs_url"), typed), Note()
     if saves:
-        house.connect(url, typed["model"], key or None)
+        here.house.connect(url, typed["model"], key or None)
     if not url:
-        return SettingsLook(), Note(words("saved_offline"))
-    diagnosis = house.try_connection(url, typed["model"], key)
-    outcome = diagnosis.message_zh if words.language == "zh" else diagnosis.message_en
-    note = Note(words("saved_settings")) if saves else Note()
+        return SettingsLook(), Note(here.words("saved_offline"))
+    diagnosis = here.house.try_connection(url, typed["model"], key)
+    outcome = diagnosis.message_zh if here.words.language == "zh" else diagnosis.message_en
+    note = Note(here.words("saved_settings")) if saves else Note()
     return SettingsLook("works" if diagnosis.ok else "fails", outcome, {} if saves else typed), note
 
 
 # ---- how it speaks, and how much it brings up
 
 
-def _tuned(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
+def _tuned(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     """Keep what was typed, setting by setting; what the model's service knows by another name is passed on as it is."""
-    chat, extra = house.config.chat, dict(house.config.chat.extra)
+    chat, extra = here.house.config.chat, dict(here.house.config.chat.extra)
     for name in PASSED_ON:
         if (number := _number(action.get(name, ""))) is None:
             extra.pop(name, None)
@@ -80,8 +95,8 @@ def _tuned(house: House, agent: Agent | None, look: SettingsLook, action: Action
     }
     for key, value in {**after, "extra": extra}.items():
         if value != getattr(chat, key) and not (key == "context_tokens" and value is None):
-            house.settings.save("chat", key, value)
-    return look, Note(words("saved_settings"))
+            here.house.settings.save("chat", key, value)
+    return look, Note(here.words("saved_settings"))
 
 
 def _number(text: str) -> float | int | str | None:
@@ -95,38 +110,37 @@ def _number(text: str) -> float | int | str | None:
     return text or None
 
 
-def _dialled(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
-    recall_panel.turn(house, action.get("value", ""))
-    return look, Note(words("saved_settings"))
+def _dialled(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
+    """A word of the dial; floors that somebody set would stand in its way."""
+    here.house.settings.save("recall", "brings_up", action.get("value", ""))
+    for key in THRESHOLDS:
+        if getattr(here.house.config.Agent, key) is not None:
+            here.house.settings.save("Agent", key, None)
+    return look, Note(here.words("saved_settings"))
 
 
-def _tried(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
+def _tried(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     return replace(look, sentence=action.get("sentence", "").strip()), Note()
 
 
-def _plotted(house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words) -> SettingsOutcome:
+def _plotted(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     return replace(look, is_plotted=True), Note()
 
 
-def _prompt_chosen(
-    house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words
-) -> SettingsOutcome:
+def _prompt_chosen(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     return replace(look, prompt=action.get("q", "")), Note()
 
 
-def _prompt_changed(
-    house: House, agent: Agent | None, look: SettingsLook, action: Action, words: Words
-) -> SettingsOutcome:
+def _prompt_changed(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     name = action.get("id", "")
-    if agent is not None and action["do"] == "prompt-save":
-        house.prompts.save(agent.character.language, name, action.get("text", ""))
-    elif agent is not None:
-        house.prompts.restore(agent.character.language, name)
-    return replace(look, prompt=name), Note(words("saved_settings"))
+    if here.agent is not None and action["do"] == "prompt-save":
+        here.house.prompts.save(here.agent.character.language, name, action.get("text", ""))
+    elif here.agent is not None:
+        here.house.prompts.restore(here.agent.character.language, name)
+    return replace(look, prompt=name), Note(here.words("saved_settings"))
 
 
-Deed = Callable[[House, Agent | None, SettingsLook, Action, Words], SettingsOutcome]
-DEEDS: Mapping[str, Deed] = {
+DEEDS: Mapping[str, Callable[[Visit, SettingsLook, Action], SettingsOutcome]] = {
     "connect": _connected,
     "tune": _tuned,
     "dial": _dialled,
@@ -141,68 +155,105 @@ DEEDS: Mapping[str, Deed] = {
 # ---- drawing
 
 
-def drawn(house: House, agent: Agent | None, look: SettingsLook, words: Words) -> str:
-    recall = recall_panel.drawn(house, agent, look.sentence, is_plotted=look.is_plotted, words=words)
-    for_tinkerers = prompt_panel.drawn(house, agent, look.prompt, words) if agent else ""
-    return (
-        connection(house, look, words)
-        + recall
-        + _speaking(house, words)
-        + _page(words)
-        + for_tinkerers
-        + _usage(agent, words)
-    )
+def drawn(here: Visit, look: SettingsLook) -> str:
+    draw, house, agent, chat = macros("settings", here.words), here.house, here.agent, here.house.config.chat
+    values = {"temperature": chat.temperature, "context_tokens": chat.context_tokens}
+    values |= {name: chat.extra.get(name) for name in PASSED_ON}
+    texts = {
+        name: "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in values.items()
+    }
+    spent = agent.store.usage.days()[-USAGE_ROWS:] if agent else []
+    return "".join((
+        connection(here, look), _recall(here, look), draw.speaking(texts), draw.page(),
+        _prompts(house, agent, look.prompt, here.words) if agent else "", draw.usage(spent) if spent else "",
+    ))  # fmt: skip
 
 
-def _page(words: Words) -> str:
-    switches = "".join(
-        button(name, words(text), local="")
-        for name, text in (("language", "other_language"), ("theme", "theme"), ("tinkers", "tinkerers"))
-    )
-    return f'<section class="card"><h2>{escape(words("this_page"))}</h2><div class="actions">{switches}</div></section>'
-
-
-def connection(house: House, look: SettingsLook, words: Words) -> str:
+def connection(here: Visit, look: SettingsLook) -> Markup:
     """Where the model is, and how it was when it was last tried."""
-    chat = house.config.chat
+    house, chat = here.house, here.house.config.chat
     values = {"base_url": chat.base_url, "model": chat.model} | dict(look.typed)
     standing = look.standing if house.connected or look.typed else "untried"
-    outcome = look.outcome or words("untried_model" if house.connected else "offline_why")
-    fields = memory_page.field(
-        "base_url", words("base_url"), values["base_url"], hint="http://127.0.0.1:11434/v1", note=words("base_url_hint")
-    )
-    fields += memory_page.field("model", words("model"), values["model"], hint="qwen3:8b")
-    fields += memory_page.field("key", words("key"), secret=True, note=words("key_hint", key_env=chat.key_env))
-    acts = "".join(
-        f'<button type="submit" class="act {kind}" name="act" value="{name}">{escape(words(name))}</button>'
-        for name, kind in (("save", "primary"), ("test", ""))
-    )
-    return (
-        f'<section class="card" id="connection"><h2>{escape(words("connection"))}</h2>'
-        f'<p class="standing {standing}" role="status"><b>{escape(words(f"standing_{standing}"))}</b> {escape(outcome)}</p>'
-        f'<form class="form" data-do="connect" data-form="connect">{fields}<div class="actions">{acts}</div></form></section>'
-    )
+    outcome = look.outcome or here.words("untried_model" if house.connected else "offline_why")
+    return Markup(macros("settings", here.words).connection(values, standing, outcome, chat.key_env))
 
 
-def _speaking(house: House, words: Words) -> str:
-    chat = house.config.chat
-    values = {"temperature": chat.temperature, "context_tokens": chat.context_tokens} | {
-        name: chat.extra.get(name) for name in PASSED_ON
-    }
-    fields = "".join(
-        memory_page.field(
-            name, words(f"tune_{name}"), "" if value is None else f"{value:g}" if isinstance(value, float) else str(value),
-            note=words(f"tune_{name}_hint"),
-        )
-        for name, value in values.items()
-    )  # fmt: skip
-    save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
-    return (
-        f'<section class="card" id="speaking"><h2>{escape(words("speaking"))}</h2>'
-        f'<form class="form" data-do="tune" data-form="tune">{fields}{save}</form></section>'
-    )
+def _prompts(house: House, agent: Agent, name: str, words: Words) -> Markup:
+    """``name``: the prompt that is chosen, "" for the first."""
+    name, language = name if name in TEMPLATES else next(iter(TEMPLATES)), agent.character.language
+    placeholders = " ".join(f"{{{{{key}}}}}" for key in TEMPLATES[name])
+    text, is_changed = house.prompts.text(language, name).strip(), house.prompts.is_changed(language, name)
+    names, refused = [(one, one) for one in TEMPLATES], agent.memories.refused()[:REFUSED]
+    return Markup(macros("settings", words).prompts(name, names, text, placeholders, is_changed, refused))
 
 
-def _usage(agent: Agent | None, words: Words) -> str:
-    rows = [asdict(one) for one in agent.store.usage.days()[-USAGE_ROWS:]] if agent else []
-    return f'<section class="card tinker">{draw.usage(rows, words)}</section>' if rows else ""
+# ---- how readily the past is brought up
+
+
+def _recall(here: Visit, look: SettingsLook) -> Markup:
+    agent, chosen = here.agent, here.house.config.recall.brings_up
+    tries = {word: agent.recall(look.sentence, word) for word in DIAL} if agent and look.sentence else {}
+    options = [(word, word == chosen, [_brief(hit) for hit in tries[word].hits] if tries else None) for word in DIAL]
+    plot = _plot(agent) if agent and look.is_plotted else None
+    return Markup(macros("settings", here.words).recall(look.sentence, options, tries.get(chosen), plot))
+
+
+def _brief(hit: Hit) -> str:
+    """A memory in a few words; of an exchange the first line, without who said it."""
+    text = _SPEAKER.sub("", hit.text.partition("\n")[0]) if hit.is_exchange else hit.text
+    return (text if hit.layer == "lore" else to_person(text))[:LABEL]
+
+
+def _plot(agent: Agent) -> dict[str, object]:
+    """The scores of the last messages' recalls by layer, what came, and the floor of each word of the dial, in pixels."""
+    rows = {layer: list[tuple[float, bool]]() for layer in LAYER_NAMES}
+    for shown in agent.recent(LAST):
+        recollection = agent.recall(shown.exchange.user)
+        came = {hit.key for hit in recollection.hits}
+        for hit in (*recollection.hits, *(one.hit for one in recollection.dropped)):
+            if hit.recipe in LAYER_NAMES.values() and hit.id != shown.exchange.id:
+                score = hit.features.get("cosine", hit.score)
+                rows[hit.layer].append((min(max(score, 0.0), 1.0), hit.key in came))
+    return {
+        "width": WIDTH, "height": ROW * len(rows) + 24,
+        "strips": [_strip(agent, layer, points, n * ROW) for n, (layer, points) in enumerate(rows.items())],
+        "ticks": [(_x(tenth / 10), f"{tenth / 10:g}") for tenth in range(0, 11, 2)],
+    }  # fmt: skip
+
+
+def _x(score: float) -> float:
+    return LEFT + score * (WIDTH - LEFT - 10)
+
+
+def _strip(agent: Agent, layer: str, points: Sequence[tuple[float, bool]], top: int) -> tuple[object, ...]:
+    """(layer, where its name stands, dots, floors)."""
+    chosen = agent.config.recall.brings_up
+    is_set = agent.config.threshold(LAYER_NAMES[layer]) is not None
+    floors = [(agent.layers.recipes.threshold(LAYER_NAMES[layer], word), word == chosen) for word in DIAL]
+    dots = [(_x(score), top + 12 + n * 7 % 20, came) for n, (score, came) in enumerate(points)]
+    lines = [(_x(at), top + 4, top + ROW - 6, is_now) for at, is_now in floors if is_now or not is_set]
+    return layer, top + ROW / 2 + 4, dots, lines
+
+
+# ---- the guide of the first start: language, character, model; each step can be skipped
+
+
+def is_first_start(house: House) -> bool:
+    """Whether nobody has talked here yet, and no model is connected."""
+    return not house.connected and house.gallery.is_untouched()
+
+
+def guide(here: Visit, action: Action) -> str:
+    """A step of the guide, by name; with an address, the model is tried and kept first. Raises MoeChatError."""
+    draw, step = macros("settings", here.words), action.get("step", "")
+    step = step if step in STEPS else STEPS[0]
+    if step == "language":
+        inside = draw.guide_languages(LANGUAGES)
+    elif step == "character":
+        chosen = here.house.gallery.first_for(here.words.language, here.house.characters())
+        inside = draw.guide_characters(here.house.gallery.portraits(), chosen)
+    else:
+        look, _ = act(here, SettingsLook(), {**action, "do": "connect"} if "base_url" in action else {})
+        inside = draw.guide_model(connection(here, look))
+    return str(draw.guide(step, STEPS.index(step) + 1, len(STEPS), inside))

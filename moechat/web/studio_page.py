@@ -1,115 +1,57 @@
-"""The studio as the page shows it: a character with its parts as forms and files, the bin, and a message that is tried. Knows no
-Gradio.
-
-Every text of a character is escaped here; nothing of it is ever markup.
-"""
+"""The studio as the page shows it: a character with its parts as forms and files, the bin, what was dropped on the page, and a
+message that is tried. Knows no Gradio."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
 
 from moechat.errors import MoeChatError
 from moechat.house import source_files
-from moechat.house.trial import Trial
+from moechat.house.coming import Row, Wishes
 from moechat.model import Lore
-from moechat.web import author_room, draw, fault_words, memory_page, memory_room, tray_page
-from moechat.web.draw import avatar, button, escape
-from moechat.web.memory_page import choice, field, form, question
-from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, StudioLook, StudioVisit, texts_of
+from moechat.web import author_room, fault_words
+from moechat.web.clicks import Visit
+from moechat.web.drawing import macros
+from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, Goals, StudioLook, plan, texts_of, tray_of
+from moechat.web.tray import GUESTS, DroppedFile
 from moechat.web.words import Words
 
-REFRESH_S = 3  # While what was brought is understood, the room is drawn so often.
 CARDS = ("png", "json", "charx")
+SHOWN = 30  # So many files that were dropped are shown whole, the others by name.
+PROBLEMS = 5  # So many lines that cannot be read are shown.
+NAMED = ("lines", "csv", "text")  # In talk of these kinds the speakers are names, and one of them is the user.
 
 
-def drawn(here: StudioVisit, look: StudioLook) -> str:
-    words = here.words
-    above = _head(here, look) + (_new(words) if look.doing == "new" else "") + _bin(here, look)
-    above += tray_page.drawn(here, look)
-    if here.name not in here.house.characters():
-        return above
-    parts = "".join(
-        f'<button type="button" class="chip" data-do="part" data-value="{part}" aria-pressed="{str(part == look.part).lower()}">'
-        f"{escape(words(f'part_{part}'))}</button>"
-        for part in PARTS
-    )
-    chips = f'<div class="chips" role="group" aria-label="{escape(words("parts"))}">{parts}</div>'
+def drawn(here: Visit, look: StudioLook) -> str:
+    draw, house, names = macros("studio", here.words), here.house, here.house.characters()
+    above = [draw.head(here.name, names, len(house.studio.binned()), look.doing)]
+    above += [draw.new_form()] if look.doing == "new" else []
+    above += [_bin(here, look)] if look.doing in ("bin", "erase") else []
+    above += [_tray(here, look)]
+    if here.name not in names:
+        return "".join(above)
     inside = {"persona": _persona, "book": _book, "files": _files, "you": _you, "along": _along}[look.part](here, look)
-    left = f'<div class="made-of">{chips}{inside}</div>'
-    return f'{above}{_who(here, look)}<div class="bench">{left}{_trial(here, look)}</div>'
+    who = draw.who(here.name, house.gallery.portrait(here.name), look.doing, "" if here.agent else _why_shut(here))
+    return "".join((*above, who, draw.bench(PARTS, look.part, inside, _trial(here, look))))
 
 
-def _head(here: StudioVisit, look: StudioLook) -> str:
-    words, studio = here.words, here.house.studio
-    shelf = "".join(
-        f'<button type="button" class="chip" data-name="{escape(name)}" aria-pressed="{str(name == here.name).lower()}">'
-        f"{escape(name)}</button>"
-        for name in here.house.characters()
-    )
-    picks = "".join(
-        f'<button type="button" class="act" data-pick="{pick}">{escape(words(name))}</button>'
-        for pick, name in (("files", "bring"), ("folder", "bring_folder"))
-    )
-    kept = studio.binned()
-    bin_ = button("bin", words("bin", n=len(kept)), pressed=str(look.doing == "bin").lower()) if kept else ""
-    return (
-        f'<header class="room-head"><div class="chips shelf" role="group" aria-label="{escape(words("shelf"))}">{shelf}</div>'
-        f'<div class="line write">{button("new-character", words("new_character"), kind="primary")}{picks}{bin_}</div>'
-        f'<p class="hint">{escape(words("drop_told"))}</p></header>'
-    )
-
-
-def _new(words: Words) -> str:
-    fields = field("name", words("name"), first=True) + "".join(
-        field(key, words(f"key_{key}"), rows=lines) for key, lines in (("persona", 4), ("greeting", 2))
-    )
-    return f'<section class="card">{form("create", "new character", fields, words)}</section>'
-
-
-def _bin(here: StudioVisit, look: StudioLook) -> str:
-    if look.doing not in ("bin", "erase"):
-        return ""
-    words, items = here.words, []
+def _bin(here: Visit, look: StudioLook) -> Markup:
+    rows = []
     for kept in here.house.studio.binned():
         name, _, time = kept.rpartition("@")
-        acts = button("bring-back", words("bring_back"), kind="primary", id=kept)
-        acts += button("erase", words("erase"), kind="danger", id=kept)
-        if (look.doing, look.opened) == ("erase", kept):
-            sure = button("erase-now", words("erase_yes"), kind="danger strong", id=kept)
-            acts = question(words("erase_ask", name=name), sure, words)
-        day = f"{time[:4]}-{time[4:6]}-{time[6:8]} {time[9:11]}:{time[11:13]}"
-        items.append(f'<li><b>{escape(name)}</b> <span class="hint">{day}</span><div class="actions">{acts}</div></li>')
-    inside = "".join(items) or f'<li class="hint">{escape(words("bin_empty"))}</li>'
-    return f'<section class="card"><ul class="kept">{inside}</ul></section>'
+        rows.append((kept, name, f"{time[:4]}-{time[4:6]}-{time[6:8]} {time[9:11]}:{time[11:13]}"))
+    return Markup(macros("studio", here.words).bin(rows, look.opened if look.doing == "erase" else ""))
 
 
 # ---- the character
 
 
-def _who(here: StudioVisit, look: StudioLook) -> str:
-    """Its name, and what can be done with it as a whole."""
-    words, name = here.words, here.name
-    acts = f'<button type="button" class="act primary" data-talk="{escape(name)}">{escape(words("talk_with"))}</button>'
-    acts += button("name-new", words("rename_it")) + button("copy", words("duplicate"))
-    acts += f'<button type="button" class="act" data-pick="picture">{escape(words("picture"))}</button>'
-    acts += button("delete", words("delete_it"), kind="danger")
-    below = ""
-    if look.doing in ("rename", "duplicate"):
-        title = words("name")
-        below = form(look.doing, f"{look.doing} {name}", field("name", title, name, first=True), words)
-    elif look.doing == "delete":
-        sure = button("delete-now", words("bin_yes"), kind="danger strong")
-        below = question(words("bin_ask", name=name), sure, words)
-    portrait = here.house.gallery.portrait(name)
-    folder = f" <small>{escape(name)}</small>" if portrait.name != name else ""
-    fault = f'<p class="wrong">{escape(_why_shut(here))}</p>' if here.agent is None else ""
-    return (
-        f'<section class="card who-is"><div class="line">{avatar(portrait.name, draw.picture_of(portrait))}'
-        f'<h2>{escape(portrait.name)}{folder}</h2><div class="actions">{acts}</div></div>{fault}{below}</section>'
-    )
-
-
-def _why_shut(here: StudioVisit) -> str:
+def _why_shut(here: Visit) -> str:
     """Why the character cannot be opened."""
     try:
         here.house.agent(here.name)
@@ -118,61 +60,26 @@ def _why_shut(here: StudioVisit) -> str:
     return ""
 
 
-def _persona(here: StudioVisit, look: StudioLook) -> str:
-    words = here.words
+def _persona(here: Visit, look: StudioLook) -> Markup:
     texts = texts_of(here.house, here.name)
-    plain = "".join(_key(key, texts[key], lines, words) for key, lines in PLAIN_KEYS.items())
-    greetings = [key for key in texts if key.startswith(GREETING)]
-    for number, key in enumerate(greetings, 1):
-        first = button("greet-first", words("greet_first"), kind="quiet", id=number)
-        label = f"{words('another_greeting')} {number}"
-        plain += f'<div class="greeting-choice">{field(key, label, texts[key], rows=2)}{first}</div>'
-    plain += field(f"{GREETING}{len(greetings) + 1}", words("new_greeting"), rows=1)
-    used = sum(bool(texts[key].strip()) for key in MORE_KEYS)
-    further = "".join(_key(key, texts[key], lines, words) for key, lines in MORE_KEYS.items() if key != "language")
-    languages = [(value, words(f"language_{value or 'auto'}")) for value in ("", "zh", "en")]
-    further += choice("language", words("key_language"), languages, texts["language"])
-    inside = plain + memory_page.further(further, used, words)
-    save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
-    return (
-        f'<section class="card"><form class="form" data-do="save-persona" data-form="persona {escape(here.name)}">'
-        f"{inside}{save}</form></section>"
-    )
+    plain = [(key, texts[key], lines) for key, lines in PLAIN_KEYS.items()]
+    more = [(key, texts[key], lines) for key, lines in MORE_KEYS.items() if key != "language"]
+    greetings = [(key, text) for key, text in texts.items() if key.startswith(GREETING)]
+    return Markup(macros("studio", here.words).persona(here.name, plain, greetings, more, texts["language"]))
 
 
-def _key(key: str, text: str, lines: int, words: Words) -> str:
-    note = f"note_{key}"
-    return field(key, words(f"key_{key}"), text, rows=lines, note=words(note) if note in words else "")
-
-
-# ---- the world book
-
-
-def _book(here: StudioVisit, look: StudioLook) -> str:
+def _book(here: Visit, look: StudioLook) -> Markup:
     words, agent, book = here.words, here.agent, look.book
     if agent is None:
-        return ""
-    label = escape(words("search_book"))
-    head = (
-        f'<div class="line"><input type="search" name="q" data-live="search" value="{escape(book.search)}" '
-        f'placeholder="{label}" aria-label="{label}" autocomplete="off" maxlength="200">'
-        f"{button('new', words('new_lore'), kind='primary', value='new_lore')}</div>"
-    )
-    if book.doing == "lore" and not book.opened:
-        head += author_room.record_form("lore", author_room.defaults("lore"), words)
+        return Markup()
+    new = author_room.record_form("lore", words) if book.doing == "lore" and not book.opened else Markup()
     records = author_room.listed(agent, "lore", book.search)
-    speakers = memory_room.speakers_of(agent, words)
     fired = {row["id"]: row for row in agent.fired()} if book.opened else {}
-    entries = ""
-    for one in records[: book.count]:
-        opened = one.id == book.opened
-        remark = _last_fired(fired.get(one.id), words) if opened else ""
-        entries += author_room.entry(one, speakers, words, opened=opened, doing=book.doing, remark=remark)
-    left = len(records) - book.count
-    more = button("more", words("more", n=left), kind="more") if left > 0 else ""
-    empty = "" if entries else f'<p class="empty">{escape(words("no_entries"))}</p>'
-    problems = draw.problems([fault_words.said(one, words) for one in agent.official.lore.problems], words)
-    return f'{head}{problems}<div class="list">{entries}{empty}</div>{more}'
+    entries = author_room.entries(
+        here, records[: book.count], book.opened, book.doing, _last_fired(fired.get(book.opened), words)
+    )
+    faults = [fault_words.said(one, words) for one in agent.official.lore.problems]
+    return Markup(macros("studio", words).book(book, new, faults, entries, len(records) - book.count))
 
 
 def _last_fired(row: dict[str, str] | None, words: Words) -> str:
@@ -188,88 +95,51 @@ def why_fired(why: str, words: Words) -> str:
     return words(name, what=what) if name in words else why
 
 
-# ---- its files
-
-
-def _files(here: StudioVisit, look: StudioLook) -> str:
+def _files(here: Visit, look: StudioLook) -> Markup:
     words, folder = here.words, here.house.studio.folder(here.name)
     names = source_files.listed(folder)
     shown = look.file if look.file in names else names[0]
-    chips = "".join(
-        f'<button type="button" class="chip" data-do="file" data-id="{escape(name)}" '
-        f'aria-pressed="{str(name == shown).lower()}">{escape(name)}</button>'
-        for name in names
-    )
+    text, edition = None, ""
     try:
         text = source_files.text(folder, shown)
     except (MoeChatError, OSError) as failure:
-        editor = f'<p class="wrong">{escape(fault_words.said(failure, words))}</p>'
+        faults: Sequence[MoeChatError | OSError] = [failure]
     else:
-        label = words("file_shown", name=shown)
-        wrong = source_files.checked(folder / shown, text)
-        remark = "".join(f'<p class="wrong">{escape(fault_words.said(one, words))}</p>' for one in wrong)
-        editor = (
-            f'{remark}<form class="form" data-do="save-file" data-form="file {escape(shown)} {source_files.edition(text)}">'
-            f'<input type="hidden" name="edition" value="{source_files.edition(text)}">'
-            f'<textarea name="text" class="source" rows="18" spellcheck="false" aria-label="{escape(label)}">\n{escape(text)}'
-            f'</textarea><div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
-            "</form>"
+        edition, faults = source_files.edition(text), source_files.checked(folder / shown, text)
+    remarks = [fault_words.said(one, words) for one in faults]
+    return Markup(macros("studio", words).files(names, shown, text, edition, remarks))
+
+
+def _you(here: Visit, look: StudioLook) -> Markup:
+    draw, studio = macros("studio", here.words), here.house.studio
+    return Markup(draw.you(here.name, "all", studio.you("")) + draw.you(here.name, "one", studio.you(here.name)))
+
+
+def _along(here: Visit, look: StudioLook) -> Markup:
+    words, agent = here.words, here.agent
+    cards = [
+        *((kind.upper(), _address(here, kind)) for kind in CARDS),
+        (words("along_book"), _address(here, "lorebook")),
+    ]
+    archives = [(words(f"along_{kind}"), _address(here, kind)) for kind in ("all", "bare", "memory")]
+    left = len(agent.store.tree.unread()) if agent else 0
+    return Markup(
+        macros("studio", words).along(
+            cards, archives, _imports(here), look.opened if look.doing == "take-back" else "", left
         )
-    return (
-        f'<section class="card"><p class="hint">{escape(words("files_told"))}</p>'
-        f'<div class="chips files">{chips}</div>{editor}</section>'
     )
 
 
-# ---- you
+def _address(here: Visit, kind: str) -> str:
+    values = {"character": here.name, "language": here.words.language}
+    return f"/page/along/{kind}?{urlencode(values, quote_via=quote)}"
 
 
-def _you(here: StudioVisit, look: StudioLook) -> str:
-    words, parts = here.words, []
-    for scope, character in (("all", ""), ("one", here.name)):
-        values = here.house.studio.you(character)
-        inside = "".join(
-            field(key, words(f"you_{key}"), values.get(key, ""), rows=3 if key == "about" else 0)
-            for key in ("name", "address", "about")
-        )
-        save = f'<div class="actions"><button type="submit" class="act primary">{escape(words("save"))}</button></div>'
-        remark = f'<p class="hint">{escape(words("you_told"))}</p>' if character else ""
-        parts.append(
-            f'<section class="card"><h2>{escape(words(f"you_{scope}", name=here.name))}</h2>{remark}'
-            f'<form class="form" data-do="save-you" data-scope="{scope}" data-form="you {scope} {escape(here.name)}">'
-            f"{inside}{save}</form></section>"
-        )
-    return "".join(parts)
-
-
-# ---- taking it along
-
-
-def _along(here: StudioVisit, look: StudioLook) -> str:
-    words = here.words
-    cards = "".join(_save(kind, kind.upper(), here) for kind in CARDS) + _save("lorebook", words("along_book"), here)
-    archives = "".join(_save(kind, words(f"along_{kind}"), here) for kind in ("all", "bare", "memory"))
-    return (
-        f'<section class="card"><h2>{escape(words("along_card"))}</h2><p class="hint">{escape(words("along_card_told"))}</p>'
-        f'<div class="actions">{cards}</div></section>'
-        f'<section class="card"><h2>{escape(words("along_archive"))}</h2>'
-        f'<p class="hint">{escape(words("along_archive_told"))}</p><div class="actions">{archives}</div></section>'
-        f"{_imports(here, look)}"
-    )
-
-
-def _save(kind: str, label: str, here: StudioVisit) -> str:
-    address = (
-        f"/page/along/{kind}?{urlencode({'character': here.name, 'language': here.words.language}, quote_via=quote)}"
-    )
-    return f'<button type="button" class="act" data-save="{escape(address)}">{escape(label)}</button>'
-
-
-def _imports(here: StudioVisit, look: StudioLook) -> str:
-    """What was brought to this memory, each as a whole."""
+def _imports(here: Visit) -> list[tuple[str, str]] | None:
+    """(batch, what it was) of all that was brought to this memory."""
     words, agent = here.words, here.agent
     if agent is None:
-        return ""
+        return None
     tree = agent.store.tree
     rows = {
         id_: words("import_told", talk=batch.talk or words("talk_first"), n=len(batch.ids), time=batch.at[:10])
@@ -277,57 +147,69 @@ def _imports(here: StudioVisit, look: StudioLook) -> str:
         if not tree.is_forgotten(id_)
     }
     rows |= {id_: words.count("n_memories", n) for id_, n in agent.brought.batches().items()}
-    items = ""
-    for id_, remark in rows.items():
-        acts = button("take-back", words("take_back"), kind="danger", id=id_)
-        if (look.doing, look.opened) == ("take-back", id_):
-            sure = button("take-back-now", words("take_back_yes"), kind="danger strong", id=id_)
-            acts = question(words("take_back_ask"), sure, words)
-        items += f'<li>{escape(remark)}<div class="actions">{acts}</div></li>'
-    inside = items or f'<li class="hint">{escape(words("no_imports"))}</li>'
-    return f'<section class="card"><h2>{escape(words("imports"))}</h2>{reading(here)}<ul class="kept">{inside}</ul></section>'
+    return list(rows.items())
 
 
-def reading(here: StudioVisit) -> str:
-    """How much of what was brought is still to be understood; "" where all of it is."""
-    left = len(here.agent.store.tree.unread()) if here.agent else 0
-    if not left:
-        return ""
-    return f'<p class="hint" data-refresh="{REFRESH_S}">{escape(here.words("being_understood", n=left))}</p>'
-
-
-# ---- trying
-
-
-def _trial(here: StudioVisit, look: StudioLook) -> str:
-    words = here.words
+def _trial(here: Visit, look: StudioLook) -> Markup:
     if here.agent is None:
-        return ""
+        return Markup()
     titles = {one.id: one.keyword for one in author_room.listed(here.agent, "lore", "") if isinstance(one, Lore)}
-    sentence = field("sentence", words("try_say"), look.sentence, rows=2)
-    sure = (
-        f'<form class="form" data-do="try" data-form="try {escape(here.name)}">{sentence}<div class="actions">'
-        f'<button type="submit" class="act primary">{escape(words("try_go"))}</button></div></form>'
-    )
-    return (
-        f'<aside class="card trial" aria-label="{escape(words("try_talk"))}"><h2>{escape(words("try_talk"))}</h2>'
-        f'<p class="hint">{escape(words("try_told"))}</p>{sure}{_came_of_it(look.trial, titles, words)}</aside>'
-    )
+    hits = look.trial.fired if look.trial else ()
+    fired = [(titles.get(hit.id, hit.id), why_fired(hit.why, here.words)) for hit in hits]
+    return Markup(macros("studio", here.words).trial(here.name, look.sentence, look.trial, fired))
 
 
-def _came_of_it(trial: Trial | None, titles: dict[str, str], words: Words) -> str:
-    if trial is None:
-        return ""
-    fired = "".join(
-        f"<li><b>{escape(titles.get(hit.id, hit.id))}</b> · {escape(why_fired(hit.why, words))}</li>"
-        for hit in trial.fired
-    )
-    prompt = "".join(
-        f"<dt>{escape(words(f'role_{one.role}'))}</dt><dd>{escape(one.content)}</dd>" for one in trial.prompt
-    )
-    fault = f'<p class="wrong">{escape(trial.error)}</p>' if trial.error else ""
-    return (
-        f'<h3>{escape(words("try_fired"))}</h3><ul class="brought fires">{fired or escape(words("try_none"))}</ul>{fault}'
-        f'<h3>{escape(words("try_reply"))}</h3><p class="said-so">{escape(trial.reply) or "–"}</p>'
-        f'<details class="trace"><summary>{escape(words("try_prompt", n=len(trial.prompt)))}</summary><dl>{prompt}</dl></details>'
-    )
+# ---- what was dropped
+
+
+def _tray(here: Visit, look: StudioLook) -> Markup:
+    files = tray_of(here).in_order()
+    if not files:
+        return Markup()
+    goals = plan(here, look)
+    rows = [_dropped(one, here, look, goals if n < SHOWN else None) for n, one in enumerate(files)]
+    return Markup(macros("studio", here.words).tray(rows))
+
+
+def _dropped(one: DroppedFile, here: Visit, look: StudioLook, goals: Goals | None) -> dict[str, Any]:
+    """A file with its picture, what it ``holds`` and where it goes."""
+    faults = [fault_words.said(one.fault, here.words)] if one.fault else []
+    row: dict[str, Any] = {
+        "file": one, "ticked": one.number not in look.unticked, "faults": faults, "picture": "", "holds": None,
+    }  # fmt: skip
+    if one.kind is None or goals is None:
+        return row
+    wishes = goals.wishes[one.number]
+    is_new = wishes.character not in here.house.characters()  # Whoever comes along with it knows nothing yet.
+    goal = replace(wishes, character=here.name) if is_new else wishes
+    try:
+        holds = one.preview(here.house, goal if one.kind in GUESTS else Wishes())
+    except (MoeChatError, OSError) as failure:
+        faults.append(fault_words.said(failure, here.words))
+        return row
+    if holds.get("has_picture"):
+        row["picture"] = f"/page/brought/{one.number}?{urlencode({'tab': tray_of(here).tab})}"
+    holds = holds | {"doubled": 0} if is_new else holds
+    is_guest = one.kind in GUESTS or holds.get("of") == "memory"
+    names = [(name, name) for name in goals.names] if is_guest else None
+    asks_me = holds.get("form") in NAMED and (wishes.me or len(one.speakers) > 2 or holds["problems"])
+    speakers = [(name, name) for name in one.speakers] if asks_me else None
+    talk = _talk(holds, here.words) if one.kind == "talk" else {}
+    return row | {"holds": holds | talk, "wishes": wishes, "names": names, "speakers": speakers}
+
+
+def _talk(row: Row, words: Words) -> dict[str, object]:
+    """The ``lines`` that say what talk holds, and those of the file that are ``unread``."""
+    lines = []
+    if row["first"]:
+        lines.append(words("talk_dates", first=row["first"][:10], last=row["last"][:10]))
+        lines.append(words.count("talk_count", row["exchanges"]))
+        lines.append(words.row([words("speaker", name=name, n=n) for name, n in row["speakers"].items()]))
+        lines.append(words("doubled_n", n=row["doubled"]) if row["doubled"] else words("doubled_none"))
+    reasons = [f"{_why(reason, words)} × {n}" for reason, n in row["left_out"].items() if n]
+    lines += [words("left_out_n", what=words.row(reasons))] if reasons else []
+    return {"lines": lines, "unread": [fault_words.said(one, words) for one in row["problems"][:PROBLEMS]]}
+
+
+def _why(reason: str, words: Words) -> str:
+    return words(f"why_{reason}") if f"why_{reason}" in words else reason

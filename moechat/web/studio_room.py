@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from moechat.agent import Agent
 from moechat.cards.container import CARD
-from moechat.curation.brought import MARK
 from moechat.errors import MoeChatError
 from moechat.house import House, source_files
 from moechat.house.coming import Wishes, free_name
 from moechat.house.studio import as_text
 from moechat.house.trial import Trial, tried
-from moechat.web import author_room, fault_words, memory_room
-from moechat.web.memory_look import AUTHOR, MemoryLook
-from moechat.web.notes import Action, Note
+from moechat.verbs import owner, perform
+from moechat.web import author_room, memory_room
+from moechat.web.clicks import Action, Note, Visit
+from moechat.web.memory_room import AUTHOR, MemoryLook
 from moechat.web.tray import Tray
-from moechat.web.words import Words
 
 PARTS = ("persona", "book", "files", "you", "along")
 PLAIN_KEYS: Mapping[str, int] = {"name": 0, "persona": 8, "greeting": 4, "examples": 6}
@@ -55,41 +53,25 @@ class StudioLook:
         return StudioLook(self.part, wishes=self.wishes, unticked=self.unticked, go=self.go)
 
 
-@dataclass(frozen=True)
-class StudioVisit:
-    """Where a click comes from: the character by ``name`` ("": none), opened as ``agent`` if it can be, and the ``tray`` of the
-    tab. ``busy``: a reply is on its way."""
-
-    house: House
-    name: str
-    agent: Agent | None
-    tray: Tray
-    words: Words
-    busy: bool = False
-
-
 StudioOutcome = tuple[StudioLook, Note]
 
 
-def act(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
-    """The look after an action, and a note on what became of it."""
+def act(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
+    """The look after an action. Raises MoeChatError where the action fails."""
     do = action.get("do", "")
     look = replace(look, go=None, talks=False)
     if here.busy and do in WAITING:
         return look, Note(here.words("wait_reply"), bad=True)
     if do in NAMING and not action.get("name", "").strip():
         return look, Note(here.words("needs_name"), bad=True)
-    try:
-        if do in LOOKS:
-            return LOOKS[do](look, action), Note()
-        if do in DEEDS:
-            return DEEDS[do](here, look, action)
-        if here.agent is not None:
-            book, note = memory_room.act(here.agent, look.book, action, here.words)
-            return replace(look, book=book, doing=""), note
-    except (MoeChatError, OSError) as failure:
-        return look, Note(fault_words.said(failure, here.words), bad=True)
-    return look, Note()
+    if do in LOOKS:
+        return LOOKS[do](look, action), Note()
+    if do in DEEDS:
+        return DEEDS[do](here, look, action)
+    if here.agent is None:
+        return look, Note()
+    book, note = memory_room.act(here, look.book, action)
+    return replace(look, book=book, doing=""), note
 
 
 # ---- looking
@@ -139,6 +121,11 @@ LOOKS: Mapping[str, Callable[[StudioLook, Action], StudioLook]] = {
 }
 
 
+def tray_of(here: Visit) -> Tray:
+    assert here.tray is not None, "only the page's own tabs have a tray"
+    return here.tray
+
+
 @dataclass(frozen=True)
 class Goals:
     """Where every file that was brought goes, by number, and the ``names`` of all characters that it may go to."""
@@ -147,12 +134,12 @@ class Goals:
     names: Sequence[str]
 
 
-def plan(here: StudioVisit, look: StudioLook) -> Goals:
+def plan(here: Visit, look: StudioLook) -> Goals:
     """As was chosen; else a card gets a name that is free, talk goes to the character whose folder it lay in, a lorebook to the
     card that names it, all else to the character that is shown."""
     names, owners = here.house.characters(), dict[str, str]()
     goals: dict[int, Wishes] = {}
-    for one in here.tray.in_order():
+    for one in tray_of(here).in_order():
         chosen = look.wishes.get(one.number)
         row = one.preview(here.house, Wishes()) if one.kind in ("card", "archive") else {}
         if one.kind == "card" or row.get("of") == "character":
@@ -169,36 +156,36 @@ def plan(here: StudioVisit, look: StudioLook) -> Goals:
 # ---- a character
 
 
-def _created(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _created(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     name = action["name"].strip()
     keys = {key: text for key in ("persona", "greeting") if (text := action.get(key, "").strip())}
     here.house.studio.create(name, keys)
     return replace(look, part="persona", doing="", go=name), Note(here.words("made", name=name))
 
 
-def _duplicated(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _duplicated(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     name = here.house.studio.duplicate(here.name, action["name"].strip())
     return replace(look, doing="", go=name), Note(here.words("made", name=name))
 
 
-def _renamed(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _renamed(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     name = here.house.studio.rename(here.name, action["name"].strip())
     return replace(look, doing="", go=name), Note(here.words("renamed", name=name))
 
 
-def _deleted(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _deleted(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     if look.doing != "delete":  # It is asked first, whatever the page sends.
         return replace(look, doing="delete"), Note()
     here.house.studio.delete(here.name)
     return replace(look, doing="bin", opened="", go=""), Note(here.words("binned", name=here.name))
 
 
-def _brought_back(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _brought_back(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     name = here.house.studio.restore(action.get("id", ""))
     return replace(look, doing="", go=name), Note(here.words("back_again_it", name=name))
 
 
-def _erased(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _erased(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     kept = action.get("id", "")
     if (look.doing, look.opened) != ("erase", kept):
         return replace(look, doing="erase", opened=kept), Note()
@@ -217,7 +204,7 @@ def texts_of(house: House, name: str) -> dict[str, str]:
     return texts | greetings | {"tags": "、".join(values.get("tags", ()))}
 
 
-def _persona_saved(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _persona_saved(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     before = texts_of(here.house, here.name)
     has_card = (
         here.house.studio.folder(here.name) / CARD
@@ -241,24 +228,24 @@ def _persona_saved(here: StudioVisit, look: StudioLook, action: Action) -> Studi
     return look, Note(here.words("saved_it"))
 
 
-def _greets_first(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _greets_first(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     here.house.studio.choose_greeting(here.name, int(action.get("id", "0")))
     return look, Note(here.words("saved_it"))
 
 
-def _file_saved(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _file_saved(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     folder = here.house.studio.folder(here.name)
     source_files.write(folder, look.file, action.get("text", ""), action.get("edition", ""))
     return look, Note(here.words("saved_it"))
 
 
-def _you_saved(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _you_saved(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     character = here.name if action.get("scope") == "one" else ""
     here.house.studio.you(character, changes={key: action.get(key, "") for key in ("name", "address", "about")})
     return look, Note(here.words("saved_it"))
 
 
-def _tried(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _tried(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     sentence = action.get("sentence", "").strip()
     if here.agent is None or not sentence:
         return look, Note(here.words("needs_words"), bad=True)
@@ -268,14 +255,14 @@ def _tried(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome
 # ---- what comes, and what was taken in
 
 
-def _taken(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _taken(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     look = _aimed(look, action)
     chosen = {int(n) for n in action.get("chosen", "").split() if n.isdecimal()}
     came: list[str] = []
     to: list[str] = []
     failed = 0
     goals = plan(here, look).wishes
-    for brought in here.tray.in_order():
+    for brought in tray_of(here).in_order():
         if brought.number not in chosen or brought.number not in goals:
             continue
         try:
@@ -284,7 +271,7 @@ def _taken(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome
             brought.fault = failure
             failed += 1
             continue
-        here.tray.away([brought.number])
+        tray_of(here).away([brought.number])
         came.append(row.get("character") or brought.path.stem)
         to.append(row.get("character") or goals[brought.number].character)
     if not came:
@@ -295,22 +282,21 @@ def _taken(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome
     return replace(look, go=to[0], talks=talks), Note(sentence, bad=bool(failed))
 
 
-def _put_away(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _put_away(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     chosen = action.get("id", "")
-    here.tray.away([int(chosen)] if chosen.isdecimal() else here.tray.files)
+    tray_of(here).away([int(chosen)] if chosen.isdecimal() else tray_of(here).files)
     return look, Note()
 
 
-def _taken_back(here: StudioVisit, look: StudioLook, action: Action) -> StudioOutcome:
+def _taken_back(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     batch = action.get("id", "")
     if here.agent is None or (look.doing, look.opened) != ("take-back", batch):
         return replace(look, doing="take-back", opened=batch), Note()
-    take_back = here.agent.brought.take_back if batch.startswith(MARK) else here.agent.memories.take_back
-    take_back(batch)
+    perform(owner.VERBS["take-back"], here.agent, {"batch": batch}, here.passed)
     return replace(look, doing=""), Note(here.words("taken_back"))
 
 
-DEEDS: Mapping[str, Callable[[StudioVisit, StudioLook, Action], StudioOutcome]] = {
+DEEDS: Mapping[str, Callable[[Visit, StudioLook, Action], StudioOutcome]] = {
     "create": _created, "duplicate": _duplicated, "rename": _renamed, "delete-now": _deleted, "bring-back": _brought_back,
     "erase-now": _erased, "save-persona": _persona_saved, "greet-first": _greets_first, "save-file": _file_saved,
     "save-you": _you_saved, "try": _tried, "take": _taken, "away": _put_away, "take-back-now": _taken_back,

@@ -1,7 +1,4 @@
-"""The topics as a map and the days as a calendar, drawn as SVG for the width at hand. Knows no Gradio.
-
-Every name in it was written by others: it is escaped, and stands in text and titles alone.
-"""
+"""The topics as a map and the days as a calendar: what stands where, for the width at hand. Knows no HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from moechat.topic_path import ARROW
-from moechat.web.draw import escape
 from moechat.web.treemap import Box, fitted, squarified
 from moechat.web.words import MONTHS, WEEKDAYS, Words
 
@@ -65,76 +61,78 @@ class Canvas:
         return round(COLDEST + (100 - COLDEST) * max(0.0, 1 - math.log1p(days) / math.log1p(OLD_DAYS)))
 
 
-def treemap(nodes: Sequence[TopicNode], canvas: Canvas, width: int) -> str:
-    """The topics as nested tiles, sized by memories and coloured by recency; two levels, the rest opens with a click."""
+@dataclass(frozen=True)
+class Tile:
+    """A topic on the map; ``texts`` are (x, y, class, text). Pixels. ``warmth`` is None for the frame around others."""
+
+    path: str
+    title: str
+    box: Box
+    kind: str
+    round: str
+    texts: Sequence[tuple[float, float, str, str]]
+    opens: bool
+    pressed: bool
+    warmth: int | None = None
+
+
+def treemap(nodes: Sequence[TopicNode], canvas: Canvas, width: int) -> tuple[list[Tile], tuple[int, int]]:
+    """(the topics as nested tiles, sized by memories and coloured by recency, width and height); two levels, the rest opens
+    with a click."""
     height = round(min(520, max(380, width * 0.55)))
     ranked = _ranked(nodes)
     boxes = squarified([node["total"] for node in ranked], Box(0, 0, width, height))
-    tiles = "".join(_group(node, box.inside(0, 0, GAP, GAP), canvas) for node, box in zip(ranked, boxes, strict=True))
-    return (
-        f'<svg class="treemap" viewBox="0 0 {width - GAP} {height - GAP}" data-grid role="group" '
-        f'aria-label="{escape(canvas.words("topic_map"))}">{tiles}</svg>'
-    )
+    groups = (_group(node, box.inside(0, 0, GAP, GAP), canvas) for node, box in zip(ranked, boxes, strict=True))
+    return [tile for group in groups for tile in group], (width - GAP, height - GAP)
 
 
 def _ranked(nodes: Sequence[TopicNode]) -> list[TopicNode]:
     return sorted(nodes, key=lambda node: (-node["total"], node["path"]))
 
 
-def _group(node: TopicNode, box: Box, canvas: Canvas) -> str:
+def _group(node: TopicNode, box: Box, canvas: Canvas) -> list[Tile]:
     """A topic with the topics below it, where there is room for them."""
     children = _ranked(node["children"])
     if not children or box.w < 90 or box.h < 84:
         return _tile(node, box, canvas, node["total"])
     own = [node["count"]] if node["count"] else []
     parts = squarified([*(child["total"] for child in children), *own], box.inside(GAP, HEAD, 0, 0))
-    tiles = [
-        _tile(child, part.inside(0, 0, GAP, GAP), canvas, child["total"])
-        for child, part in zip(children, parts, strict=False)
-    ]
+    tiles = [_around(node, box, canvas)]
+    for child, part in zip(children, parts, strict=False):
+        tiles += _tile(child, part.inside(0, 0, GAP, GAP), canvas, child["total"])
     if own:
-        tiles.append(_tile(node, parts[-1].inside(0, 0, GAP, GAP), canvas, node["count"], own=True))
-    return _around(node, box, canvas, "".join(tiles))
+        tiles += _tile(node, parts[-1].inside(0, 0, GAP, GAP), canvas, node["count"], own=True)
+    return tiles
 
 
-def _around(node: TopicNode, box: Box, canvas: Canvas, inside: str) -> str:
+def _around(node: TopicNode, box: Box, canvas: Canvas) -> Tile:
     count = str(node["total"])
     name = fitted(node["name"], box.w - 30 - 8 * len(count), NAME_PX)
-    label = f'<text x="{box.x + 9:.1f}" y="{box.y + 18:.1f}" class="name">{escape(name)}</text>'
-    label += f'<text x="{box.x + box.w - 8:.1f}" y="{box.y + 18:.1f}" class="count end">{count}</text>'
-    frame = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{ROUND + 2}"/>'
-    return f"<g {_button(node, canvas, 'group')}>{_title(node, canvas)}{frame}{label}</g>{inside}"
-
-
-def _tile(node: TopicNode, box: Box, canvas: Canvas, count: int, *, own: bool = False) -> str:
-    if box.w < 1 or box.h < 1:
-        return ""
-    warmth = canvas.warmth(node["newest"])
-    half, within = divmod(min(warmth, 99), 50)  # from cold to the middle, from the middle to warm
-    rect = f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{min(ROUND, box.w / 4):.1f}"/>'
-    name = fitted(canvas.words("own") if own else node["name"], box.w - 16, NAME_PX)
-    text = f'<text x="{box.x + 9:.1f}" y="{box.y + 20:.1f}" class="name">{escape(name)}</text>' if box.h > 26 else ""
-    if box.h > 44 and box.w > 26:
-        text += f'<text x="{box.x + 9:.1f}" y="{box.y + 37:.1f}" class="count">{count}</text>'
-    kind = "tile" + " warm" * half + " hot" * (warmth >= HOT)
-    return (
-        f'<g {_button(node, canvas, kind)} style="--warmth:{within * 2}%">{_title(node, canvas, own)}{rect}{text}</g>'
+    texts = [(box.x + 9, box.y + 18, "name", name), (box.x + box.w - 8, box.y + 18, "count end", count)]
+    return Tile(
+        node["path"], _title(node, canvas), box, "group", f"{ROUND + 2}", texts, True, canvas.chosen == node["path"]
     )
 
 
-def _button(node: TopicNode, canvas: Canvas, kind: str) -> str:
-    pressed = str(node["path"] == canvas.chosen).lower()
-    opens = f' data-top="{escape(node["path"])}"' if node["children"] else ""
-    data = f'data-do="topic" data-topic="{escape(node["path"])}"{opens}'
-    return f'class="{kind}" role="button" {data} aria-pressed="{pressed}"'
+def _tile(node: TopicNode, box: Box, canvas: Canvas, count: int, *, own: bool = False) -> list[Tile]:
+    if box.w < 1 or box.h < 1:
+        return []
+    warmth = canvas.warmth(node["newest"])
+    half, within = divmod(min(warmth, 99), 50)  # from cold to the middle, from the middle to warm
+    name = fitted(canvas.words("own") if own else node["name"], box.w - 16, NAME_PX)
+    texts = [(box.x + 9, box.y + 20, "name", name)] if box.h > 26 else []
+    texts += [(box.x + 9, box.y + 37, "count", str(count))] if box.h > 44 and box.w > 26 else []
+    kind, is_chosen = "tile" + " warm" * half + " hot" * (warmth >= HOT), canvas.chosen == node["path"]
+    title, corner = _title(node, canvas, own), f"{min(ROUND, box.w / 4):.1f}"
+    return [Tile(node["path"], title, box, kind, corner, texts, bool(node["children"]), is_chosen, within * 2)]
 
 
 def _title(node: TopicNode, canvas: Canvas, own: bool = False) -> str:
     words, path = canvas.words, crumbs(node["path"])
     if own:
-        return f"<title>{escape(words('own_told', path=path, n=node['count']))}</title>"
+        return words("own_told", path=path, n=node["count"])
     day = words.day(datetime.fromisoformat(node["newest"])) if node["newest"] else ""
-    return f"<title>{escape(words('topic_told', path=path, n=node['total'], day=day))}</title>"
+    return words("topic_told", path=path, n=node["total"], day=day)
 
 
 # ---- the calendar
@@ -169,31 +167,36 @@ def weeks(days: Mapping[str, int], today: date, width: int, back: int = 0) -> We
     return Weeks(end - timedelta(weeks=count), count, cell)
 
 
-def calendar(days: Mapping[str, int], shown: Weeks, words: Words, today: date, chosen: str = "") -> str:
-    """A heat map of days: a column is a week, a deeper colour more memories."""
-    step = shown.cell + CELL_GAP
-    parts = [_weekdays(words, step, shown.cell), _months(shown, words, step)]
-    most = max(days.values(), default=1)
-    for week, weekday, day in shown.days():
-        if day <= today:
-            x, y = LEFT + week * step, TOP + weekday * step
-            parts.append(_day(day, days.get(day.isoformat(), 0), (x, y, shown.cell), most, words, chosen))
-    width, height = LEFT + shown.count * step, TOP + 7 * step
-    return (
-        f'<svg class="calendar" viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px" data-grid '
-        f'role="group" aria-label="{escape(words("calendar"))}">{"".join(parts)}</svg>'
-    )
-
-
-def _weekdays(words: Words, step: float, cell: float) -> str:
+def calendar(days: Mapping[str, int], shown: Weeks, words: Words, today: date) -> dict[str, object]:
+    """A heat map of days: a column is a week, a deeper colour more memories. ``axis`` has (x, y, text), ``days`` (x, y, ISO
+    date, title, depth in percent), where nothing is without a title. Pixels."""
+    step, most = shown.cell + CELL_GAP, max(days.values(), default=1)
     names = [name[1:] if words.language == "zh" else name for name in WEEKDAYS[words.language]]
-    rows = ((row, TOP + row * step + cell / 2 + 4) for row in (0, 2, 4))
-    return "".join(f'<text x="0" y="{y:.1f}" class="axis">{names[row]}</text>' for row, y in rows)
+    axis = [("0", f"{TOP + row * step + shown.cell / 2 + 4:.1f}", names[row]) for row in (0, 2, 4)]
+    cells = [
+        (
+            LEFT + week * step,
+            TOP + weekday * step,
+            day.isoformat(),
+            *_told(day, days.get(day.isoformat(), 0), most, words),
+        )
+        for week, weekday, day in shown.days()
+        if day <= today
+    ]
+    size = (f"{LEFT + shown.count * step:.0f}", f"{TOP + 7 * step:.0f}")
+    return {"size": size, "axis": [*axis, *_months(shown, words, step)], "days": cells, "cell": shown.cell}
 
 
-def _months(shown: Weeks, words: Words, step: float) -> str:
+def _told(day: date, count: int, most: int, words: Words) -> tuple[str, int]:
+    if not count:
+        return "", 0
+    title = words("day_told", day=words.day(datetime(day.year, day.month, day.day)), n=count)
+    return title, 30 + round(70 * math.log1p(count) / math.log1p(max(most, 3)))
+
+
+def _months(shown: Weeks, words: Words, step: float) -> list[tuple[str, str, str]]:
     """The name of a month over the week in which it begins."""
-    parts, free, named = [], -1.0, 0
+    labels, free, named = [], -1.0, 0
     sundays = [shown.first + timedelta(weeks=week, days=6) for week in range(shown.count)]
     for week, day in enumerate(sundays):
         x, begins = LEFT + week * step, day.day <= 7
@@ -202,21 +205,7 @@ def _months(shown: Weeks, words: Words, step: float) -> str:
             name = f"{day.month}月" if words.language == "zh" else MONTHS[day.month - 1]
             if day.year != named:  # the year stands with its first month
                 name = f"{day.year}年{name}" if words.language == "zh" else f"{name} {day.year}"
-            parts.append(f'<text x="{x:.1f}" y="12" class="axis">{name}</text>')
+            labels.append((f"{x:.1f}", "12", name))
             free = x + (YEAR_PX if day.year != named else 34)
             named = day.year
-    return "".join(parts)
-
-
-def _day(day: date, count: int, place: tuple[float, float, float], most: int, words: Words, chosen: str) -> str:
-    x, y, cell = place
-    rect = f'<rect x="{x:.1f}" y="{y:.1f}" width="{cell:.1f}" height="{cell:.1f}" rx="{cell / 4:.1f}"'
-    if not count:
-        return f'{rect} class="no-day"/>'
-    title = words("day_told", day=words.day(datetime(day.year, day.month, day.day)), n=count)
-    depth = 30 + round(70 * math.log1p(count) / math.log1p(max(most, 3)))
-    pressed = str(day.isoformat() == chosen).lower()
-    return (
-        f'<g role="button" class="one-day" data-do="day" data-day="{day}" aria-pressed="{pressed}" '
-        f'style="--depth:{depth}%"><title>{escape(title)}</title>{rect}/></g>'
-    )
+    return labels

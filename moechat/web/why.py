@@ -1,16 +1,13 @@
-"""Why a reply is as it is: one quiet line in words, the memories that came to mind with a sentence each, and, for tinkerers, the
-turn as it went. Knows no Gradio.
-"""
+"""Why a reply is as it is: one quiet line in words, and the memories that came to mind with a sentence each. Knows no Gradio."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from moechat.model import Hit, Recollection
-from moechat.turn import TurnTrace
-from moechat.web import markdown
-from moechat.web.draw import button, dated, escape, moment, tag, to_person
+from moechat.web.drawing import macros, to_person
 from moechat.web.words import Words
 from moechat.when import Span
 
@@ -22,31 +19,16 @@ DAYS = 2  # The line names so many days.
 WORDS = 3  # A sentence names so many words.
 
 Ground = Mapping[str, object]
-
-
-def thoughts(text: str, words: Words) -> str:
-    """What the model thought before it spoke, to unfold."""
-    if not text:
-        return ""
-    return (
-        f'<details class="memories thoughts"><summary>{escape(words("thoughts"))}</summary>'
-        f'<div class="groups words">{markdown.html(text)}</div></details>'
-    )
+Row = Mapping[str, Any]
 
 
 def memories(grounds: Sequence[Ground], words: Words, spans: Sequence[Span] = ()) -> str:
     """The line, which unfolds to the recalled memories by kind; ``spans`` date the phrases in the sentences."""
-    trace = button("trace", words("how_it_went"), kind="tinker")
-    if not grounds:
-        return f'<p class="memories tinker">{escape(words("brought_nothing"))} {trace}</p>'
-    kinds: dict[str, list[Ground]] = {kind: [] for kind in GROUPS}
+    kinds: dict[str, list[Row]] = {kind: [] for kind in GROUPS}
     for ground in grounds:
-        kinds.setdefault(_kind(ground), []).append(ground)
-    groups = "".join(_group(kind, several, words, spans) for kind, several in kinds.items() if several)
-    return (
-        f'<details class="memories"><summary>{escape(line(grounds, words))}</summary>'
-        f'<div class="groups">{groups}{trace}</div></details>'
-    )
+        kinds.setdefault(_kind(ground), []).append(_row(ground, words, spans))
+    groups = [(kind, words(kind) if kind in GROUPS else kind, rows) for kind, rows in kinds.items() if rows]
+    return str(macros("why", words).memories(line(grounds, words) if grounds else "", groups))
 
 
 def line(grounds: Sequence[Ground], words: Words) -> str:
@@ -67,31 +49,26 @@ def _kind(ground: Ground) -> str:
     return "context" if ground.get("dropped") == "in_context" else str(ground.get("layer"))
 
 
-def _group(kind: str, grounds: Sequence[Ground], words: Words, spans: Sequence[Span]) -> str:
-    items = "".join(_memory(ground, words, spans) for ground in grounds)
-    name = words(kind) if kind in GROUPS else kind
-    return f'<section class="kind {escape(kind)}"><h2>{escape(name)}</h2><ul>{items}</ul></section>'
-
-
-def _memory(ground: Ground, words: Words, spans: Sequence[Span]) -> str:
+def _row(ground: Ground, words: Words, spans: Sequence[Span]) -> Row:
+    """What the page shows of a memory."""
     if ground.get("gone"):
-        return f'<li><div class="text gone">{escape(words("no_longer_there"))}</div></li>'
-    time = moment(ground.get("time"))
-    date_text = f"{dated(time, words, 'learned' if ground.get('layer') == 'core' else '')} · " if time else ""
-    kind, id_ = str(ground.get("kind") or ""), ground.get("id")
-    text = str(ground.get("text", ""))
-    is_told = kind in UNDERSTOOD or ground.get("layer") == "core"
-    text = to_person(text) if is_told else _NAMELESS.sub(words("value_user"), text)
-    label = escape(words("look_at_it", text=text[:LABEL]))
-    look = (
-        f'<button type="button" class="look" data-memory="{escape(id_)}" aria-label="{label}">'
-        f"{escape(words('look_at'))}</button>"
-    )
-    return (
-        f'<li><div class="text">{tag(kind, words) if kind in UNDERSTOOD else ""}{escape(text)}</div>'
-        f'<div class="why">{date_text}{escape(reason(ground, words, spans))}{look if id_ else ""}{_score(ground, words)}</div>'
-        "</li>"
-    )
+        return {"gone": True}
+    kind, text = str(ground.get("kind") or ""), str(ground.get("text", ""))
+    is_core = ground.get("layer") == "core"
+    shown = to_person(text) if is_core or kind in UNDERSTOOD else _NAMELESS.sub(words("value_user"), text)
+    return {
+        "gone": False, "id": ground.get("id"), "time": moment(ground.get("time")), "dated_by": "learned" if is_core else "",
+        "kind": kind if kind in UNDERSTOOD else "", "text": shown, "label": shown[:LABEL],
+        "reason": reason(ground, words, spans), "score": _score(ground, words),
+    }  # fmt: skip
+
+
+def moment(text: object) -> datetime | None:
+    """An ISO time of a ground; None where there is none."""
+    try:
+        return datetime.fromisoformat(str(text)) if text else None
+    except ValueError:
+        return None
 
 
 def reason(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> str:
@@ -122,37 +99,8 @@ def _score(ground: Ground, words: Words) -> str:
         and ground.get("id") not in sources
     ):
         parts.append(words.count("rests_on", len(sources)))
-    return f'<span class="tinker"> · {escape(" · ".join(part for part in parts if part))}</span>'
+    return " · ".join(part for part in parts if part)
 
 
 def span_in_words(span: Span, words: Words) -> str:
     return f"{span.phrase} → {words.stretch(span.start, span.end)}"
-
-
-# ---- for tinkerers
-
-
-def trace(turn: TurnTrace | None, words: Words) -> str:
-    """A turn as it went: what was dropped and why, the tokens, the exact prompt."""
-    if turn is None:
-        return f'<p class="hint">{escape(words("trace_gone"))}</p>'
-    cost = turn.cost
-    tokens = words("trace_tokens", prompt=cost.prompt, reply=cost.reply) if cost else ""
-    silent = f"<p>{escape(words('brought_nothing'))}</p>" if turn.recollection.is_silent else ""
-    prompt = "".join(f"<dt>{escape(one.role)}</dt><dd>{escape(one.content)}</dd>" for one in turn.messages)
-    return (
-        f'<div class="trace">{silent}<p>{escape(tokens)}</p>{left_out(turn.recollection, words)}'
-        f"<h2>{escape(words('trace_prompt'))}</h2><dl>{prompt}</dl></div>"
-    )
-
-
-def scored(hit: Hit) -> str:
-    """A hit with its recipe, score and the parts of it."""
-    parts = "".join(f" · {escape(name)} {value:.2f}" for name, value in hit.features.items())
-    return f"{escape(hit.recipe)} {hit.score:.2f}{parts} · {escape(hit.text[:200])}"
-
-
-def left_out(recollection: Recollection, words: Words) -> str:
-    """What came to mind and did not enter the prompt, with the reasons."""
-    drops = "".join(f"<li>{escape(one.why)} · {scored(one.hit)}</li>" for one in recollection.dropped)
-    return f"<h2>{escape(words('trace_dropped'))}</h2><ul>{drops or '–'}</ul>"

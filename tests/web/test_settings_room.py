@@ -11,7 +11,7 @@ from moechat.house import House
 from moechat.model import TurnCost
 from moechat.settings.config import DIAL
 from moechat.web import settings_room
-from moechat.web.notes import Action
+from moechat.web.clicks import Action, Visit
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
 from moechat.web.words import Words
 from tests.houses import Home, edit, say, silent
@@ -20,7 +20,7 @@ ZH = Words("zh")
 
 
 def do(house: House, action: Action, look: SettingsLook | None = None) -> SettingsOutcome:
-    return settings_room.act(house, house.agent(), look or SettingsLook(), action, ZH)
+    return settings_room.act(Visit(house, house.agent(), ZH), look or SettingsLook(), action)
 
 
 def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(tmp
         assert (chat.temperature, chat.context_tokens, chat.extra) == (0.9, 8000, {"top_p": 0.8})
         text = home.config.read_text(encoding="utf-8")
         assert "# mine" in text and "# keep this" in text
-        drawn = settings_room.drawn(house, house.agent(), SettingsLook(), ZH)
+        drawn = settings_room.drawn(Visit(house, house.agent(), ZH), SettingsLook())
         assert 'value="0.9"' in drawn and 'value="8000"' in drawn
 
 
@@ -53,7 +53,7 @@ def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> Non
         agent.follow()
         assert agent.layers.recipes.threshold("events") < usual
         look, _ = do(house, {"do": "try", "sentence": "我讨厌吃什么"})
-        drawn = settings_room.drawn(house, agent, look, ZH)
+        drawn = settings_room.drawn(Visit(house, agent, ZH), look)
         assert 'data-value="often" aria-pressed="true"' in drawn
         assert drawn.count('<ul class="brought">') >= 1 and "香菜" in drawn
         with pytest.raises(ConfigError):
@@ -71,7 +71,7 @@ def test_a_word_of_the_dial_is_tried_before_it_is_saved(tmp_path: Path) -> None:
         tokens = [sum(hit.tokens for hit in agent.recall("室友看电影", word).hits) for word in DIAL]
         assert tokens == sorted(tokens) and tokens[0] < tokens[-1]
         look, _ = do(house, {"do": "try", "sentence": "室友看电影"})
-        assert settings_room.drawn(house, agent, look, ZH).count('class="option"') == 3
+        assert settings_room.drawn(Visit(house, agent, ZH), look).count('class="option"') == 3
         assert house.config.recall.brings_up == "sometimes"
 
 
@@ -82,7 +82,7 @@ def test_tinkerers_see_the_scores_of_the_last_messages_over_the_thresholds(tmp_p
             say(agent, text)
         agent.finish()
         look, _ = do(house, {"do": "plot"})
-        plot = settings_room.drawn(house, agent, look, ZH)
+        plot = settings_room.drawn(Visit(house, agent, ZH), look)
         assert plot.count("<circle") >= 1 and plot.count('class="now"') == 3
 
 
@@ -105,9 +105,9 @@ def test_a_hand_in_the_settings_is_followed_at_the_next_message_and_a_bad_value_
 def test_what_the_models_cost_stands_there_for_tinkerers(tmp_path: Path) -> None:
     with Home.build(tmp_path).open(silent()) as house:
         agent = house.agent()
-        assert "usage" not in settings_room.drawn(house, agent, SettingsLook(), ZH)
+        assert "usage" not in settings_room.drawn(Visit(house, agent, ZH), SettingsLook())
         agent.store.usage.count(agent.now().date(), "reply", TurnCost(120, 30, 60, 90, 100))
-        drawn = settings_room.drawn(house, agent, SettingsLook(), ZH)
+        drawn = settings_room.drawn(Visit(house, agent, ZH), SettingsLook())
         assert "<td>2025-05-20</td><td>回复</td><td>1</td><td>120</td><td>30</td><td>50%</td><td>90%</td>" in drawn
         assert 'class="card tinker"' in drawn
 
@@ -119,7 +119,7 @@ def test_a_prompt_is_changed_in_the_page_and_its_default_restored(tmp_path: Path
         do(house, {"do": "prompt-save", "id": "spoken", "text": "说得短些。"})
         assert agent.layers.prompts.fill("spoken") == "说得短些。"
         look, _ = do(house, {"do": "prompt", "q": "spoken"})
-        assert "说得短些。</textarea>" in settings_room.drawn(house, agent, look, ZH)
+        assert "说得短些。</textarea>" in settings_room.drawn(Visit(house, agent, ZH), look)
         with pytest.raises(DataError, match="nobody"):
             do(house, {"do": "prompt-save", "id": "spoken", "text": "{{nobody}}"})
         do(house, {"do": "prompt-restore", "id": "spoken"})

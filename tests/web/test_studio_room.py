@@ -15,10 +15,11 @@ from moechat.house import House, source_files
 from moechat.house.studio import Arrival
 from moechat.house.studio import look as looked_at
 from moechat.store import zips
-from moechat.web import fault_words, memory_room, studio_page, studio_room
-from moechat.web.memory_look import MemoryLook
-from moechat.web.notes import Note
-from moechat.web.studio_room import StudioLook, StudioVisit
+from moechat.web import fault_words, memory_room, rooms, studio_page, studio_room
+from moechat.web.clicks import Note, Visit
+from moechat.web.memory_room import MemoryLook
+from moechat.web.rooms import STUDIO, Look
+from moechat.web.studio_room import StudioLook
 from moechat.web.tray import Trays
 from moechat.web.words import Words
 from tests.cards.cards import V3, WORLD
@@ -45,14 +46,15 @@ class Tab:
         self.name, self.look, self.note = CHARACTER, StudioLook(), Note()
 
     @property
-    def here(self) -> StudioVisit:
+    def here(self) -> Visit:
         agent = self.house.agent(self.name)
         agent.follow()  # as the page does before it draws
-        return StudioVisit(self.house, self.name, agent, self.tray, self.words)
+        return Visit(self.house, agent, self.words, self.name, self.tray)
 
     def click(self, do: str, **values: str) -> str:
         """What is drawn after a click."""
-        self.look, self.note = studio_room.act(self.here, self.look, {"do": do, **values})
+        look = rooms.act(self.here, Look(STUDIO, studio=self.look), {"do": do, **values})
+        self.look, self.note = look.studio, look.note
         if self.look.go is not None:
             self.name, self.look = self.look.go or CHARACTER, replace(self.look.elsewhere(), go=None)
         return self.drawn()
@@ -254,7 +256,7 @@ def test_exports_that_may_hold_what_was_forgotten_are_named(tab: Tab) -> None:
     fact = agent.memories.add_fact("我养了一只橘猫")
     agent.memories.exports.note("小满.zip（从页面带走）")
     look = MemoryLook(opened=fact.id, doing="surely")
-    note = memory_room.act(agent, look, {"do": "forget-now", "id": fact.id}, ZH)[1]
+    note = memory_room.act(tab.here, look, {"do": "forget-now", "id": fact.id})[1]
     assert "小满.zip（从页面带走）" in note.text
 
 

@@ -24,7 +24,7 @@ from moechat.errors import MoeChatError
 from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.turn import Shown
-from moechat.web import draw, exchange, markdown, running, serve, why, words
+from moechat.web import drawing, exchange, markdown, running, serve, why, words
 from moechat.web.exchange import Face
 from moechat.web.server import POLICY
 from moechat.web.turns import Turns
@@ -151,10 +151,11 @@ def test_whatever_was_written_stays_text(anything: str, nasty: str) -> None:
 def test_names_and_problems_stay_text_too() -> None:
     place = Whereabouts(EVIL, EVIL, EVIL)
     evil = Portrait(EVIL, EVIL, "zh", EVIL, EVIL)
-    drawn = draw.characters([evil], EVIL, ZH) + draw.problems([EVIL], ZH) + draw.notice(EVIL) + draw.avatar(EVIL)
-    drawn += draw.header(EVIL, EVIL, ZH, connected=True, model=EVIL) + draw.talks([place], place, ZH)
-    drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1, ZH)
-    reader = Reader(drawn)
+    draw, parts = drawing.macros("talk", ZH), drawing.macros("parts", ZH)
+    drawn = draw.characters([evil], EVIL) + draw.notice(EVIL) + parts.problems([EVIL]) + parts.avatar(EVIL)
+    drawn += draw.header(EVIL, EVIL, True, EVIL) + draw.talks([place], place)
+    drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1)
+    reader = Reader(f"{drawn}")
     assert reader.tags <= {
         "nav",
         "button",
@@ -265,8 +266,8 @@ def test_a_failed_reply_offers_to_try_again() -> None:
 
 
 def test_without_a_model_the_page_says_so() -> None:
-    assert "未连接模型" in draw.header("青禾", "", ZH, connected=False, model="")
-    assert "Connected to tiny" in draw.header("青禾", "", EN, connected=True, model="tiny")
+    assert "未连接模型" in drawing.macros("talk", ZH).header("青禾", "", False, "")
+    assert "Connected to tiny" in drawing.macros("talk", EN).header("青禾", "", True, "tiny")
 
 
 # ---- turns

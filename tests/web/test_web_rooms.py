@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from moechat.agent import Agent
 from moechat.model import Episode, Event
 from moechat.web import author_room, rooms, topic_charts
-from moechat.web.memory_look import MemoryLook
+from moechat.web.clicks import Visit
+from moechat.web.drawing import macros
+from moechat.web.memory_room import MemoryLook
 from moechat.web.rooms import MEMORIES, TOPICS, Look
 from moechat.web.words import Words
 from tests.agent.test_agent_reflection import thinker
@@ -41,11 +43,11 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 def act(agent: Agent | None, look: Look, action: dict[str, str], words: Words, *, busy: bool = False) -> Look:
     """What happens in a room that asks nothing of the house."""
-    return rooms.act(None, agent, look, action, words, busy=busy)  # type: ignore[arg-type]
+    return rooms.act(Visit(None, agent, words, busy=busy), look, action)  # type: ignore[arg-type]
 
 
 def drawn(agent: Agent, look: Look, words: Words) -> str:
-    return rooms.drawn(None, agent, look, words)  # type: ignore[arg-type]
+    return rooms.drawn(Visit(None, agent, words), look)  # type: ignore[arg-type]
 
 
 def do(agent: Agent, look: Look, what: str, **told: str) -> Look:
@@ -551,7 +553,8 @@ def test_whatever_a_topic_is_called_stays_text(name: str) -> None:
     node = {"name": name, "path": name, "count": 2, "total": 2, "newest": "2025-05-20T12:00:00+08:00", "children": []}
     parent = {**node, "children": [node], "total": 4}
     canvas = topic_charts.Canvas(ZH, moment("2025-05-21T12:00:00"))
-    reader = Reader(topic_charts.treemap([parent, node], canvas, 900))
+    tiles, size = topic_charts.treemap([parent, node], canvas, 900)
+    reader = Reader(macros("topics", ZH).map([], tiles, size, [], 0))
     assert reader.tags <= DRAWN
     assert not {attribute for attribute in reader.attributes if attribute.startswith("on")}
 

@@ -1,0 +1,37 @@
+"""What the page reports of a click, where it comes from, and what a room says of what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moechat.access.keys import EVERYTHING, Pass
+from moechat.agent import Agent
+from moechat.house import House
+from moechat.web.tray import Tray
+from moechat.web.words import Words
+
+Action = Mapping[str, str]
+"""What the page reports of a click or a form: ``do``, what it is done to, and the fields of the form."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """The outcome of an action, in words."""
+
+    text: str = ""
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Where a click comes from: the character by ``name`` ("": none), opened as ``agent`` if it can be, and the ``tray`` of the
+    tab. ``passed`` is what it may reach. ``busy``: a reply is on its way, and some changes have to wait."""
+
+    house: House
+    agent: Agent | None
+    words: Words
+    name: str = ""
+    tray: Tray | None = None
+    passed: Pass = EVERYTHING
+    busy: bool = False

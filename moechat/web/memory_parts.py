@@ -1,0 +1,62 @@
+"""Memories as the page shows them, the owner's and the author's alike: a row of the list, and the values of one in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from moechat.agent import Agent
+from moechat.curation.catalogue import Memory
+from moechat.curation.forgetting import Forecast
+from moechat.settings.character import USER_NAMES
+from moechat.web.topic_charts import crumbs
+from moechat.web.words import Words
+
+NAMED = (
+    "kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled", "regex", "case",
+    "whole_words", "logic", "position", "role",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Speakers:
+    """The names of the two who talk."""
+
+    user: str
+    character: str
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """A memory of the list. ``forecast`` is None where it does not fade; ``fades`` is the forecast in words. ``file`` takes the
+    place of a date; ``user`` is the name that it may call the person by."""
+
+    memory: Memory
+    forecast: Forecast | None = None
+    fades: str = ""
+    file: str = ""
+    user: str = ""
+
+
+def speakers_of(agent: Agent, words: Words) -> Speakers:
+    character = agent.character
+    is_named = character.user_name and character.user_name not in USER_NAMES.values()
+    return Speakers(character.user_name if is_named else words("value_user"), character.name)
+
+
+def value_in_words(name: str, value: object, speakers: Speakers, words: Words) -> str:
+    """A part of a memory in words."""
+    if name == "happened" and isinstance(value, Sequence) and len(value) == 2:
+        return words.stretch(datetime.fromisoformat(str(value[0])), datetime.fromisoformat(str(value[1])))
+    if name == "expires":
+        return words.moment(datetime.fromisoformat(str(value)))
+    if name in NAMED and f"value_{str(value).lower()}" in words:
+        return words(f"value_{str(value).lower()}", name=speakers.character)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "、".join(crumbs(str(one)) for one in value)
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if name in ("subject", "object") and value in (*USER_NAMES.values(), "user"):
+        return speakers.user
+    return crumbs(str(value)) if name == "topic" else str(value)
