@@ -28,7 +28,7 @@ from moechat.curation.keeper import Keeper
 from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
-from moechat.memory.context import Contexts
+from moechat.memory.context import Context, Contexts
 from moechat.model import Embedder, Message, Recollection, TurnCost, Usage
 from moechat.recall import world
 from moechat.recall.layers import Layers
@@ -37,13 +37,16 @@ from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store import disk
 from moechat.store.protocols import Store
+from moechat.store.table_store import MemoryStore
 from moechat.store.usage import Use
-from moechat.talks import Talks
 from moechat.turn import Shown, TurnEvent, cost_of
 from moechat.understanding.past import Past
 from moechat.understanding.reflection import ReflectionRun, Reflector
 from moechat.understanding.roll import Roller
 from moechat.worker import Crew
+
+MAX_HELD_TALKS = 8  # how many talks off the record go on at once
+MAX_HELD_EXCHANGES = 1000  # how many exchanges one of them holds
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,58 @@ class Surroundings:
     def warm_pool(self) -> Executor:
         self.ready()
         return self.pool
+
+
+class Talks:
+    """The conversations of one owner: one for each talk over the memory, and those off the record.
+
+    ``converse`` and ``off_the_record`` make one for a context.
+    """
+
+    def __init__(
+        self,
+        contexts: Contexts,
+        converse: Callable[[Context], Conversation],
+        off_the_record: Callable[[Context], Conversation],
+    ) -> None:
+        self._contexts, self._converse, self._off_the_record = contexts, converse, off_the_record
+        self._lock = threading.Lock()
+        self._talks: dict[str, Conversation] = {}
+        self._held: list[Conversation] = []
+
+    def of(self, name: str) -> Conversation:
+        """The conversation in a talk; it begins with its first message."""
+        context = self._contexts.of(name)
+        with self._lock:
+            if name not in self._talks:
+                self._talks[name] = self._converse(context)
+            return self._talks[name]
+
+    def aside(self) -> Conversation:
+        """One off the record for a single turn: whoever has it ends it."""
+        first = self._contexts.of("")
+        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, max_exchanges=MAX_HELD_EXCHANGES)
+        return self._off_the_record(Context(store, first.config))
+
+    def hold(self) -> Conversation:
+        """Another one off the record. Of ``MAX_HELD_TALKS``, the one that began first ends when another begins."""
+        held = self.aside()
+        with self._lock:
+            self._held.append(held)
+            ending = self._held[:-MAX_HELD_TALKS]
+            del self._held[:-MAX_HELD_TALKS]
+        for conversation in ending:
+            conversation.close()
+        return held
+
+    def stop(self) -> None:
+        """End every reply that is streaming."""
+        for conversation in [*self._talks.values(), *self._held]:
+            conversation.stop()
+
+    def close(self) -> None:
+        for conversation in [*self._talks.values(), *self._held]:
+            conversation.close()
 
 
 class Agent:

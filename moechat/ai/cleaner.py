@@ -54,7 +54,7 @@ class Cleaner:
         self._thinking = self._assumed = is_thinking
         self._said: list[str] = []  # It may turn out to be a thought.
         self._thoughts: list[str] = []
-        self._saying = _Saying(name, headings, lines)
+        self._saying = _Speaking(name, headings, lines)
         self.shown = self.closed_early = False
 
     @property
@@ -105,7 +105,7 @@ class Cleaner:
             self.closed_early = self.closed_early or self._assumed
         elif not self._thoughts:
             self._thoughts, self._said, self.closed_early = ["".join(self._said)], [], True
-            self._saying = _Saying(self._name, self._headings, self._lines)
+            self._saying = _Speaking(self._name, self._headings, self._lines)
             if self.shown:
                 self.shown = False
                 yield Instead("")
@@ -117,7 +117,7 @@ class Cleaner:
             yield text
 
 
-class _Saying:
+class _Speaking:
     """What is said without thoughts: leading blanks, the own label and echoed blocks are taken out of it."""
 
     def __init__(self, name: str, headings: Collection[str], lines: Collection[str]) -> None:

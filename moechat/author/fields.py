@@ -29,7 +29,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-class Form(NamedTuple):
+class Notation(NamedTuple):
     """What a value is written as: what to do about one that does not fit, whether a text fits, and what it then means."""
 
     remedy: str
@@ -37,28 +37,28 @@ class Form(NamedTuple):
     meaning: Callable[[str], Any] = str
 
 
-FORMS: Mapping[str, Form] = {
-    "words": Form("write it in words", str.strip),
-    "text": Form("expects text"),
-    "list": Form("expects a list of words, such as [one, two]"),
-    "time": Form("write it as 2025-05-20T15:03", _is_time),
-    "span": Form(
+FORMS: Mapping[str, Notation] = {
+    "words": Notation("write it in words", str.strip),
+    "text": Notation("expects text"),
+    "list": Notation("expects a list of words, such as [one, two]"),
+    "time": Notation("write it as 2025-05-20T15:03", _is_time),
+    "span": Notation(
         "write it as 2025-05-20T15:03/2025-05-20T16:00",
         lambda text: text.count("/") <= 1 and all(_is_time(end) for end in text.split("/")),
     ),
-    "share": Form("expects a number from 0 to 1", re.compile(r"0|1|1\.0*|0?\.\d+|\d(\.\d+)?e-\d+").fullmatch),
-    "sign": Form("expects 1 or -1", ("1", "-1").__contains__),
-    "switch": Form("expects true or false", ("true", "false").__contains__, "true".__eq__),
-    "kind": Form("expects attribute, relation or picture", ("attribute", "relation", "picture").__contains__),
-    **{form: Form(f"expects {', '.join(choices)}", choices.__contains__) for form, choices in CHOICES.items()},
-    "count": Form("expects a whole number, 0 or more", re.compile(r"\d{1,6}").fullmatch, int),
-    "number": Form("expects a whole number", re.compile(r"-?\d{1,6}").fullmatch, int),
-    "percent": Form("expects a number from 0 to 100", re.compile(r"100(\.0+)?|\d{1,2}(\.\d+)?").fullmatch, float),
-    "name": Form(
+    "share": Notation("expects a number from 0 to 1", re.compile(r"0|1|1\.0*|0?\.\d+|\d(\.\d+)?e-\d+").fullmatch),
+    "sign": Notation("expects 1 or -1", ("1", "-1").__contains__),
+    "switch": Notation("expects true or false", ("true", "false").__contains__, "true".__eq__),
+    "kind": Notation("expects attribute, relation or picture", ("attribute", "relation", "picture").__contains__),
+    **{form: Notation(f"expects {', '.join(choices)}", choices.__contains__) for form, choices in CHOICES.items()},
+    "count": Notation("expects a whole number, 0 or more", re.compile(r"\d{1,6}").fullmatch, int),
+    "number": Notation("expects a whole number", re.compile(r"-?\d{1,6}").fullmatch, int),
+    "percent": Notation("expects a number from 0 to 100", re.compile(r"100(\.0+)?|\d{1,2}(\.\d+)?").fullmatch, float),
+    "name": Notation(
         f"write it in words, in one line of at most {MAX_NAME} characters",
         lambda text: 0 < len(text.strip()) <= MAX_NAME and len(text.splitlines()) == 1,
     ),
-    "file": Form(
+    "file": Notation(
         "expects the name of a file of data_base, such as places.yaml",
         re.compile(r"""[^/\\:*?"<>|.\x00-\x1f][^/\\:*?"<>|\x00-\x1f]{0,60}\.ya?ml""").fullmatch,
     ),

@@ -179,17 +179,25 @@ def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
     there = ((name, field) for field, name in _WORLD_NAMES.items() if world.get(name) is not None)
     values = {field: _read(field, world[name], usual) for name, field in there}
     titles = (values.get("keyword"), _text(world.get("name")), *values.get("keys", ()), id_.partition("#")[2])
-    said = decorated(values.get("text", ""))
-    values |= {"id": id_, "keyword": " ".join(next(filter(None, titles), "").split())[:200], "text": said.text.strip()}
-    values |= {"enabled": world.get("disable") is not True, "always": said.activate, "never": said.dont_activate}
+    decoration = decorated(values.get("text", ""))
+    values |= {
+        "id": id_,
+        "keyword": " ".join(next(filter(None, titles), "").split())[:200],
+        "text": decoration.text.strip(),
+    }
+    values |= {
+        "enabled": world.get("disable") is not True,
+        "always": decoration.activate,
+        "never": decoration.dont_activate,
+    }
     if values.get("regex") or not world.get("selective", True):
         values["secondary"] = ()
     if not world.get("useProbability", True):
         values["probability"] = 100.0
-    if said.depth is not None:
-        values |= {"position": "depth", "depth": said.depth}
-    if said.role:
-        values["role"] = said.role
+    if decoration.depth is not None:
+        values |= {"position": "depth", "depth": decoration.depth}
+    if decoration.role:
+        values["role"] = decoration.role
     return replace(usual, **values)
 
 

@@ -115,10 +115,10 @@ def request(
     asking = context.store.exchanges.get(own)
     if asking.is_by_another(character.user_name):  # What is known of the user is told to nobody else as theirs.
         hits = [hit for hit in hits if hit.layer == "lore"]
-    told = [exchange for exchange in kept if exchange.speaker == asking.speaker]
+    own_exchanges = [exchange for exchange in kept if exchange.speaker == asking.speaker]
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
-        hits, told, _headings(character, layers.prompts), frozenset(rests_on), wishes=sent.wishes if sent else {},
+        hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on), wishes=sent.wishes if sent else {},
     )  # fmt: skip
 
 
@@ -346,10 +346,10 @@ class _Behind:
             blocks.append(fill("plans", **self._names, entries=entries))
         elsewhere = recollection.elsewhere_spans
         for span in elsewhere or recollection.empty_spans:
-            ends = {"from": _minute(span.start), "to": _minute(span.end)}
+            ends = {"from": f"{span.start:%Y-%m-%d %H:%M}", "to": f"{span.end:%Y-%m-%d %H:%M}"}
             blocks.append(fill("elsewhere" if elsewhere else "empty", phrase=span.phrase, **ends))
         if recollection.unread_until is not None:
-            blocks.append(fill("unread", until=_minute(recollection.unread_until)))
+            blocks.append(fill("unread", until=f"{recollection.unread_until:%Y-%m-%d %H:%M}"))
         if saying(self._text).is_danger:
             blocks.append(fill("danger", **self._names, help=self._help()))
         return [*blocks, self._time()]
@@ -372,7 +372,7 @@ class _Behind:
         since = "" if not ago else f"；上次和{self._names['user']}说话是{ago}"
         if self._language == "en":
             since = "" if not ago else f"; you last talked with {self._names['user']} {ago}"
-        return self._prompts.fill("time", now=_minute(self._now), weekday=weekday, last=since)
+        return self._prompts.fill("time", now=f"{self._now:%Y-%m-%d %H:%M}", weekday=weekday, last=since)
 
     def _entries(self, block: str, hits: Sequence[Hit]) -> str:
         """The lines of a block. What the stable part tells, or another block, is not told again."""
@@ -446,7 +446,3 @@ def _block(hit: Hit) -> str:
     if hit.episode is None:
         return hit.layer
     return "remembered" if hit.episode == "event" else "reflected"
-
-
-def _minute(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}"

@@ -194,8 +194,8 @@ def _own_part(history: History, again: str, talk: TalkLines) -> str:
     """What the character has said already to a message that a group goes on answering, "" where it is silent so far."""
     if history.cue is None:
         return ""
-    said = folded("".join(one.content for one in history.after if one.role == "assistant"))
-    replies = [reply for line in talk.lines if line.id == again for reply in line.replies if folded(reply) in said]
+    replied = folded("".join(one.content for one in history.after if one.role == "assistant"))
+    replies = [reply for line in talk.lines if line.id == again for reply in line.replies if folded(reply) in replied]
     return f"{max(replies, key=len)}\n" if any(replies) else ""
 
 

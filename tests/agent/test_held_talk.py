@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from moechat.agent import MAX_HELD_TALKS
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import MoeChatError
 from moechat.store.table_store import MemoryStore
-from moechat.talks import MOST_HELD
 from tests.houses import Home, say, told
 
 
@@ -55,7 +55,7 @@ def test_another_reply_off_the_record(home: Home) -> None:
 def test_only_so_many_talks_are_held(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
-        held = [agent.hold() for _ in range(MOST_HELD + 1)]
+        held = [agent.hold() for _ in range(MAX_HELD_TALKS + 1)]
         assert list(held[-1].talk("你好"))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -104,10 +105,8 @@ class _OfflineReply:
         names = [word for hit in request.hits if hit.layer == "lore" for word in hit.words]
         # A name of the world book is no time (三十三号茶).
         self.spans = [s for s in request.spans if not any(s.phrase in name or name in s.phrase for name in names)]
-        self.memories = self._memories(self.spans)
-
-    def _memories(self, spans: Sequence[Span]) -> Memories:
-        return Memories(self.request, self.ears, (self.user_name, self.name), self.language, spans)
+        self._recalled = partial(Memories, request, self.ears, (self.user_name, self.name), self.language)
+        self.memories = self._recalled(self.spans)
 
     def _hears(self, name: str, text: str) -> bool:
         return bool(self.ears["words"][name].search(text))
@@ -178,7 +177,7 @@ class _OfflineReply:
 
     def _answer(self, question: str) -> str:
         spans = [span for span in self.spans if span.phrase in question]
-        memories = self.memories if spans == self.spans else self._memories(spans)
+        memories = self.memories if spans == self.spans else self._recalled(spans)
         if self._hears("about_me", question) and not spans:
             return self._about_user(memories)
         if self._hears("may_eat", question):
