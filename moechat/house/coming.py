@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.author import card_folder
+from moechat.author import character_folder
 from moechat.compat import past
 from moechat.errors import MoeChatError
 from moechat.house import House
@@ -157,7 +157,7 @@ class Coming:
 
 def free_name(name: str, taken: Sequence[str]) -> str:
     """A folder's name made of a card's, one that no character has."""
-    base, folded = card_folder.folder_name(name), {one.casefold() for one in taken}
+    base, folded = character_folder.folder_name(name), {one.casefold() for one in taken}
     names = (f"{base} {n + 1}" if n else base for n in range(len(taken) + 1))
     return next(one for one in names if one.casefold() not in folded)
 

@@ -14,10 +14,10 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from moechat.author import card_folder, character_file, world_files
-from moechat.author.card_folder import CardPreview as CardPreview
-from moechat.author.card_folder import as_text as as_text
-from moechat.author.card_folder import folder_name as folder_name
+from moechat.author import character_folder, world_files
+from moechat.author.character_folder import CardPreview as CardPreview
+from moechat.author.character_folder import as_text as as_text
+from moechat.author.character_folder import folder_name as folder_name
 from moechat.author.world_files import FOLDER
 from moechat.cards import book, card, container, png
 from moechat.cards.container import CardFile, Kind
@@ -73,7 +73,7 @@ def look(path: Path) -> Arrival:
     if talk == "lines" and b"\n{" in data.strip():
         return Arrival("talk", path)
     if (file := container.read(data, path)) is not None:
-        return Arrival("card", path, card=file, preview=card_folder.preview(file), data=data)
+        return Arrival("card", path, card=file, preview=character_folder.preview(file), data=data)
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         value = card.decoded(data, path)
         if book.dialect_of(value) is not None:
@@ -121,15 +121,15 @@ class Studio:
 
     def take_card(self, file: CardFile, name: str = "") -> str:
         """Make the character of a card. Returns its name. Raises NameTaken, PathError."""
-        name = name or card_folder.folder_name(str(card.field(file.card, "name") or ""))
+        name = name or character_folder.folder_name(str(card.field(file.card, "name") or ""))
         folder = self._free(name)
-        card_folder.write(folder, file)
+        character_folder.write(folder, file)
         return name
 
     def take_book(self, path: Path, data: bytes, character: str) -> str:
         """Put a lorebook beside the world book of a character, as it is. Returns the name of its file."""
         folder = self.folder(character) / FOLDER
-        target = folder / f"{card_folder.folder_name(path.stem)}.json"
+        target = folder / f"{character_folder.folder_name(path.stem)}.json"
         if target.exists() or target.name == container.CARD:
             raise NameTaken("file", target.name, f"is there already; delete {target} first, or rename the file")
         folder.mkdir(exist_ok=True)
@@ -158,7 +158,7 @@ class Studio:
         if arrival.archive.kind == "character":
             if arrival.archive.memory:
                 self._stores.require_folders("a character that comes with its memories")
-            name = name or card_folder.folder_name(arrival.archive.name)
+            name = name or character_folder.folder_name(arrival.archive.name)
             archive.unpack(arrival.path, self._free(name))
             return name
         character = self.folder(name or arrival.archive.name)
@@ -169,10 +169,10 @@ class Studio:
     # ---- going
 
     def export_card(self, name: str, kind: Kind) -> bytes:
-        return card_folder.exported(self.folder(name), kind, self._now)
+        return character_folder.exported(self.folder(name), kind, self._now)
 
     def export_book(self, name: str) -> bytes:
-        return json.dumps(card_folder.exported_book(self.folder(name)), ensure_ascii=False, indent=2).encode()
+        return json.dumps(character_folder.exported_book(self.folder(name)), ensure_ascii=False, indent=2).encode()
 
     def export_archive(self, name: str, target: BinaryIO, *, memory: bool) -> None:
         """Write the whole character; with ``memory``, that of all its users."""
@@ -196,7 +196,7 @@ class Studio:
         folder = self._free(name)
         folder.mkdir(parents=True)
         try:
-            character_file.change(folder, {"name": name, **keys})
+            character_folder.change(folder, {"name": name, **keys})
         except BaseException:
             shutil.rmtree(folder)
             raise
@@ -224,7 +224,7 @@ class Studio:
 
     def change(self, name: str, changes: Mapping[str, Any]) -> None:
         """Write keys of character.yaml; None takes one out, so that the card's holds again. Raises FieldError, DataError."""
-        character_file.change(self.folder(name), changes)
+        character_folder.change(self.folder(name), changes)
 
     def choose_greeting(self, name: str, number: int) -> None:
         """Let another of its greetings be the first words of a new talk; the one that it replaces stays among the others."""

@@ -84,7 +84,7 @@ _TEXTS = (
     "persona", "personality", "scenario", "greeting", "user_persona", "prompt", "system_prompt", "after_history",
     "creator_notes",
 )  # fmt: skip
-_LISTS = {"greetings", "tags"}
+_LISTS = cards.LISTS.keys()
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.I)  # Nobody is called so.
 _PLAIN_NAME = re.compile(r"[^/\\:\x00-\x1f.][^/\\:\x00-\x1f]{0,100}")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moechat.author import card_folder
+from moechat.author import character_folder
 from moechat.cards import book, card, container
 from moechat.errors import MoeChatError
 from tests.cards.cards import V1, V2, V3, WORLD
@@ -40,7 +40,7 @@ def test_a_card_with_junk_in_it_is_kept_as_it_is(seed: int) -> None:
         return
     if read is None:
         return
-    card_folder.preview(read)
+    character_folder.preview(read)
     for kind in container.KINDS:
         again = container.read(container.written(kind, read.card), "a")
         assert again is not None and again.card == value

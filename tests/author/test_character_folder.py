@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moechat.author import card_folder, character_file
+from moechat.author import character_folder
 from moechat.author.official import Official
 from moechat.cards import container, png
 from moechat.cards.container import CardFile
@@ -31,23 +31,23 @@ persona: |
 
 
 def export(folder: Path) -> Any:
-    return json.loads(card_folder.exported(folder, "json", lambda: NOW))
+    return json.loads(character_folder.exported(folder, "json", lambda: NOW))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a card of version 3."""
     made = tmp_path / "Tide"
-    card_folder.write(made, CardFile("png", V3, png.plain("Tide", 4, 4)))
+    character_folder.write(made, CardFile("png", V3, png.plain("Tide", 4, 4)))
     return made
 
 
 def test_a_card_goes_out_as_it_came_in_every_container(folder: Path) -> None:
     for kind in container.KINDS:
-        read = container.read(card_folder.exported(folder, kind, lambda: NOW), "a file")
+        read = container.read(character_folder.exported(folder, kind, lambda: NOW), "a file")
         assert read is not None and read.card == V3
     assert (
-        container.read(card_folder.exported(folder, "png", lambda: NOW), "a.png").picture
+        container.read(character_folder.exported(folder, "png", lambda: NOW), "a.png").picture
         == (  # type: ignore[union-attr]
             folder / PICTURE
         ).read_bytes()
@@ -69,28 +69,28 @@ def test_the_world_book_goes_out_in_the_card_and_as_a_book(folder: Path) -> None
     entries = export(folder)["data"]["character_book"]["entries"]
     assert entries[:2] == own and [one["id"] for one in entries[2:]] == [2, 3, 4]
     assert (entries[2]["keys"], entries[2]["content"], entries[2]["insertion_order"]) == (["quay", "pier"], "stone", 3)
-    book = card_folder.exported_book(folder)
+    book = character_folder.exported_book(folder)
     assert [one["uid"] for one in book["entries"].values()] == list(range(5)) and "originalData" not in book
     (folder / "data_base" / "a.yaml").unlink()
     (folder / "data_base" / "sea.json").unlink()
-    assert card_folder.exported_book(folder)["originalData"] == V3["data"]["character_book"]
+    assert character_folder.exported_book(folder)["originalData"] == V3["data"]["character_book"]
 
 
 def test_a_book_that_is_alone_goes_out_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "data_base").mkdir()
     (tmp_path / "data_base" / "sea.json").write_text(json.dumps(WORLD), encoding="utf-8")
-    assert card_folder.exported_book(tmp_path) == WORLD
+    assert character_folder.exported_book(tmp_path) == WORLD
 
 
 def test_a_preview_shows_what_a_card_holds_and_what_is_not_obeyed(folder: Path) -> None:
-    shown = card_folder.preview(CardFile("png", V3, b"a picture"))
+    shown = character_folder.preview(CardFile("png", V3, b"a picture"))
     assert (shown.name, shown.form, shown.kind, shown.has_picture) == ("Tide", "v3", "png", True)
     assert (shown.greeting, shown.greetings, shown.entries) == ("You came, {{user}}.", 2, 2)
     assert (shown.titles, shown.tags, shown.creator_notes) == (["about the lamp", "bell"], ["sea", "Slow"], "Show me.")
     assert shown.unheeded == {
         "group_only_greetings": 1, "creator_notes_multilingual": 1, "extensions.depth_prompt": 1, "assets": 1, "@@scan_depth": 1,
     }  # fmt: skip
-    odd = card_folder.preview(CardFile("json", V1 | {"scenario": "{{idle}} and {{idle}} {{char}}"}))
+    odd = character_folder.preview(CardFile("json", V1 | {"scenario": "{{idle}} and {{idle}} {{char}}"}))
     assert (odd.form, odd.entries, odd.has_picture, odd.unheeded) == ("v1", 0, False, {"{{idle}}": 1})
 
 
@@ -126,7 +126,7 @@ def test_a_card_of_version_1_that_gets_a_book_becomes_one_of_version_2(tmp_path:
 
 
 def test_names_of_folders_are_made_of_what_a_folder_may_be_called() -> None:
-    assert [card_folder.folder_name(name) for name in ("a/b:c", " .x. ", "...", "海" * 50)] == [
+    assert [character_folder.folder_name(name) for name in ("a/b:c", " .x. ", "...", "海" * 50)] == [
         "a_b_c", "x", "character", "海" * 40,
     ]  # fmt: skip
 
@@ -144,7 +144,7 @@ def test_names_of_folders_are_made_of_what_a_folder_may_be_called() -> None:
 def test_one_key_of_a_character_changes_alone(tmp_path: Path, changes: dict[str, Any], text: str) -> None:
     for end in ("\n", "\r\n"):
         (tmp_path / FILE).write_bytes(YAML.replace("\n", end).encode())
-        character_file.change(tmp_path, changes)
+        character_folder.change(tmp_path, changes)
         assert (tmp_path / FILE).read_bytes().decode() == text.replace("\n", end)
 
 
@@ -163,7 +163,7 @@ def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
 ) -> None:
     (tmp_path / FILE).write_text(YAML, encoding="utf-8")
     with pytest.raises((FieldError, DataError), match=reason):
-        character_file.change(tmp_path, changes)
+        character_folder.change(tmp_path, changes)
     assert (tmp_path / FILE).read_text(encoding="utf-8") == YAML
 
 

@@ -1,7 +1,7 @@
-"""A character's folder and its card: a card becomes a folder, a folder becomes a card again.
+"""A character's folder: a card becomes one, it becomes a card again, and its character.yaml is written one key at a time.
 
 An export starts from the ``card.json`` that came, and puts in what ``character.yaml`` says otherwise and what lies in
-``data_base`` beside it. All else stays equal.
+``data_base`` beside it. All else stays equal. In character.yaml every other byte stays, comments too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from moechat.author.fields import written_as
+from moechat.author.official import LOCK
+from moechat.author.splice import rewritten
 from moechat.author.world_files import FOLDER, is_json, json_bytes, parsed_json, paths, read
 from moechat.cards import book, card, container, macros
 from moechat.cards.card import Card
 from moechat.cards.container import CARD, CardFile, Kind
-from moechat.errors import DataError
+from moechat.errors import DataError, FieldError
 from moechat.model import Message
-from moechat.settings.character import FILE, PICTURE, read_keys
+from moechat.settings.character import FILE, KEYS, PICTURE, keys_in, read_keys
 from moechat.store import plain, records
 
 CHARX = "card.charx"
@@ -28,6 +31,7 @@ MAX_GREETING = 300  # Characters of a greeting in a preview.
 MAX_TITLES = 8  # Titles of entries there.
 _UNHEEDED_FIELDS = ("group_only_greetings", "creator_notes_multilingual")
 _UNHEEDED_EXTENSIONS = ("depth_prompt", "regex_scripts", "world")
+_FIXED = ("overrides",)  # Keys of character.yaml that only a hand writes.
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
 
 
@@ -202,3 +206,45 @@ def as_text(key: str, value: Any) -> Any:
     names = {"user": "{{user}}", "assistant": "{{char}}"}
     lines = [f"{names[one.role]}: {one.content}" for one in value if isinstance(one, Message)]
     return "\n".join(["<START>", *lines]) if lines else ""
+
+
+# ---- character.yaml
+
+
+def change(folder: Path, changes: Mapping[str, Any]) -> None:
+    """Write some keys; None takes one out. Raises FieldError, DataError."""
+    for key, value in changes.items():
+        _check(key, value)
+    path = folder / FILE
+    records.rewrite(path, folder / LOCK, lambda data: _changed(data, path, changes))
+
+
+def _check(key: str, value: Any) -> None:
+    if key not in KEYS or key in _FIXED:
+        raise FieldError(
+            key, None, f"cannot be written here; known: {', '.join(one for one in KEYS if one not in _FIXED)}"
+        )
+    if key in card.LISTS:
+        if not (value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))):
+            raise FieldError(key, value, "expects a list of texts")
+    elif not (value is None or isinstance(value, str)):
+        raise FieldError(key, value, "expects text")
+
+
+def _changed(data: bytes, path: Path, changes: Mapping[str, Any]) -> bytes:
+    remedy = "mend the file by hand, then try again"
+    for key, value in changes.items():
+        clean = written_as(value.strip() if isinstance(value, str) else value)
+        data = rewritten(data, path, key, clean, lambda after: _held(after, path), remedy)
+    if data.strip():
+        keys_in(plain.decoded(data, path), path)
+    return data
+
+
+def _held(data: bytes, path: Path) -> dict[str, Any]:
+    value = plain.parse_yaml(plain.decoded(data, path), path, as_text=True)
+    if value in (None, ""):
+        return {}
+    if not isinstance(value, dict):
+        raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
+    return {key: one.strip() if isinstance(one, str) else one for key, one in value.items()}
