@@ -63,7 +63,7 @@ def test_a_file_tells_who_it_is(folder: Path) -> None:
 
 def test_names_are_filled_in_once(folder: Path) -> None:
     write(folder, "name: '{{user}}'\nuser_name: '{{char}}'\npersona: '{{char}}/{{user}}/{{else}}'")
-    assert load_character(folder, Config()).persona == "{{user}}/{{char}}/{{else}}"
+    assert load_character(folder, Config()).persona == "{{user}}/{{char}}/"
 
 
 def test_the_user_is_called_as_the_settings_say(folder: Path) -> None:
