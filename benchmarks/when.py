@@ -1,8 +1,9 @@
 """Time expressions side by side: MoeChat's rules, jionlp, dateparser, recognizers-text and parsedatetime, on one table.
 
-    python benchmarks/when.py [--json] [--everyday]
+    python benchmarks/when.py [--json] [--everyday | --unseen]
 
-The table is ``tests/when_table.py``; with ``--everyday``, the three hundred cases of ``tests/when_table_everyday.py``.
+The table is ``tests/when_table.py``; with ``--everyday``, the three hundred cases of ``tests/when_table_everyday.py``, with
+``--unseen``, the five hundred of ``tests/when_unseen/``.
 *right* has the same bounds to the second, a bare moment of another library being widened to the day, month or year that
 is expected; *near* overlaps what is expected (for no time: nothing was found in either). Libraries that are not installed
 are left out: ``pip install dateparser parsedatetime``, and for the recognizers
@@ -27,7 +28,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
-from when_table import Row, rows
+from when_table import UNSEEN, Row, rows, unseen
 from when_table_everyday import BLOCKS as EVERYDAY
 
 from moechat.when import asks, resolve, second_reader
@@ -219,10 +220,13 @@ def speed(seconds: float = 3) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("--unseen", action="store_true", help="the cases by a hand that saw neither rules nor table")
     parser.add_argument("--everyday", action="store_true", help="the cases of everyday talk alone")
     arguments = parser.parse_args()
     as_json = arguments.json
     table = list(rows(EVERYDAY) if arguments.everyday else rows())
+    if arguments.unseen:
+        table = [row for file in sorted(UNSEEN.iterdir()) for row in unseen(file.stem)]
     warnings.filterwarnings("ignore")
     for reader in READERS:
         try:

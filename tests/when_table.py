@@ -8,13 +8,16 @@ joined by ``;``. Every block names its class, its present and, where it is not r
 from __future__ import annotations
 
 import calendar
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from when_table_met import BLOCKS as MET
 from when_table_tense import BLOCKS as TENSE
 
+UNSEEN = Path(__file__).parent / "when_unseen"
 NOWS = {
     "wed": datetime(2025, 5, 21, 15, 0),
     "night": datetime(2025, 5, 21, 0, 10),
@@ -746,6 +749,15 @@ def expected(cell: str, now: datetime) -> tuple[tuple[datetime, datetime], ...]:
         first, _, last = span.strip().partition("..")
         spans.append((_edges(first, now)[0], _edges(last or first, now)[1]))
     return tuple(spans)
+
+
+def unseen(name: str) -> Iterator[Row]:
+    """The cases of a file of ``when_unseen``: one JSON object a line, by a hand that saw neither the rules nor this table."""
+    for line in (UNSEEN / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        spans = tuple((datetime.fromisoformat(first), datetime.fromisoformat(last)) for first, last in case["spans"])
+        kind = "not" if name.startswith("none") else name[:2]
+        yield Row(kind, datetime.fromisoformat(case["now"]), case["use"], case["text"], spans)
 
 
 def rows(blocks: Sequence[tuple[str, str, str, str]] = (*BLOCKS, *MET, *TENSE)) -> Iterator[Row]:

@@ -239,7 +239,7 @@ def relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = _ahead(match["rel"]) if match["rel"] else -2
     unit = (match["runit"] or match["bunit"]).lower()
     if unit == "weekend":
-        is_past = compiled(PAST_EN).search(match.string) is not None
+        is_past = bool(compiled(PAST_EN).search(match.string)) and not forward_en(match.string, ctx.use, match.span())
         return shapes.relative_weekend(match, ctx, ahead, is_past=is_past)
     if unit in ("quarter", "semester"):
         return (shapes.relative_quarter if unit == "quarter" else shapes.relative_term)(match, ctx, ahead)
@@ -338,7 +338,9 @@ def month_day(match: Match, ctx: TextContext) -> list[Piece]:
 
 def bare_day(match: Match, ctx: TextContext) -> list[Piece]:
     """on the 15th; and a number that ends a range (May 20-22, August 11 to 15)."""
-    return shapes.day_of_month(match, day_number(match["bday"] or match["rday"]))
+    if match["rday"]:  # We won 3-2: it is a day only where a range begins before it
+        return p.piece(match, 4, within=p.day_of_month(day_number(match["rday"])))
+    return shapes.day_of_month(match, day_number(match["bday"] or match["fromday"]))
 
 
 def year(match: Match, ctx: TextContext) -> list[Piece]:
@@ -442,6 +444,7 @@ ENGLISH = Language(
     also=r"\s*(?:,|and|or|&)\s*(?:(?:on|in)\s*)?",
     between=r"(?i)\bbetween\b",
     habit=HABITS["en"],
+    moved=r"(?i)\b(?:moved|pushed|changed|rescheduled|postponed|brought forward|shifted|switched)\b",
     refers=r"(?i)\b(?:that|same) (?:day|year|week) (?:in )?$",
     coarse_first=False,
     forward=forward_en,

@@ -68,6 +68,7 @@ BEFORE_YEAR = (
 NOT_TIMES = "|".join((
     rf"(?:{patterns('en', 'not_times')['names']})\b",
     rf"every (?:{_FESTIVAL_WORDS})\b",
+    rf"(?:called|named) (?:{_WEEKDAY}|{_SEASON}|{_MONTH}|{_FESTIVAL_WORDS})\b",
     r"(?:every|each|any|some|one|all) (?:(?:single|other) )?(?:day|night|morning|evening|afternoon|week|"
     r"weekend|month|year|spring|summer|fall|autumn|winter|mon|tues|wednes|thurs|fri|satur|"
     r"sun)(?:day)?s?(?: (?:morning|afternoon|evening|night)s?)?\b",
@@ -149,7 +150,9 @@ PATTERNS = {
         r"(?<=of )the (?P<thunit>year|month|week)"
         r"(?= *[,.?!]| *$| (?:i|we|you|he|she|they|it|is|was|and|so|but|if|when)\b)"
     ),
-    "relative_weekday": rf"(?:on )?(?P<rwrel>last|past|this|next|coming|this coming) (?P<rwday>{_WEEKDAY})",
+    "relative_weekday": (
+        rf"(?:on )?(?P<rwrel>last|past|this|next|coming|this coming) (?P<rwday>{_WEEKDAY})(?! (?:week|fortnight)\b)"
+    ),
     "relative_name": rf"(?P<nrel>last|past|this|next) (?P<nname>{_SEASON}|{_MONTH}|{_FESTIVAL_WORDS})(?!\s+\d)\b",
     "third": (
         rf"(?:in |at |by |around |towards? )?(?:the )?(?:very )?(?P<third>{alternatives(THIRDS)})(?:[ -]of| in|-|"
@@ -187,7 +190,7 @@ PATTERNS = {
         rf"(?P<month>{_MONTH})(?=\s*(?:to|through|until|-|–|and)\s*{_MONTH}|,? ?(?:of )?(?:19|20)\d\d\b|"
         rf",?(?: of)? (?:last|this|next) year)|(?:(?<=\bin )|"
         rf"(?<=\blast )|(?<=\bthis )|(?<=\bnext )|(?<=\bsince )|(?<=\bof )|(?<=\bby )|(?<=\bduring )|"
-        rf"(?<=\buntil )|(?<=\bbefore )|(?<=\bafter )|(?<=\bfrom )|(?<=\bto )|(?<=\bthrough )|(?<=\bearly )|"
+        rf"(?<=\buntil )|(?<=\bbefore )|(?<=\bafter )|(?<=\bfrom )|(?<=\bfor )|(?<=\bto )|(?<=\bthrough )|(?<=\bearly )|"
         rf"(?<=\blate )|(?<=\bmid-)|(?<=\bbetween )|(?<=\baround )|(?<=\band )|"
         rf"(?<=\bback in ))(?P<lonemonth>{_MONTH})"
     ),
@@ -195,7 +198,8 @@ PATTERNS = {
         rf"(?:on |since |by )?the (?P<bday>{_DAYNUM}(?:st|nd|rd|th)|"
         rf"{_DAY_WORD}(?= of (?:last|this|next|the) (?:month|week)))(?!\s+(?:time|one|century|floor|place|"
         rf"birthday|grade|option|quarter|person|book|chapter|episode|anniversary|street|avenue))\b|"
-        rf"(?<=[-–—~])\s*(?P<rday>{_DAYNUM})(?:st|nd|rd|th)?(?![\d-])"
+        rf"(?<=[\dhtd][-–—~])\s*(?P<rday>{_DAYNUM})(?:st|nd|rd|th)?(?![\d-])|"
+        rf"(?P<fromday>{_DAYNUM})(?:st|nd|rd|th)?(?=\s?[-–—]\s?{_DAYNUM}(?:st|nd|rd|th)?(?: of)? {_MONTH})"
     ),
     "decade": (
         r"(?:(?:the )?(?P<decade>(?:19|20)\d0)|(?:the |(?<=early )|(?<=late )|(?<=mid )|(?<=mid-))'?(?P<decade2>[2-9]0))'?s\b|"

@@ -41,6 +41,7 @@ class Language:
     coarse_first: bool
     forward: Callable[[str, str, tuple[int, int]], bool | None]
     habit: str
+    moved: str
     between: str | None = None
     opening: str = ""
 
@@ -271,6 +272,8 @@ def _clause(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
 
 
 def _linked(text: str, group: Group, follower: Group, language: Language) -> bool:
+    if compiled(language.moved).search(text, max(group.start - 40, 0), follower.start):
+        return False  # from Thursday to Monday: it is on one of them
     if compiled(language.to).fullmatch(text, group.end, follower.start):
         return True
     opened = language.between and compiled(language.between).search(text, max(group.start - 16, 0), group.end)

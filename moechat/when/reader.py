@@ -84,8 +84,14 @@ LONGEST = 10_000
 # What is quoted was said from another day: 你说的“明天见”. A message that is all quotation is read.
 _QUOTED = (
     r"(?<=[^\s“「『\"])(?:“[^”\n]{1,60}”|「[^」\n]{1,60}」|『[^』\n]{1,60}』|\"[^\"\n]{1,60}\")|"
-    r"(?:“[^”\n]{1,60}”|「[^」\n]{1,60}」)(?=[^\s。！？])"
+    r"(?<=\S\s)\"[^\"\n]{1,60}\"|(?:“[^”\n]{1,60}”|「[^」\n]{1,60}」)(?=[^\s。！？])"
 )
+# Who asks about a work (谁导演的, who sings) names no time but its title, unless the talk itself comes into it.
+_WORKS = (
+    r"导演|主演|配乐|原唱|演过|编剧|(?i:\b(?:direct(?:s|ed)|sings?|sang|starr(?:s|ed|ing)|soundtrack|plot of|actor|actress|"
+    r"(?:who|which) (?:played|plays|wrote|writes)))\b"
+)
+_TALK = r"[我你咱]|(?i:\b(?:i|we|you|us|my|our|me)\b)"
 _LATIN = re.compile(r"[A-Za-z]{2}|\d{4}[-.Qq]\d|\d/\d|\d{8}|[Qq]\d|'\d\d")
 
 
@@ -148,6 +154,8 @@ def _resolve(
     ctx = TextContext(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
     readings: list[tuple[int, int, Period]] = []
     text = text[:LONGEST]
+    if compiled(_WORKS).search(text) and not compiled(_TALK).search(text):
+        return ()
     rest = compiled(_QUOTED).sub(lambda quoted: "\0" * len(quoted.group()), text)
     own_zh: list[Piece] = []
     own_en: list[Piece] = []

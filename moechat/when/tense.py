@@ -42,7 +42,7 @@ def forward_zh(clause: str, use: str, at: tuple[int, int] | None = None) -> bool
         return True
     if not compiled(_ZH["acts"]).search(clause) or compiled(_ZH["states"]).search(clause):
         return False
-    return True if use == "writing" else None
+    return True if use == "writing" else False if compiled(_ZH["lasting"]).search(clause) else None
 
 
 _EN = patterns("en", "tense")
@@ -65,12 +65,14 @@ _LED_BY = (
     r"^\W*(?:and |so |but )?(?:were \w+ing|got (?:an?|my|the|to|some)|off to|back to|due|\w+ing|remind me|remember to|"
     r"don['’]?t forget)\b"
 )
+_FEELING = f"(?:{_EN['about_ahead'].replace(' ', '|')})"
 _ILL = r"ill (?=be|see|have|go|get|come|call|do|take|bring|need|let|try|make|tell)[a-z]+"  # I'll, typed in haste
 # The verbs of a clause, each with its helpers: those that look ahead, those of the past, and what tells neither (to see).
 _VERBS = (
-    rf"(?i)\b(?P<neither>to (?!\w+ing)[a-z]+)|"
+    rf"(?i)\b(?P<neither>to (?:be \w+|(?!\w+ing)[a-z]+))|"
+    rf"(?P<went>\b(?:was|(?<=\w )were|wasn['’]?t|weren['’]?t|felt)(?: {_ADVERB}| {_WHO})* (?:\w+ing|{_FEELING})\b)|"
     rf"(?P<looks>\b(?:(?:do|does|can|could|will)(?:n['’]?t)? {_WHO} (?:{_ADVERB} )*)?(?:{_EN['looks_back']})\b(?! to\b))|"
-    rf"(?P<ahead>\b(?:(?:{_EN['about_ahead'].replace(' ', '|')}) (?:for|about|of|to)|can['’]?t wait|looking forward|"
+    rf"(?P<ahead>\b(?:{_FEELING} (?:for|about|of|to)|can['’]?t wait|looking forward|"
     rf"(?:have|has|['’]ve) (?:{_WHO} )?got|(?:would|['’]d) (?:like|love|rather)|{_ILL})\b|{_LED_BY}|"
     rf"{_HELPERS}(?: (?:{_ADVERB}|{_WHO})(?= [a-z]))*(?: (?!{_ANY_PAST}\b)[a-z]+)?\b|"
     rf"(?:\b|(?=['’])){_TO_BE}\b(?: {_ADVERB}| {_WHO}(?= \w+ing))*(?: (?:\w+ing|\w+ed|gone|off|out|back|done)\b){{0,2}}|"
@@ -81,7 +83,7 @@ _VERBS = (
     rf"{_ANY_PAST}|\w{{3,}}ed(?<!hundred)(?<!indeed)(?<!speed))\b)|"
     r"(?P<weak>(?<=[a-z])['’]s\b)"
 )
-_ARRANGED = rf"(?i)\b(?:{_EN['arranged'].replace(' ', '|')})\b.*\b(?:for|to|until|till)\s*$"
+_ARRANGED = rf"(?i)\b(?:{_EN['arranged'].replace(' ', '|')})\b.*\b(?:for|from|to|until|till)\s*$"
 PAST_EN = rf"(?i)\b(?:{_ANY_PAST}|\w{{3,}}ed)\b(?<!need)"
 
 
@@ -108,7 +110,7 @@ def forward_en(clause: str, use: str, at: tuple[int, int] | None = None) -> bool
     return use == "writing" and not compiled(rf"(?i)\b(?:{_EN['praise'].replace(' ', '|')})\b").search(clause)
 
 
-_HABIT_ZH = r"一般(?!般)|平时|通常|往往|每[年次逢到]"
+_HABIT_ZH = r"一般(?!般)|平时|通常|往往|每[年次逢到天日周月晚早]"
 # 我周末都在家; 周末都做了什么 asks of one.
 _ALWAYS_ZH = r"(?:周末|双休日|[周期拜][一二三四五六日天]|[早晚]上|[上下]午)[我你他她]?们?都(?!.*[了过])"
 HABITS = {

@@ -403,6 +403,7 @@ CHINESE = Language(
     also=r"\s*(?:和|跟|与|及|以及|、|，|还有|或者?|还是|[^，。！？\s]{1,4}到)\s*",
     opening=rf"(?:(?<![第{NUMERAL}])|(?<=[周期拜][一二三四五六])|(?![{NUMERAL}]))",
     habit=HABITS["zh"],
+    moved=r"[改推挪延换调](?:到|成|为|至)",
     refers=r"(?:那[天年晚个]|当[天年]|同一天|第二天|有一天)的?$",
     coarse_first=True,
     forward=forward_zh,

@@ -129,7 +129,9 @@ def test_template_syntax_stays_text(moechat: Shell) -> None:
     words = "{{7*7}} {% for x in y %} ${{x}} {{config.items()}} <%= 1 %>"
     moechat.json("import", saved(moechat, "a.json", V2 | {"data": V2["data"] | {"description": words}}))
     prompt = moechat.json("character", "test", "Tide", "hello")["prompt"]
-    assert any(words.replace("{{x}}", "") in one["content"] for one in prompt)  # a macro that nobody knows gives nothing
+    assert any(
+        words.replace("{{x}}", "") in one["content"] for one in prompt
+    )  # a macro that nobody knows gives nothing
 
 
 # ---- in the talk

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from when_table import NOWS, Row, rows
+from when_table import NOWS, Row, rows, unseen
 from when_table_everyday import BLOCKS as EVERYDAY
 
 from moechat.when import WIDTHS, asks, resolve
@@ -45,6 +45,13 @@ def test_of_everyday_talk_nineteen_in_twenty_are_right() -> None:
     wrong = [(row.text, row.spans, spans_of(row)) for row in cases if spans_of(row) != row.spans]
     assert len(cases) == 300
     assert len(wrong) <= 15, wrong
+
+
+@pytest.mark.parametrize(("kind", "share"), [("zh", 0.97), ("en", 0.97), ("none", 0.89)])
+def test_of_cases_by_an_unseen_hand_nearly_all_are_right(kind: str, share: float) -> None:
+    cases = [*unseen(f"{kind}.first"), *unseen(f"{kind}.last")]
+    wrong = [(row.text, row.spans, spans_of(row)) for row in cases if sorted(spans_of(row)) != sorted(row.spans)]
+    assert len(wrong) <= (1 - share) * len(cases), wrong
 
 
 def test_the_table_is_wide_enough() -> None:
