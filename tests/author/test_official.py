@@ -67,6 +67,35 @@ def test_events_and_facts_are_read_with_the_names_filled_in(tmp_path: Path) -> N
     assert store.problems == []
 
 
+def test_a_memory_is_given_with_the_keys_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "data_base").mkdir()
+    (tmp_path / "data_base" / "a.yaml").write_text(
+        "quay: {text: stone, keys: [pier], secondary: [rain], order: 3}\n", "utf-8"
+    )
+    store = build(tmp_path)
+    rows = {row["id"]: row for row in map(store.as_row, store.listed())}
+    assert rows["aning"] == {
+        "store": "official", "id": "aning", "by": "author", "time": "2024-01-05T10:00:00+08:00", "type": "fact",
+        "text": "阿宁欠小棠一幅画", "kind": "relation", "entity": "阿宁", "keyword": "约定", "target": "user", "polarity": 1,
+        "single": False, "generic": False,
+    }  # fmt: skip
+    assert rows["a.yaml#quay"] == {
+        "store": "official", "id": "a.yaml#quay", "by": "author", "type": "lore", "keyword": "quay", "text": "stone",
+        "keys": ["pier"], "constant": False, "enabled": True, "file": "a.yaml", "secondary": ["rain"], "order": 3,
+    }  # fmt: skip
+    lighthouse = rows["lighthouse"]
+    assert (lighthouse["type"], lighthouse["time"], lighthouse["place"]) == (
+        "event",
+        "2023-04-02T19:30:00+08:00",
+        "旧灯塔",
+    )
+    assert (lighthouse["keywords"], lighthouse["insight"], lighthouse["importance"]) == (
+        ["灯塔", "楼梯"],
+        "小棠不怕高",
+        0.5,
+    )
+
+
 def test_a_character_without_the_files_has_an_empty_store(tmp_path: Path) -> None:
     store = Official(tmp_path)
     assert store.listed() == [] and store.problems == [] and not store.refresh()
@@ -232,6 +261,10 @@ def test_search_finds_the_phrase_first_and_then_shared_words(tmp_path: Path) -> 
     assert [one.id for one in store.search("小提琴")] == ["violin"]
     assert [one.id for one in store.search("灯塔的楼梯有多高", limit=1)] == ["lighthouse"]
     assert store.search("完全没有的东西吧") == []
+    (tmp_path / "data_base").mkdir()
+    (tmp_path / "data_base" / "a.yaml").write_text("渡口: {text: 船, keys: [码头]}\n", "utf-8")
+    assert [one.id for one in store.search("码头")] == [one.id for one in store.search("渡口")] == ["a.yaml#渡口"]
+    assert [one.id for one in store.search("约定")] == ["aning"], "a fact is found by its keyword"
 
 
 def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ TESTS = {
     "cards": ["tests/cards", "tests/author", "tests/cli/test_cli_cards.py"],
     "bench": ["tests/bench", "tests/rules/test_blind.py"],
     "demo": ["tests/cli", "tests/web/test_web.py"],
+    "encoder": ["tests/ai"],
     "house": ["tests/test_house.py", "tests/agent", "tests/web/test_studio_room.py", "tests/cli/test_cli_cards.py"],
-    "lore": ["tests/memory", "tests/author", "tests/cards"],
     "verbs": ["tests/curation", "tests/cli", "tests/serve"],
     "turn": ["tests/agent", "tests/test_containment.py", "tests/test_moechat_folder.py", "tests/recall"],
 }

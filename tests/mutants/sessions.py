@@ -17,8 +17,10 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -36,7 +38,7 @@ OUTCOMES = {SURVIVED: "survived", KILLED: "killed"}
 
 @dataclass(frozen=True)
 class Baseline:
-    """A room without a fault: the seconds of each test that passes, and which of them reach which lines of which module.
+    """A room without a fault: the seconds of CPU of each test that passes, and which of them reach which lines of which module.
 
     A mutant meets no more tests than last ``within`` seconds together."""
 
@@ -88,9 +90,10 @@ class Session:
         seconds: dict[str, float] = {}
         for test, following in pairs(list(self.items)):
             coverage.switch_context(test)
+            begun = time.process_time()
             reports = self.reports_of(test, following)
             if all(report.passed for report in reports):
-                seconds[test] = sum(report.duration for report in reports)
+                seconds[test] = time.process_time() - begun
         coverage.stop()
         data = coverage.get_data()
         reached = {
@@ -190,6 +193,7 @@ def is_imported(mutant: Mutant) -> bool:
 def is_put_in(mutant: Mutant) -> bool:
     """The running function has the mutant's code from now on. False where that cannot be done."""
     path = str(ROOT / mutant.module)
+    gc.unfreeze()  # What the tests' conftest froze is not listed.
     functions = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__.co_filename == path]
     codes = list(codes_in(compile(mutant.source, path, "exec", dont_inherit=True)))
     [*live] = (
@@ -199,7 +203,15 @@ def is_put_in(mutant: Mutant) -> bool:
     if len(live) != 1 or len(changed) != 1 or live[0].__code__.co_freevars != changed[0].co_freevars:
         return False
     live[0].__code__ = changed[0]
+    forget_results()
     return True
+
+
+def forget_results() -> None:
+    """What functions of ours keep of earlier calls was made without the fault."""
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith("moechat."):
+            one.cache_clear()
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
