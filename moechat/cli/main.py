@@ -273,7 +273,8 @@ def _studio(commands: Any) -> None:
     actions = _group(commands, "character", "make characters, change them, and put them into the bin", "action")
 
     def action(name: str, help_text: str, *, named: bool = True) -> argparse.ArgumentParser:
-        command = _command(actions, name, f"studio.{name.replace('-', '_')}", help_text, now=True)
+        shows = name in ("list", "show", "test")
+        command = _command(actions, name, f"studio.{name if shows else 'run'}", help_text, now=True)
         if named:
             command.add_argument("name", metavar="NAME", help="which character")
         return command

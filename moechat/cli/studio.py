@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
 from moechat.errors import MoeChatError
+from moechat.house.studio import Studio
 from moechat.house.studio import lore_test as tested
 from moechat.house.trial import tried
 
@@ -39,59 +40,40 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def create(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """What the command names, done to a character; its name afterwards."""
     with open_house(args) as house:
-        house.studio.create(args.name, _keys(args.set))
-    return _done(args, args.name)
+        name = DEEDS[args.action](house.studio, args) or args.name
+    if args.json:
+        print_json({"character": name})
+    else:
+        print(f"{name} is in the bin; moechat character restore {name}" if args.action == "delete" else name)
+    return 0
 
 
-def set(args: argparse.Namespace) -> int:
+def _set(studio: Studio, args: argparse.Namespace) -> None:
     if not args.set:
         raise MoeChatError("there is nothing to change: say what with --set KEY=VALUE")
-    with open_house(args) as house:
-        house.studio.change(args.name, _keys(args.set))
-    return _done(args, args.name)
+    studio.change(args.name, _keys(args.set))
 
 
-def duplicate(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        return _done(args, house.studio.duplicate(args.name, args.new))
+def _empty_bin(studio: Studio, args: argparse.Namespace) -> None:
+    if not args.yes and not confirm(f"Erase {args.name} and its memory for good?"):
+        raise MoeChatError("nothing was erased (--yes does not ask)")
+    studio.empty_bin([args.name])
 
 
-def rename(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        return _done(args, house.studio.rename(args.name, args.new))
-
-
-def greeting(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        house.studio.choose_greeting(args.name, args.number)
-    return _done(args, args.name)
-
-
-def picture(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        house.studio.set_picture(args.name, args.file)
-    return _done(args, args.name)
-
-
-def delete(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        kept = house.studio.delete(args.name)
-    return _done(args, kept, f"{kept} is in the bin; moechat character restore {kept}")
-
-
-def restore(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        return _done(args, house.studio.restore(args.name, args.new or ""))
-
-
-def empty_bin(args: argparse.Namespace) -> int:
-    with open_house(args) as house:
-        if not args.yes and not confirm(f"Erase {args.name} and its memory for good?"):
-            raise MoeChatError("nothing was erased (--yes does not ask)")
-        house.studio.empty_bin([args.name])
-    return _done(args, args.name)
+DEEDS: Mapping[str, Callable[[Studio, argparse.Namespace], str | None]] = {
+    "create": lambda studio, args: studio.create(args.name, _keys(args.set)) and args.name,
+    "set": _set,
+    "duplicate": lambda studio, args: studio.duplicate(args.name, args.new),
+    "rename": lambda studio, args: studio.rename(args.name, args.new),
+    "greeting": lambda studio, args: studio.choose_greeting(args.name, args.number),
+    "picture": lambda studio, args: studio.set_picture(args.name, args.file),
+    "delete": lambda studio, args: studio.delete(args.name),
+    "restore": lambda studio, args: studio.restore(args.name, args.new or ""),
+    "empty-bin": _empty_bin,
+}
 
 
 def test(args: argparse.Namespace) -> int:
@@ -185,11 +167,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | type([])):
         return [getattr(one, "content", one) for one in value]
     return value
-
-
-def _done(args: argparse.Namespace, name: str, line: str = "") -> int:
-    if args.json:
-        print_json({"character": name})
-    else:
-        print(line or name)
-    return 0

@@ -12,8 +12,7 @@ from moechat.curation.catalogue import as_json
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.serve.agents import Agents
-from moechat.serve.queries import MAX_TEXT
-from moechat.serve.recalls import JsonObject, recalled
+from moechat.serve.questions import MAX_TEXT, JsonObject, recalled
 from moechat.verbs import owner, perform
 
 ABOUT = (

@@ -21,7 +21,7 @@ from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_js
 from moechat.errors import FieldError
 from moechat.model import OfficialMemory
 from moechat.serve.agents import Agents
-from moechat.serve.queries import MAX_TEXT, Whose
+from moechat.serve.questions import MAX_TEXT, Whose
 from moechat.verbs import author, owner, perform
 
 StoreName = Literal["user", "official"]

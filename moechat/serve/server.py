@@ -23,7 +23,7 @@ from moechat.access.listening import STOP_S, Server, address, announce, in_threa
 from moechat.errors import ConfigError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy
-from moechat.serve import front_ends, memories, queries, recalls
+from moechat.serve import front_ends, memories, questions
 from moechat.serve.agents import Agents
 
 PORT = 8012  # It is the seed's own.
@@ -89,7 +89,7 @@ def make_app(house: House, keyring: Keyring | None = None, *, open_here: bool = 
     settings = house.config.serve
     agents = Agents(house, keyring)
     app.state.house = house
-    for routes in (queries, memories, recalls):
+    for routes in (questions, memories):
         app.include_router(routes.router(agents))
     app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))
     app.include_router(_health(house))

@@ -1,9 +1,9 @@
-"""What the page reports of a click, where it comes from, and what a room says of what became of it."""
+"""Where a tab is, what the page reports of a click there, and what a room says of what became of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moechat.access.keys import EVERYTHING, Pass
 from moechat.agent import Agent
@@ -13,6 +13,21 @@ from moechat.web.words import Words
 
 Action = Mapping[str, str]
 """What the page reports of a click or a form: ``do``, what it is done to, and the fields of the form."""
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """A character ("": none), a world of its own, a talk by name, or one off the record by number (0: none)."""
+
+    character: str = ""
+    world: str = ""
+    talk: str = ""
+    held: int = 0
+
+    @property
+    def memory(self) -> Whereabouts:
+        """Whose memory it is, whatever the talk."""
+        return replace(self, talk="", held=0)
 
 
 @dataclass(frozen=True)

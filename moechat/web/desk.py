@@ -23,12 +23,12 @@ from moechat.house import House
 from moechat.house.studio import LARGEST
 from moechat.turn import Shown
 from moechat.web import exchange, fault_words
+from moechat.web.clicks import Whereabouts
 from moechat.web.drawing import macros, picture_of
 from moechat.web.exchange import Branches, Face
 from moechat.web.news import News
 from moechat.web.tray import Trays
 from moechat.web.turns import Turn, Turns
-from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
 from moechat.when import Span
 

@@ -14,13 +14,12 @@ from markupsafe import Markup
 from moechat.access.keys import Pass
 from moechat.errors import MoeChatError, NotFound
 from moechat.web import fault_words, memory_room, settings_room, studio_page, studio_room, topic_room
-from moechat.web.clicks import Action, Note, Visit
+from moechat.web.clicks import Action, Note, Visit, Whereabouts
 from moechat.web.drawing import macros
 from moechat.web.memory_room import MemoryLook
 from moechat.web.settings_room import SettingsLook
 from moechat.web.studio_room import StudioLook
 from moechat.web.topic_room import TopicLook
-from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
 
 CHAT, MEMORIES, TOPICS, STUDIO, SETTINGS = "chat", "memories", "topics", "studio", "settings"

@@ -23,10 +23,9 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from moechat.access.keys import PASS, Pass
 from moechat.errors import MoeChatError
 from moechat.web import fault_words, files, rooms, settings_room
-from moechat.web.clicks import Visit
+from moechat.web.clicks import Visit, Whereabouts
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
-from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
 
 STATIC = Path(__file__).parent / "static"

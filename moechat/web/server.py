@@ -22,7 +22,8 @@ from moechat.errors import ConfigError
 from moechat.house import House
 from moechat.house.studio import LARGEST
 from moechat.web import files
-from moechat.web.desk import Desk
+from moechat.web.desk import Desk, language_words
+from moechat.web.drawing import macros
 from moechat.web.routes import router
 
 PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
@@ -136,8 +137,10 @@ def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, 
     house.warm()
     import gradio as gr
 
-    from moechat.web.page import build
-
+    language = house.config.web.language
+    frame = macros("frame", language_words(language)).frame("" if language == "auto" else language)
+    with gr.Blocks(title="MoeChat", fill_height=True, fill_width=True, analytics_enabled=False) as blocks:
+        gr.HTML(str(frame), elem_id="moechat", apply_default_css=False)
     desk = Desk(house)
     script, style = (
         "".join((STATIC / name).read_text(encoding="utf-8") for name in names) for names in (SCRIPTS, STYLES)
@@ -146,7 +149,7 @@ def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, 
     app.include_router(router(desk))
     gr.mount_gradio_app(
         app,
-        build(house.config.web.language),
+        blocks,
         path="/",
         theme=gr.themes.Base(font=list(FONTS), font_mono=["ui-monospace", "SFMono-Regular", "Consolas", "monospace"]),
         css=style,

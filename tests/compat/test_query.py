@@ -24,7 +24,7 @@ from moechat.language.association import Associations, Table
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
-from moechat.serve.queries import contents
+from moechat.serve.questions import contents
 from moechat.store.files import FileStore
 
 ZONE = ZoneInfo("Asia/Shanghai")

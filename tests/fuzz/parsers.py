@@ -31,7 +31,7 @@ from moechat.language.association import read_table
 from moechat.model import Exchange, Message
 from moechat.rules.importance import read_rating
 from moechat.serve.memories import Listing
-from moechat.serve.queries import Expand, Query
+from moechat.serve.questions import Expand, Query
 from moechat.settings import config
 from moechat.settings.character import load_character
 from moechat.settings.defaults import defaults_folder

@@ -25,10 +25,10 @@ from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.turn import Shown
 from moechat.web import drawing, exchange, markdown, running, serve, why, words
+from moechat.web.clicks import Whereabouts
 from moechat.web.exchange import Face
 from moechat.web.server import POLICY
 from moechat.web.turns import Turns
-from moechat.web.whereabouts import Whereabouts
 from moechat.web.words import Words
 from moechat.when import Span
 from tests.houses import Home, silent
