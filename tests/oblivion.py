@@ -8,8 +8,8 @@ from pathlib import Path
 
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
-from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
+from moechat.index.vectors import VectorTable
 from moechat.web import memory_room
 from moechat.web.clicks import Visit
 from moechat.web.memory_room import MemoryLook

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.index.lexical import rarity
+from moechat.index.vectors import meets
 from moechat.language import association
 from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, FactMatch, Version

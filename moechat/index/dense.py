@@ -15,16 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moechat.containment import Containment, NamedText
 from moechat.errors import EmbeddingError, StillLoading, TextRefused
 from moechat.index.shelf import Shelf, shelf_at
-from moechat.index.vector import Lives, VectorTable, embed_cached
+from moechat.index.vector_rows import Ints, PackedKeys, Vectors, pack_keys, text_key
+from moechat.index.vectors import Lives, VectorTable
 from moechat.model import Embedder, Thresholds
-from moechat.store.unit import Vectors
+from moechat.store import unit
 
 log = logging.getLogger(__name__)
-BATCH = 64  # So many texts are embedded at once.
+BATCH = 64  # texts that are embedded at once
+PLAIN_WORD = "我们 we"  # Every embedding model has a vector of it.
 
 
 @dataclass
@@ -86,7 +89,7 @@ class TextVectors:
         there = [(one, text) for one, text in zip(records, self.texts(records), strict=True) if text]
 
         def embedded(part: Sequence[tuple[Any, str]]) -> set[Any]:
-            embed_cached(space.embedder, space.table(self.layer), [text for _, text in part], may_keep=still)
+            embed_kept(space.embedder, space.table(self.layer), [text for _, text in part], may_keep=still)
             return {one for one, _ in part}
 
         done = self.contained.each("vectors", there, lambda one: NamedText(f"{self.layer} {one[0]}", one[1]), embedded)
@@ -111,7 +114,7 @@ class Dense:
 
     def __init__(
         self,
-        where: Path | Vectors | None,
+        where: Path | unit.Vectors | None,
         embedder: Embedder | None,
         *,
         settings: Mapping[str, str] | None = None,
@@ -225,13 +228,12 @@ class Dense:
         """(n, dim) float32 of questions. None if no model serves or it fails; the log says so once."""
         return self._embedded(lambda space: space.embedder.embed(texts, "query"))
 
-    def cached(
-        self, layer: str, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True
-    ) -> np.ndarray | None:
-        """(n, dim) float32 of short texts of a layer, each embedded once and kept by its hash.
+    def kept(self, layer: str, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True) -> Ints | None:
+        """(n,) where the vectors of short texts stand in the serving table of a layer, see ``embed_kept``.
 
-        None if no model serves or it fails; raises TextRefused."""
-        return self._embedded(lambda space: embed_cached(space.embedder, space.table(layer), texts, may_keep=may_keep))
+        None if no model serves or it fails; raises TextRefused.
+        """
+        return self._embedded(lambda space: embed_kept(space.embedder, space.table(layer), texts, may_keep=may_keep))
 
     # ---- sweeping
 
@@ -249,7 +251,7 @@ class Dense:
         then = self._shelf.last_sweep()
         return lambda: self._shelf.last_sweep() == then
 
-    def _embedded(self, make: Callable[[Space], np.ndarray]) -> np.ndarray | None:
+    def _embedded(self, make: Callable[[Space], NDArray[Any]]) -> NDArray[Any] | None:
         space = self._serves
         if space is None:
             return None
@@ -268,3 +270,60 @@ class Dense:
     def close(self) -> None:
         for space in self.spaces:
             space.close()
+
+
+# ---- texts
+
+
+def embed_kept(
+    embedder: Embedder, table: VectorTable, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True
+) -> Ints:
+    """``(n,)`` the positions of the vectors of ``texts``; those that ``table`` does not hold are embedded, and appended to it.
+
+    ``may_keep`` is asked when they are made: whether the texts may still be kept; where they may not, their position is -1.
+    Raises as ``vectors_of``.
+    """
+    keys, vectors, rows = vectors_of(embedder, [table], texts)
+    if rows:
+        with table.alone():
+            if may_keep():
+                table.put(len(table) + np.arange(len(rows)), keys[rows], vectors[rows])
+    return table.lookup(keys)
+
+
+def vectors_of(
+    embedder: Embedder, tables: Sequence[VectorTable], texts: Sequence[str]
+) -> tuple[PackedKeys, Vectors, list[int]]:
+    """``(n, 2)`` keys and ``(n, dim)`` vectors of ``texts``, and the rows of those that none of the tables held.
+
+    These are embedded. A text that comes up twice (好的 is said often) is embedded once and has one such row.
+    Raises EmbeddingError, and TextRefused where it is the fault of a text.
+    """
+    keys = pack_keys([text_key(text) for text in texts])
+    vectors = np.zeros((len(texts), tables[0].dim), dtype=np.float32)
+    unknown = np.ones(len(texts), dtype=bool)
+    for table in tables:
+        places = table.lookup(keys)
+        held = unknown & (places >= 0)
+        vectors[held] = table.get(places[held])
+        unknown &= ~held
+    fresh = np.flatnonzero(unknown).tolist()
+    first = dict[str, int]()
+    for row in fresh:
+        first.setdefault(texts[row], row)
+    if first:
+        made = dict(zip(first, _embedded(embedder, list(first)), strict=True))
+        for row in fresh:
+            vectors[row] = made[texts[row]]
+    return keys, vectors, list(first.values())
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """The vectors of ``texts``. A model that fails over them is asked for a plain word: if it has that, it is a text's fault."""
+    try:
+        return embedder.embed(texts, "passage")
+    except StillLoading:
+        raise
+    except EmbeddingError as error:
+        embedder.embed([PLAIN_WORD])
+        raise TextRefused(str(error)) from error

@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index import place, traits
-from moechat.index.cosine import MISSING
 from moechat.index.lexical import LexicalIndex, saturate
 from moechat.index.order import Order
 from moechat.index.ranked import Ranked
-from moechat.index.vector import VectorTable
+from moechat.index.vectors import MISSING, VectorTable
 from moechat.language import words
 
 log = logging.getLogger(__name__)

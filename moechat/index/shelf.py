@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index import place
-from moechat.index.cosine import MISSING, as_query, best
-from moechat.index.vector import Lives, VectorTable, tables_under
-from moechat.index.vector_keys import Ints, PackedKeys
-from moechat.index.vector_rows import VectorRows
+from moechat.index.vector_rows import Ints, PackedKeys, VectorRows
+from moechat.index.vectors import MISSING, Lives, VectorTable, as_query, best, tables_under
 from moechat.store.plain import json_value
 from moechat.store.records import replace
 from moechat.store.unit import Vectors

@@ -1,6 +1,9 @@
-"""The rows of a vector table in two files: mapped into memory, grown in chunks, shared with other processes.
+"""The rows of a vector table in two files, and their keys: mapped into memory, grown in chunks, shared with other processes.
 
-In ``<owner>/.index/vectors-<fingerprint>/<layer>/`` (little endian; no pickle, nothing for FAISS to parse):
+A key tells whether a stored vector belongs to a text, and where the vector of a text stands.
+
+In ``<owner>/.index/vectors-<fingerprint>/<layer>/`` (little endian; nothing for FAISS to parse: it
+searches the rows where they lie):
 
     vectors.f32      rows of ``dim`` float32, position i at byte i * dim * 4
     keys.bin         16 bytes of header (b"MOEVEC1\\0", dim as uint32, 0 as uint32), then position i at byte
@@ -14,10 +17,11 @@ is certain: nothing is synced per row.
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,11 +31,28 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from moechat.index import place
-from moechat.index.vector_keys import KEY_BYTES, Ints, PackedKeys, filled_rows
+
+Ints = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+PackedKeys = NDArray[np.uint64]
+Keys = Sequence[bytes] | PackedKeys
 
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"MOEVEC1\0"
+KEY_BYTES = 16
 ROWS_AT_ONCE = 4096
+
+
+def text_key(text: str) -> bytes:
+    """16 bytes that stand for this text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+
+
+def pack_keys(keys: Keys) -> PackedKeys:
+    """``(n, 2)`` uint64 from keys as bytes; what is packed already is passed through."""
+    if isinstance(keys, np.ndarray):
+        return keys
+    return np.frombuffer(b"".join(keys), dtype="<u8").reshape(-1, 2)
 
 
 class VectorRows:
@@ -117,7 +138,7 @@ class VectorRows:
 
     def recount(self) -> bool:
         """Bring ``filled`` and ``count`` up to date with the keys; True where rows came or went."""
-        before, self.filled = self.filled, filled_rows(self.keys)
+        before, self.filled = self.filled, self.keys[:, 0] != 0
         kept = self.filled[: len(before)]
         self.losses += bool(before[len(kept) :].any() or (before[: len(kept)] & ~kept).any())
         last = np.flatnonzero(self.filled)[-1:]
@@ -225,3 +246,43 @@ def _extend(path: Path, header: bytes, size: int, row: int) -> None:
         end = file.seek(len(header) + (end - len(header)) // row * row)
         while end < size:
             end += file.write(bytes(min(size - end, 1 << 20)))
+
+
+class KeyOrder:
+    """Positions by key: a sorted array of first halves, and a dict of what was added since."""
+
+    def __init__(self, keys: PackedKeys) -> None:
+        self._order = np.argsort(keys[:, 0], kind="stable")
+        self._sorted = keys[self._order, 0]
+        self._since: dict[bytes, int] = {}
+
+    def add(self, keys: PackedKeys, positions: Ints) -> None:
+        self._since.update((key.tobytes(), int(position)) for key, position in zip(keys, positions, strict=True))
+
+    def find(self, queries: PackedKeys, keys: PackedKeys) -> Ints:
+        """``(n,)`` a position of each key of ``queries``, or -1. A hit counts only if the row of ``keys`` still has the key."""
+        places = np.full(len(queries), -1, dtype=np.int64)
+        starts = np.searchsorted(self._sorted, queries[:, 0])
+        rows = np.flatnonzero((starts < len(self._sorted)) & (len(keys) > 0))
+        rows = rows[self._sorted[starts[rows]] == queries[rows, 0]]
+        while len(rows):  # as a rule once: two keys seldom share their first half, nor does one stand in many rows
+            positions = self._order[starts[rows]]
+            inside = positions < len(keys)
+            same = inside & (keys[np.where(inside, positions, 0)] == queries[rows]).all(axis=1)
+            places[rows[same]] = positions[same]
+            rows = rows[~same]
+            starts[rows] += 1
+            rows = rows[starts[rows] < len(self._sorted)]
+            rows = rows[self._sorted[starts[rows]] == queries[rows, 0]]
+        if self._since:
+            for row, key in enumerate(_each(queries)):
+                recent = self._since.get(key, -1)
+                if 0 <= recent < len(keys) and (keys[recent] == queries[row]).all():
+                    places[row] = recent
+        return places
+
+
+def _each(keys: PackedKeys) -> Iterator[bytes]:
+    """Packed keys as bytes again."""
+    packed = np.ascontiguousarray(keys).tobytes()
+    return (packed[start : start + KEY_BYTES] for start in range(0, len(packed), KEY_BYTES))

@@ -19,10 +19,10 @@ import numpy as np
 
 from moechat.containment import Containment, NamedText
 from moechat.cue import Cue
-from moechat.index.cosine import meets, nearest
 from moechat.index.dense import Dense
 from moechat.index.postings import Postings
-from moechat.index.vector_keys import Keys, text_key
+from moechat.index.vector_rows import Ints, Keys, text_key
+from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
 from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
 from moechat.model import Fact, FactDraft, Hit, Understanding
@@ -51,11 +51,12 @@ COMMON = 100  # A word that more facts have does not distinguish them.
 
 @dataclass(frozen=True)
 class _CurrentFacts:
-    """The current facts under one mask, their vectors and their words."""
+    """The current facts under one mask, where their vectors stand, and their words."""
 
-    fingerprint: object  # of the embedding model
     facts: Sequence[Fact]
-    vectors: np.ndarray | None
+    table: VectorTable | None  # of the embedding model that serves
+    kept_since: object  # the table, and how often it had lost a vector: what stood there since then stands there
+    vectors: Ints  # by place, -1 for a fact that has none
     reads: _ReadFacts
     places: Mapping[int, int]  # by the number under which it is read
 
@@ -207,15 +208,16 @@ class CoreMemory:
         if not now.facts:
             return []
         scores: dict[int, float] = {}
-        vector = cue.vector if now.vectors is not None else None
-        if now.vectors is not None and vector is not None:
-            places, cosines = nearest(vector, now.vectors, top_k)
+        vector = cue.vector if now.table is not None else None
+        if now.table is not None and vector is not None:
+            places, cosines = now.table.nearest(vector, now.vectors, top_k)
             scores = {int(i): float(s) for i, s in zip(places, cosines, strict=True) if meets(s, threshold)}
         near = set(scores)
         shared = self._sharing(now, cue)
-        if now.vectors is not None and vector is not None:
-            rows = sorted(shared.keys() - near)
-            scores |= dict(zip(rows, (now.vectors[rows] @ vector).tolist(), strict=True))
+        if now.table is not None and vector is not None:
+            places = np.array([i for i in sorted(shared.keys() - near) if now.vectors[i] >= 0], dtype=np.int64)
+            cosines = now.table.dot(now.vectors[places], vector)
+            scores |= dict(zip(places.tolist(), cosines.tolist(), strict=True))
         literal = sorted(shared, key=lambda i: (-len(shared[i]), -scores.get(i, 0.0), i))[:top_k]
         chosen = sorted(near | set(literal), key=lambda i: (-(scores.get(i, 0.0) + 0.2 * len(shared.get(i, ()))), i))
         return [_hit(now.facts[i], scores.get(i, 0.0), shared.get(i, ())) for i in chosen]
@@ -234,53 +236,50 @@ class CoreMemory:
         return shared
 
     def _now(self) -> _CurrentFacts:
-        hidden, serving, official = self._store.hidden(), self._dense.serving, self._official()
-        key = (self._store.findings.facts_generation(), hidden, serving and serving.fingerprint, official)
+        hidden, official, table = self._store.hidden(), self._official(), self._dense.table(TABLE)
+        kept_since = (table, table and table.losses)
+        key = (self._store.findings.facts_generation(), hidden, official, kept_since)
         with self._lock:
-            snapshot = self._snapshot
-            if snapshot is None or self._key != key:
-                unswept, fingerprint = self._dense.unswept(), key[2]
+            before = self._snapshot
+            if before is None or self._key != key:
+                unswept, is_kept = self._dense.unswept(), before is not None and before.kept_since == kept_since
                 facts = visible([*official, *self._store.findings.facts()], hidden)
-                if snapshot is None or snapshot.fingerprint != fingerprint or snapshot.facts != facts:
-                    vectors = self._vectors(facts, unswept, fingerprint) if facts else None
-                    snapshot = _CurrentFacts(fingerprint, facts, vectors, self._reads, self._reads.places(facts))
-                self._snapshot, self._key = snapshot, key
-            return snapshot
+                if before is None or not is_kept or before.facts != facts:
+                    known = dict[str, int]()
+                    if before is not None and is_kept:
+                        known = dict(zip((fact.text for fact in before.facts), before.vectors.tolist(), strict=False))
+                    vectors = self._embedded(facts, known, unswept)
+                    places = self._reads.places(facts)
+                    before = _CurrentFacts(
+                        facts, table if len(vectors) else None, kept_since, vectors, self._reads, places
+                    )
+                self._snapshot, self._key = before, key if unswept() else ()
+            return before
 
-    def _vectors(self, facts: Sequence[Fact], unswept: Callable[[], bool], fingerprint: object) -> np.ndarray | None:
-        """(facts, dim), zeros for a fact that the model raises over; None without a model. Those of the last snapshot, which
-        the same model made, are used again."""
-        before, rows = self._snapshot, dict[str, int]()
-        if before is not None and before.vectors is not None and before.fingerprint == fingerprint:
-            rows = {fact.text: i for i, fact in enumerate(before.facts)}
-        places = np.array([rows.get(fact.text, -1) for fact in facts])
-
-        def embedded(part: Sequence[int]) -> tuple[Sequence[int], np.ndarray | None]:
-            return part, self._dense.cached(TABLE, [facts[i].text for i in part], may_keep=unswept)
+    def _embedded(self, facts: Sequence[Fact], known: Mapping[str, int], unswept: Callable[[], bool]) -> Ints:
+        """(n,) where the vectors of these facts stand, -1 for one that the model raises over; (0,) without a model. Those of
+        ``known`` texts stay where they are."""
+        vectors = np.array([known.get(fact.text, -1) for fact in facts], dtype=np.int64)
 
         def record(i: int) -> NamedText:
             return NamedText(facts[i].id, facts[i].text)
 
-        vectors: np.ndarray | None = None
-        if before is not None and before.vectors is not None and len(rows):
-            vectors = before.vectors[places]
-            vectors[places < 0] = 0.0
-        lacking = np.flatnonzero(places < 0).tolist()
-        for part, made in self._store.contained.each("vectors", lacking, record, embedded):
-            if made is None:
-                return None
-            if vectors is None:
-                vectors = np.zeros((len(facts), made.shape[1]), made.dtype)
-            vectors[list(part)] = made
+        def kept(part: Sequence[int]) -> tuple[list[int], Ints | None]:
+            return list(part), self._dense.kept(TABLE, [facts[i].text for i in part], may_keep=unswept)
+
+        for part, stand in self._store.contained.each("vectors", np.flatnonzero(vectors < 0).tolist(), record, kept):
+            if stand is None:
+                return np.zeros(0, dtype=np.int64)
+            vectors[part] = stand
         return vectors
 
     def near(self, text: str, count: int) -> list[Fact]:
         """The current facts nearest to a text (what the extraction is shown beside the newest)."""
         now = self._now()
-        vectors = self._dense.query([text]) if now.vectors is not None else None
-        if now.vectors is None or vectors is None:
+        vectors = self._dense.query([text]) if now.table is not None else None
+        if now.table is None or vectors is None:
             return []
-        places, _ = nearest(vectors[0], now.vectors, count)
+        places, _ = now.table.nearest(vectors[0], now.vectors, count)
         return [now.facts[int(i)] for i in places]
 
     def learn(

@@ -26,11 +26,11 @@ from moechat import when
 from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.index import place
-from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.ranked import Ranked
 from moechat.index.time import SpanIndex, TimeIndex
+from moechat.index.vectors import meets
 from moechat.model import Episode
 from moechat.store.exchanges import ExchangeRow, Side
 from moechat.store.protocols import Store

@@ -14,10 +14,9 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from moechat.containment import NamedText
-from moechat.index.cosine import Vectors
-from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable, vectors_of
-from moechat.index.vector_keys import Ints, PackedKeys, text_key
+from moechat.index.dense import Dense, Space, vectors_of
+from moechat.index.vector_rows import Ints, PackedKeys, Vectors, text_key
+from moechat.index.vectors import VectorTable
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched, named_sides
 from moechat.store.protocols import Store
 

@@ -22,7 +22,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from moechat.cue import Cue
-from moechat.index.cosine import TOLERANCE
+from moechat.index.vectors import TOLERANCE
 from moechat.language import association, words
 from moechat.language.association import LEVELS, Association, Source, Strategy
 from moechat.memory.filed_facts import Field, FiledFacts

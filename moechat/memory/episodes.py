@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from moechat.index.dense import Dense, TextVectors
-from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import PackedKeys, pack_keys, text_key
+from moechat.index.vector_rows import PackedKeys, pack_keys, text_key
+from moechat.index.vectors import VectorTable
 from moechat.model import Episode
 from moechat.store.protocols import Store
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from moechat.index import traits
-from moechat.index.cosine import meets
 from moechat.index.hybrid import WEIGHTS, HybridIndex
 from moechat.index.lexical import rarity
+from moechat.index.vectors import meets
 from moechat.language import words
 from moechat.when.names import has_han
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.cue import Cue
-from moechat.index.cosine import meets
 from moechat.index.dense import Dense
 from moechat.index.topic import TopicIndex
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
+from moechat.index.vectors import meets
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
 from moechat.rules import topics as topic_rules

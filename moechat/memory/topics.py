@@ -16,8 +16,8 @@ from moechat.cue import Cue
 from moechat.errors import NotFound
 from moechat.index import topic
 from moechat.index.dense import Dense, TextVectors
-from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import Keys, text_key
+from moechat.index.vector_rows import Keys, text_key
+from moechat.index.vectors import VectorTable
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
 from moechat.memory.episodes import Episodes, Official

@@ -22,41 +22,39 @@ from moechat.author import world_files
 from moechat.author.world_files import LoreFile
 from moechat.cue import SoFar
 from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
-from moechat.index.cosine import meets, nearest
-from moechat.index.vector_keys import Keys, text_key
+from moechat.index.dense import embed_kept
+from moechat.index.vector_rows import Ints, Keys, text_key
+from moechat.index.vectors import VectorTable, meets
 from moechat.memory import firing
 from moechat.memory.firing import Judgement, Patterns
-from moechat.model import Candidates, Hit, Lore
+from moechat.model import Candidates, Embedder, Hit, Lore
 from moechat.when.names import has_han
-
-Embed = Callable[[Sequence[str], str], np.ndarray]
 
 
 @dataclass(frozen=True)
 class _BookState:
     """One state of the book, never changed after it is made: a search sees all of it or none.
 
-    ``vectors`` are (n, dim) float32, ``rows`` maps a row of theirs to one of ``entries``.
+    ``vectors`` are where those of the entries stand in the table, (n,), or none of them.
     """
 
     entries: tuple[Lore, ...] = ()
-    rows: tuple[int, ...] = ()
-    vectors: np.ndarray | None = None
+    vectors: Ints | None = None
 
 
 class WorldBook:
-    """The entries of one ``data_base`` folder. ``embed`` None: found literally only.
+    """The entries of one ``data_base`` folder. ``embedder`` None: found literally only.
 
-    ``embed(texts, "passage")`` gives (n, dim) float32 of unit length; asked once for each new passage, so give one that
-    keeps what it computed between runs. ``problems`` are the files and entries that are left out, and why.
+    ``table`` keeps what it embeds, each passage once; without one, memory does. ``problems`` are the files and entries that
+    are left out, and why.
     """
 
-    def __init__(self, folder: Path, embed: Embed | None = None) -> None:
-        self.folder, self._embed = folder, embed
+    def __init__(self, folder: Path, embedder: Embedder | None = None, table: VectorTable | None = None) -> None:
+        self.folder, self._embedder = folder, embedder
+        self.table = table or (VectorTable(None, embedder.dim) if embedder else None)
         self.problems: tuple[MoeChatError, ...] = ()
         self.faulty_patterns: dict[str, str] = {}
         self._files: dict[str, LoreFile] = {}
-        self._vectors: dict[str, np.ndarray] = {}
         self._now = _BookState()
         self._complete = False
         self._writing = threading.Lock()
@@ -129,7 +127,7 @@ class WorldBook:
         """Those that are near in meaning to a clause and need no key, best first."""
         book = self._now
         may = {one.entry.id for one in judgements if one.may_be_near}
-        best = _nearest(book, clause_vectors, scan_depth, threshold)
+        best = self._nearest(book, clause_vectors, scan_depth, threshold)
         entries = ((book.entries[row], score) for row, score in best.items())
         hits = [_hit(entry, score, {"relevance": score}, ()) for entry, score in entries if entry.id in may]
         return sorted(hits, key=lambda hit: -hit.score)
@@ -139,23 +137,31 @@ class WorldBook:
         self.problems = tuple(problem for file in self._files.values() for problem in file.problems)
         self.problems += tuple(_repeats(self.folder, self._files, entries))
         self._complete = True
+        self._now = _BookState(entries, self._embedded([_passage(entry) for entry in entries]))
+
+    def _embedded(self, passages: Sequence[str]) -> Ints | None:
+        if self._embedder is None or self.table is None:
+            return None
         try:
-            self._embed_new(entries)
-        except EmbeddingError as error:  # names still serve; the next refresh tries again
+            return embed_kept(self._embedder, self.table, passages)
+        except EmbeddingError as error:  # names and what is embedded already still serve; the next refresh tries again
             self.problems += (error,)
             self._complete = False
-        rows = tuple(row for row, entry in enumerate(entries) if _passage(entry) in self._vectors)
-        vectors = [self._vectors[_passage(entries[row])] for row in rows]
-        self._now = _BookState(entries, rows, np.stack(vectors) if vectors else None)
+            return self.table.lookup([text_key(passage) for passage in passages])
 
-    def _embed_new(self, entries: tuple[Lore, ...]) -> None:
-        """The vectors of all passages. Vectors of entries that no longer exist are dropped."""
-        if self._embed is None:
-            return
-        passages = {_passage(entry) for entry in entries}
-        new = sorted(passages - self._vectors.keys())
-        fresh = dict(zip(new, self._embed(new, "passage"), strict=True)) if new else {}
-        self._vectors = {text: vector for text, vector in (self._vectors | fresh).items() if text in passages}
+    def _nearest(
+        self, book: _BookState, vectors: np.ndarray | None, scan_depth: int, threshold: float
+    ) -> dict[int, float]:
+        """{row: best score} of the entries that are near enough to a clause."""
+        best: dict[int, float] = {}
+        if self.table is None or book.vectors is None or vectors is None:
+            return best
+        for spoken in vectors[np.any(vectors != 0, axis=1)]:  # the vector of no text is near to nothing
+            rows, scores = self.table.nearest(spoken, book.vectors, scan_depth)
+            for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+                if meets(score, threshold):
+                    best[row] = max(score, best.get(row, -1.0))
+        return best
 
 
 def _passage(entry: Lore) -> str:
@@ -186,19 +192,6 @@ def _repeats(folder: Path, files: dict[str, LoreFile], entries: Collection[Lore]
 
 
 # --- searching -------------------------------------------------------------------------------------------------------
-
-
-def _nearest(book: _BookState, vectors: np.ndarray | None, scan_depth: int, threshold: float) -> dict[int, float]:
-    """{row: best score} of the entries that are near enough to a clause."""
-    best: dict[int, float] = {}
-    if book.vectors is None or vectors is None:
-        return best
-    for spoken in vectors[np.any(vectors != 0, axis=1)]:  # the vector of no text is near to nothing
-        rows, scores = nearest(spoken, book.vectors, scan_depth)
-        for row, score in zip(rows, scores, strict=True):
-            if meets(float(score), threshold):
-                best[book.rows[row]] = max(float(score), best.get(book.rows[row], -1.0))
-    return best
 
 
 def entry_text(entry: Lore) -> str:

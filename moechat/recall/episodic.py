@@ -19,7 +19,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError
-from moechat.index.cosine import meets
+from moechat.index.vectors import meets
 from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.episodes import Episodes, EpisodeView

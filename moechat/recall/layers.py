@@ -13,15 +13,13 @@ from datetime import datetime
 from functools import partial
 from threading import Event as Signal
 
-import numpy as np
-
 from moechat import when
 from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
 from moechat.cards.macros import Macros
 from moechat.cue import Cue, SoFar
 from moechat.index.dense import Dense, Space
-from moechat.index.vector import VectorTable, embed_cached, having
+from moechat.index.vectors import VectorTable, having
 from moechat.language import words
 from moechat.language.association import Associations, Table, shipped
 from moechat.memory import cooccurrence, core, diary_index, episodes, topic_cues
@@ -118,17 +116,17 @@ class Layers:
         name = serving.fingerprint if serving else ""
         with self._lock:
             if self._book is None or self._book[0] != name:
-                embed = self._lore_embedder(serving) if serving else None
-                self._book = (name, WorldBook(self.character().folder / "data_base", embed))
+                table = self._lore_table(serving) if serving else None
+                self._book = (name, WorldBook(self.character().folder / "data_base", serving, table))
             return self._book[1]
 
-    def _lore_embedder(self, embedder: Embedder) -> Callable[[Sequence[str], str], np.ndarray]:
+    def _lore_table(self, embedder: Embedder) -> VectorTable:
         table = self._lore_tables.get(embedder.fingerprint)
         if table is None:
             own = self.character().folder
             folder = index_folder(own) / f"vectors-{embedder.fingerprint}" / LORE if is_writable(own) else None
             table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
-        return lambda texts, _kind: embed_cached(embedder, table, texts)
+        return table
 
     # ---- recall
 

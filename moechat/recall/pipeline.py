@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +23,6 @@ from moechat.when import Span
 log = logging.getLogger(__name__)
 Found = Sequence[Hit | LateHit]
 """What the recipes came upon of one memory, the first recipe's first."""
-QUICK_S = 0.05  # All recipes together take about a fifth of this.
 RRF_K = 60  # A memory at this rank of a list counts half of what the first counts (Cormack et al. 2009).
 
 
@@ -132,13 +130,11 @@ class _Timing:
 def _run(
     cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, clock: _Timing
 ) -> tuple[dict[str, Candidates], list[str]]:
-    """All recipes; one that fails or is late is reported and left out.
+    """All recipes, side by side; one that fails or is late is reported and left out.
 
-    One thread runs them one after another, since side by side they only wait for each other. Those that it has not begun
-    after ``QUICK_S`` (a model is asked over the network, say) get threads of their own.
+    One thread for all of them takes as much CPU time and half as long again (11 and 22 ms at 100 and at 100,000 exchanges
+    either way).
     """
-    futures: list[tuple[Recipe, Future[Candidates]]] = [(recipe, Future()) for recipe in recipes]
-    waiting = deque(futures)
 
     def timed(recipe: Recipe) -> Candidates:
         start = time.perf_counter()
@@ -147,28 +143,12 @@ def _run(
         finally:
             clock.ms[recipe.name] = round((time.perf_counter() - start) * 1000, 3)
 
-    def run_waiting() -> None:
-        while True:
-            try:
-                recipe, future = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                future.set_result(timed(recipe))
-            except Exception as error:  # noqa: BLE001  it is logged below
-                future.set_exception(error)
-
-    begun, all_of_them = time.monotonic(), [future for _, future in futures]
-    pool.submit(run_waiting)
-    wait(all_of_them, timeout=min(QUICK_S, deadline_s))
-    for _ in range(len(waiting)):
-        pool.submit(run_waiting)
-    wait(all_of_them, timeout=max(0.0, deadline_s - (time.monotonic() - begun)))
-    waiting.clear()
+    futures = [pool.submit(timed, recipe) for recipe in recipes]
+    wait(futures, timeout=deadline_s)
     lists: dict[str, Candidates] = {}
     notices: list[str] = []
-    for recipe, future in futures:
-        if not future.done():
+    for recipe, future in zip(recipes, futures, strict=True):
+        if future.cancel() or not future.done():
             notices.append(f"{recipe.name}: later than {deadline_s * 1000:.0f} ms, left out")
         elif (error := future.exception()) is not None:
             log.error("recipe %s failed", recipe.name, exc_info=error)

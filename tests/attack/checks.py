@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from moechat.agent import Agent
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
 from tests.attack.owner import Place
 from tests.attack.verbs import Verb
 from tests.houses import day_files

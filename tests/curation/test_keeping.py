@@ -16,8 +16,8 @@ from moechat.curation.catalogue import KINDS, as_json, details_as_json
 from moechat.curation.keeper import Keeper
 from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.house import House
-from moechat.index.vector import tables_under
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
+from moechat.index.vectors import tables_under
 from moechat.model import Episode, Event, Fact, FactDraft, Message
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.formats import derived_id

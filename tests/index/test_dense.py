@@ -15,8 +15,8 @@ import pytest
 from moechat.ai.embedding import HashEmbedder
 from moechat.errors import EmbeddingError
 from moechat.index.dense import Dense, TextVectors
-from moechat.index.vector import having, tables_under
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
+from moechat.index.vectors import having, tables_under
 from moechat.memory.diary import Diary
 from tests.houses import Home, imported, shown, silent
 
@@ -29,7 +29,7 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 def filled(folder: Path, embedder: HashEmbedder = OLD) -> None:
     dense = Dense(folder, embedder, settings={"provider": "hash"})
-    assert dense.cached("core", ["一", "二"]) is not None
+    assert dense.kept("core", ["一", "二"]) is not None
     dense.close()
 
 
@@ -44,7 +44,7 @@ def test_the_first_model_serves_at_once_and_the_manifest_names_it(tmp_path: Path
 
 def test_without_a_model_nothing_serves_and_nothing_fails(tmp_path: Path) -> None:
     dense = Dense(tmp_path, None)
-    assert (dense.serving, dense.query(["一"]), dense.cached("core", ["一"]), dense.table("diary")) == (
+    assert (dense.serving, dense.query(["一"]), dense.kept("core", ["一"]), dense.table("diary")) == (
         None,
         None,
         None,
@@ -94,7 +94,7 @@ def test_a_switch_back_finds_the_old_vectors(tmp_path: Path) -> None:
     filled(tmp_path)
     dense = Dense(tmp_path, NEW, load=lambda _: OLD)
     dense.switch()
-    dense.cached("core", ["三"])
+    dense.kept("core", ["三"])
     dense.close()
     back = Dense(tmp_path, OLD, load=lambda _: NEW)
     space = back.changing()
@@ -129,13 +129,12 @@ def test_a_text_is_embedded_once_and_kept_by_its_hash(tmp_path: Path) -> None:
             return super().embed(texts, kind)
 
     dense = Dense(tmp_path, Counting(16))
-    first = dense.cached("core", ["一", "二", "一"])
-    second = dense.cached("core", ["二", "三", "一"])
+    first = dense.kept("core", ["一", "二", "一"])
+    second = dense.kept("core", ["二", "三", "一"])
     assert asked == ["一", "二", "三"]
     assert first is not None
     assert second is not None
-    assert np.array_equal(first[0], second[2])
-    assert np.array_equal(first[0], first[2])
+    assert first[0] == first[2] == second[2]
 
 
 def test_the_diary_is_embedded_for_both_models_and_resumes_by_what_is_missing(tmp_path: Path) -> None:
@@ -227,7 +226,7 @@ def test_a_text_that_was_read_before_a_sweep_is_not_kept_after_it(tmp_path: Path
     assert words.missing(dense.spaces[0]) == 0
     unswept = dense.unswept()
     dense.sweep({"episodes": having(lambda: [text_key("一")])})
-    assert dense.cached("episodes", ["二"], may_keep=unswept) is not None
+    assert dense.kept("episodes", ["二"], may_keep=unswept).tolist() == [-1]  # type: ignore[union-attr]
     assert len(dense.spaces[0].table("episodes")) == 1
     dense.close()
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from moechat.index.hybrid import FULL_BELOW, Doc, HybridIndex
 from moechat.index.traits import asked_words, asking, side_meant, without_names
-from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
+from moechat.index.vectors import VectorTable
 
 HOUR, DAY = 3600.0, 86_400.0
 DIM = 16

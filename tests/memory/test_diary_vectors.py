@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from moechat.ai.embedding import HashEmbedder
-from moechat.index.vector import VectorTable
+from moechat.index.vectors import VectorTable
 from moechat.memory.diary import Diary
 from moechat.memory.diary_index import TABLE
 from moechat.memory.diary_vectors import DiaryVectors

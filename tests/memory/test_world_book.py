@@ -12,17 +12,18 @@ import pytest
 from moechat.ai.embedding import BuiltinEmbedder
 from moechat.errors import DataError, EmbeddingError
 from moechat.memory.world_book import WorldBook
+from moechat.model import Thresholds
 
 
 class OneHot:
     """An embedder that gives every keyword a direction of its own, in the order in which it meets them."""
 
     def __init__(self, dim: int = 8) -> None:
-        self.dim, self.fails = dim, False
+        self.dim, self.fails, self.fingerprint, self.thresholds = dim, False, "one-hot", Thresholds(0.5, 0.5, 0.5)
         self.texts: list[str] = []
         self.seen: list[str] = []
 
-    def __call__(self, texts: Sequence[str], kind: str) -> np.ndarray:
+    def embed(self, texts: Sequence[str], kind: str = "passage") -> np.ndarray:
         assert kind == "passage"
         if self.fails:
             raise EmbeddingError("the model is away")
@@ -273,7 +274,7 @@ ASKED_IN_OTHER_WORDS = [
 
 def test_the_samples_are_found_in_other_words_and_leave_alone_what_is_not_theirs(root: Path) -> None:
     embedder = BuiltinEmbedder()
-    books = {name: WorldBook(root / "data/agents" / name / "data_base", embedder.embed) for name in ("青禾", "Wren")}
+    books = {name: WorldBook(root / "data/agents" / name / "data_base", embedder) for name in ("青禾", "Wren")}
 
     def ask(name: str, text: str) -> list[str]:
         hits = books[name].search([text], embedder.embed([text], "query"), threshold=0.2)

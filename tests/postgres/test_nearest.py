@@ -13,8 +13,8 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.house.stores import update_tables
 from moechat.index.shelf import ServedTable, StoreShelf
-from moechat.index.vector import VectorTable
-from moechat.index.vector_keys import text_key
+from moechat.index.vector_rows import text_key
+from moechat.index.vectors import VectorTable
 from moechat.settings.config import Config
 from moechat.store.postgres import schema
 from moechat.store.postgres.database import OwnerName, Postgres

@@ -8,15 +8,19 @@ from datetime import timedelta
 from threading import Event as Signal
 from typing import Any
 
+import faiss
+import numpy as np
 import pytest
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
-from moechat.model import Event, Recollection, Understanding
+from moechat.index.vectors import VectorTable
+from moechat.model import Event, Fact, FactDraft, Recollection, Understanding
 from moechat.recall.layers import LONGEST_CUE, Layers
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
-from tests.houses import Home, say, shown, silent, told
+from moechat.when import Span
+from tests.houses import Home, moment, say, shown, silent, told
 
 EMBEDDER = HashEmbedder(32)
 
@@ -168,3 +172,51 @@ def test_a_pasted_text_is_asked_by_its_beginning_and_its_end(home: Home) -> None
         assert len(cue.text) <= LONGEST_CUE + 1 and cue.text.startswith("你看：") and cue.text.endswith("我住在哪里？")
         say(agent, text)
         assert agent.log()[-1]["text"] == text
+
+
+def turned_around(table: VectorTable) -> None:
+    """Put another FAISS index in the place of a table's own: each of its vectors points the other way."""
+    assert isinstance(table.index, faiss.IndexFlatIP)
+    assert table.index.ntotal == len(table)
+    vectors = table.get(np.arange(len(table)))
+    table.index = faiss.IndexFlatIP(table.dim)
+    table.index.add(-vectors)
+
+
+def test_facts_the_world_book_and_the_diary_each_search_a_faiss_index(
+    home: Home, store: FileStore, layers: Layers
+) -> None:
+    (home.folder / "data_base" / "book.yaml").write_text("半舟: 一家河边的茶馆\n", encoding="utf-8")
+    for text in ("我喜欢下雨天", "周末去河边喝茶", "今天加班很晚"):
+        told(store, home.clock, text, settle=True)
+    drafts = tuple(FactDraft(text, ()) for text in ("用户喜欢喝茶", "用户怕打雷"))
+    store.findings.put_facts([Fact(draft.text, home.clock.now(), draft) for draft in drafts])
+    layers.refresh()
+    layers.sync()
+    layers.embed(Signal())
+    layers.dense.switch()
+    question = layers.dense.query(["河边喝茶"])
+    assert question is not None
+    [vector], always = question, Span("", moment("2025-01-01T00:00:00"), moment("2026-01-01T00:00:00"))
+
+    def near() -> list[dict[str, float]]:
+        """Fact, entry or side of an exchange → its cosine, by each layer, and what the semantic filter lets pass."""
+        cue, judged = layers.cue("河边喝茶", layers.now(), ""), layers.book.judged(["?"])
+        facts = {hit.text: hit.score for hit in layers.core.search(cue, top_k=5, threshold=-1.0)}
+        lore = {hit.id: hit.score for hit in layers.book.near(judged, ["?"], question, scan_depth=5, threshold=-1.0)}
+        ranked = layers.diary.index.search("河边喝茶", vector, k=9, spans=(), hints=())
+        said = {str(doc): float(c) for doc, c in zip(ranked.docs, ranked.features["cosine"], strict=True)}
+        rows = layers.diary.index.filtered(always, vector, 0.5)
+        return [facts, lore, said, dict.fromkeys(map(str, rows.tolist()), 0.0)]
+
+    before = near()
+    assert all(before)
+    tables = [layers.dense.table("core"), layers.book.table, layers.dense.table("diary")]
+    for table in tables:
+        assert table is not None
+        turned_around(table)
+    layers.diary.index.words.vectors = layers.dense.table("diary")
+    *after, filtered = near()
+    for layer, (were, are) in enumerate(zip(before, after, strict=False)):
+        assert {name: -score for name, score in were.items()} == pytest.approx(are), layer
+    assert filtered == {}
