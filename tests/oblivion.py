@@ -25,9 +25,7 @@ def nowhere(folder: Path, words: Sequence[str], sentences: Iterable[str] = ()) -
     """
     there = remains(folder, words)
     assert there == [], there
-    keys = {
-        text_key(text, kind): text for text in (*words, *sentences) for kind in ("query", "passage") if text.strip()
-    }
+    keys = {text_key(text): text for text in (*words, *sentences) if text.strip()}
     for path, held in vectors_under(folder):
         left = sorted({keys[key] for key in held & keys.keys()})
         assert left == [], (path, left)

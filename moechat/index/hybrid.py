@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from moechat.index import place, traits
 from moechat.index.lexical import LexicalIndex, saturate
-from moechat.index.order import Order
 from moechat.index.ranked import Ranked
+from moechat.index.time import Order
 from moechat.index.vectors import MISSING, VectorTable
 from moechat.language import words
 

@@ -8,7 +8,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +20,49 @@ from moechat.store.plain import json_value
 from moechat.store.records import replace
 from moechat.store.unit import Vectors
 
-COMPARED = 4096  # Up to so many vectors in the store are compared one by one.
+COMPARED = 4096  # vectors in the store that are compared one by one
 SWEPT = "swept"  # This file of the index folder changes with every sweep.
 
 
-class Shelf(Protocol):
-    """The tables of all models that ever served an owner, the manifest that says which does, and a mark of the last sweep."""
+class Shelf:
+    """The tables of all models that ever served an owner, the manifest that says which does, and a mark of the last sweep: in
+    memory, where nothing stays."""
+
+    def __init__(self) -> None:
+        self._swept = b""
 
     def folder(self, fingerprint: str) -> Path | None:
         """Where a model's tables lie, None where that is no folder."""
+        return None
 
-    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable: ...
+    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable:
+        return VectorTable(None, dim)
 
     def has(self, fingerprint: str) -> bool:
         """Whether there are vectors of a model."""
+        return False
 
-    def manifest(self) -> dict[str, Any]: ...
+    def manifest(self) -> dict[str, Any]:
+        return {}
 
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None: ...
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """In memory, the process knows which model serves."""
 
-    def last_sweep(self) -> bytes: ...
+    def last_sweep(self) -> bytes:
+        return self._swept
 
     def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
         """Overwrite every vector but those that ``lives`` gives for a layer; ``spaces`` are the tables that are open, by model
         and layer. Returns how many were."""
+        self._swept = uuid.uuid4().bytes
+        return sum(table.sweep(lives[layer]) for tables in spaces.values() for layer, table in list(tables.items()))
 
 
-class FolderShelf:
+class FolderShelf(Shelf):
     """``manifest.json`` and a folder for each model, in the index folder."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._folder = folder
 
     def folder(self, fingerprint: str) -> Path:
@@ -98,36 +111,7 @@ class FolderShelf:
         return count
 
 
-class MemoryShelf:
-    """Nothing stays."""
-
-    def __init__(self) -> None:
-        self._swept = b""
-
-    def folder(self, fingerprint: str) -> None:
-        """There is none."""
-
-    def table(self, fingerprint: str, layer: str, dim: int) -> VectorTable:
-        return VectorTable(None, dim)
-
-    def has(self, fingerprint: str) -> bool:
-        return False
-
-    def manifest(self) -> dict[str, Any]:
-        return {}
-
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """The process knows which model serves."""
-
-    def last_sweep(self) -> bytes:
-        return self._swept
-
-    def sweep(self, spaces: Mapping[str, Mapping[str, VectorTable]], lives: Mapping[str, Lives]) -> int:
-        self._swept = uuid.uuid4().bytes
-        return sum(table.sweep(lives[layer]) for tables in spaces.values() for layer, table in list(tables.items()))
-
-
-class StoreShelf(MemoryShelf):
+class StoreShelf(Shelf):
     """Arrays in memory over what the store keeps: every process writes through, and reads what others wrote."""
 
     def __init__(self, vectors: Vectors) -> None:
@@ -252,5 +236,5 @@ class ServedTable(VectorTable):
 def shelf_at(where: Path | Vectors | None) -> Shelf:
     """The shelf for an index folder, for a store that keeps vectors, or for neither."""
     if where is None:
-        return MemoryShelf()
+        return Shelf()
     return FolderShelf(where) if isinstance(where, Path) else StoreShelf(where)

@@ -71,7 +71,8 @@ class VectorTable:
     """The vectors of one layer. ``folder`` None keeps all in memory, or wherever ``rows`` keep them.
 
     Vectors are expected at unit length, so that an inner product is a cosine. Safe to use from several threads and
-    processes. Raises OSError where the disk is full or not writable.
+    processes. Raises OSError where the disk is full or not writable. Its methods are many since the rows and the indexes that
+    lie over them change together.
     """
 
     def __init__(
@@ -320,8 +321,8 @@ def _flat_search(
     """The ``k`` best of the ``number`` rows of a mask, and all that tie with the last of them."""
     _one_thread()
     params = None if number == index.ntotal else _among(mask)
-    found, labels = index.search(query[None], min(k + 1, number), params=params)
-    scores, positions = found[0], labels[0]
+    products, labels = index.search(query[None], min(k + 1, number), params=params)
+    scores, positions = products[0], labels[0]
     if k < number and scores[k] == scores[k - 1]:  # FAISS leaves open which of them come
         below = float(np.nextafter(scores[k], np.float32(-np.inf)))
         _, scores, positions = index.range_search(query[None], below, params=params)
@@ -376,8 +377,8 @@ class CoarseIndex:
         _one_thread()
         with self._lock:
             index = self.index
-        _, found = index.search(self._code(query[None]), count, params=_among(mask))
-        near: Ints = found[0][found[0] >= 0]
+        _, labels = index.search(self._code(query[None]), count, params=_among(mask))
+        near: Ints = labels[0][labels[0] >= 0]
         return near
 
     def _code(self, rows: Vectors) -> NDArray[np.uint8]:

@@ -245,21 +245,20 @@ class CoreMemory:
                 unswept, is_kept = self._dense.unswept(), before is not None and before.kept_since == kept_since
                 facts = visible([*official, *self._store.findings.facts()], hidden)
                 if before is None or not is_kept or before.facts != facts:
-                    known = dict[str, int]()
+                    places = dict[str, int]()
                     if before is not None and is_kept:
-                        known = dict(zip((fact.text for fact in before.facts), before.vectors.tolist(), strict=False))
-                    vectors = self._embedded(facts, known, unswept)
-                    places = self._reads.places(facts)
-                    before = _CurrentFacts(
-                        facts, table if len(vectors) else None, kept_since, vectors, self._reads, places
-                    )
+                        places = dict(zip((fact.text for fact in before.facts), before.vectors.tolist(), strict=False))
+                    vectors = self._embedded(facts, places, unswept)
+                    serves = table if len(vectors) else None
+                    numbers = self._reads.places(facts)
+                    before = _CurrentFacts(facts, serves, kept_since, vectors, self._reads, numbers)
                 self._snapshot, self._key = before, key if unswept() else ()
             return before
 
-    def _embedded(self, facts: Sequence[Fact], known: Mapping[str, int], unswept: Callable[[], bool]) -> Ints:
+    def _embedded(self, facts: Sequence[Fact], places: Mapping[str, int], unswept: Callable[[], bool]) -> Ints:
         """(n,) where the vectors of these facts stand, -1 for one that the model raises over; (0,) without a model. Those of
-        ``known`` texts stay where they are."""
-        vectors = np.array([known.get(fact.text, -1) for fact in facts], dtype=np.int64)
+        texts that have ``places`` stay there."""
+        vectors = np.array([places.get(fact.text, -1) for fact in facts], dtype=np.int64)
 
         def record(i: int) -> NamedText:
             return NamedText(facts[i].id, facts[i].text)

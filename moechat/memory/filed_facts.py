@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, get_args
 
-from moechat.index.postings import Postings
-from moechat.index.substring import Substrings
+from moechat.index.postings import Postings, Substrings
 from moechat.language import association, words
 from moechat.memory import contradiction
 from moechat.model import Fact, FactDraft
