@@ -21,6 +21,7 @@ from moechat.store.records import Signature
 log = logging.getLogger(__name__)
 IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
 AMONG = f"{IN_FILE} AND id = ANY(%(ids)s)"
+DROP_EVERY_FACT = "DELETE FROM facts WHERE owner_id = %(owner)s"
 DROP_NOTES = "DELETE FROM notes WHERE owner_id = %(owner)s AND place = %(file)s"
 PARTS = (b"\n  by:",)  # Every fact that we write ends with this line.
 Note = tuple[str, str, Sequence[str], str]
@@ -83,7 +84,9 @@ class FileFindings(Findings):
     def set_facts(self, facts: Sequence[Fact]) -> None:
         """Let the cache have these facts and no others."""
         with self._journal.cache.transaction():
-            self._change_facts([fact.id for fact in self.facts()], facts)
+            self._journal.cache.do(DROP_EVERY_FACT, {})
+            self._book = None
+            self._change_facts((), facts)
 
     def set_notes(self, file: str, notes: Iterable[Note], episodes: Iterable[Episode]) -> None:
         """Let the cache have these notes and episodes of a notes file, and no others."""
