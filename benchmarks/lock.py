@@ -146,7 +146,7 @@ class Part:
         self.agent.store.imports.add(
             list(past(first, self.batch, f"i{self.done['imports']}x")), talk=f"旧聊天{self.done['imports']}"
         )
-        self.agent.follow()
+        self.agent.conversation.follow()
         self.done["imports"] += 1
 
     def forgetter(self) -> None:

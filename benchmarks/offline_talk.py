@@ -117,7 +117,7 @@ When does the ferry sail? | Tuesday
 
 def said(agent: Agent, text: str) -> str:
     """The reply to a message, or another one to the last."""
-    events = agent.regenerate() if text == AGAIN else agent.talk(text)
+    events = agent.conversation.regenerate() if text == AGAIN else agent.talk(text)
     (ended,) = (event for event in events if isinstance(event, Ended))
     return ended.exchange.char
 

@@ -43,7 +43,7 @@ def work(folder: Path) -> None:
             try:
                 with house.lent(CHARACTER, user) as agent:
                     home.clock.advance(minutes=1)
-                    agent.follow()
+                    agent.conversation.follow()
                     say(agent, f"{number}号：{TEXTS[int(number) % len(TEXTS)]}")
                 answer: dict[str, Any] = {"ms": 1000 * (time.perf_counter() - begun), "cpu": time.process_time() - cpu}
             except (MoeChatError, OSError) as error:

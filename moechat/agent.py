@@ -41,7 +41,7 @@ from moechat.store.table_store import MemoryStore
 from moechat.store.usage import Use
 from moechat.turn import Shown, TurnEvent, cost_of
 from moechat.understanding.past import Past
-from moechat.understanding.reflection import ReflectionRun, Reflector
+from moechat.understanding.reflection import Reflector
 from moechat.understanding.roll import Roller
 from moechat.worker import Crew
 
@@ -134,7 +134,7 @@ class Agent:
 
     ``store`` holds the records, ``layers`` the memory and ``dense`` its vectors; ``conversation`` and ``jobs`` do the work.
     ``memories`` is for looking after memories by hand, ``aside`` makes a talk off the record for a single turn. ``query`` and
-    ``expand_words`` answer as seed 004 does. It has more than twenty methods because faces reach no further: each only hands on.
+    ``expand_words`` answer as seed 004 does.
     """
 
     def __init__(self, file: CharacterFile, open_store: Callable[..., Store], around: Surroundings) -> None:
@@ -244,10 +244,6 @@ class Agent:
         """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
         return self.conversation.talk(text)
 
-    def regenerate(self) -> Iterator[TurnEvent]:
-        """Another reply to the last message. Raises NotFound where there is none."""
-        return self.conversation.regenerate()
-
     def stop(self) -> None:
         """End the reply that is streaming, from any thread."""
         self._talks.stop()
@@ -255,28 +251,6 @@ class Agent:
     def recall(self, text: str, brings_up: str = "") -> Recollection:
         """The recall for this message, with its reasons; ``brings_up`` tries that setting out. Writes and touches nothing."""
         return self.conversation.recall(text, brings_up)
-
-    def follow(self) -> None:
-        """Take in the changes of people and other processes, in the author's files as well. Writes nothing."""
-        self.conversation.follow()
-
-    def select(self, id_: str, variant: int | None = None) -> None:
-        """Branch here, go back to a branch, or choose another reply."""
-        self.conversation.select(id_, variant)
-
-    def correct(self, id_: str, **words: str) -> None:
-        """Change the ``user`` or ``char`` words of an exchange; the exchanges after it stay, and records derived from
-        it are understood anew.
-        """
-        self.conversation.correct(id_, **words)
-
-    def retract(self, id_: str) -> None:
-        """Take an exchange back: it is no longer recalled, and everything that was derived from it is removed."""
-        self.conversation.retract(id_)
-
-    def restore(self, id_: str) -> None:
-        """Bring back an exchange that was taken back."""
-        self.conversation.restore(id_)
 
     def log(self) -> list[dict[str, object]]:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
@@ -286,25 +260,13 @@ class Agent:
         """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
         return self.conversation.recent(count, before)
 
-    def last_reply(self) -> str:
-        """What the character said last in the talk that is still in the context, "" where there is none."""
-        return self.conversation.last_reply()
-
     # ---- the jobs behind it
-
-    def reflect(self) -> ReflectionRun | None:
-        """Think about what happened now, if enough has; None where not, and ``reflection.problem`` may say why."""
-        return self.jobs.reflect()
 
     def record(self, text: str, reply: str, at: datetime) -> str:
         """Write an exchange of another time, answered; ``finish`` understands it. Returns its id."""
         id_ = self.store.log.begin(text, at)
         self.store.log.finish(id_, reply, "done")
         return id_
-
-    def settle(self) -> None:
-        """Settle the answered exchanges; the rules read them at once."""
-        self.jobs.settle()
 
     def finish(self, *, asks_model: bool = True) -> None:
         """End a command: settle, understand and embed the new exchanges before this returns. Without ``asks_model``, what a

@@ -307,6 +307,8 @@ class Conversation:
         self.change(lambda: self._store.log.correct(id_, **{side: clean(text) for side, text in words.items()}))
 
     def retract(self, *ids: str) -> None:
+        """Take exchanges back: they are no longer recalled, and everything that was derived from them is removed."""
+
         def retract() -> None:
             for id_ in ids:
                 self._store.log.retract(id_)
@@ -314,6 +316,8 @@ class Conversation:
         self.change(retract)
 
     def restore(self, *ids: str) -> None:
+        """Bring back exchanges that were taken back."""
+
         def restore() -> None:
             for id_ in ids:
                 self._store.log.restore(id_)

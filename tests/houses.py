@@ -126,7 +126,7 @@ def say(agent: Agent, text: str) -> Ended:
 
 def again(agent: Agent) -> Ended:
     """Another reply to the last message."""
-    *_, ended = agent.regenerate()
+    *_, ended = agent.conversation.regenerate()
     assert isinstance(ended, Ended)
     return ended
 

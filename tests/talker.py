@@ -141,7 +141,7 @@ class Talker:
         if leaf is None or leaf in self.agent.store.tree.retracted or self.agent.store.log.is_streaming(leaf):
             return
         self.tell(will="regenerate", char=self.next_reply())  # another process may add a message before that
-        for event in self.agent.regenerate():
+        for event in self.agent.conversation.regenerate():
             if isinstance(event, Ended):
                 self.tell(did="end", id=event.exchange.id, user=event.exchange.user, char=event.exchange.char)
 
@@ -159,18 +159,18 @@ class Talker:
         if id_ := self.some():
             side, text = self.random.choice([("user", self.said()), ("char", self.next_reply())])
             self.tell(will="correct", id=id_, **{side: text})
-            self.agent.correct(id_, **{side: text})
+            self.agent.conversation.correct(id_, **{side: text})
             self.tell(did="correct", id=id_, **{side: text})
 
     def retract(self) -> None:
         if id_ := self.some():
             self.tell(will="retract", id=id_)
-            self.agent.retract(id_)
+            self.agent.conversation.retract(id_)
             self.tell(did="retract", id=id_)
 
     def branch(self) -> None:
         if id_ := self.some():
-            self.agent.select(id_)
+            self.agent.conversation.select(id_)
             self.tell(did="branch", id=id_)
 
     def recall(self) -> None:

@@ -139,7 +139,7 @@ def home(tmp_path: Path) -> Home:
 def tell_all(home: Home, house: House) -> dict[str, str]:
     """Food → the id of the exchange that tells of it; two hours lie between two of them."""
     ids = {food: told(house.agent().store, home.clock, f"我喜欢{food}。", hours=2) for food in FOODS}
-    house.agent().settle()
+    house.agent().jobs.settle()
     return ids
 
 
@@ -187,7 +187,7 @@ def test_a_folder_whose_readers_raise_over_every_tenth_exchange_works(home: Home
 def test_a_time_that_could_not_be_read_is_read_at_the_next_start(home: Home) -> None:
     with home.open(containment=Faulty) as house:
         told(house.agent().store, home.clock, f"5月1日我第一次吃{BROKEN[0]}。", settle=True)
-        house.agent().follow()
+        house.agent().conversation.follow()
         assert len(house.agent().layers.diary.index.words.dated()) == 0
     with home.open() as house:
         assert len(house.agent().layers.diary.index.words.dated()) == 1
@@ -198,7 +198,7 @@ def test_what_is_imported_is_read_but_for_what_the_rules_raise_over(home: Home) 
         agent = house.agent()
         years_ago = home.clock.now() - timedelta(days=800)
         agent.store.imports.add([Exchange("", years_ago, f"我讨厌{food}。", "好。") for food in FOODS], talk="从前")
-        agent.follow()
+        agent.conversation.follow()
         agent.jobs.read_imports(lambda done, total: None)
         unread = [agent.store.exchanges.get(id_).user for id_ in agent.store.tree.unread()]
         assert unread == [f"我讨厌{food}。" for food in BROKEN]

@@ -217,7 +217,7 @@ def test_correcting_one_of_its_records_is_refused_in_words_and_a_hand_edit_is_ta
     id_ = str(int(moment("2025-05-18T08:30:00").timestamp()))
     before = (home.folder / "memorys" / "2025-5-18.yaml").read_bytes()
     with pytest.raises(Exception, match="never written by us"):
-        agent.correct(id_, user="改")
+        agent.conversation.correct(id_, user="改")
     assert (home.folder / "memorys" / "2025-5-18.yaml").read_bytes() == before
     edit(home.folder / "memorys" / "2025-5-18.yaml", "蘸了醋", "蘸了很多辣椒油")
     assert "辣椒油" in shown(recalled(agent, "小笼包蘸什么"))

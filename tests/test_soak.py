@@ -330,7 +330,7 @@ def test_corrected_words_are_understood_only_once_they_stand_in_their_file(tmp_p
         (path,) = day_files(home.folder)
         whole = path.read_bytes()
         path.write_bytes(whole + b"broken: [\n")  # as after a kill: the correction is in the log alone
-        agent.correct(id_, user="我养了一只叫雪球二号的猫")
+        agent.conversation.correct(id_, user="我养了一只叫雪球二号的猫")
         agent.finish()
         assert (facts_of(home), agent.store.tree.pending()) == ([], [id_])
         records.replace(

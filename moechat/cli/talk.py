@@ -175,15 +175,15 @@ def _change_log(agent: Agent, args: argparse.Namespace) -> None:
         raise NotFound(f"log {args.action} needs the id of an exchange; `moechat log list` shows them")
     match args.action:
         case "select" | "branch":
-            agent.select(args.id, args.variant)
+            agent.conversation.select(args.id, args.variant)
         case "correct":
             if not (args.text or "").strip():
                 raise NotFound("log correct needs the corrected words after the id")
-            agent.correct(args.id, **{"char" if args.reply else "user": args.text})
+            agent.conversation.correct(args.id, **{"char" if args.reply else "user": args.text})
         case "retract":
-            agent.retract(args.id)
+            agent.conversation.retract(args.id)
         case "restore":
-            agent.restore(args.id)
+            agent.conversation.restore(args.id)
 
 
 # ---- shapes

@@ -66,7 +66,7 @@ class Agents:
         return self._house.clock.now()
 
     def _follow(self, agent: Agent) -> None:
-        agent.follow()
+        agent.conversation.follow()
         if self._embedded.get(agent) != agent.official.generation:
             with self._embedding, contextlib.suppress(EmbeddingError):  # agent.problems() tells it.
                 agent.jobs.embed_events(SOON)

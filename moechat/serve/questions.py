@@ -116,7 +116,7 @@ class Change(Whose):
 
 
 def _query(agent: Agent, question: Query) -> JsonObject:
-    previous = agent.last_reply() if question.previous_reply is None else question.previous_reply
+    previous = agent.conversation.last_reply() if question.previous_reply is None else question.previous_reply
     return agent.query(
         question.query, limit=question.limit, score_threshold=question.score_threshold, version=question.version,
         previous_reply=previous,
@@ -170,11 +170,11 @@ def _page(agent: Agent, part: Pages) -> JsonObject:
 def _changed(agent: Agent, change: Change, id_: str) -> JsonObject:
     words = {"user": change.user_text, "char": change.reply_text}
     if new := {side: text for side, text in words.items() if text is not None}:
-        agent.correct(id_, **new)
+        agent.conversation.correct(id_, **new)
     if change.variant is not None or change.action == "branch":
-        agent.select(id_, change.variant)
+        agent.conversation.select(id_, change.variant)
     if change.action in ("retract", "restore"):
-        (agent.retract if change.action == "retract" else agent.restore)(id_)
+        (agent.conversation.retract if change.action == "retract" else agent.conversation.restore)(id_)
     return {"id": id_}
 
 

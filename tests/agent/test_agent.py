@@ -361,14 +361,14 @@ def test_there_is_nothing_to_regenerate_at_first(agent: Agent) -> None:
 
 def test_correct_branch_and_retract_change_what_the_model_sees(home: Home, agent: Agent, model: ScriptedModel) -> None:
     first, second = say(agent, "我住在杭州").exchange.id, say(agent, "我喜欢猫").exchange.id
-    agent.correct(first, user="我住在苏州")
+    agent.conversation.correct(first, user="我住在苏州")
     say(agent, "三")
     assert [m.content for m in model.requests[-1].messages if m.role == "user"] == ["我住在苏州", "我喜欢猫", "三"]
-    agent.select(first)
+    agent.conversation.select(first)
     say(agent, "另一条路")
     assert [m.content for m in model.requests[-1].messages if m.role == "user"] == ["我住在苏州", "另一条路"]
-    agent.select(second)
-    agent.retract(first)
+    agent.conversation.select(second)
+    agent.conversation.retract(first)
     say(agent, "四")
     assert [m.content for m in model.requests[-1].messages if m.role == "user"] == ["我喜欢猫", "四"]
     marks = {row["text"]: row["mark"] for row in agent.log()}
@@ -381,8 +381,8 @@ def test_what_is_hidden_never_surfaces(home: Home, agent: Agent, model: Scripted
         ids[word] = say(agent, f"我喜欢{word}").exchange.id
         agent.finish()
         home.clock.advance(minutes=1)
-    agent.retract(ids["蓝莓"])
-    agent.select(ids["山竹"])
+    agent.conversation.retract(ids["蓝莓"])
+    agent.conversation.select(ids["山竹"])
     with agent.store.writing():
         agent.store.state.write([{"op": "archive", "ids": [ids["榴莲"]]}])
     home.clock.advance(days=1)
@@ -529,7 +529,7 @@ def test_rebuilt_indexes_equal_the_grown_ones(home: Home, house: House, agent: A
             home.clock.advance(minutes=5)
         agent.finish()
         home.clock.advance(days=1)
-    agent.correct(agent.log()[1]["id"], user="我住在苏州")  # type: ignore[arg-type]
+    agent.conversation.correct(agent.log()[1]["id"], user="我住在苏州")  # type: ignore[arg-type]
     agent.finish()
     agent.settle_indexes()
     home.clock.advance(days=1)

@@ -52,7 +52,7 @@ def test_what_adds_up_is_thought_about_recalled_and_thought_about_anew(tmp_path:
         assert hits
         assert set(hits[0].sources) <= set(ids)
 
-        agent.retract(ids[1])
+        agent.conversation.retract(ids[1])
         agent.settle_indexes()
         assert all(ids[1] not in one.event.sources for one in reflections(agent))
         home.clock.advance(hours=2)
@@ -67,7 +67,7 @@ def test_without_a_model_nothing_is_thought_and_nobody_is_bothered(tmp_path: Pat
         agent = house.agent()
         say(agent, "我昨天第一次跳伞了")
         agent.finish()
-        assert agent.reflect() is None
+        assert agent.jobs.reflect() is None
         assert "needs a language model" in agent.reflection.problem
         assert not reflections(agent)
         assert not [one for one in agent.problems() if "reflection" in one]

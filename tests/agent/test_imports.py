@@ -68,7 +68,7 @@ def test_an_imported_exchange_that_is_corrected_is_understood_like_any_other(hom
         agent = house.agent()
         with idle(agent):
             agent.store.imports.add(old_talk(), talk="从前")
-            agent.correct(agent.store.tree.numbered()[0], user="我养了一只叫汤圆的猫")
+            agent.conversation.correct(agent.store.tree.numbered()[0], user="我养了一只叫汤圆的猫")
             assert (len(agent.store.tree.unread()), len(agent.store.tree.pending())) == (2, 1)
         agent.jobs.read_imports(lambda done, of: None)
         agent.finish()
@@ -90,7 +90,7 @@ def test_imported_talk_is_no_context_and_is_recalled(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         agent.store.imports.add(old_talk(), talk="从前")
-        agent.follow()
+        agent.conversation.follow()
         assert agent.in_talk("从前").last_reply() == ""
         assert "年糕" in shown(recalled(agent, "我的猫叫什么"))
 

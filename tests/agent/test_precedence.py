@@ -31,7 +31,7 @@ def is_extraction(body: dict[str, Any]) -> bool:
 
 def understanding(agent: Agent) -> Thread:
     """Understands what waits, in another thread, as after a pause."""
-    agent.settle()
+    agent.jobs.settle()
     thread = Thread(target=agent.jobs.roll, kwargs={"closing": True}, daemon=True)
     thread.start()
     return thread
@@ -115,7 +115,7 @@ def test_a_model_with_one_slot_is_asked_in_a_pause(home: Home) -> None:
     with home.open(model) as house:
         agent = house.agent()
         say(agent, "我住在杭州")
-        agent.settle()
+        agent.jobs.settle()
         agent.settle_indexes()
         agent.jobs.roll()
         assert model.questions == []

@@ -46,7 +46,7 @@ def test_what_the_history_holds_is_not_recalled_again(home: Home) -> None:
         agent = house.agent()
         first = turn(agent, "我最爱喝乌龙茶", Sent(Message("user", "我最爱喝乌龙茶")))
         id_ = first.exchange.id
-        agent.settle()
+        agent.jobs.settle()
         sent = Sent(Message("user", "乌龙茶"), [], ids=[id_])
         recalled = next(iter(agent.in_talk("chat-1").talk("乌龙茶", sent))).recollection  # type: ignore[union-attr]
     assert id_ not in {source for hit in recalled.hits if hit.is_exchange for source in hit.sources}
@@ -66,7 +66,7 @@ def test_who_spoke_and_what_came_with_it_are_kept(home: Home) -> None:
     picture = Attachment("image", "cat.png", "ab12", "[图片] cat.png")
     with home.open() as house:
         turn(house.agent(), "", Sent(Message("user", ""), speaker="小周", attachments=(picture,)))
-        house.agent().settle()
+        house.agent().jobs.settle()
     with home.open() as house:
         (shown,) = house.agent().in_talk("chat-1").recent(1)
     assert shown.exchange.speaker == "小周" and shown.exchange.attachments == (picture,)

@@ -234,7 +234,7 @@ def walked(tmp_path: Path, messages: int) -> None:
         assert not any(marker in free.prompt for marker in MARKERS)
         assert (free.stored, free.status, free.error) == ("".join(FREE_REPLY), "done", "")
 
-        agent.follow()
+        agent.conversation.follow()
         agent.settle_indexes()
         shows_none_of(agent, batch)
     for _ in range(2):

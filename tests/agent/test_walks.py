@@ -101,7 +101,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
         home.clock.advance(minutes=1)
         cat = say(agent, CAT).exchange.id
         assert again(agent).exchange.char == SECOND
-        agent.select(cat, 0)
+        agent.conversation.select(cat, 0)
         home.clock.advance(minutes=1)
         after = [say(agent, "四月快到了").exchange.id]
         home.clock.advance(minutes=1)
@@ -109,7 +109,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
         changed: list[str] = []
 
         def change() -> None:
-            agent.correct(trip, user=NEW)
+            agent.conversation.correct(trip, user=NEW)
             changed.append(trip)
 
         reader.while_it_thinks = change
@@ -126,7 +126,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
         assert "极燚谷" in findings(agent) and "妹妹" in findings(agent)
         old_words_are_gone(agent)
 
-        agent.select(cat, 1)
+        agent.conversation.select(cat, 1)
         assert FIRST not in days_text(home.folder) and SECOND in days_text(home.folder)
         assert "极燚谷" not in findings(agent)
         assert cat in agent.store.tree.pending() or reader.batches[-1] == [(1, CAT, SECOND)]
@@ -157,7 +157,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
 
     with home.open(model) as house:
         agent = house.agent()
-        agent.select(cat, 0)
+        agent.conversation.select(cat, 0)
         assert row_of(agent, cat)["reply"] == FIRST
         assert FIRST in days_text(home.folder) and SECOND not in days_text(home.folder)
         agent.memories.forget([cat, trip])
@@ -225,7 +225,7 @@ def test_a_fact_of_a_rule_and_of_a_model_that_its_owner_corrected_stays_when_its
         spoken = say(agent, SAID).exchange
         home.clock.advance(minutes=1)
         neighbours.append(say(agent, "周末想去爬山").exchange.id)
-        agent.settle()
+        agent.jobs.settle()
         (read,) = [one for one in agent.store.findings.facts() if PLACE in one.text]
         assert (read.by, read.draft.sources) == ("rules", (spoken.id,))
         agent.finish()

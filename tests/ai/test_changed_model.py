@@ -286,7 +286,7 @@ def test_a_process_follows_a_rebuild_by_another(tmp_path: Path) -> None:
         open_one.settle_indexes()
         upkeep.drop_indexes(home.folder, vectors=False)
         with opened(home, CountingEmbedder(OLD)) as other:
-            other.correct(memories(1)[0].id, user="第0天我其实喝了粥")
+            other.conversation.correct(memories(1)[0].id, user="第0天我其实喝了粥")
             other.settle_indexes()
             assert "50号面条" in shown(recalled(open_one, "50号面条是哪天吃的"))
             assert "蓝雨伞" in "\n".join(hit.text for hit in other.recall("蓝雨伞").ranked)

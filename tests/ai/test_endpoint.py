@@ -174,7 +174,7 @@ def test_nobody_there_a_wrong_key_and_an_unknown_model_are_told_apart(
 def test_a_failed_reply_can_be_had_again(home: Home) -> None:
     with ModelServer([BreakOff("说到一半"), "说完了。"]) as server, opened(home, server.url) as agent:
         failed = say(agent, "讲个故事")
-        *_, ended = agent.regenerate()
+        *_, ended = agent.conversation.regenerate()
         assert isinstance(ended, Ended) and ended.exchange.id == failed.exchange.id
     assert stored(home, failed.exchange.id) == ("讲个故事", "说完了。", "done")
 

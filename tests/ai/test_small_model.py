@@ -73,7 +73,7 @@ def test_a_small_real_model_talks_and_what_was_said_is_kept(home: Home) -> None:
 
         cut_text, stopped = told(until_first_word(agent, "Tell me a long story about the sea."))
         assert stopped.exchange.status == "stopped" and stopped.exchange.char == cut_text != ""
-        again_text, again = told(list(agent.regenerate()))
+        again_text, again = told(list(agent.conversation.regenerate()))
         assert again.exchange.id == stopped.exchange.id and again.exchange.status == "done"
         assert again.exchange.char == again_text
 
@@ -87,7 +87,7 @@ def test_a_small_real_model_talks_and_what_was_said_is_kept(home: Home) -> None:
     with opened(home) as house:
         agent = house.agent()
         assert "Bristol" in shown(recalled(agent, "Where did I say yesterday that I live?"))
-        agent.settle()
+        agent.jobs.settle()
         report = agent.verify()
         assert report["waiting_for_their_day_file"] == 0
         assert [problem for problem in report["problems"] if "log" in problem or "cache" in problem] == []

@@ -127,9 +127,9 @@ def build(folder: Path) -> Place:
                 home.clock.at = moment(at)
                 say(agent, text)
                 if text.startswith("第10句"):
-                    list(agent.regenerate())
+                    list(agent.conversation.regenerate())
                     agent.finish()
-                    agent.correct(CORRECTED, user=WORDS_LATER, char="听到了zqreply，我会记得的。")
+                    agent.conversation.correct(CORRECTED, user=WORDS_LATER, char="听到了zqreply，我会记得的。")
             agent.finish()
     return Place(folder, ENDS)
 

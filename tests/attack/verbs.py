@@ -70,7 +70,7 @@ def talk(scene: Scene) -> None:
 
 
 def regenerate(scene: Scene) -> None:
-    _follow_turn(scene, scene.agent.regenerate())
+    _follow_turn(scene, scene.agent.conversation.regenerate())
 
 
 def _follow_turn(scene: Scene, turn: Any) -> None:
@@ -91,11 +91,11 @@ def one_open(scene: Scene) -> None:
 
 def two_replies(scene: Scene) -> None:
     one_open(scene)
-    list(scene.agent.regenerate())
+    list(scene.agent.conversation.regenerate())
 
 
 def settle(scene: Scene) -> None:
-    scene.agent.settle()
+    scene.agent.jobs.settle()
 
 
 def roll(scene: Scene) -> None:
@@ -110,16 +110,16 @@ def close(scene: Scene) -> None:
 
 
 def correct(scene: Scene) -> None:
-    scene.agent.correct(LATEST, user="第11句，昨天我和教练去了新桥", char="哦，是新桥。")
+    scene.agent.conversation.correct(LATEST, user="第11句，昨天我和教练去了新桥", char="哦，是新桥。")
 
 
 def correct_old(scene: Scene) -> None:
-    scene.agent.correct(OLD, user="第3句，昨天我和别人去了别的桥")
+    scene.agent.conversation.correct(OLD, user="第3句，昨天我和别人去了别的桥")
 
 
 def select(scene: Scene) -> None:
     """The first of two replies, of an exchange that has not settled."""
-    scene.agent.select(_last(scene), 0)
+    scene.agent.conversation.select(_last(scene), 0)
 
 
 def two_replies_filed(scene: Scene) -> None:
@@ -128,20 +128,20 @@ def two_replies_filed(scene: Scene) -> None:
 
 
 def branch(scene: Scene) -> None:
-    scene.agent.select(CORRECTED)
+    scene.agent.conversation.select(CORRECTED)
 
 
 def retract(scene: Scene) -> None:
-    scene.agent.retract(LATEST)
+    scene.agent.conversation.retract(LATEST)
 
 
 def retracted(scene: Scene) -> None:
-    scene.agent.retract(LATEST)
+    scene.agent.conversation.retract(LATEST)
     scene.agent.finish()
 
 
 def restore(scene: Scene) -> None:
-    scene.agent.restore(LATEST)
+    scene.agent.conversation.restore(LATEST)
 
 
 # ---- other talks, imports
@@ -157,7 +157,7 @@ def one_open_elsewhere(scene: Scene) -> None:
 
 
 def settle_all(scene: Scene) -> None:
-    scene.agent.settle()
+    scene.agent.jobs.settle()
 
 
 def import_talk(scene: Scene) -> None:
@@ -261,7 +261,7 @@ def make_old(scene: Scene) -> None:
 
 
 def follow(scene: Scene) -> None:
-    scene.agent.follow()
+    scene.agent.conversation.follow()
     scene.agent.finish()
 
 

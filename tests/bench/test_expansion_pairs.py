@@ -130,7 +130,7 @@ def test_what_was_said_is_expanded_rated_and_kept_above_the_mark(tmp_path: Path)
         say(agent, "室友失恋了，我们陪她吃了一晚上火锅。")
         gone = say(agent, "我下周要去医院做手术。").exchange.id
         say(agent, "医院的药好苦。")
-        agent.retract(gone)
+        agent.conversation.retract(gone)
         agent.finish()
     with home.open(ScriptedModel(polite, rater)) as house:
         count = write_pairs(tmp_path / "pairs.jsonl", pairs(house.agent()))

@@ -197,7 +197,7 @@ def test_a_folder_that_holds_only_a_card_opens_as_that_card(tmp_path: Path) -> N
         assert (list(who.greetings), list(who.tags), who.language) == (["Again you.", "Hm."], ["sea", "Slow"], "en")
         shutil.copy(other / "card.json", other / "x.json")
         (other / "card.json").write_text("{", encoding="utf-8")
-        house.agent("other").follow()
+        house.agent("other").conversation.follow()
         assert any("card.json" in problem for problem in house.agent("other").problems())
 
 

@@ -127,7 +127,7 @@ def test_a_recall_makes_it_stronger_and_puts_fading_off(home: Home, house: House
     before = only(keeping, "fact")
     home.clock.advance(hours=13)
     assert "用户讨厌榴莲" in shown(recalled(house.agent(), "我讨厌什么水果？榴莲吗"), "core")
-    house.agent().settle()
+    house.agent().jobs.settle()
     after = keeping.get(before.id)
     assert (before.strength, before.recalls, after.memory.strength, after.memory.recalls) == (1, 0, 16, 1)
     assert after.memory.recalled == home.clock.now()
@@ -160,7 +160,7 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
     known, happened, exchange = (only(keeping, kind) for kind in ("fact", "event", "exchange"))
     assert keeping.edit(known.id, "用户最讨厌榴莲").by == "owner"
     assert keeping.edit(happened.id, "用户在灯塔下弄丢了钥匙").text == "用户在灯塔下弄丢了钥匙"
-    house.agent().correct(exchange.id, user="我讨厌榴莲，前天在灯塔下弄丢了铜钥匙")
+    house.agent().conversation.correct(exchange.id, user="我讨厌榴莲，前天在灯塔下弄丢了铜钥匙")
     house.agent().finish()
     assert {known.id, happened.id} <= {one.id for one in keeping.listed(limit=0).memories}
     assert keeping.get(known.id).memory.text == "用户最讨厌榴莲"
@@ -339,10 +339,10 @@ def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Hom
 def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(home: Home, house: House) -> None:
     agent = house.agent()
     first, second = (say(agent, text).exchange.id for text in ("一", "二"))
-    agent.settle()
+    agent.jobs.settle()
     agent.store.log.cut(second)
     third = say(agent, "三").exchange.id
-    agent.select(second)
+    agent.conversation.select(second)
     fourth = say(agent, "四").exchange.id
     agent.finish()
     agent.memories.forget([second])

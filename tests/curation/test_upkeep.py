@@ -12,7 +12,7 @@ def test_verify_counts_what_is_there_and_what_waits(home: Home) -> None:
         agent = house.agent()
         for text in ("我讨厌香菜", "今天下雨"):
             say(agent, text)
-        agent.settle()
+        agent.jobs.settle()
         say(agent, "早")
         agent.store.findings.put_facts([Fact("f", home.clock.now(), FactDraft("用户怕高", ("x",)))])
         report = upkeep.verify(agent.store, agent.layers, ["the file is broken", "the file is broken"])

@@ -239,14 +239,14 @@ def test_words_that_were_taken_back_go_with_nothing_from_that_moment(tmp_path: P
         agent = house.agent()
         for text in ("你好", "我昨天去了玄武湖划船"):
             say(agent, text)
-            agent.settle()
+            agent.jobs.settle()
         agent.finish()
         first, second = agent.store.tree.parents
         assert agent.layers.together.associations("玄武湖")
         agent.settle_indexes()
         agent.jobs.worker.submit(lambda: busy.wait(10))  # a model is being asked, say
         try:
-            agent.retract(second) if change == "retract" else agent.select(first)
+            agent.conversation.retract(second) if change == "retract" else agent.conversation.select(first)
             assert not agent.layers.together.associations("玄武湖")
         finally:
             busy.set()

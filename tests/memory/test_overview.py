@@ -114,7 +114,7 @@ def talked(home: Home, agent: Agent, *texts: str) -> None:
     for text in texts:
         say(agent, text)
         home.clock.advance(minutes=5)
-        agent.settle()
+        agent.jobs.settle()
         agent.jobs.tick()
 
 

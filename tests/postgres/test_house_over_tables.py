@@ -86,15 +86,15 @@ def test_files_and_tables_recall_the_same(houses: list[House], homes: list[Home]
                 if step == "say" or not ids:
                     say(agent, text)
                 elif step == "correct":
-                    agent.correct(id_, user=text + "！")
+                    agent.conversation.correct(id_, user=text + "！")
                 elif step == "branch":
-                    agent.select(id_)
+                    agent.conversation.select(id_)
                 elif step == "forget":
                     agent.memories.forget([id_])
                 elif step == "archive":
                     agent.memories.archive([id_])
                 else:
-                    getattr(agent, step)(id_)
+                    getattr(agent.conversation, step)(id_)
             except MoeChatError as error:
                 steps.append(type(error).__name__)
         for agent, home in zip(agents, homes, strict=True):
@@ -113,7 +113,7 @@ def test_another_worker_goes_on_where_one_ended(homes: list[Home]) -> None:
         say(one, "我把铜钥匙丢在灯塔下了")
         home.clock.advance(minutes=5)
         say(other, "我喜欢绿茶")
-        one.follow()
+        one.conversation.follow()
         assert list(one.store.tree.parents) == list(other.store.tree.parents)
         for agent in (one, other):
             agent.finish()

@@ -134,7 +134,7 @@ def test_a_fact_that_was_replaced_is_still_shown(home: Home, agent: Agent) -> No
 def test_a_correction_shows_at_once(home: Home, agent: Agent) -> None:
     first, *_ = talked(home, agent, "昨天和小林在码头放了风筝", "今天天气不错", "我讨厌香菜")
     say(agent, "还记得在码头放风筝的事吗")
-    agent.correct(first, user="昨天和小林在码头放了花灯")
+    agent.conversation.correct(first, user="昨天和小林在码头放了花灯")
     (ground,) = grounds(agent, first)
     assert "花灯" in str(ground["text"])
     assert "风筝" not in list(ground["words"])  # type: ignore[call-overload]
@@ -146,7 +146,7 @@ def test_what_is_no_longer_there_says_that_and_nothing_else(home: Home, agent: A
     say(agent, "还记得在码头放风筝的事吗")
     assert grounds(agent, first)
     if how == "retract":
-        agent.retract(first)
+        agent.conversation.retract(first)
     else:
         getattr(agent.memories, how)([first])
     after = agent.recent(1)[0].grounds

@@ -123,7 +123,7 @@ def talk(home: Home, agent: Agent, numbers: Sequence[int]) -> None:
     for number in numbers:
         say(agent, f"第{number}句话")
         home.clock.advance(seconds=30)
-        agent.settle()
+        agent.jobs.settle()
         agent.settle_indexes()
         agent.jobs.tick()
 
@@ -186,7 +186,7 @@ def test_a_scene_that_ends_while_the_model_is_away_stays_until_it_is_understood(
         agent = house.agent()
         talk(home, agent, range(1, 15))
         say(agent, "第15句话，晚安")
-        agent.settle()
+        agent.jobs.settle()
         agent.jobs.tick()
         assert left(agent) == list(range(1, 16)), "nothing leaves before it is understood"
         assert not len(agent.layers.episodes.view(home.clock.now()))

@@ -434,7 +434,7 @@ def test_what_another_speaker_says_is_kept_under_their_name_and_is_no_fact_about
         assert "豆豆" in said("阿明", "我的猫叫什么？", "b") and "豆豆" not in said("小王", "我的猫叫什么？", "b")
         agent = house.agent()
         home.clock.advance(hours=1)
-        agent.settle()
+        agent.jobs.settle()
         assert [fact.text for fact in agent.layers.core.current()] == ["用户的猫叫豆豆"]
         assert not len(agent.layers.episodes.view(home.clock.now()))
         assert any(hit.text.startswith("小李：我住在杭州") for hit in agent.recall("我住在哪里？").hits)

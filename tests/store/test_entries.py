@@ -204,11 +204,11 @@ def test_what_this_version_writes_fits_the_forms(home: Home) -> None:
         agent = house.agent()
         for text in ("我叫阿明", "昨天去了西湖", "昨天去了哪里？"):
             say(agent, text)
-        list(agent.regenerate())
+        list(agent.conversation.regenerate())
         newest = agent.log()[-1]["id"]
-        agent.select(newest, 0)
-        agent.correct(newest, user="昨天去了哪？")
-        agent.retract(agent.log()[0]["id"])
+        agent.conversation.select(newest, 0)
+        agent.conversation.correct(newest, user="昨天去了哪？")
+        agent.conversation.retract(agent.log()[0]["id"])
         agent.settle_indexes()
         assert agent.problems() == []
     for name, check in (("log", entries.LOG.check), ("state", entries.STATE.check)):

@@ -414,15 +414,15 @@ def test_what_a_lost_fact_had_replaced_does_not_hold_again_beside_its_successor(
         if way == "forget":
             agent.memories.forget([ids[1]])
         elif way == "retract":
-            agent.retract(ids[1])
+            agent.conversation.retract(ids[1])
         else:
-            agent.correct(ids[1], user="今天下雨了")
+            agent.conversation.correct(ids[1], user="今天下雨了")
         agent.finish()
         assert [fact.text for fact in agent.layers.core.current()] == ["用户住在宁波"]
         if way == "forget":  # not even by its id, which is made of its words
             assert not any(middle.id in fact.supersedes for fact in agent.store.findings.facts())
         if way == "retract":
-            agent.restore(ids[1])
+            agent.conversation.restore(ids[1])
             agent.finish()
             assert [fact.text for fact in agent.layers.core.current()] == ["用户住在宁波"]
 

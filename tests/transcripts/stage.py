@@ -322,7 +322,7 @@ class Stage:
         for character in CHARACTERS if self.kind == "memory" else ():
             agent = self.agent(character)
             agent.settle_indexes()
-            agent.follow()
+            agent.conversation.follow()
             agent.jobs.embed_some()
 
     def click(self, step: Step) -> None:
@@ -336,7 +336,7 @@ class Stage:
     def edit_day(self, step: Step) -> None:
         """Somebody changes what a day file says. Where there are no files, the owner corrects it."""
         agent = self.agent(step.character)
-        agent.settle()
+        agent.jobs.settle()
         row = self._some(step)
         if row is None:
             return
@@ -349,19 +349,19 @@ class Stage:
                     path.write_text(head + id_ + tail.replace(str(row["text"]), new, 1), encoding="utf-8")
         else:
             agent.store.log.correct(row["id"], user=new)
-        agent.follow()
+        agent.conversation.follow()
 
     def edit_facts(self, step: Step) -> None:
         """Somebody writes a line into core memory."""
         agent, text = self.agent(step.character), step.words(SAID).replace("我", "用户")
-        agent.settle()
+        agent.jobs.settle()
         if self.kind == "files":
             with (self.house.data / "agents" / step.character / "core_mem.yml").open("a", encoding="utf-8") as file:
                 file.write(f"hand-{step.number}: {json.dumps(text, ensure_ascii=False)}\n")
         else:
             fact = Fact(f"hand-{step.number}", None, FactDraft(text, ()), by="owner")
             agent.store.findings.put_facts([fact])
-        agent.follow()
+        agent.conversation.follow()
 
     def edit_lore(self, step: Step) -> None:
         path = self.house.data / "agents" / step.character / "data_base" / "world.yaml"

@@ -147,7 +147,7 @@ def test_nothing_is_lost_and_nothing_false_is_learned(house: House, home: Home, 
     for words in TALKS[language]:
         say(agent, words)
         home.clock.advance(minutes=1)
-    agent.settle()
+    agent.jobs.settle()
     facts, events = texts(agent)
     assert len(facts) >= 2 and events, "the rules read something"
 
@@ -170,7 +170,7 @@ def test_what_was_refused_can_be_looked_at_with_its_reason(house: House, languag
     agent = house.agent()
     for words in TALKS["zh"]:
         say(agent, words)
-    agent.settle()
+    agent.jobs.settle()
     house.model = ScriptedModel(polite, lambda messages: example("zh", messages[-1].content))
     agent.jobs.roll(closing=True)
     assert {one.why for one in agent.store.findings.refused()} == {"example"}

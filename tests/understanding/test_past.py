@@ -214,7 +214,7 @@ def test_what_is_taken_back_or_in_another_branch_is_not_read(home: Home) -> None
     with home.open(model := keeping()) as house:
         agent = house.agent()
         ids = list(agent.store.tree.parents)
-        agent.retract(ids[1])
+        agent.conversation.retract(ids[1])
         agent.past.begin()
         read_on(agent)
         assert read(model) == [words for words in DAYS[::-1] if words != DAYS[1]]

@@ -120,7 +120,7 @@ def talk(home: Home, agent: Agent, numbers: Any, *, scene_at: int | None = None)
     for number in numbers:
         say(agent, f"第{number}句话，晚安" if number == scene_at else f"第{number}句话")
         home.clock.advance(seconds=30)
-        agent.settle()
+        agent.jobs.settle()
         agent.settle_indexes()
 
 
@@ -130,7 +130,7 @@ def test_a_model_reads_what_the_user_says_and_nobody_elses_words(home: Home) -> 
         agent = house.agent()
         for speaker, text in (("", "第1句话"), ("小李", "第2句话"), ("阿明", "第3句话")):
             list(agent.conversation.talk(text, Sent(Message("user", text), speaker=speaker)))
-            agent.settle()
+            agent.jobs.settle()
         agent.finish()
         assert batches(model) == [["第1句话", "第3句话"]] and not agent.store.tree.pending()
 
@@ -298,7 +298,7 @@ def test_what_is_corrected_while_the_model_thinks_stays_queued_and_nothing_cites
 
         corrected: list[bool] = []
         house.model = understanding(make)
-        agent.settle()
+        agent.jobs.settle()
         agent.jobs.roll(closing=True)
         assert len(agent.store.tree.pending()) == 2, "the whole answer is thrown away"
         agent.jobs.roll(closing=True)
@@ -314,7 +314,7 @@ def test_a_crash_between_understanding_and_the_cut_resumes_with_the_cut(home: Ho
         agent = house.agent()
         talk(home, agent, range(1, 20))
         say(agent, "第20句话")
-        agent.settle()
+        agent.jobs.settle()
         agent.settle_indexes()
         agent.store.findings.merge(agent.store.tree.context()[:10], understood(agent, 10), [], {})
     # the cut was not written; the next start makes it
@@ -408,10 +408,10 @@ def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(tmp_
         agent = house.agent()
         for text in ("我喜欢喝茶", "我很喜欢喝茶"):
             say(agent, text)
-            agent.settle()
+            agent.jobs.settle()
         first, second = agent.store.tree.parents
         assert [fact.draft.sources for fact in agent.layers.core.current()] == [(first, second)]
-        agent.retract(first)
+        agent.conversation.retract(first)
         assert [fact.draft.sources for fact in agent.layers.core.current()] == [(second,)]
 
 
@@ -420,12 +420,12 @@ def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path
     with home.open(silent()) as house:
         agent = house.agent()
         say(agent, "我昨天去了西湖划船")
-        agent.settle()
+        agent.jobs.settle()
         (id_,) = agent.store.tree.parents
         (event,) = [episode.event.text for episode in agent.store.findings.citing([id_])]
         (notes,) = (agent.store.folder / "memorys").glob("*.notes.yaml")
         edit(notes, event, "我在西湖上划了一下午的船")
-        agent.correct(id_, user="我住在杭州，昨天去了西湖划船")
+        agent.conversation.correct(id_, user="我住在杭州，昨天去了西湖划船")
         assert len(agent.layers.core.current()) == 1
         agent.finish()
         assert agent.store.tree.pending() == []
@@ -447,7 +447,7 @@ def read_by_rules(folder: Path, every: int) -> list[tuple[str, float, str]]:
             agent.record(text, "好。", home.clock.now())
             home.clock.advance(minutes=1)
             if number % every == 0:
-                agent.settle()
+                agent.jobs.settle()
         events = [episode.event for episode in agent.store.findings.episodes(range(99))]
     return [(event.object, event.importance, event.topic) for event in events]
 
@@ -462,10 +462,10 @@ def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -
     with home.open(silent()) as house:
         agent = house.agent()
         say(agent, "我昨天去了西湖划船")
-        agent.settle()
+        agent.jobs.settle()
         (id_,) = agent.store.tree.parents
         before = [episode.event.importance for episode in agent.store.findings.citing([id_])]
-        agent.correct(id_, user="我昨天去了西湖划船！")
+        agent.conversation.correct(id_, user="我昨天去了西湖划船！")
         assert [episode.event.importance for episode in agent.store.findings.citing([id_])] == before
 
 
@@ -489,7 +489,7 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
         agent = house.agent()
         for text in ("我喜欢喝茶，昨天去划船了", "我很喜欢喝茶"):
             say(agent, text)
-            agent.settle()
+            agent.jobs.settle()
             home.clock.advance(hours=10)
         agent.finish()
         first, second = agent.store.tree.parents

@@ -41,7 +41,7 @@ def after(house: House, *answers: str, words: str = "我喜欢喝茶") -> tuple[
     """The facts that hold once the rules have read the words and a model gave these answers, one after the other."""
     agent = house.agent()
     exchange = say(agent, words).exchange.id
-    agent.settle()
+    agent.jobs.settle()
     for text in answers:
         house.model = ScriptedModel(polite, [text])
         agent.store.requeue([exchange])
@@ -99,14 +99,14 @@ def test_what_the_owner_edited_is_never_touched_by_a_model(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()
         exchange = say(agent, "我住在杭州").exchange.id
-        agent.settle()
+        agent.jobs.settle()
         edit(agent.store.folder / "core_mem.yml", "text: 用户住在杭州", "text: 用户住在苏州")
         agent.store.follow()
         lives = fact("用户如今住在杭州", 1, keyword="住址", target="杭州", single=True, refines=1)
         house.model = ScriptedModel(polite, [verdicts((1, "wrong", "我住在杭州"), facts=[lives])])
         agent.jobs.roll(closing=True)
         assert {fact.text: fact.by for fact in agent.layers.core.current()} == {"用户住在苏州": "owner"}
-        agent.correct(exchange, user="今天下雨")
+        agent.conversation.correct(exchange, user="今天下雨")
         (mine,) = agent.store.findings.facts()
         assert (mine.text, mine.draft.sources, mine.by) == ("用户住在苏州", (), "owner")
 
@@ -115,7 +115,7 @@ def test_an_owners_fact_can_get_another_id_with_its_use_when_it_loses_its_source
     with home.open(silent()) as house:
         agent = house.agent()
         exchange = say(agent, "我住在杭州").exchange.id
-        agent.settle()
+        agent.jobs.settle()
         (before,) = agent.store.findings.facts()
         mine = agent.memories.edit(before.id, "用户住在西湖边")
         agent.memories.pin([mine.id])
@@ -150,13 +150,13 @@ def test_the_newest_refusals_are_kept_and_go_with_the_exchange_that_they_cite(ho
     with home.open(silent()) as house:
         agent = house.agent()
         first, second = (say(agent, words).exchange.id for words in ("我喜欢喝茶", "今天下雨"))
-        agent.settle()
+        agent.jobs.settle()
         findings = agent.store.findings
         findings.refuse([RefusedItem("fact", f"第{n}条", "evidence", (first, second)[n % 2 :][:1]) for n in range(250)])
         assert [one.text for one in findings.refused()] == [f"第{n}条" for n in range(50, 250)]
-        agent.correct(first, user="别的")
+        agent.conversation.correct(first, user="别的")
         assert {one.sources for one in findings.refused()} == {(second,)}
         assert {one.at for one in findings.refused()} == {home.clock.now()}
-        agent.retract(second)
+        agent.conversation.retract(second)
         assert findings.refused() == []
         assert not (agent.store.folder / "refused.jsonl").exists()

@@ -96,7 +96,7 @@ def test_a_reply_is_corrected_by_keyboard_alone(tmp_path: Path, browser: Browser
         page.locator("#said textarea").fill("对了")
         page.keyboard.press("Control+Enter")
         expect(page.locator(f"{LAST} .side.char .bubble")).to_have_text("对了")
-        assert house.agent().last_reply() == "对了"
+        assert house.agent().conversation.last_reply() == "对了"
 
 
 def test_a_branch_is_begun_left_and_found_again(tmp_path: Path, browser: Browser) -> None:
@@ -157,7 +157,7 @@ def test_talks_share_a_memory_worlds_do_not_and_nothing_is_kept_off_the_record(
             expect(page.locator("#sheet")).to_be_hidden()
 
         ask(page, "我对芒果过敏")
-        house.agent().settle()
+        house.agent().jobs.settle()
         begin("same", "旅行")
         expect(page.locator(".which-talk")).to_contain_text("旅行")
         ask(page, "我能吃芒果吗")

@@ -43,14 +43,14 @@ def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> Non
         say(agent, "昨天和室友吃了火锅，我讨厌香菜")
         agent.finish()
         do(house, {"do": "dial", "value": "sometimes"})  # what was set by hand would stand in its way
-        agent.follow()
+        agent.conversation.follow()
         usual = agent.layers.recipes.threshold("events")
         do(house, {"do": "dial", "value": "rarely"})
-        agent.follow()
+        agent.conversation.follow()
         assert agent.layers.recipes.threshold("events") > usual
         assert "brings_up: rarely" in home.config.read_text("utf-8")
         do(house, {"do": "dial", "value": "often"})
-        agent.follow()
+        agent.conversation.follow()
         assert agent.layers.recipes.threshold("events") < usual
         look, _ = do(house, {"do": "try", "sentence": "我讨厌吃什么"})
         drawn = settings_room.drawn(Visit(house, agent, ZH), look)

@@ -48,7 +48,7 @@ class Tab:
     @property
     def here(self) -> Visit:
         agent = self.house.agent(self.name)
-        agent.follow()  # as the page does before it draws
+        agent.conversation.follow()  # as the page does before it draws
         return Visit(self.house, agent, self.words, self.name, self.tray)
 
     def click(self, do: str, **values: str) -> str:
