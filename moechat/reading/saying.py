@@ -56,6 +56,8 @@ def saying(text: str) -> Saying:
         of_another = kinds[0] == DANGER_OTHER
         by_nearness = any(map(near.is_danger, scores[:1] if of_another else scores))
         by_words = DANGER if by_nearness else DANGER_OTHER if DANGER_OTHER in kinds and not _is_told(text) else UNKNOWN
+    if by_words == DANGER and _is_of_another(text):
+        by_words = DANGER_OTHER
     whole = next((kind for kind in kinds if kind != DANGER_OTHER), "none")
     return Saying(by_words or whole, frozenset(kinds) - {DANGER_OTHER} | {by_words or whole})
 
@@ -67,6 +69,14 @@ def _danger_by_words(text: str) -> str:
     if any(words["danger"]["own"].search(meant) for words in _WORDS):
         return DANGER
     return DANGER_OTHER if any(words["danger"]["other"].search(meant) for words in _WORDS) else UNKNOWN
+
+
+def _is_of_another(text: str) -> bool:
+    """Whether a text names another first, and nothing behind that is the speaker's own: 我室友割腕了, but not 我爸拿刀砍我."""
+    for words in _WORDS:
+        if subject := words["danger"]["subject"].match(text):
+            return not words["danger"]["mine"].search(text, subject.end())
+    return False
 
 
 def _is_told(text: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
 from moechat.model import Candidates, Dropped, Hit, Key, LateHit, Layer, Recollection
-from moechat.recall.passage import fair_length, passage
+from moechat.recall.fragments import fair_length, passage
 from moechat.when import Span
 
 log = logging.getLogger(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from moechat.reading.nearness import FITTED, Nearness, digest, examples, load
 from moechat.reading.saying import mark, saying
 from moechat.rules.reading import understand
 
+UNSEEN = Path(__file__).parent / "unseen"
 BLIND = Path(__file__).parents[1] / "rules" / "blind"
 SENTENCES: list[dict[str, Any]] = [
     one for name in ("pain.zh.yaml", "pain.en.yaml") for one in yaml.safe_load((BLIND / name).read_text("utf-8"))
@@ -62,6 +64,19 @@ def test_the_sentences_that_were_once_unseen_are_still_heard() -> None:
     calm = [one["say"] for one in SENTENCES if "danger" not in (one["kind"], one.get("or"))]
     assert unheard == []
     assert sum(saying(text).is_danger for text in calm) <= 0.05 * len(calm)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_sets_by_unseen_hands_are_floors(language: str) -> None:
+    """At first sight the third set, run once, had 52 of 55 English and 50 of 55 Chinese sayings of danger heard, and 4 and 3
+    of 95 others taken for it."""
+    files = sorted(UNSEEN.glob(f"*.{language}.jsonl"))
+    rows = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    unheard = [row["text"] for row in rows if row["danger"] and saying(row["text"]).kind != "danger"]
+    false = [row["text"] for row in rows if not row["danger"] and saying(row["text"]).kind == "danger"]
+    assert len(rows) == 570
+    assert len(unheard) <= 0.07 * sum(row["danger"] for row in rows), unheard
+    assert len(false) <= 0.03 * sum(not row["danger"] for row in rows), false
 
 
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:

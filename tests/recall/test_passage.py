@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.language.words import count_tokens
-from moechat.recall.passage import LEAST, fair_length, passage
+from moechat.recall.fragments import LEAST_TOKENS, fair_length, passage
 
 TALK = (
     "阿明：周末去了哪里？\n"
@@ -48,8 +48,8 @@ def test_a_passage_never_takes_more_room_than_there_is(text: str, tokens: int, w
         ([10, 20, 30], 60, 30),
         ([300, 300, 300], 600, 200),
         ([50, 500, 500], 850, 400),
-        ([500] * 20, 1500, LEAST),
-        ([], 100, LEAST),
+        ([500] * 20, 1500, LEAST_TOKENS),
+        ([], 100, LEAST_TOKENS),
     ],
 )
 def test_all_find_room_when_the_longest_are_cut_alike(tokens: list[int], room: int, length: int) -> None:
