@@ -338,9 +338,9 @@ def month_day(match: Match, ctx: TextContext) -> list[Piece]:
 
 def bare_day(match: Match, ctx: TextContext) -> list[Piece]:
     """on the 15th; and a number that ends a range (May 20-22, August 11 to 15)."""
-    if match["rday"]:  # We won 3-2: it is a day only where a range begins before it
-        return p.piece(match, 4, within=p.day_of_month(day_number(match["rday"])))
-    return shapes.day_of_month(match, day_number(match["bday"] or match["fromday"]))
+    number = day_number(match["bday"] or match["fromday"] or match["rday"])
+    # We won 3-2: behind a dash it is a day only where a range begins before it.
+    return p.piece(match, 4, within=p.day_of_month(number), cycle=None if match["rday"] else "month")
 
 
 def year(match: Match, ctx: TextContext) -> list[Piece]:
@@ -389,10 +389,6 @@ def weekday(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekday(match, weekday_of(match["weekday"] or match["wshort"]))
 
 
-def weekend(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.weekend(match)
-
-
 def part(match: Match, ctx: TextContext) -> list[Piece]:
     first, last = PARTS[(match["part"] or match["inpart"]).lower()]
     stands_alone = match["inpart"] or first in (12, 23)
@@ -430,7 +426,7 @@ def festival(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.festival(match, FESTIVAL_NAMES[match["fname"].lower()], whole=bool(match["fwhole"]))
 
 
-iso, quarter = shapes.iso, shapes.quarter
+iso, quarter, weekend = shapes.iso, shapes.quarter, shapes.weekend
 # The function that has a pattern's name says what the pattern means.
 MAKERS: dict[str, Maker] = {name: globals()[name] for name in PATTERNS if name in globals()}
 

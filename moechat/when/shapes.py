@@ -315,7 +315,7 @@ def weekday(match: Match, number: int) -> list[Piece]:
     return p.piece(match, 3.9, within=p.in_weeks(number), cycle="week")
 
 
-def weekend(match: Match) -> list[Piece]:
+def weekend(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 4.5, within=p.in_weeks(5, 2, "weekend"), cycle="week")
 
 

@@ -213,10 +213,6 @@ def weekdays(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 3.9, within=p.in_weeks(WEEKDAYS[match["wpair"]], 2, "range"), cycle="week")
 
 
-def weekend(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.weekend(match)
-
-
 def relative_weekend(match: Match, ctx: TextContext) -> list[Piece]:
     before = match.string[: match.start()]
     is_past = compiled(PAST_ZH).search(match.string) is not None or before.endswith("刚过去的")
@@ -390,7 +386,7 @@ def digital(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 2, within=p.clock(hour, minute, exact=hour > 12 or hour < 7), cycle="day")
 
 
-date, latin_quarter, bound_clock = shapes.iso, shapes.quarter, clock
+date, latin_quarter, weekend, bound_clock = shapes.iso, shapes.quarter, shapes.weekend, clock
 # The function that has a pattern's name says what the pattern means.
 MAKERS: dict[str, Maker] = {name: globals()[name] for name in PATTERNS if name in globals()}
 
