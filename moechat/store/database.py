@@ -347,7 +347,8 @@ class SqliteSession(StoreSession):
         return worker == self.worker
 
     def all(self, statement: str, values: Values = {}) -> list[tuple[Any, ...]]:  # noqa: B006 - it is only read
-        return self._run(statement, values).fetchall()
+        with self._lock:  # a statement that is half read would stand in the way of packing
+            return self._run(statement, values).fetchall()
 
     def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
         return self._run(statement, values).rowcount
@@ -430,9 +431,8 @@ class SqliteSession(StoreSession):
         except Locked:
             return False
         limit = time.monotonic() + PATIENCE_S
-        while (
-            True
-        ):  # SQLite waits for readers by itself; where another process is just emptying the log, it gives up at once.
+        # SQLite waits for readers by itself; where another process is just emptying the log, it gives up at once.
+        while True:
             with contextlib.suppress(Locked):
                 if not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
                     return True

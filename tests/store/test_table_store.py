@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,27 @@ def test_talk_off_the_record_writes_no_byte(tmp_path: Path, kind: str) -> None:
     )
     assert (int(talk.stdout) == 0) == (kind == "memory"), talk.stdout
     assert [path.name for path in tmp_path.iterdir()] == ([] if kind == "memory" else ["rows.db"])
+
+
+def test_a_database_is_packed_while_other_threads_read(tmp_path: Path) -> None:
+    session = SqliteSession(tmp_path / "cache.db")
+    facts = [{"id": f"f{n}", "data": "x" * 200} for n in range(2000)]
+    session.many("INSERT INTO facts (owner_id, id, data) VALUES (%(owner)s, %(id)s, %(data)s)", facts)
+    over = threading.Event()
+    counts: set[int] = set()
+
+    def read() -> None:
+        while not over.is_set():
+            counts.add(len(session.all("SELECT id, data FROM facts WHERE owner_id = %(owner)s")))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        packed = [session.pack() for _ in range(10)]
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
+        session.close()
+    assert (all(packed), counts) == (True, {2000})
