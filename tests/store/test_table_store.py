@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from moechat.store.database import SqliteSession
+
 TALK = """
 import pathlib, sys
 from datetime import UTC, datetime
