@@ -14,14 +14,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args, get_origin
-
-from pydantic.fields import FieldInfo
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from moechat import __version__
 from moechat.errors import MoeChatError
 from moechat.settings.home import find_home
-from moechat.verbs import Verb, author, owner
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from moechat.verbs import Verb
 
 IMPORTED = ("file", "talk", "persona", "take-back")  # What `import` calls by name.
 SERVERS = ("web", "serve")
@@ -33,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the terminal
             stream.reconfigure(encoding="utf-8", errors="replace")
-    args = parser().parse_args(with_kind(sys.argv[1:] if argv is None else argv))
+    words = with_kind(sys.argv[1:] if argv is None else argv)
+    args = parser(words).parse_args(words)
     home = find_home(args.data, args.config)
     args.data, args.config, args.home_notice = home.data, home.config, home.notice
     is_server = args.command in SERVERS
@@ -70,15 +73,16 @@ def _function(name: str) -> Callable[[argparse.Namespace], int]:
 # ---- the table
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command with its options; ``docs/commands.md`` is written from it."""
+def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Every command with its options; ``docs/commands.md`` is written from it. Verbs over memories are drawn only where ``words``
+    name such a command (None: all of them), since their table loads pydantic."""
     whole = argparse.ArgumentParser(prog="moechat", description="A chat companion that remembers.")
     whole.add_argument("--version", action="version", version=f"moechat {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _serving(commands)
     _talking(commands)
-    _memories(commands)
-    _official(commands)
+    _memories(commands, words is None or "memories" in words)
+    _official(commands, words is None or "official" in words)
     _import(commands)
     _export(commands)
     _studio(commands)
@@ -177,14 +181,21 @@ def _talking(commands: Any) -> None:
     log.add_argument("--variant", type=int, help="with select: which of the replies, from 0")
 
 
-def _memories(commands: Any) -> None:
+def _memories(commands: Any, is_drawn: bool) -> None:
     actions = _group(commands, "memories", "look after the memory by hand", "action")
-    _verbs(actions, owner.VERBS, "memories.run", owner=True)
+    if is_drawn:
+        from moechat.verbs import owner
+
+        _verbs(actions, owner.VERBS, "memories.run", owner=True)
 
 
-def _official(commands: Any) -> None:
+def _official(commands: Any, is_drawn: bool) -> None:
     purpose = "look after the memories that the author of a character wrote for all its users"
-    _verbs(_group(commands, "official", purpose, "action"), author.VERBS, "memories.official", owner=False)
+    actions = _group(commands, "official", purpose, "action")
+    if is_drawn:
+        from moechat.verbs import author
+
+        _verbs(actions, author.VERBS, "memories.official", owner=False)
 
 
 def _verbs(actions: Any, verbs: Mapping[str, Verb], run: str, *, owner: bool) -> None:

@@ -1,8 +1,9 @@
 """What kind of saying a text is, by how near it lies to examples.
 
 The examples stand in ``sayings/KIND.LANGUAGE.txt``, one a line, for people to read and extend; ``make sayings`` weighs
-them and writes ``sayings.npz``. A text is as near to a kind as a kernel regression says: k(x, y) = exp(WIDTH (x·y − 1))
-over vectors of the built-in embedding, along their AXES main axes.
+them and writes ``sayings.npz``. Those of ``everyday`` are of no kind: other kinds are not heard near them. A text is as near
+to a kind as a kernel regression says: k(x, y) = exp(WIDTH (x·y − 1)) over vectors of the built-in embedding, along their AXES
+main axes.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def test_the_character_has_its_persona_and_its_own_weights(ann, data):
     character = load_character(data / "agents" / "tea", Config())
     assert (character.name, character.language) == ("Ann Lee", "en")
     assert character.persona.splitlines() == [
-        "Age: 30", "Character: patient, {{curious}}", "Background: Ann Lee sells tea.",
+        "Age: 30", "Character: patient, ", "Background: Ann Lee sells tea.",
         "At present: Ann Lee plans a party.", "Daily life: Ann Lee rises at 6 am.",
     ]  # fmt: skip
     stream = Config().for_character(character.overrides).recall.stream

@@ -9,7 +9,7 @@ import pytest
 
 from moechat.cards.macros import Macros, unknown
 from moechat.serve import history
-from moechat.web import draw, markdown
+from moechat.web import drawing, markdown
 from tests.fuzz.parsers import _cleaned
 from tests.fuzz.sentences import NOW, READERS, Sentence
 
@@ -29,7 +29,7 @@ DOORS: dict[str, Callable[[str], object]] = {
     "markdown": markdown.html,
     "macros": lambda text: (Macros({"char": "a", "user": "b"}, NOW).fill(text), unknown(text)),
     "reply": lambda text: _cleaned(text, 7),
-    "memory": lambda text: draw.to_person(text, "阿明"),
+    "memory": lambda text: drawing.to_person(text, "阿明"),
     **{name: lambda text, read=read: read(Sentence(text, "我住在杭州", NOW)) for name, read in READERS.items()},  # type: ignore[misc]
 }
 

