@@ -136,4 +136,5 @@ def scores(texts: Sequence[str]) -> Scores | None:
     near = fitted()
     if near is None:
         return None
-    return near.scores(np.concatenate([builtin().embed([text]) for text in texts]))
+    first, others = builtin().embed(texts[:1]), texts[1:]  # recall has asked for the first one, the message, already
+    return near.scores(np.concatenate([first, builtin().embed(others)]) if others else first)

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from moechat.model import Mark
 from moechat.reading import nearness
-from moechat.reading.patterns import patterns
+from moechat.reading.patterns import Patterns, patterns
 
 LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, UNKNOWN = "danger", "danger_other", ""
-_WORDS = [patterns(Path(__file__).with_name(f"words.{language}.ini"), language) for language in ("zh", "en")]
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _QUOTED = re.compile(r"[“「『\"《][^”」』\"》]*[”」』\"》]")
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
+
+
+@cache
+def _words() -> list[Patterns]:
+    """The plain words of both languages, compiled at first use: that takes longer than an import may."""
+    return [patterns(Path(__file__).with_name(f"words.{language}.ini"), language) for language in ("zh", "en")]
 
 
 @dataclass(frozen=True)
@@ -66,14 +71,14 @@ def _danger_by_words(text: str) -> str:
     if _is_told(text):
         return UNKNOWN
     meant = _QUOTED.sub(" ", text)
-    if any(words["danger"]["own"].search(meant) for words in _WORDS):
+    if any(words["danger"]["own"].search(meant) for words in _words()):
         return DANGER
-    return DANGER_OTHER if any(words["danger"]["other"].search(meant) for words in _WORDS) else UNKNOWN
+    return DANGER_OTHER if any(words["danger"]["other"].search(meant) for words in _words()) else UNKNOWN
 
 
 def _is_of_another(text: str) -> bool:
     """Whether a text names another first, and nothing behind that is the speaker's own: 我室友割腕了, but not 我爸拿刀砍我."""
-    for words in _WORDS:
+    for words in _words():
         if subject := words["danger"]["subject"].match(text):
             return not words["danger"]["mine"].search(text, subject.end())
     return False
@@ -81,12 +86,12 @@ def _is_of_another(text: str) -> bool:
 
 def _is_told(text: str) -> bool:
     """Whether a text tells a film, a song, work or a joke."""
-    return any(words["danger"]["told"].search(text) for words in _WORDS)
+    return any(words["danger"]["told"].search(text) for words in _words())
 
 
 def earnest(text: str) -> str:
     """The message without what only sounds like pain."""
-    for words in _WORDS:
+    for words in _words():
         text = words["mark"]["figure"].sub("", text[:LONGEST])
     return text
 
@@ -97,7 +102,7 @@ def mark(text: str, keyword: str = "") -> Mark:
     ``keyword`` is that of a fact. A reader in doubt takes it for pain: a memory that is kept for the right moment costs less
     than one that is brought up at the wrong one."""
     meant = earnest(text)
-    if _danger_by_words(text) or any(words["mark"]["delicate"].search(meant) for words in _WORDS):
+    if _danger_by_words(text) or any(words["mark"]["delicate"].search(meant) for words in _words()):
         return "delicate"
-    is_care = keyword in _CARE_KEYWORDS or any(words["mark"]["care"].search(text) for words in _WORDS)
+    is_care = keyword in _CARE_KEYWORDS or any(words["mark"]["care"].search(text) for words in _words())
     return "care" if is_care else ""
