@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
+from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, warn
 from moechat.curation.catalogue import Details, Memory, Page, as_json, details_as_json
 from moechat.errors import MoeChatError
 from moechat.model import Lore, OfficialMemory, Reason
@@ -69,10 +69,7 @@ def values_in(args: argparse.Namespace, verb: Verb) -> dict[str, Any]:
 def values_of(pairs: Iterable[str]) -> dict[str, Any]:
     """KEY=VALUE as a record has them; lists at their commas, None for an empty value."""
     values: dict[str, Any] = {}
-    for pair in pairs:
-        key, sign, value = pair.partition("=")
-        if not sign:
-            raise MoeChatError(f"--set {pair}: write it as KEY=VALUE")
+    for key, value in pairs_of(pairs):
         parts = [part.strip() for part in value.replace("，", ",").split(",") if part.strip()]
         values[key.strip()] = (parts if key.strip() in LISTS else value) or None
     return values

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from moechat.agent import Agent
+from moechat.errors import MoeChatError
 from moechat.house import House
 
 
@@ -21,6 +22,15 @@ def open_house(args: argparse.Namespace, *, looks: bool = False) -> House:
 def agent_of(house: House, args: argparse.Namespace) -> Agent:
     """The agent whose memory the options name."""
     return house.agent(args.character, args.user, args.world)
+
+
+def pairs_of(settings: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each KEY=VALUE of ``--set`` as (key, value). Raises MoeChatError for what is none."""
+    for setting in settings:
+        key, sign, value = setting.partition("=")
+        if not sign:
+            raise MoeChatError(f"--set {setting}: write it as KEY=VALUE")
+        yield key, value
 
 
 def confirm(question: str) -> bool:

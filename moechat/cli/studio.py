@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from moechat.cli.session import agent_of, confirm, open_house, print_json, warn
+from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, warn
 from moechat.errors import MoeChatError
 from moechat.house.studio import Studio
 from moechat.house.studio import lore_test as tested
@@ -151,10 +151,7 @@ def you(args: argparse.Namespace) -> int:
 def _keys(pairs: Iterable[str]) -> dict[str, Any]:
     """KEY=VALUE as character.yaml has them: ``@FILE`` is the text of a file, greetings and tags have ``|`` between them."""
     values: dict[str, Any] = {}
-    for pair in pairs:
-        key, sign, value = pair.partition("=")
-        if not sign:
-            raise MoeChatError(f"--set {pair}: write it as KEY=VALUE")
+    for key, value in pairs_of(pairs):
         text = Path(value[1:]).read_text(encoding="utf-8") if value.startswith("@") else value
         if key in LISTS:
             values[key] = [one.strip() for one in text.split("|") if one.strip()] or None
