@@ -27,6 +27,7 @@ Mark = Literal["", "care", "delicate"]
 """``care``: health and safety, brought whenever the talk touches it. ``delicate``: only then, and in no profile."""
 Verdict = Literal["keep", "refine", "wrong"]
 """What a model that read the exchanges anew says of an earlier finding."""
+FactKind = Literal["attribute", "relation", "picture", "boundary"]
 EventStatus = Literal["done", "planned", "cancelled", "open"]
 LONG_AGO = datetime.fromtimestamp(0, UTC)
 """A memory whose time nobody knows counts from here, in order and in age."""
@@ -187,12 +188,13 @@ class FactDraft:
     name), ``target`` what it is about (香菜) or the other party of a relation. ``polarity`` is +1, or -1 for a negated or
     disliked target. ``single`` says that the keyword holds one value at a time, so that a new value replaces the old. A
     ``generic`` entity is a kind of thing (泛化实体), any other is a particular entity (具体实体). A ``picture`` is a scene that
-    is remembered as seen (记忆画面).
+    is remembered as seen (记忆画面). A ``boundary`` is what the user asks to be kept to, in the user's words (别提他); its target
+    is whom or what it is about.
     """
 
     text: str
     sources: tuple[str, ...]
-    kind: Literal["attribute", "relation", "picture"] = "attribute"
+    kind: FactKind = "attribute"
     entity: str = "user"
     keyword: str = ""
     target: str = ""

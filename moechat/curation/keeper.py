@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
@@ -22,7 +22,7 @@ from moechat.curation.repeats import repeats
 from moechat.curation.undo import Undo
 from moechat.errors import MoeChatError, NotFound
 from moechat.memory.contradiction import relation
-from moechat.model import Episode, Exchange, Fact, FactDraft, RefusedItem
+from moechat.model import Episode, Exchange, Fact, FactDraft, FactKind, RefusedItem
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.settings.schema import ForgettingSettings
@@ -156,7 +156,7 @@ class Keeper(Catalogue):
         entity: str = "user",
         keyword: str = "",
         target: str = "",
-        kind: Literal["attribute", "relation", "picture"] = "attribute",
+        kind: FactKind = "attribute",
         polarity: int = 1,
         single: bool = False,
     ) -> Memory:

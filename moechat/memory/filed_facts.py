@@ -31,10 +31,10 @@ def owner(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
 
 
 def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
-    """``<owner>.attribute``, ``<owner>.relation``, or ``picture``. A relation of someone else with the user or the character is
-    ``<owner>.bound``."""
-    if draft.kind == "picture":
-        return "picture"
+    """``<owner>.attribute``, ``<owner>.relation``, ``picture`` or ``boundary``. A relation of someone else with the user or
+    the character is ``<owner>.bound``."""
+    if draft.kind in ("picture", "boundary"):
+        return draft.kind
     whose = owner(draft, user_name, character_name)
     if draft.kind == "relation" and whose in ("particular", "generic") and draft.target:
         other = owner(replace(draft, entity=draft.target), user_name, character_name)

@@ -17,7 +17,7 @@ from typing import Literal
 from moechat import when
 from moechat.language.words import count_tokens, fold
 from moechat.memory.contradiction import keyword_class
-from moechat.model import Episode, Event, Fact
+from moechat.model import Episode, Event, Fact, FactKind
 from moechat.when import Precision, shown
 from moechat.when.span import MONTHS, away, in_zone, roughly
 
@@ -113,7 +113,7 @@ class FactGroup:
     """
 
     owner: Owner
-    kind: Literal["attribute", "relation", "picture"]
+    kind: FactKind
     per: Literal["", "target", "entity"]
     zh: str
     en: str
@@ -131,6 +131,7 @@ GROUPS = (
     FactGroup("particular", "relation", "entity", "[{about}身边的人和事]", "[{about} and others]"),
     FactGroup("generic", "attribute", "entity", "[说到{about}]", "[{about}, in general]"),
     FactGroup("generic", "relation", "entity", "[说到{about}，还有]", "[{about} and others, in general]"),
+    FactGroup("user", "boundary", "", "{user}希望的", "What {user} asks for"),
     FactGroup("user", "picture", "", "记得的画面", "Scenes remembered"),
 )
 _USER = re.compile(
@@ -271,9 +272,8 @@ def _as_told(about: str, text: str) -> str:
 
 def _group(fact: Fact) -> int:
     draft = fact.draft
-    if draft.kind == "picture":
-        return len(GROUPS) - 1
     owner = draft.entity if draft.entity in ("user", "character") else "generic" if draft.generic else "particular"
+    owner = "user" if draft.kind in ("picture", "boundary") else owner
     return next(i for i, group in enumerate(GROUPS) if (group.owner, group.kind) == (owner, draft.kind))
 
 

@@ -26,6 +26,7 @@ from moechat.model import (
     Exchange,
     Fact,
     FactDraft,
+    FactKind,
     Mark,
     RefusedItem,
 )
@@ -303,7 +304,7 @@ def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
         raise DataError(file, f"fact {shown(record.key)} has no `text`", line=record.line or None)
     sources = _texts(value.get("source"))
     draft = FactDraft(
-        text, sources, kind if (kind := str(value.get("kind"))) in ("relation", "picture") else "attribute",  # type: ignore[arg-type]
+        text, sources, _one_of(value.get("kind"), get_args(FactKind), "attribute"),  # type: ignore[arg-type]
         str(value.get("entity", "user")), str(value.get("keyword", "")), str(value.get("target", "")),
         -1 if value.get("polarity") == "-1" else 1, value.get("single") == "true", value.get("generic") == "true",
         _mark_of(value),

@@ -223,8 +223,15 @@ DRAFT = FactDraft("小林欠用户一顿饭", ("a", "b"), "relation", "小林", 
         ),
         Fact(formats.derived_id("用户怕高", ("a",)), None, FactDraft("用户怕高", ("a",)), (), "rules", confirmed=False),
         Fact(formats.derived_id("雨里的站台", ()), AT, FactDraft("雨里的站台", (), "picture"), (), "owner"),
+        Fact(
+            formats.derived_id("别提他", ("a",)),
+            AT,
+            FactDraft("别提他", ("a",), "boundary", target="阿成"),
+            (),
+            "model",
+        ),
     ],
-    ids=["relation", "plain", "picture"],
+    ids=["relation", "plain", "picture", "boundary"],
 )
 def test_a_fact_comes_back_with_all_its_parts(one: Fact) -> None:
     assert formats.fact_from(read(formats.fact_entry(one)), FILE, ZONE) == one
