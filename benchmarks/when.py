@@ -2,7 +2,7 @@
 
     python benchmarks/when.py [--json] [--everyday | --unseen]
 
-The table is ``tests/when_table.py``; with ``--everyday``, the three hundred cases of ``tests/when_table_everyday.py``, with
+The tables are those of ``tests/when_tables/``; with ``--everyday``, its three hundred cases of everyday talk alone, with
 ``--unseen``, the five hundred of ``tests/when_unseen/``.
 *right* has the same bounds to the second, a bare moment of another library being widened to the day, month or year that
 is expected; *near* overlaps what is expected (for no time: nothing was found in either). Libraries that are not installed
@@ -29,7 +29,6 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
 from when_table import UNSEEN, Row, rows, unseen
-from when_table_everyday import BLOCKS as EVERYDAY
 
 from moechat.when import asks, resolve, second_reader
 from moechat.when.names import has_han
@@ -224,7 +223,7 @@ def main() -> None:
     parser.add_argument("--everyday", action="store_true", help="the cases of everyday talk alone")
     arguments = parser.parse_args()
     as_json = arguments.json
-    table = list(rows(EVERYDAY) if arguments.everyday else rows())
+    table = list(rows("everyday") if arguments.everyday else rows())
     if arguments.unseen:
         table = [row for file in sorted(UNSEEN.iterdir()) for row in unseen(file.stem)]
     warnings.filterwarnings("ignore")

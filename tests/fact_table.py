@@ -1,14 +1,18 @@
-"""What counts as a fact about the user: the table that rules, guards and contradiction are held to.
+"""What counts as a fact about the user: the tables in ``fact_tables`` that rules, guards and contradiction are held to.
 
-A case is one message and the user's facts in it as (keyword class, target, polarity); an empty tuple means that nothing
-about the user may be taken from it. ``others`` are facts of somebody else that a model may state. A sequence is several
-messages in order, with what is current and what is superseded at the end.
+A line is a message and the user's facts in it, ``keyword class: target``, with ``-`` before a fact of polarity -1 and alone
+where nothing about the user may be taken from the message. ``朋友 taste: 香菜`` is a fact of somebody else, which a model may
+state. In ``changes.txt`` a line is several messages in order; what is current at the end, and after ``<`` what is superseded.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from tests import tables
+
+FOLDER = Path(__file__).parent / "fact_tables"
 Expected = tuple[str, str, int]
 
 
@@ -17,368 +21,40 @@ class Case:
     kind: str
     language: str
     text: str
-    facts: tuple[Expected, ...] = ()
-    others: tuple[tuple[str, str, str, int], ...] = ()
+    facts: tuple[Expected, ...]
+    others: tuple[tuple[str, str, str, int], ...]
 
 
 @dataclass(frozen=True)
 class Sequence:
-    language: str
     texts: tuple[str, ...]
     current: tuple[Expected, ...]
-    superseded: tuple[Expected, ...] = ()
+    superseded: tuple[Expected, ...]
 
 
-def zh(kind: str, text: str, *facts: Expected, others: tuple[tuple[str, str, str, int], ...] = ()) -> Case:
-    return Case(kind, "zh", text, facts, others)
+def _facts(cell: str) -> list[tuple[str, str, str, int]]:
+    """(whose, keyword class, target, polarity) of each fact; whose is "" for the user."""
+    pairs = [one.partition(": ") for one in cell.split("; ") if one.strip(" -")]
+    told = [(*head.rpartition(" ")[::2], target) for head, _, target in pairs]
+    return [
+        (whose, name.lstrip("-"), target.strip(), -1 if name.startswith("-") else 1) for whose, name, target in told
+    ]
 
 
-def en(kind: str, text: str, *facts: Expected, others: tuple[tuple[str, str, str, int], ...] = ()) -> Case:
-    return Case(kind, "en", text, facts, others)
+def _users(cell: str) -> tuple[Expected, ...]:
+    return tuple((name, target, polarity) for whose, name, target, polarity in _facts(cell) if not whose)
 
 
-CASES: tuple[Case, ...] = (
-    # plain statements
-    zh("plain", "我叫李雷", ("name", "李雷", 1)),
-    zh("plain", "我的名字是王小雨", ("name", "王小雨", 1)),
-    zh("plain", "叫我阿泽就好", ("name", "阿泽", 1)),
-    zh("plain", "我今年25岁", ("age", "25", 1)),
-    zh("plain", "我今年二十五岁了", ("age", "25", 1)),
-    zh("plain", "我的生日是5月20日", ("birthday", "5月20日", 1)),
-    zh("plain", "我生日在十月三号", ("birthday", "10月3日", 1)),
-    zh("plain", "我住在杭州", ("home", "杭州", 1)),
-    zh("plain", "我家在成都", ("home", "成都", 1)),
-    zh("plain", "我现在住在上海浦东", ("home", "上海浦东", 1)),
-    zh("plain", "我是一名护士", ("job", "护士", 1)),
-    zh("plain", "我是程序员", ("job", "程序员", 1)),
-    zh("plain", "我在腾讯上班", ("employer", "腾讯", 1)),
-    zh("plain", "我在浙江大学读书", ("school", "浙江大学", 1)),
-    zh("plain", "我的专业是物理", ("major", "物理", 1)),
-    zh("plain", "我现在读大三", ("grade", "大三", 1)),
-    zh("plain", "我有一个妹妹", ("family", "妹妹", 1)),
-    zh("plain", "我妹妹叫小雨", ("family", "小雨", 1)),
-    zh("plain", "我女朋友叫林夏", ("partner", "林夏", 1)),
-    zh("plain", "我养了一只猫，叫咪咪", ("pet", "咪咪", 1)),
-    zh("plain", "我家的狗叫旺财", ("pet", "旺财", 1)),
-    zh("plain", "我喜欢喝美式咖啡", ("taste", "美式咖啡", 1)),
-    zh("plain", "我超级喜欢周杰伦", ("taste", "周杰伦", 1)),
-    zh("plain", "我爱吃火锅", ("taste", "火锅", 1)),
-    zh("plain", "我对古典音乐很感兴趣", ("taste", "古典音乐", 1)),
-    zh("plain", "我的爱好是摄影", ("taste", "摄影", 1)),
-    zh("plain", "我最喜欢的颜色是蓝色", ("favourite", "蓝色", 1)),
-    zh("plain", "我对花生过敏", ("allergy", "花生", 1)),
-    zh("plain", "我芒果过敏", ("allergy", "芒果", 1)),
-    zh("plain", "我有鼻炎", ("health", "鼻炎", 1)),
-    zh("plain", "我喜欢《三体》", ("taste", "三体", 1)),
-    zh("plain", "跟你说哦，我特别喜欢下雨天", ("taste", "下雨天", 1)),
-    en("plain", "My name is Anna", ("name", "Anna", 1)),
-    en("plain", "I'm called Tom", ("name", "Tom", 1)),
-    en("plain", "Call me Sam", ("name", "Sam", 1)),
-    en("plain", "I'm 25", ("age", "25", 1)),
-    en("plain", "I am thirty years old.", ("age", "30", 1)),
-    en("plain", "My birthday is May 20th", ("birthday", "May 20", 1)),
-    en("plain", "I was born on 3 October", ("birthday", "October 3", 1)),
-    en("plain", "I live in New York", ("home", "New York", 1)),
-    en("plain", "I'm a nurse", ("job", "nurse", 1)),
-    en(
-        "plain", "I work as a software engineer at Siemens", ("job", "software engineer", 1), ("employer", "Siemens", 1)
-    ),
-    en("plain", "I work for the city library", ("employer", "the city library", 1)),
-    en("plain", "I study physics at Oxford", ("major", "physics", 1), ("school", "Oxford", 1)),
-    en("plain", "I have a sister", ("family", "sister", 1)),
-    en("plain", "My sister's name is Lily", ("family", "Lily", 1)),
-    en("plain", "I have a cat named Mochi", ("pet", "Mochi", 1)),
-    en("plain", "My wife's name is Clara", ("partner", "Clara", 1)),
-    en("plain", "I like New York", ("taste", "New York", 1)),
-    en("plain", "I really love black coffee!", ("taste", "black coffee", 1)),
-    en("plain", "I'm a big fan of Miyazaki", ("taste", "Miyazaki", 1)),
-    en("plain", "I'm into rock climbing", ("taste", "rock climbing", 1)),
-    en("plain", "My favourite color is blue", ("favourite", "blue", 1)),
-    en("plain", "I'm allergic to peanuts", ("allergy", "peanuts", 1)),
-    en("plain", "I have asthma", ("health", "asthma", 1)),
-    en("plain", "i've always loved rainy days", ("taste", "rainy days", 1)),
-    # several in one message
-    zh("several", "我住在杭州，昨天和室友吃了火锅，我讨厌香菜", ("home", "杭州", 1), ("taste", "香菜", -1)),
-    zh(
-        "several",
-        "我叫李雷，今年25岁，住在杭州，在阿里上班",
-        ("name", "李雷", 1),
-        ("age", "25", 1),
-        ("home", "杭州", 1),
-        ("employer", "阿里", 1),
-    ),
-    zh("several", "我喜欢咖啡、奶茶和可乐", ("taste", "咖啡", 1), ("taste", "奶茶", 1), ("taste", "可乐", 1)),
-    zh("several", "我喜欢猫但是讨厌狗", ("taste", "猫", 1), ("taste", "狗", -1)),
-    zh("several", "我喜欢咖啡，不喜欢茶", ("taste", "咖啡", 1), ("taste", "茶", -1)),
-    zh("several", "我妈妈喜欢跳舞，我喜欢画画", ("taste", "画画", 1)),
-    zh("several", "你住在哪里？我住在南京", ("home", "南京", 1)),
-    en("several", "I live in Hangzhou and I hate cilantro", ("home", "Hangzhou", 1), ("taste", "cilantro", -1)),
-    en(
-        "several",
-        "I'm Anna, I'm 31 and I work at a bakery",
-        ("name", "Anna", 1),
-        ("age", "31", 1),
-        ("employer", "a bakery", 1),
-    ),
-    en("several", "I love tea but hate coffee", ("taste", "tea", 1), ("taste", "coffee", -1)),
-    en("several", "I like tea and coffee", ("taste", "tea", 1), ("taste", "coffee", 1)),
-    en("several", "Where do you live? I live in Oslo.", ("home", "Oslo", 1)),
-    en("several", "My brother hates fish. I love fish.", ("taste", "fish", 1)),
-    # negation
-    zh("negation", "我讨厌香菜", ("taste", "香菜", -1)),
-    zh("negation", "我不喜欢香菜", ("taste", "香菜", -1)),
-    zh("negation", "我不太喜欢吵闹的地方", ("taste", "吵闹的地方", -1)),
-    zh("negation", "我一点都不喜欢恐怖片", ("taste", "恐怖片", -1)),
-    zh("negation", "我从来不喝酒", ("taste", "酒", -1)),
-    zh("negation", "我不吃辣", ("taste", "辣", -1)),
-    zh("negation", "我对足球没兴趣", ("taste", "足球", -1)),
-    zh("negation", "我不讨厌香菜", ("taste", "香菜", 1)),
-    zh("negation", "我对花生不过敏", ("allergy", "花生", -1)),
-    zh("negation", "我不住在杭州", ("home", "杭州", -1)),
-    zh("negation", "我没有兄弟姐妹", ("family", "兄弟姐妹", -1)),
-    en("negation", "I don't like cilantro", ("taste", "cilantro", -1)),
-    en("negation", "I hate mornings", ("taste", "mornings", -1)),
-    en("negation", "I never liked cilantro", ("taste", "cilantro", -1)),
-    en("negation", "I can't stand loud music", ("taste", "loud music", -1)),
-    en("negation", "I'm not a fan of horror movies", ("taste", "horror movies", -1)),
-    en("negation", "I do not eat meat", ("taste", "meat", -1)),
-    en("negation", "I don't drink alcohol", ("taste", "alcohol", -1)),
-    en("negation", "I don't dislike cilantro", ("taste", "cilantro", 1)),
-    en("negation", "I don't live in Berlin", ("home", "Berlin", -1)),
-    en("negation", "I'm not allergic to peanuts", ("allergy", "peanuts", -1)),
-    en("negation", "I'm not really into football", ("taste", "football", -1)),
-    en("negation", "I don't have any siblings", ("family", "siblings", -1)),
-    # change
-    zh("change", "我不喜欢香菜了", ("taste", "香菜", -1)),
-    zh("change", "我再也不吃辣了", ("taste", "辣", -1)),
-    zh("change", "我搬到北京了", ("home", "北京", 1)),
-    zh("change", "我上个月搬去了深圳", ("home", "深圳", 1)),
-    zh("change", "我跳槽到字节了", ("employer", "字节", 1)),
-    zh("change", "我现在最喜欢绿色", ("favourite", "绿色", 1)),
-    zh("change", "我已经不在阿里上班了", ("employer", "阿里", -1)),
-    zh("change", "我现在喜欢上了爵士乐", ("taste", "爵士乐", 1)),
-    zh("change", "我改名叫李梅了", ("name", "李梅", 1)),
-    zh("change", "我不讨厌香菜了", ("taste", "香菜", 1)),
-    en("change", "I no longer like cilantro", ("taste", "cilantro", -1)),
-    en("change", "I don't like cilantro anymore", ("taste", "cilantro", -1)),
-    en("change", "I just turned 26", ("age", "26", 1)),
-    en("others", "Correction: my daughter is fine, she is TEN. turned ten in august", ("family", "daughter", 1)),
-    en("denial", "I love olives, but anchovies I tried and did not", ("taste", "olives", 1)),
-    en(
-        "role",
-        "he wants a game, ahem *This is the captain, forty years at sea, and I tell you I hate the sun and I love the storm*",
-    ),
-    en("change", "I moved to Boston last month", ("home", "Boston", 1)),
-    en("change", "I've moved to Lisbon", ("home", "Lisbon", 1)),
-    en("change", "I stopped eating meat", ("taste", "meat", -1)),
-    en("change", "I don't work at Google anymore", ("employer", "Google", -1)),
-    en("change", "I've started working at Nokia", ("employer", "Nokia", 1)),
-    en("change", "I now like olives", ("taste", "olives", 1)),
-    # questions
-    zh("question", "我喜欢香菜吗"),
-    zh("question", "我住在哪里"),
-    zh("question", "我讨厌吃什么"),
-    zh("question", "你记得我住在杭州吗？"),
-    zh("question", "你喜欢香菜吗？"),
-    zh("question", "我是不是喜欢香菜"),
-    zh("question", "我叫什么名字"),
-    zh("question", "喜欢香菜吗"),
-    zh("question", "我喜不喜欢香菜你还记得吗"),
-    zh("question", "谁喜欢香菜啊"),
-    zh("question", "我怎么会喜欢香菜呢"),
-    zh("question", "难道我喜欢香菜？"),
-    zh("question", "我有没有说过我喜欢猫"),
-    en("question", "Do I like cilantro?"),
-    en("question", "Where do I live?"),
-    en("question", "Do you remember that I live in Oslo?"),
-    en("question", "Why would I like cilantro?"),
-    en("question", "I like cilantro?"),
-    en("question", "what's my name"),
-    en("question", "Who doesn't love cilantro?"),
-    en("question", "Did I tell you I hate mornings?"),
-    # hypotheticals
-    zh("hypothetical", "如果我住在北京，我就天天去故宫"),
-    zh("hypothetical", "要是我喜欢香菜就好了"),
-    zh("hypothetical", "假如我是医生，我会很忙"),
-    zh("hypothetical", "万一我对猫过敏怎么办"),
-    zh("hypothetical", "就算我喜欢他也没用"),
-    zh("hypothetical", "我喜欢香菜的话早就吃了"),
-    zh("hypothetical", "我可能喜欢上海"),
-    en("hypothetical", "If I lived in Paris, I would eat croissants every day"),
-    en("hypothetical", "If I like it, I'll buy it"),
-    en("hypothetical", "Suppose I am a doctor"),
-    en("hypothetical", "Imagine I live in Tokyo"),
-    en("hypothetical", "I might like olives"),
-    en("hypothetical", "Even if I were a vegetarian, I'd eat this"),
-    en("hypothetical", "Let's say my name is Bob"),
-    # jokes and irony
-    zh("joke", "我最喜欢吃香菜了，骗你的"),
-    zh("joke", "我住在月球，开玩笑的啦"),
-    zh("joke", "我可真喜欢加班呢，呵呵"),
-    zh("joke", "我是外星人，哈哈逗你的"),
-    zh("joke", "我太喜欢堵车了（反话）"),
-    zh("joke", "开个玩笑，我今年三百岁"),
-    zh("joke", "我住在火星，骗你的，其实我住在苏州", ("home", "苏州", 1)),
-    en("joke", "I love cilantro. Just kidding!"),
-    en("joke", "I live on the moon, jk"),
-    en("joke", "Yeah right, I love Mondays"),
-    en("joke", "Oh sure, I love being stuck in traffic /s"),
-    en("joke", "I'm 300 years old lol kidding"),
-    en("joke", "I live on Mars. Just kidding, I live in Turin", ("home", "Turin", 1)),
-    # somebody else's
-    zh("third", "我朋友喜欢香菜", others=(("朋友", "taste", "香菜", 1),)),
-    zh("third", "小明说他讨厌香菜"),
-    zh("third", "我妈妈住在北京", others=(("妈妈", "home", "北京", 1),)),
-    zh("third", "我室友对花生过敏"),
-    zh("third", "他说我喜欢香菜"),
-    zh("third", "老板觉得我不喜欢加班"),
-    zh("third", "我同事养了一只猫"),
-    zh("third", "听说你喜欢香菜"),
-    zh("third", "小红住在杭州，喜欢喝茶"),
-    zh("third", "我觉得你喜欢猫"),
-    zh("third", "我姐姐今年30岁，在银行工作"),
-    zh("third", "你住在杭州"),
-    zh("third", "朋友的猫叫豆豆"),
-    en("third", "My friend likes cilantro", others=(("friend", "taste", "cilantro", 1),)),
-    en("third", "Tom said he hates cilantro"),
-    en("third", "My mother lives in Boston"),
-    en("third", "She says I hate mornings"),
-    en("third", "My roommate is allergic to peanuts"),
-    en("third", "You like cats"),
-    en("third", "My boss thinks I love overtime"),
-    en("third", "My friend's cat is called Pixel"),
-    en("third", "They say I work at the circus"),
-    en("third", "I know you like jazz"),
-    # quotations and role play
-    zh("quoted", "小明说：“我讨厌香菜”"),
-    zh("quoted", "歌里唱“我住在海边”"),
-    zh("quoted", "她发消息说「我喜欢你的猫」"),
-    zh("quoted", "*扮演公主* “我住在城堡里”"),
-    zh("quoted", "（假装是国王）我住在皇宫"),
-    zh("quoted", "主角的台词是“我叫路飞”"),
-    en("quoted", 'Tom said: "I hate cilantro"'),
-    en("quoted", 'The song goes "I live by the sea"'),
-    en("quoted", '*plays a princess* "I live in a castle"'),
-    en("quoted", "My friend wrote 'I love your cat' on it"),
-    en("quoted", "(pretending to be a king) I live in a palace"),
-    # wishes and plans
-    zh("wish", "我想住在海边"),
-    zh("wish", "我好想养一只猫"),
-    zh("wish", "我打算搬到北京"),
-    zh("wish", "我明年要搬去上海"),
-    zh("wish", "我希望我是医生"),
-    zh("wish", "我以后想当老师"),
-    zh("wish", "真希望我会弹吉他"),
-    zh("wish", "我下周要去广州出差"),
-    zh("wish", "我准备戒烟"),
-    en("wish", "I want to live by the sea"),
-    en("wish", "I'd like to have a cat"),
-    en("wish", "I wish I lived in Rome"),
-    en("wish", "I'm going to move to Berlin next year"),
-    en("wish", "I hope to become a teacher"),
-    en("wish", "I'm planning to quit smoking"),
-    en("wish", "I would love a dog"),
-    en("wish", "I'm turning 30 next month"),
-    # past states
-    zh("past", "我以前喜欢香菜"),
-    zh("past", "我小时候住在武汉"),
-    zh("past", "我曾经在阿里上班"),
-    zh("past", "我原来喜欢过摇滚"),
-    zh("past", "我住在上海的时候经常吃生煎"),
-    zh("past", "我三岁的时候学会了走路"),
-    zh("past", "我大学那会儿养了一只仓鼠"),
-    en("past", "I used to like cilantro"),
-    en("past", "I lived in Paris for two years"),
-    en("past", "When I was a kid I hated fish"),
-    en("past", "I was a teacher back then"),
-    en("past", "I once had a hamster"),
-    en("past", "I didn't like school"),
-    en("past", "I used to work at Nokia"),
-    # denied, double-negated, rhetorical, not facts at all
-    zh("double", "我不是不喜欢香菜"),
-    zh("double", "我也没有不喜欢他"),
-    zh("double", "我又不是不会游泳"),
-    zh("double", "我不是讨厌香菜，只是今天不想吃"),
-    zh("double", "我从没说过我喜欢香菜"),
-    zh("double", "我不记得我养过猫"),
-    zh("double", "我哪里喜欢香菜了"),
-    en("double", "It's not that I don't like cilantro"),
-    en("double", "I never said I like cilantro"),
-    en("double", "I don't think I like cilantro that much"),
-    en("double", "I don't remember having a cat"),
-    zh("nothing", "喜欢就好"),
-    zh("nothing", "我喜欢这个"),
-    zh("nothing", "我叫了外卖"),
-    zh("nothing", "我有一个问题"),
-    zh("nothing", "我今天不吃晚饭了"),
-    zh("nothing", "我昨天住在酒店"),
-    zh("nothing", "晚安"),
-    zh("nothing", "我是说真的"),
-    zh("nothing", "我在想你"),
-    zh("nothing", "我喜欢你"),
-    zh("nothing", "我会加油的"),
-    zh("nothing", "我的意思是明天再说"),
-    zh("nothing", "我是一个人来的"),
-    en("nothing", "I'm fine"),
-    en("nothing", "I'm 5 minutes away"),
-    en("nothing", "I like that"),
-    en("nothing", "I have a question"),
-    en("nothing", "I'm tired"),
-    en("nothing", "I'm from now on careful"),
-    en("nothing", "I love you"),
-    en("nothing", "good night"),
-    en("nothing", "I work late today"),
-    en("nothing", "I like how you say it"),
-)
+def _cases(name: str) -> list[Case]:
+    return [
+        Case(kind, language, text, _users(cell), tuple(fact for fact in _facts(cell) if fact[0]))
+        for (kind, language), text, cell in tables.lines(FOLDER / name)
+    ]
 
-SEQUENCES: tuple[Sequence, ...] = (
-    Sequence("zh", ("我喜欢香菜", "我不喜欢香菜了"), (("taste", "香菜", -1),), (("taste", "香菜", 1),)),
-    Sequence("zh", ("我讨厌香菜", "我不讨厌香菜了"), (("taste", "香菜", 1),), (("taste", "香菜", -1),)),
-    Sequence("zh", ("我住在杭州", "我搬到北京了"), (("home", "北京", 1),), (("home", "杭州", 1),)),
-    Sequence("zh", ("我住在杭州", "我不住在杭州了"), (("home", "杭州", -1),), (("home", "杭州", 1),)),
-    Sequence("zh", ("我今年25岁", "我26岁了"), (("age", "26", 1),), (("age", "25", 1),)),
-    Sequence(
-        "zh", ("我最喜欢的颜色是蓝色", "我现在最喜欢绿色"), (("favourite", "绿色", 1),), (("favourite", "蓝色", 1),)
-    ),
-    Sequence("zh", ("我喜欢咖啡", "我喜欢茶"), (("taste", "咖啡", 1), ("taste", "茶", 1))),
-    Sequence("zh", ("我的猫叫咪咪", "我还养了一只猫，叫豆豆"), (("pet", "咪咪", 1), ("pet", "豆豆", 1))),
-    Sequence("zh", ("我在阿里上班", "我跳槽到字节了"), (("employer", "字节", 1),), (("employer", "阿里", 1),)),
-    Sequence("zh", ("我喜欢吃辣", "我再也不吃辣了"), (("taste", "辣", -1),), (("taste", "辣", 1),)),
-    Sequence("zh", ("我讨厌香菜", "我最讨厌香菜了"), (("taste", "香菜", -1),)),
-    Sequence("zh", ("我叫李雷", "我改名叫李梅了"), (("name", "李梅", 1),), (("name", "李雷", 1),)),
-    Sequence("zh", ("我喜欢香菜", "我朋友不喜欢香菜"), (("taste", "香菜", 1),)),
-    Sequence("zh", ("我住在杭州", "我以前住在上海"), (("home", "杭州", 1),)),
-    Sequence(
-        "zh",
-        ("我喜欢香菜", "我不喜欢香菜了", "我又喜欢香菜了"),
-        (("taste", "香菜", 1),),
-        (("taste", "香菜", 1), ("taste", "香菜", -1)),
-    ),
-    Sequence(
-        "en",
-        ("I like cilantro", "I don't like cilantro anymore"),
-        (("taste", "cilantro", -1),),
-        (("taste", "cilantro", 1),),
-    ),
-    Sequence("en", ("I'm 25", "I turned 26"), (("age", "26", 1),), (("age", "25", 1),)),
-    Sequence(
-        "en", ("I live in Hangzhou", "I've moved to Beijing"), (("home", "Beijing", 1),), (("home", "Hangzhou", 1),)
-    ),
-    Sequence(
-        "en", ("I have a cat named Mochi", "I have a cat named Pixel"), (("pet", "Mochi", 1), ("pet", "Pixel", 1))
-    ),
-    Sequence("en", ("I like coffee", "I like tea"), (("taste", "coffee", 1), ("taste", "tea", 1))),
-    Sequence(
-        "en",
-        ("My favorite color is blue", "My favourite color is green now"),
-        (("favourite", "green", 1),),
-        (("favourite", "blue", 1),),
-    ),
-    Sequence(
-        "en", ("I work at Google", "I work at Nokia now"), (("employer", "Nokia", 1),), (("employer", "Google", 1),)
-    ),
-    Sequence("en", ("I hate mornings", "I really hate mornings"), (("taste", "mornings", -1),)),
-    Sequence(
-        "en", ("I like cilantro", "Do I like cilantro?", "If I hated cilantro, I'd say so"), (("taste", "cilantro", 1),)
-    ),
-)
+
+CASES = _cases("table.txt")
+BLIND = _cases("blind.txt")
+SEQUENCES = [
+    Sequence(tuple(texts.split(" / ")), *(_users(cell) for cell in cells.partition("<")[::2]))
+    for _, texts, cells in tables.lines(FOLDER / "changes.txt")
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from fact_table import SEQUENCES, Sequence
+from fact_table import SEQUENCES
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -267,11 +267,12 @@ def remember(texts: tuple[str, ...]) -> tuple[list[Key], list[Key]]:
     return [key(one) for one in current], [key(one) for one in superseded]
 
 
-@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: " / ".join(sequence.texts)[:40])
-def test_a_change_of_mind_leaves_one_current_fact(sequence: Sequence) -> None:
-    current, superseded = remember(sequence.texts)
-    assert sorted(current) == sorted(sequence.current)
-    assert sorted(superseded) == sorted(sequence.superseded)
+def test_a_change_of_mind_leaves_one_current_fact() -> None:
+    left = [tuple(map(sorted, remember(one.texts))) for one in SEQUENCES]
+    expected = [(sorted(one.current), sorted(one.superseded)) for one in SEQUENCES]
+    assert [
+        (one.texts, *found) for one, found, right in zip(SEQUENCES, left, expected, strict=True) if found != right
+    ] == []
 
 
 drafts = st.builds(

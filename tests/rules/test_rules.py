@@ -6,8 +6,7 @@ import time
 from datetime import date, datetime, timedelta, timezone
 
 import pytest
-from fact_blind import BLIND
-from fact_table import CASES, Case
+from fact_table import BLIND, CASES
 
 from moechat.memory import contradiction
 from moechat.model import Exchange, FactDraft, Understanding
@@ -25,24 +24,15 @@ def key(fact: FactDraft) -> tuple[str, str, int]:
     return contradiction.keyword_class(fact).partition(":")[0], fact.target, contradiction.polarity(fact)
 
 
-@pytest.mark.parametrize("case", CASES + BLIND, ids=lambda case: f"{case.kind}-{case.text[:24]}")
-def test_no_fact_is_found_but_those_of_the_table(case: Case) -> None:
-    assert {key(fact) for fact in understood(case.text).facts if fact.entity == "user"} <= set(case.facts)
-
-
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_most_facts_of_the_table_are_found(language: str) -> None:
+def test_most_facts_of_the_table_are_found_and_no_others(language: str) -> None:
     cases = [case for case in CASES + BLIND if case.language == language]
     stated = [(case.text, one) for case in cases for one in case.facts]
-    read = {(case.text, key(fact)) for case in cases for fact in understood(case.text).facts if fact.entity == "user"}
-    missed = [one for one in stated if one not in read]
+    read = [(case.text, key(fact)) for case in cases for fact in understood(case.text).facts if fact.entity == "user"]
+    assert sorted(set(read) - set(stated)) == []
+    assert len(cases) > 200
+    missed = sorted(set(stated) - set(read))
     assert len(missed) <= 0.08 * len(stated), missed
-
-
-def test_the_table_is_as_long_as_it_has_to_be() -> None:
-    assert len(CASES) >= 150
-    assert sum(case.language == "en" for case in CASES) >= 60
-    assert sum(not case.facts for case in CASES) >= 60
 
 
 def test_one_message_with_two_facts_and_what_happened_yesterday() -> None:

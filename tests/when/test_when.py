@@ -20,7 +20,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from when_table import NOWS, Row, rows, unseen
-from when_table_everyday import BLOCKS as EVERYDAY
 
 from moechat.when import WIDTHS, asks, resolve
 
@@ -41,7 +40,7 @@ def test_the_table_is_right(kind: str) -> None:
 
 
 def test_of_everyday_talk_nineteen_in_twenty_are_right() -> None:
-    cases = list(rows(EVERYDAY))
+    cases = list(rows("everyday"))
     wrong = [(row.text, row.spans, spans_of(row)) for row in cases if spans_of(row) != row.spans]
     assert len(cases) == 300
     assert len(wrong) <= 15, wrong
@@ -469,7 +468,7 @@ def test_the_span_raises_recall_on_questions_that_name_a_date(files: list[str]) 
 
 
 def test_every_now_of_the_table_is_used() -> None:
-    assert {row.now for row in [*TABLE, *rows(EVERYDAY)]} == set(NOWS.values())
+    assert {row.now for row in [*TABLE, *rows("everyday")]} == set(NOWS.values())
 
 
 @pytest.mark.parametrize(
