@@ -1,4 +1,4 @@
-"""The names of seed 000; they lie in `compat/associative`."""
+"""The names of seed 000; they lie in `compat/generative_agents`."""
 
-from moechat.compat.associative import *  # noqa: F403
-from moechat.compat.associative import __all__ as __all__
+from moechat.compat.generative_agents import *  # noqa: F403
+from moechat.compat.generative_agents import __all__ as __all__

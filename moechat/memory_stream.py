@@ -1,4 +1,4 @@
-"""The names of seed 001; they lie in `compat/memory_stream`."""
+"""The names of seed 001; they lie in `compat/insights`."""
 
-from moechat.compat.memory_stream import *  # noqa: F403
-from moechat.compat.memory_stream import __all__ as __all__
+from moechat.compat.insights import *  # noqa: F403
+from moechat.compat.insights import __all__ as __all__

@@ -1,4 +1,7 @@
-"""The names of seed 002; they lie in `compat/topics`."""
+"""The names of seed 002; they lie in `compat/partner` and `compat/partner_dialogue`."""
 
-from moechat.compat.topics import *  # noqa: F403
-from moechat.compat.topics import __all__ as __all__
+from moechat.compat import partner, partner_dialogue
+from moechat.compat.partner import *  # noqa: F403
+from moechat.compat.partner_dialogue import *  # noqa: F403
+
+__all__ = [*partner.__all__, *partner_dialogue.__all__]

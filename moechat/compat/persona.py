@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moechat.clock import SetClock, local
-from moechat.compat.associative import AssociativeMemory, Persona, Scratch
 from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, is_number, read_object
+from moechat.compat.generative_agents import AssociativeMemory, Persona, Scratch
 from moechat.errors import DataError, shown
 from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Episode, Event, Exchange

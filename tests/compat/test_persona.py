@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from moechat.clock import SetClock
-from moechat.compat.associative import AssociativeMemory, new_retrieve
+from moechat.compat.generative_agents import AssociativeMemory, new_retrieve
 from moechat.compat.persona import import_persona, language_of, read_persona
 from moechat.errors import DataError
 from moechat.model import Episode

@@ -23,9 +23,8 @@ from moechat.author.official import Official
 from moechat.author.world_files import LoreFiles
 from moechat.clock import SetClock
 from moechat.compat import comparison, past
-from moechat.compat.memory_stream import parse_insights
+from moechat.compat.insights import parse_insights
 from moechat.compat.persona import import_persona
-from moechat.compat.topics import MemoryRuntime, MemoryRuntimeStateCodec
 from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.language.association import read_table
 from moechat.model import Exchange, Message
@@ -42,6 +41,7 @@ from moechat.store.json_lines import JsonLines, ReplyFiles, encode
 from moechat.store.plain import json_value
 from moechat.store.state import State
 from moechat.store.tree import Tree
+from moechat.topics import MemoryRuntime, MemoryRuntimeStateCodec
 from moechat.understanding import extraction
 from tests.houses import ZONE, moment
 

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from moechat import topics
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
-from moechat.compat import topics
-from moechat.compat.topics import (
+from moechat.errors import DataError, ModelError
+from moechat.language.words import count_tokens
+from moechat.model import Message
+from moechat.settings.prompts import Prompts
+from moechat.topics import (
     ActivatedMemorySlice,
     ActivationProfile,
     AfterRollingRegistry,
@@ -35,10 +39,6 @@ from moechat.compat.topics import (
     TopicRecallScorer,
     activated_memory_slices,
 )
-from moechat.errors import DataError, ModelError
-from moechat.language.words import count_tokens
-from moechat.model import Message
-from moechat.settings.prompts import Prompts
 from tests.houses import answer, moment
 
 NOW = moment("2025-05-21T15:00:00")

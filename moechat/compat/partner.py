@@ -1,4 +1,8 @@
-"""Slices bound to topic paths and dates, and recalled through both: records, indexes and runtime of seed 002."""
+"""Slices bound to topic paths and dates, and recalled through both: records, indexes and runtime of seed 002 (Partner).
+
+The tree and its scores are ``index.topic``. A character recalls through ``memory.topics`` instead. Not safe for several threads
+at once.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,11 @@ from moechat.rules import activation
 from moechat.store.plain import data_of, json_value
 from moechat.store.records import replace
 from moechat.topic_path import topic_path as normalised
+
+__all__ = [
+    "ActivatedMemorySlice", "ActivationProfile", "DateMemoryIndex", "MemoryRuntime", "MemoryRuntimeStateCodec", "MemorySlice",
+    "MemoryUnit", "SliceRef", "TopicBinding", "TopicMemoryIndex", "TopicRecallCollector", "TopicRecallScorer",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 
@@ -201,16 +210,14 @@ class MemoryRuntime:
         return self._activated(self.dates.find(local_day))
 
     def _activated(self, refs: Iterable[SliceRef]) -> list[ActivatedMemorySlice]:
-        activated = []
-        for ref in refs:
-            unit = self.units.get(ref.unit_id)
-            slice_ = next((part for part in unit.slices if part.id == ref.slice_id), None) if unit else None
-            if unit is None or slice_ is None:
-                log.warning("slice %s of unit %s is in the index and nowhere else", ref.slice_id, ref.unit_id)
-                continue
-            day, messages = self._day(slice_), unit.of(slice_)
-            activated.append(ActivatedMemorySlice(ref, slice_.summary, day, slice_.timestamp, messages))
-        return activated
+        """Slices whose unit is no longer there are passed over."""
+        return [
+            ActivatedMemorySlice(ref, slice_.summary, self._day(slice_), slice_.timestamp, unit.of(slice_))
+            for ref in refs
+            if (unit := self.units.get(ref.unit_id))
+            for slice_ in unit.slices
+            if slice_.id == ref.slice_id
+        ]
 
     def _day(self, slice_: MemorySlice) -> date:
         return slice_.timestamp.astimezone(self.zone).date()

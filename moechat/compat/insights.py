@@ -38,15 +38,9 @@ from moechat.understanding import consultation as asking
 from moechat.understanding.consultation import Consultation, Insight, Statement
 
 __all__ = [
-    "Memory",
-    "MemoryStream",
-    "Reflection",
-    "condense_insights",
-    "configure",
-    "generate_insight",
-    "generate_reflection",
+    "Memory", "MemoryStream", "Reflection", "condense_insights", "configure", "generate_insight", "generate_reflection",
     "parse_insights",
-]
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 

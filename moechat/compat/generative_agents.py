@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partialmethod
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -24,18 +25,9 @@ from moechat.memory import stream
 from moechat.model import Embedder
 
 __all__ = [
-    "AssociativeMemory",
-    "ConceptNode",
-    "Persona",
-    "Scratch",
-    "candidates",
-    "extract_importance",
-    "extract_recency",
-    "extract_relevance",
-    "new_retrieve",
-    "ranked",
-    "retrieve",
-]
+    "AssociativeMemory", "ConceptNode", "Persona", "Scratch", "candidates", "extract_importance", "extract_recency",
+    "extract_relevance", "new_retrieve", "ranked", "retrieve",
+]  # fmt: skip
 
 IDLE = "idle"  # A node with this in its embedding key is no candidate: nothing happens there.
 Recency = Literal["newest_first", "rank_oldest_first"]
@@ -72,46 +64,20 @@ class AssociativeMemory:
     def add_event(
         self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
         keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
+        *, _type: NodeType = "event",
     ) -> ConceptNode:  # fmt: skip
         """Something that happened. ``embedding_pair`` is (embedding key, vector); for None, ``embed`` makes the vector."""
-        return self._add(
-            "event", 0, created, expiration, (s, p, o), description, keywords, poignancy, embedding_pair, filling
-        )
-
-    def add_thought(
-        self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
-        keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
-    ) -> ConceptNode:  # fmt: skip
-        """Something thought; ``filling`` is the evidence it rests on (node ids; an unknown one adds no depth)."""
-        evidence = filling if isinstance(filling, list | tuple | set) else ()
-        depth = 1 + max((self.id_to_node[id_].depth for id_ in evidence if id_ in self.id_to_node), default=0)
-        return self._add(
-            "thought", depth, created, expiration, (s, p, o), description, keywords, poignancy, embedding_pair, filling
-        )
-
-    def add_chat(
-        self, created: datetime, expiration: datetime | None, s: str, p: str, o: str, description: str,
-        keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None], filling: Any = None,
-    ) -> ConceptNode:  # fmt: skip
-        """A conversation; ``filling`` is its lines as (speaker, line) pairs, or a bare text."""
-        return self._add(
-            "chat", 0, created, expiration, (s, p, o), description, keywords, poignancy, embedding_pair, filling
-        )
-
-    def _add(
-        self, type_: NodeType, depth: int, created: datetime, expiration: datetime | None, spo: tuple[str, str, str],
-        description: str, keywords: Iterable[str], poignancy: float, embedding_pair: tuple[str, Vector | None],
-        filling: Any,
-    ) -> ConceptNode:  # fmt: skip
         key, vector = embedding_pair
         other = next(iter(self.embeddings.values()), vector)
         if vector is not None and other is not None and len(vector) != len(other):
             raise EmbeddingError(_OTHER_MODEL.format(key, len(vector), len(other)))
-        sequence, _, _ = self._of(type_)
+        evidence = filling if _type == "thought" and isinstance(filling, list | tuple | set) else ()
+        deepest = max((self.id_to_node[id_].depth for id_ in evidence if id_ in self.id_to_node), default=0)
+        sequence, _, _ = self._of(_type)
         count = self._last + 1
         words = sorted(keywords) if isinstance(keywords, set | frozenset) else list(keywords)
         node = ConceptNode(
-            f"node_{count}", count, len(sequence) + 1, type_, depth, created, expiration, *spo,
+            f"node_{count}", count, len(sequence) + 1, _type, deepest + (_type == "thought"), created, expiration, s, p, o,
             description, key, poignancy, words, filling,
         )  # fmt: skip
         self._enter(node)
@@ -120,6 +86,11 @@ class AssociativeMemory:
         if vector is not None:
             self.embeddings[key] = vector
         return node
+
+    add_thought = partialmethod(add_event, _type="thought")
+    """Something thought; ``filling`` is the evidence it rests on (node ids; an unknown one adds no depth)."""
+    add_chat = partialmethod(add_event, _type="chat")
+    """A conversation; ``filling`` is its lines as (speaker, line) pairs, or a bare text."""
 
     def _enter(self, node: ConceptNode) -> None:
         """Make the node findable by id and by keyword."""
@@ -139,36 +110,26 @@ class AssociativeMemory:
     # ---- asking
 
     def retrieve_relevant_events(
-        self, s_content: str, p_content: str, o_content: str, *, casefold: bool = True
+        self, s_content: str, p_content: str, o_content: str, *, casefold: bool = True, _type: NodeType = "event"
     ) -> set[ConceptNode]:
         """Events one of whose keywords is the subject, the predicate or the object.
 
         Case is folded and of an address (``the Ville:cafe:counter``) the tail after the last ``:`` counts, on both sides.
         ``casefold`` False is the original (compat): the words as they are, against lower-cased keywords.
         """
-        return self._relevant("event", (s_content, p_content, o_content), casefold)
-
-    def retrieve_relevant_thoughts(
-        self, s_content: str, p_content: str, o_content: str, *, casefold: bool = True
-    ) -> set[ConceptNode]:
-        """The same for thoughts."""
-        return self._relevant("thought", (s_content, p_content, o_content), casefold)
-
-    def _relevant(self, type_: NodeType, words: Sequence[str], casefold: bool) -> set[ConceptNode]:
         read = _tail if casefold else str
-        sought = {read(word) for word in words if word}
-        by_keyword = self._of(type_)[1]
+        sought = {read(word) for word in (s_content, p_content, o_content) if word}
+        by_keyword = self._of(_type)[1]
         return {node for word, nodes in by_keyword.items() if read(word) in sought for node in nodes}
+
+    retrieve_relevant_thoughts = partialmethod(retrieve_relevant_events, _type="thought")
 
     # ---- vectors
 
     def lacking(self) -> list[str]:
         """Embedding keys of nodes that have no vector."""
-        return [
-            key
-            for key in dict.fromkeys(n.embedding_key for n in self.id_to_node.values())
-            if key not in self.embeddings
-        ]
+        keys = dict.fromkeys(node.embedding_key for node in self.id_to_node.values())
+        return [key for key in keys if key not in self.embeddings]
 
     def embed(self, embedder: Embedder, *, anew: bool = False) -> int:
         """Embed what lacks a vector; with ``anew`` everything, so that all vectors are of this model. Returns how many."""
@@ -304,9 +265,10 @@ def new_retrieve(
     for focal_point in focal_points:
         best = [node for node, _ in ranked(persona, focal_point, n_count, embedder=embedder, recency=recency)]
         retrieved[focal_point] = best
-        if sequential_touch:
-            _touch(best, now)
-    _touch(chain.from_iterable(retrieved.values()), now)
+        for node in best if sequential_touch else ():
+            node.last_accessed = now
+    for node in chain.from_iterable(retrieved.values()):
+        node.last_accessed = now
     return retrieved
 
 
@@ -323,19 +285,15 @@ def ranked(
     nodes = candidates(persona.a_mem, scratch.curr_time)
     if not nodes:
         return []
-    accessed = [_seconds(node.last_accessed) for node in nodes]
-    created = [_seconds(node.created) for node in nodes]
-    counts = [node.node_count for node in nodes]
-    order = stream.access_order(accessed, created, counts, oldest_first=recency == "rank_oldest_first")
+    used = [(_seconds(node.last_accessed), _seconds(node.created), node.node_count) for node in nodes]
+    order = stream.access_order(*zip(*used, strict=True), oldest_first=recency == "rank_oldest_first")
     nodes = [nodes[i] for i in order]
-    weights = (
-        stream.ScoreWeights(scratch.recency_w, scratch.relevance_w, scratch.importance_w) * stream.GENERATIVE_AGENTS
-    )
+    own = stream.ScoreWeights(scratch.recency_w, scratch.relevance_w, scratch.importance_w)
     scored = stream.scores(
         list(extract_recency(persona, nodes).values()),
         list(extract_relevance(persona, nodes, focal_point, embedder=embedder).values()),
         list(extract_importance(persona, nodes).values()),
-        weights,
+        own * stream.GENERATIVE_AGENTS,
     )
     return [(nodes[i], float(scored.score[i])) for i in stream.order(scored.score, n_count)]
 
@@ -355,8 +313,14 @@ def extract_relevance(
     persona: Persona, nodes: Sequence[ConceptNode], focal_pt: str, *, embedder: Embedder | None = None
 ) -> dict[str, float]:
     """The cosine of each node with the focal point, by node id (seed 000, 3.3). ``embedder`` as in ``new_retrieve``."""
-    memory = persona.a_mem
-    cosines = memory.relevance(nodes, _focal_vector(memory, focal_pt, embedder))
+    vector = persona.a_mem.embeddings.get(focal_pt)
+    if vector is None and embedder is None:
+        raise EmbeddingError(
+            f"{focal_pt!r} has no stored vector; pass new_retrieve the embedder that made the memory's vectors"
+        )
+    if vector is None and embedder is not None:
+        vector = embedder.embed([focal_pt], "query")[0].tolist()
+    cosines = persona.a_mem.relevance(nodes, vector or ())
     return dict(zip([node.node_id for node in nodes], cosines, strict=True))
 
 
@@ -368,22 +332,6 @@ def candidates(memory: AssociativeMemory, now: datetime | None) -> list[ConceptN
         if IDLE not in node.embedding_key
         and (node.expiration is None or now is None or _seconds(node.expiration) > _seconds(now))
     ]
-
-
-def _focal_vector(memory: AssociativeMemory, focal_point: str, embedder: Embedder | None) -> Vector:
-    if focal_point in memory.embeddings:
-        return memory.embeddings[focal_point]
-    if embedder is None:
-        raise EmbeddingError(
-            f"{focal_point!r} has no stored vector; pass new_retrieve the embedder that made the memory's vectors"
-        )
-    vector: list[float] = embedder.embed([focal_point], "query")[0].tolist()
-    return vector
-
-
-def _touch(nodes: Iterable[ConceptNode], now: datetime) -> None:
-    for node in nodes:
-        node.last_accessed = now
 
 
 def _newest_first(nodes: Iterable[ConceptNode]) -> list[ConceptNode]:

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moechat import memory_stream
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
-from moechat.compat import memory_stream
-from moechat.compat.memory_stream import (
+from moechat.compat.insights import (
     Memory,
     MemoryStream,
     Reflection,

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.compat import associative
-from moechat.compat.associative import (
+from moechat import associative
+from moechat.compat.concept_nodes import ConceptNode
+from moechat.compat.generative_agents import (
     AssociativeMemory,
     candidates,
     extract_importance,
@@ -24,7 +25,6 @@ from moechat.compat.associative import (
     ranked,
     retrieve,
 )
-from moechat.compat.concept_nodes import ConceptNode
 from moechat.errors import DataError, EmbeddingError
 from moechat.model import Thresholds
 
