@@ -21,6 +21,11 @@ _RUN = re.compile(r"([^\w\n])\1{3,}")
 USER, OTHER, UNKNOWN = "user", "", "?"
 _CARRIED = frozenset({"hypothetical", "role"})  # A condition covers the clauses behind it, whoever they are about.
 _STAYING = frozenset({"wish", "plan", "past"})  # These cover a clause without a subject.
+IN_DOUBT = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
+_DENIAL = re.compile(
+    r"不(?!但|仅|只|光|过|管|论|错)|没(?!错|事|关系)|别(?!人|的)|无|未(?!来)|戒|\b(?:no|not|never|nobody|none|cannot|quit)\b|n't",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,23 @@ class Clause:
     name: str = ""
     goes_on: str = UNKNOWN
 
+    @property
+    def owner(self) -> str:
+        """``whose``, and where the clause names nobody, whose it is if it goes on with what was told before."""
+        return self.goes_on if self.whose == UNKNOWN else self.whose
 
-def read(message: str, language: Language) -> list[Clause]:
-    """The clauses of ``message``, in order."""
+    @property
+    def tense(self) -> Literal["past", "ahead", "now"]:
+        return "past" if self.mood == "past" else "ahead" if self.mood in ("plan", "wish") else "now"
+
+    @property
+    def denies(self) -> bool:
+        """Whether it has a word of denial: 不, 没有, "no longer"."""
+        return _DENIAL.search(self.text) is not None
+
+
+def read_clauses(message: str, language: Language) -> list[Clause]:
+    """The clauses of ``message``, in order. Whoever needs more asks ``message.read``."""
     return _ClauseReader(table(language)).clauses(message)
 
 

@@ -12,17 +12,17 @@ from dataclasses import replace
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
-from moechat.rules import clause, facts
 from moechat.rules import events as happening
+from moechat.rules import facts
 from moechat.rules.clause import Clause
+from moechat.rules.message import Reading, read
 from moechat.rules.table import Language
-from moechat.when.names import HAN_CHARACTER, has_han
+from moechat.when.names import has_han
 
 KEYWORDS = 8
 TAG_CHARS = {"zh": 60, "en": 160}
 SMALL_TALK = {"zh": "日常闲聊", "en": "small talk"}
 
-_LETTERS = re.compile(r"[A-Za-z]+")
 _SCENE = re.compile(
     r"晚安|拜拜|再见|回头见|明天见|先这样吧|下次(?:再)?聊|改天(?:再)?聊|(?:我)?(?:要|先|去)(?:去)?睡(?:觉)?(?:了|啦)|"
     r"先(?:下|撤|走)了|换个?场景|"
@@ -53,18 +53,24 @@ _PIECES = re.compile(r"[，,。.！!？?；;~～…\s、]+")
 
 
 def understand(
-    exchange: Exchange, *, language: Language | None = None, user_name: str = "", character_name: str = ""
+    exchange: Exchange,
+    *,
+    language: Language | None = None,
+    user_name: str = "",
+    character_name: str = "",
+    before: Sequence[str] = (),
+    after: str = "",
 ) -> Understanding:
     """What one exchange's user message says: facts, events, one tag, keywords, and whether the scene changes.
 
-    ``language`` None: by the message's own letters. ``by`` is "rules"; every source is ``exchange.id``.
+    ``language``, ``before`` and ``after`` are as in ``message.read``. ``by`` is "rules"; every source is ``exchange.id``.
     """
     text = exchange.user.strip()
     if character_name:  # what is put into the character's mouth, no words of the user's
         text = re.sub(rf"(?m)^\s*{re.escape(character_name)}\s*[:：].*", "", text).strip()
-    tongue = language_of(text, language)
-    parts = clauses(text, tongue)
-    drafts = stated_facts(parts, exchange, tongue)
+    reading = read(text, before, after, language)
+    tongue, parts = reading.language, list(reading.clauses)
+    drafts = stated_facts(reading, exchange)
     stated = dict.fromkeys(draft for _, each in drafts for draft in each)
     stating = [part for part, each in drafts if each]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
@@ -86,27 +92,9 @@ def changes_scene(text: str) -> bool:
     return bool(_SCENE.search(text.strip()))
 
 
-def language_of(text: str, language: Language | None = None) -> Language:
-    """The language of a message by its letters (a Chinese character counts as half a word).
-
-    ``language`` is returned for a text without letters, "zh" where that is None.
-    """
-    chinese, latin = len(HAN_CHARACTER.findall(text)), len(_LETTERS.findall(text))
-    if not chinese and not latin:
-        return language or "zh"
-    return "zh" if chinese >= latin else "en"
-
-
-def clauses(text: str, language: Language) -> list[Clause]:
-    """The clauses of a message, with whose they are and how they are meant."""
-    return clause.read(text, language)
-
-
-def stated_facts(
-    parts: Sequence[Clause], exchange: Exchange, language: Language
-) -> list[tuple[Clause, list[FactDraft]]]:
+def stated_facts(reading: Reading, exchange: Exchange) -> list[tuple[Clause, list[FactDraft]]]:
     """Each clause with the facts that it states, in order."""
-    return facts.stated(parts, exchange.id, exchange.at, language)
+    return facts.stated(reading.clauses, exchange.id, exchange.at, reading.language)
 
 
 def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:

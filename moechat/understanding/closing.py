@@ -16,9 +16,8 @@ from moechat import when
 from moechat.language import words
 from moechat.memory.contradiction import target
 from moechat.model import Episode, Event, EventStatus, Exchange, Fact, Understanding
-from moechat.rules import reading as rules
-from moechat.rules.clause import UNKNOWN, USER, Clause
-from moechat.understanding import evidence
+from moechat.rules import message
+from moechat.rules.clause import IN_DOUBT, UNKNOWN, USER, Clause
 from moechat.when.names import has_han
 
 DAY = timedelta(days=1)
@@ -45,7 +44,7 @@ def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Ep
     """What the rules read in one exchange, with the plans that it closes: each by what they read of its day, or by an event of
     its own in the user's words. ``plans`` are those of other exchanges."""
     events, closes = list(understanding.events), dict[Event, tuple[str, ...]]()
-    clauses = rules.clauses(exchange.user, rules.language_of(exchange.user)) if plans else []
+    clauses = message.read(exchange.user).clauses if plans else ()
     for plan in (one for one in plans if one.event.subject.casefold() in _USER):
         clause, status = _closed(plan.event, clauses, exchange.at)
         by = next((one for one in events if one.status == "done" and _carries_out(one, plan.event)), None)
@@ -94,7 +93,7 @@ def _closed(plan: Event, clauses: Sequence[Clause], at: datetime) -> tuple[str, 
     for clause in clauses:
         text = clause.text
         done = _AT_LAST.search(text) is not None
-        if clause.mood in evidence.IN_DOUBT or _STILL_ON.search(text) or not (done or _GIVEN_UP.search(text)):
+        if clause.mood in IN_DOUBT or _STILL_ON.search(text) or not (done or _GIVEN_UP.search(text)):
             continue
         somebody = _SOMEBODY.search(text)
         other = somebody[0] if somebody else "" if clause.whose in (USER, UNKNOWN) else clause.whose

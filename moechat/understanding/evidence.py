@@ -17,12 +17,12 @@ from moechat import when
 from moechat.language import words
 from moechat.memory import contradiction
 from moechat.model import Event, Exchange, FactDraft
+from moechat.rules import message
 from moechat.rules import reading as rules
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.rules.clause import IN_DOUBT, OTHER, UNKNOWN, USER, Clause
 from moechat.understanding import sense
 from moechat.when.names import chinese_number, english_number, has_han
 
-IN_DOUBT = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
 # A clause in one of these moods bears out a fact that says so itself (用户以前住在杭州, "The user wants to move").
 _IF_FACT_SAYS_SO = {
     "wish": re.compile(r"想|希望|愿|梦|期待|want|wish|hope|would|dream|like to|look(?:s|ing)? forward|wait", re.I),
@@ -81,10 +81,9 @@ def read(exchanges: Sequence[Exchange]) -> UserWords:
     clauses: dict[str, list[tuple[Clause, frozenset[str]]]] = {}
     facts: dict[str, list[FactDraft]] = {}
     for exchange in exchanges:
-        tongue = rules.language_of(exchange.user)
-        parts = rules.clauses(exchange.user, tongue)
-        clauses[exchange.id] = [(part, _words(part.text)) for part in _with_their_subject(parts)]
-        facts[exchange.id] = [fact for _, drafts in rules.stated_facts(parts, exchange, tongue) for fact in drafts]
+        reading = message.read(exchange.user)
+        clauses[exchange.id] = [(part, _words(part.text)) for part in _with_their_subject(reading.clauses)]
+        facts[exchange.id] = [fact for _, drafts in rules.stated_facts(reading, exchange) for fact in drafts]
     return UserWords(clauses, facts)
 
 
@@ -226,8 +225,7 @@ def contradicts(exchanges: Sequence[Exchange], quoted: str, text: str) -> bool:
         clause
         for exchange in exchanges
         if folded in _folded(exchange.user)
-        for clause in rules.clauses(exchange.user, rules.language_of(exchange.user))
-        if (own := _folded(clause.text)) and (own in folded or folded in own)
+        for clause in message.read(exchange.user).holding(quoted)
     ]
     denies = bool(_DENIAL.search(text))
     about = [clause for clause in parts if shares(clause.text, text)]

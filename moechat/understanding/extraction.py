@@ -35,6 +35,7 @@ from moechat.model import (
 )
 from moechat.reading.saying import mark as mark_of
 from moechat.rules import events as happening
+from moechat.rules import message
 from moechat.rules import reading as rules
 from moechat.rules.activation import corrected
 from moechat.settings.prompts import Prompts
@@ -359,11 +360,11 @@ def _dated(event: Event, at: datetime) -> Event:
     """The event with the days that the first time words of its text mean, if it has any. An hour of long ago (小时候半夜送急诊)
     is of no day that anybody knows."""
     spans = when.resolve(event.text, at, use="writing")
-    tongue = rules.language_of(event.text)
+    tongue = message.language_of(event.text)
     if not spans:
         return event
     span = spans[0]
-    if span.end - span.start < DAY and any(clause.mood == "past" for clause in rules.clauses(event.text, tongue)):
+    if span.end - span.start < DAY and any(clause.mood == "past" for clause in message.read(event.text).clauses):
         return event
     text = event.text
     if not re.search(r"\d", span.phrase):

@@ -25,6 +25,7 @@ from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
+from moechat.rules.message import MAX_BEFORE
 from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
@@ -36,6 +37,7 @@ LARGEST_BATCH = 20
 TOPIC_TOKENS = 600  # The model is shown this much of the topic tree.
 RULES_BATCH = 20
 LONGEST_PLAN = timedelta(days=400)
+PLAY_LASTS = timedelta(hours=2)  # Play that nobody ended is over by then.
 CUT = frozenset({"cut", "context_full"})
 TOO_MUCH = CUT | {"timeout", "broken_off", "nonsense"}  # Fewer exchanges at once may go better.
 NEWEST_EVENTS, MOST_PLANS = 200, 20  # The model is shown so many plans that are among so many events.
@@ -176,7 +178,8 @@ class Roller:
         if exchange.is_by_another(user):
             return Understanding(by="rules")
         exchange = self._zoned(exchange)
-        understanding = rules.understand(exchange, user_name=user, character_name=character)
+        before, after = self._around(exchange)
+        understanding = rules.understand(exchange, user_name=user, character_name=character, before=before, after=after)
         understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
         if not may_close(understanding, exchange):
             return understanding
@@ -185,6 +188,17 @@ class Roller:
             e for e in plans if e.by != "author" and e.event.status == "planned" and exchange.id not in e.event.sources
         ]
         return closing(understanding, exchange, others[-NEWEST_EVENTS:])
+
+    def _around(self, exchange: Exchange) -> tuple[list[str], str]:
+        """The user's messages shortly before an exchange, oldest first, and the one after it: play goes on from one to the next,
+        and what is taken back was not meant."""
+        tree = self.store.tree
+        earlier = itertools.islice(tree.ancestors(tree.parents.get(exchange.id)), MAX_BEFORE)
+        before = [tree.nodes[id_] for id_ in earlier if id_ in tree.nodes]
+        recent = [one.user for one in before if exchange.at - datetime.fromisoformat(one.at) < PLAY_LASTS]
+        newest = itertools.islice(tree.path(tree.talk_of(exchange.id)), MAX_BEFORE)
+        follows = (tree.nodes[id_].user for id_ in newest if tree.parents.get(id_) == exchange.id and id_ in tree.nodes)
+        return recent[::-1], next(follows, "")
 
     def _zoned(self, exchange: Exchange) -> Exchange:
         """The exchange at the same time in the owner's zone, if it was in that: days have other bounds where clocks change."""

@@ -10,6 +10,7 @@ from fact_table import BLIND, CASES
 
 from moechat.memory import contradiction
 from moechat.model import Exchange, FactDraft, Understanding
+from moechat.rules import message
 from moechat.rules import reading as rules
 from moechat.rules.importance import rate
 
@@ -220,9 +221,9 @@ def test_a_death_matters_more_than_a_meal() -> None:
 
 
 def test_a_later_message_is_not_needed_for_the_language() -> None:
-    assert rules.language_of("我喜欢 Radiohead 和 Blur") == "zh"
-    assert rules.language_of("I like 火锅 very much") == "en"
-    assert rules.language_of("123", "en") == "en"
+    assert message.language_of("我喜欢 Radiohead 和 Blur") == "zh"
+    assert message.language_of("I like 火锅 very much") == "en"
+    assert message.language_of("123", "en") == "en"
 
 
 @pytest.mark.parametrize(

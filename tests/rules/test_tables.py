@@ -22,15 +22,15 @@ def rows(section: Literal["moods", "facts"]) -> Iterator[tuple[Language, Row, st
 
 
 def keywords(text: str, language: Language) -> list[str]:
-    drafts_by_clause = facts.stated(clause.read(text, language), "x", NOW, language)
+    drafts_by_clause = facts.stated(clause.read_clauses(text, language), "x", NOW, language)
     return [fact.keyword for _, drafts in drafts_by_clause for fact in drafts]
 
 
 @pytest.mark.parametrize(("language", "row", "fits", "fits_not"), list(rows("moods")))
 def test_a_clause_is_meant_as_its_line_says(language: Language, row: Row, fits: str, fits_not: str) -> None:
     mood = row.what.split()[0]
-    assert mood in [part.mood for part in clause.read(fits, language)]
-    assert mood not in [part.mood for part in clause.read(fits_not, language)]
+    assert mood in [part.mood for part in clause.read_clauses(fits, language)]
+    assert mood not in [part.mood for part in clause.read_clauses(fits_not, language)]
 
 
 @pytest.mark.parametrize(("language", "row", "fits", "fits_not"), list(rows("facts")))

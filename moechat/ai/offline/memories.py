@@ -12,7 +12,7 @@ from moechat.ai.offline.lines import Ears
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Hit, Layer
-from moechat.rules import reading
+from moechat.rules import message
 from moechat.rules.clause import Clause
 from moechat.when import Span, resolve
 from moechat.when.names import has_han
@@ -61,7 +61,9 @@ class Memories:
 
     def _of(self, layer: Layer, text: str, at: datetime | None, source: str) -> list[AnswerClause]:
         """The clauses of a message that can answer. A question or a request cannot."""
-        clauses = [(place, clause.text) for place, clause in enumerate(read(text)) if self._tells(clause)]
+        clauses = [
+            (place, clause.text) for place, clause in enumerate(message.read(text).clauses) if self._tells(clause)
+        ]
         return [
             AnswerClause(layer, part, at, self._belongs(part, at), source, place, quote=_spoken_as(part, text))
             for place, part in clauses
@@ -160,11 +162,6 @@ def _spoken_as(part: str, text: str) -> str:
     meant = set(tokens(part))
     pieces = [piece.strip() for piece in _PIECE.findall(text) if piece.strip()]
     return max(pieces, key=lambda piece: len(meant & set(tokens(piece))), default="")
-
-
-def read(text: str) -> list[Clause]:
-    """The clauses of a message of the user's, read in the language that it is written in."""
-    return reading.clauses(text, "zh" if has_han(text) else "en")
 
 
 def content_words(text: str) -> dict[str, None]:

@@ -17,13 +17,14 @@ from zlib import crc32
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
-from moechat.ai.offline.memories import EARNEST, AnswerClause, Memories, content_words, own_times, read
+from moechat.ai.offline.memories import EARNEST, AnswerClause, Memories, content_words, own_times
 from moechat.ai.offline.retelling import ENDS, of_oneself, retold, second_person
 from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
 from moechat.model import LONG_AGO, Exchange, Message
 from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark, saying
+from moechat.rules import message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span
@@ -118,7 +119,7 @@ class _OfflineReply:
     def reply(self) -> str:
         if not self.text.strip(ENDS + "?？"):
             return self._line("empty")
-        clauses = read(self.text)
+        clauses = message.read(self.text).clauses
         asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
         if (hurt := self._hurt()) and not (asks and hurt in self.ears["pain"] and self._hears("recalls", self.text)):
             return self._line(hurt, help=self._help(hurt))

@@ -1,0 +1,54 @@
+"""One reading of a message: whether it is play, goes on with play or is taken back; nothing of that is a fact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moechat.rules.message import goes_on, read, takes_back
+from tests.houses import Home, say
+
+PLAYS = (
+    ("let's roleplay. you're the captain and i'm your first mate", "i'm allergic to salt water"),
+    ("咱们来演一段：你是侦探，我是富商", "我对花生过敏，住在上海"),
+    ("你当店长，我当客人", "老板，我最喜欢芒果"),
+)
+ENDS = ("ok back to real life", "end of roleplay", "好了不演了", "说正经的")
+TAKES_BACK = ("just kidding", "haha jk", "i was joking lol", "骗你的哈哈", "开玩笑的啦", "当我没说")
+STANDS = (
+    "you're the best, i'm so glad",
+    "你是个好人，我是认真的",
+    "i'm not joking",
+    "我没开玩笑",
+    "actually no",
+    "真的",
+)
+
+
+def test_announced_play_goes_on_until_it_ends() -> None:
+    wrong = [(opening, text) for opening, text in PLAYS if read(text, [opening]).play != "role"]
+    wrong += [(opening, end) for opening, text in PLAYS for end in ENDS if goes_on([opening, text, end])]
+    assert wrong == []
+    assert read("i live in a yellow submarine", ["here are the lyrics:"]).play == "quotation"
+    assert read("i live in leeds", ["here are the lyrics:", "we all live here"]).play == ""
+
+
+def test_what_is_taken_back_was_a_joke() -> None:
+    assert [text for text in TAKES_BACK if not takes_back(text)] == []
+    assert [text for text in STANDS if takes_back(text) or read(text).play or goes_on([text])] == []
+    assert read("i have twelve cats", after="just kidding").play == "joke"
+
+
+def test_nothing_of_play_or_of_what_was_taken_back_is_kept(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open() as house:
+        agent = house.agent()
+        for text in (
+            "咱们来演一段：你是侦探，我是富商",
+            "我对花生过敏",
+            "好了不演了",
+            "我住在月球",
+            "骗你的哈哈",
+            "我住在杭州",
+            "嗯",
+        ):
+            say(agent, text)
+        assert [fact.text for fact in agent.layers.core.current()] == ["用户住在杭州"]
