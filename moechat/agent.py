@@ -102,15 +102,15 @@ class Talks:
                 self._talks[name] = self._converse(context)
             return self._talks[name]
 
-    def aside(self) -> Conversation:
-        """One off the record for a single turn: whoever has it ends it."""
-        first = self._contexts.of("")
-        store = MemoryStore(clock=first.store.clock, zone=first.store.zone, max_exchanges=MAX_HELD_EXCHANGES)
-        return self._off_the_record(Context(store, first.config))
+    def aside(self, after: str | None = None) -> Conversation:
+        """One off the record for a single turn, ``after`` what was said in a talk: whoever has it ends it."""
+        like = self._contexts.of("").store
+        store = MemoryStore(clock=like.clock, zone=like.zone, max_exchanges=MAX_HELD_EXCHANGES)
+        return self._off_the_record(self._contexts.aside(store, after, like.clock.now()))
 
-    def hold(self) -> Conversation:
+    def hold(self, after: str | None) -> Conversation:
         """Another one off the record. Of ``MAX_HELD_TALKS``, the one that began first ends when another begins."""
-        held = self.aside()
+        held = self.aside(after)
         with self._lock:
             self._held.append(held)
             ending = self._held[:-MAX_HELD_TALKS]
@@ -210,9 +210,10 @@ class Agent:
         """One of the talks over this memory; it begins with its first message. "" is the first."""
         return self._talks.of(name)
 
-    def hold(self) -> Conversation:
-        """A talk off the record: it recalls this memory and leaves nothing in it. It is in no file and ends with the program."""
-        return self._talks.hold()
+    def hold(self, after: str | None = "") -> Conversation:
+        """A talk off the record: it recalls this memory and leaves nothing in it. It goes on from the talk ``after`` as that
+        stands (None: from none), is in no file and ends with the program."""
+        return self._talks.hold(after)
 
     @property
     def character(self) -> Character:

@@ -17,6 +17,7 @@ from typing import Any
 from moechat.ai.chat_model import ChatModel, ChatRequest
 from moechat.ai.cleaner import Instead
 from moechat.ai.failure import Failure, in_words, sentence
+from moechat.ai.guard import AGAIN, guarded
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.reply_stream import ReplyOutcome, outcome_of
 from moechat.ai.spoken import spoken
@@ -137,7 +138,7 @@ class Conversation:
                 yield Recalled(id_, recollection)
                 messages = request.messages
                 try:
-                    stream = self._pieces(request, outcome)
+                    stream = self._guarded(request, outcome)
                     for piece in spoken(stream) if sent and sent.spoken else stream:  # 5. the reply streams
                         if instead := isinstance(piece, Instead):
                             pieces.clear()
@@ -221,7 +222,24 @@ class Conversation:
         recollection = self._layers.recall(cue, in_context, brings_up)
         return replace(recollection, dropped=[one for one in recollection.dropped if one.memory.id != own])
 
-    def _pieces(self, request: ChatRequest, outcome: ReplyOutcome) -> Iterator[str]:
+    def _guarded(self, request: ChatRequest, outcome: ReplyOutcome) -> Iterator[str]:
+        """The reply as it may be shown. What is none is asked for once more, in silence. Raises as ``_pieces`` does."""
+        model = self._model()
+        if isinstance(model, OfflineModel):
+            yield from self._pieces(request, outcome)
+            return
+        for is_last in (False, True):
+            with contextlib.closing(self._pieces(request, outcome)) as pieces:
+                try:
+                    yield from guarded(pieces, request, outcome, model=model.name, is_last=is_last)
+                    return
+                except Failure as failure:
+                    if self._stopping.is_set():
+                        return
+                    if is_last or failure.saying not in AGAIN:
+                        raise
+
+    def _pieces(self, request: ChatRequest, outcome: ReplyOutcome) -> Generator[str, None, None]:
         """Raises ModelError, and Failure where the reply is cut because it does not end. Fills in the outcome."""
         stream = self._stream = self._model().stream(request)
         most = left = self._file.config.chat.reply_chars

@@ -6,6 +6,7 @@ it takes half a second.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -37,6 +38,9 @@ FORMS = ("json_schema", "json_object", "plain")  # Answers are asked for in thes
 CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 REFUSED = frozenset({"content_filter", "refusal"})
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_FRAME = re.compile(
+    r"^(?!我|I\b).{24,}(?<! )$", re.MULTILINE
+)  # A long line of the persona that is not told by herself.
 KEYLESS = "none"  # Without a key, the client library would take one from its own environment variable.
 
 
@@ -65,6 +69,8 @@ class ChatRequest:
     """The replies that this message got before, where it is answered again."""
     lately: Sequence[str] = ()
     """The replies before this message, whether the context still holds them or not; a few, oldest first."""
+    called: str = ""
+    """What the user is called in ``messages``."""
     wishes: Mapping[str, Any] = field(default_factory=dict)
     """What whoever asks wishes of the model, in OpenAI's words: ``temperature``, ``stop``, ``tools`` ..."""
 
@@ -114,7 +120,15 @@ def cleaner_for(request: ChatRequest, *, is_thinking: bool = False) -> Cleaner:
     """What cleans a reply to this request."""
     prompt = [line.strip() for m in request.messages if m.role == "system" for line in m.content.splitlines()]
     name = request.character.name if request.character else ""
-    return Cleaner(name=name, headings=request.headings, lines=frozenset(filter(None, prompt)), is_thinking=is_thinking)
+    first = request.messages[0] if request.messages else Message("user", "")
+    frame = _FRAME.findall(first.content) if first.role == "system" else []
+    return Cleaner(
+        name=name,
+        headings=request.headings,
+        lines=frozenset(filter(None, prompt)),
+        frame=frame,
+        is_thinking=is_thinking,
+    )
 
 
 class Delivery:

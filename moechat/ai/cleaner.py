@@ -35,7 +35,8 @@ class Instead(str):
 
 
 class Cleaner:
-    """Cleans one reply. ``name`` is the character's; ``headings`` begin blocks of the prompt, ``lines`` are all its lines.
+    """Cleans one reply. ``name`` is the character's; ``headings`` begin blocks of the prompt, ``lines`` are all its lines,
+    ``frame`` those that say who she is.
 
     ``is_thinking``: the template has opened a thought, so that the reply begins in the middle of one. Afterwards ``thoughts``
     is what was thought, ``shown`` whether anything else was said, ``closed_early`` whether a thought ended that nobody saw begin.
@@ -47,14 +48,16 @@ class Cleaner:
         name: str = "",
         headings: Collection[str] = (),
         lines: Collection[str] = (),
+        frame: Collection[str] = (),
         is_thinking: bool = False,
     ) -> None:
-        self._name, self._headings, self._lines = name, headings, lines
+        self._about = (name, headings, lines, frame)
         self._held = ""
         self._thinking = self._assumed = is_thinking
         self._said: list[str] = []  # It may turn out to be a thought.
+        self._opened = False  # a thought began, or ended, before the eyes of the reader
         self._thoughts: list[str] = []
-        self._saying = _Speaking(name, headings, lines)
+        self._saying = _Speaking(*self._about)
         self.shown = self.closed_early = False
 
     @property
@@ -70,7 +73,7 @@ class Cleaner:
             if tag[1] or tag[2]:
                 yield from self._close()
             else:
-                self._thinking, self._assumed = True, False
+                self._thinking, self._assumed, self._opened = True, False, True
         begun = _TAG_BEGUN.search(text, max(at, len(text) - _LONGEST_TAG))
         sure = begun.start() if begun else len(text)
         self._held = text[sure:]
@@ -95,7 +98,7 @@ class Cleaner:
         if self._thinking:
             self._thoughts.append(text)
         elif text:
-            if not self._thoughts:
+            if not self._opened:
                 self._said.append(text)
             yield from self._show(self._saying.feed(text))
 
@@ -103,13 +106,14 @@ class Cleaner:
         """A thought ends; if none had begun, all that was said before is one."""
         if self._thinking:
             self.closed_early = self.closed_early or self._assumed
-        elif not self._thoughts:
-            self._thoughts, self._said, self.closed_early = ["".join(self._said)], [], True
-            self._saying = _Speaking(self._name, self._headings, self._lines)
+        elif not self._opened:
+            self._thoughts += self._said
+            self._said, self.closed_early = [], True
+            self._saying = _Speaking(*self._about)
             if self.shown:
                 self.shown = False
                 yield Instead("")
-        self._thinking = self._assumed = False
+        self._thinking, self._assumed, self._opened = False, False, True
 
     def _show(self, text: str) -> Iterator[str]:
         if text:
@@ -120,9 +124,9 @@ class Cleaner:
 class _Speaking:
     """What is said without thoughts: leading blanks, the own label and echoed blocks are taken out of it."""
 
-    def __init__(self, name: str, headings: Collection[str], lines: Collection[str]) -> None:
+    def __init__(self, name: str, headings: Collection[str], lines: Collection[str], frame: Collection[str]) -> None:
         self._labels = [label.format(name).lower() for label in _LABELS] if name else []
-        self._echoes = _Echoes(headings, lines)
+        self._echoes = _Echoes(headings, lines, frame)
         self._held = ""
         self._begun = False  # anything was said
         self._labelled = not self._labels  # it is decided whether there is a label
@@ -158,16 +162,17 @@ class _Speaking:
 
 
 class _Echoes:
-    """Takes out lines that say a block of the prompt back: that of its heading, and what follows it word for word."""
+    """Takes out lines that say a block of the prompt back: that of its heading, or a long one of the ``frame``, and what follows
+    it word for word."""
 
-    def __init__(self, headings: Collection[str], lines: Collection[str]) -> None:
-        self._headings, self._lines = headings, lines
+    def __init__(self, headings: Collection[str], lines: Collection[str], frame: Collection[str]) -> None:
+        self._headings, self._lines, self._frame = headings, lines, frame
         self._line = ""
         self._is_open = False  # the line has begun to be shown
         self._in_block = False
 
     def feed(self, text: str) -> str:
-        if not self._headings:
+        if not (self._headings or self._frame):
             return text
         shown = ""
         for part in text.splitlines(keepends=True):
@@ -193,6 +198,8 @@ class _Echoes:
 
     def _may_be_echo(self) -> bool:
         line = self._line.strip()
+        if any(one.startswith(line) for one in self._frame):
+            return True
         if any(heading.startswith(line) or line.startswith(heading) for heading in self._headings):
             return True
         return self._in_block and any(one.startswith(line) for one in self._lines)
@@ -200,7 +207,7 @@ class _Echoes:
     def _judged(self) -> str:
         """What is shown of a whole line."""
         line = self._line.strip()
-        if line.startswith(tuple(self._headings)):
+        if line in self._frame or line.startswith(tuple(self._headings)):
             self._in_block = True
             return ""
         if self._in_block and (not line or line in self._lines):

@@ -63,6 +63,11 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "zh": "{model} 结束了，却没有写出任何回复：请再试一次，或换一个模型。",
         "en": "{model} finished without writing a reply: try again or choose another model.",
     },
+    "no_reply": {
+        "zh": "{model} 写来的不是回复，而是{detail}，再问一次也是：请换个说法，或换一个模型。",
+        "en": "{model} wrote no reply but {detail}, and the same when asked again: put it another way, or choose another "
+        "model.",
+    },
     "refused": {
         "zh": "{model} 的服务方拦下了这条回复（内容审查）：换个说法，或换一个模型。它没有被记住。",
         "en": "The provider of {model} held this reply back (its content filter): put it another way, or choose another "
@@ -161,6 +166,7 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
 }
 KINDS: Mapping[str, str] = {
     "empty": "nonsense",
+    "no_reply": "nonsense",
     "refused": "other",
     "cut": "cut",
     "cut_thinking": "cut",

@@ -26,6 +26,12 @@ MOST_WORDS = 2000  # Characters of an endpoint's own words that are looked at.
 _ONE_SYSTEM = re.compile(
     r"gemma|mi[sx]tral|ministral|magistral|codestral|devstral|pixtral|llama-?2\b|vicuna|qwen-?3\.5", re.IGNORECASE
 )
+# Tokens by which chat templates part speakers, turns, thoughts and tools; in a message they are words.
+_CONTROL = re.compile(
+    r"[<\[](?=[|｜][^<>\s]{1,40}[|｜]>|/?(?:s|bos|eos|sop|(?:start|end)_of_turn|think|tool_(?:call|response)s?)>|"
+    r"</?SYS>>|/?(?:INST|gMASK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS))\])",
+    re.IGNORECASE,
+)
 _BETWEEN = "————————"  # It stands between our words and the user's, where a template takes both as one message.
 
 
@@ -44,7 +50,20 @@ def chat_body(messages: Sequence[Message], single_system: bool, temperature: flo
 
 
 def _on_wire(message: Message) -> dict[str, Any]:
-    return dict(message.wire) if message.wire else {"role": message.role, "content": message.content}
+    wire = dict(message.wire) if message.wire else {"role": message.role, "content": message.content}
+    return wire | {"content": _uncontrolled(wire["content"])} if "content" in wire else wire
+
+
+def _uncontrolled(content: object) -> object:
+    """The content of a message without tokens of control: a space parts each of them."""
+    if isinstance(content, str):
+        return _CONTROL.sub(r"\g<0> ", content)
+    if isinstance(content, list):
+        return [
+            part | {"text": _uncontrolled(part["text"])} if isinstance(part, dict) and "text" in part else part
+            for part in content
+        ]
+    return content
 
 
 def _with_one_system(messages: Sequence[Message]) -> Iterator[Message]:

@@ -81,7 +81,8 @@ class Context:
     """The context of one talk. ``config`` is asked anew each time. ``lock`` is held while a turn or a change of mind runs.
 
     If an older program left a talk in history.yaml, the first context begins with it. The settled part of the talk that was
-    last spoken in is written to that file. ``problem`` says what is wrong with that file.
+    last spoken in is written to that file. ``problem`` says what is wrong with that file. ``leading`` gives what was said before
+    in the talk that this one leaves, off the record.
     """
 
     store: Store
@@ -89,6 +90,7 @@ class Context:
     talk_name: str = ""
     problem: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    leading: Callable[[], list[Exchange]] = list
     _before: list[Message] = field(default_factory=list)
     _file: history.HistoryFile | None = None
 
@@ -108,15 +110,17 @@ class Context:
 
         After the idle hours there are none, even if the cut is not written yet.
         """
-        exchanges = self.path()
+        exchanges = [*self.leading(), *self.path()]
         return [] if self._is_over(exchanges, now) else exchanges
 
     def cut_if_idle(self, now: datetime) -> None:
         """After the idle hours, settle the answered exchanges and begin the context anew."""
         exchanges = self.path()
-        if self._is_over(exchanges, now):
-            self.store.log.settle(self.talk_name)
-            self.store.log.cut(exchanges[-1].id)
+        if self._is_over(exchanges or self.leading(), now):
+            self.leading = list
+            if exchanges:
+                self.store.log.settle(self.talk_name)
+                self.store.log.cut(exchanges[-1].id)
 
     def _is_over(self, exchanges: Sequence[Exchange], now: datetime) -> bool:
         return bool(exchanges) and idle_h(exchanges, now) >= self.config().roll.idle_cut_h
@@ -134,7 +138,9 @@ class Context:
 
     def until(self, id_: str, now: datetime) -> list[Exchange]:
         """Those that the model is shown of what came before this exchange."""
-        return self.kept(list(itertools.takewhile(lambda exchange: exchange.id != id_, self.exchanges(now))))
+        exchanges = self.exchanges(now)
+        places = [place for place, exchange in enumerate(exchanges) if exchange.id == id_]
+        return self.kept(exchanges[: places[-1]] if places else exchanges)  # one that leads may have the same id
 
     def talk(self, kept: Sequence[Exchange], greeting: str = "") -> list[Message]:
         """The talk as messages. One that is seen from its start begins with what history.yaml held, which
@@ -193,6 +199,16 @@ class Contexts:
             if talk not in self._contexts:
                 self._contexts[talk] = Context(self._store, self._config, talk)
             return self._contexts[talk]
+
+    def aside(self, store: Store, talk: str | None, now: datetime) -> Context:
+        """A context off the record, in ``store``. It goes on from a talk: from what stands now of its words in present words."""
+        ids = [one.id for one in self.of(talk).exchanges(now)] if talk is not None else []
+
+        def leading() -> list[Exchange]:
+            gone = self._store.hidden()
+            return [one for one in self._store.exchanges.of(ids).values() if one.id not in gone]
+
+        return Context(store, self._config, leading=leading)
 
     def all(self) -> list[Context]:
         """Those of all talks that the log knows."""

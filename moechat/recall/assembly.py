@@ -118,7 +118,8 @@ def request(
     own_exchanges = [exchange for exchange in kept if exchange.speaker == asking.speaker]
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
-        hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on), wishes=sent.wishes if sent else {},
+        hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on),
+        called=stable.name, wishes=sent.wishes if sent else {},
     )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ class Desk:
         """Begin a talk off the record."""
         number = next(self._numbers)
         held = Whereabouts(place.character, place.world, held=number)
-        self._held[_user(), held] = self.agent(place).hold()
+        self._held[_user(), held] = self.agent(place).hold(None if place.held else place.talk)
         return held
 
     # ---- what is shown

@@ -65,3 +65,26 @@ def test_a_bounded_store_says_when_it_is_full(home: Home) -> None:
         told(store, home.clock, text)
     with pytest.raises(MoeChatError, match="begin another"):
         store.log.begin("三", home.clock.now())
+
+
+def test_off_the_record_in_the_middle_of_a_talk_knows_what_was_just_said(home: Home) -> None:
+    model = ScriptedModel(lambda messages: "嗯。", understands=False)
+    with home.open(model=model) as house:
+        agent = house.agent()
+        first = say(agent, "我把铜钥匙藏在灯塔下面了").exchange.id
+        say(agent, "它有三道齿")
+        held = agent.hold()
+        assert list(held.talk("你还记得我刚才说的吗"))
+        said = [one.content for one in model.requests[-1].messages if one.role == "user"]
+        assert said == ["我把铜钥匙藏在灯塔下面了", "它有三道齿", "你还记得我刚才说的吗"], "and nothing is told twice"
+        agent.conversation.correct(first, user="我把银钥匙藏在井里了")
+        assert list(held.talk("那现在呢"))
+        assert "银钥匙" in str(model.requests[-1].messages) and "铜钥匙" not in str(model.requests[-1].messages)
+        agent.memories.forget([first])
+        agent.settle_indexes()
+        assert list(held.talk("再说一遍"))
+        assert "钥匙" not in str(model.requests[-1].messages), "what is forgotten is gone from there, too"
+        home.clock.advance(days=1)
+        assert list(held.talk("早"))
+        assert "三道齿" not in str([one for one in model.requests[-1].messages if one.role == "user"])
+        assert [one.exchange.user for one in agent.recent(5)] == ["它有三道齿"]

@@ -66,7 +66,6 @@ def test_a_reply_that_was_cut_at_its_limit_carries_a_sign_and_stays(home: Home) 
         (Line("榴莲榴莲", finish="content_filter"), "榴莲榴莲"),
         (Line("榴莲榴莲", fails=ModelError("broken_off", "gone")), "榴莲榴莲"),
         (Line("<think>榴莲", finish="length"), ""),
-        ("", ""),
     ],
 )
 def test_a_reply_that_failed_or_was_refused_is_no_memory(home: Home, act: str | Line, kept: str) -> None:
