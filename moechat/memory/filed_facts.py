@@ -31,15 +31,15 @@ def owner(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
 
 
 def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> str:
-    """``<owner>.attribute``, ``<owner>.relation``, ``picture`` or ``boundary``. A relation of someone else with the user or
+    """``<owner>.attribute`` (a boundary, too), ``<owner>.relation``, or ``picture``. A relation of someone else with the user or
     the character is ``<owner>.bound``."""
-    if draft.kind in ("picture", "boundary"):
-        return draft.kind
+    if draft.kind == "picture":
+        return "picture"
     whose = owner(draft, user_name, character_name)
     if draft.kind == "relation" and whose in ("particular", "generic") and draft.target:
         other = owner(replace(draft, entity=draft.target), user_name, character_name)
         return f"{whose}.bound" if other in ("user", "character") else f"{whose}.relation"
-    return f"{whose}.{draft.kind}"
+    return f"{whose}.{'attribute' if draft.kind == 'boundary' else draft.kind}"
 
 
 def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
