@@ -187,12 +187,11 @@ class Agent:
             self._contexts,
             partial(
                 converse,
-                read=roller.by_rules,
+                read=self.jobs.read,
                 behind=self.jobs.after_turn,
                 spend=partial(spend, "reply"),
-                looks=around.looks,
             ),
-            partial(converse, read=lambda: None, behind=lambda: None, spend=lambda _: None, looks=True),
+            partial(converse, read=self.jobs.read, behind=lambda: None, spend=lambda _: None),
         )
         self.conversation, self.aside = self.in_talk(""), self._talks.aside
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
@@ -238,6 +237,11 @@ class Agent:
     def verify(self) -> upkeep.Report:
         """The files against the indexes; every difference in words. Reads all files and changes nothing."""
         return upkeep.verify(self.store, self.layers, self.problems())
+
+    def look(self) -> None:
+        """Take in what hands, other processes and all talks have brought so far: whoever looks at this memory sees it."""
+        self.conversation.follow()
+        self.jobs.read(None)
 
     # ---- the conversation
 

@@ -40,9 +40,9 @@ TRACES = 50  # So many turns can be looked at as they went.
 class Conversation:
     """One talk of a character with a user; ``context`` says which, and in which store it is recorded.
 
-    The context's lock is held while a turn or a change of mind runs. ``read`` finds the plain facts in what has settled,
-    ``behind`` starts what happens behind a turn, and while ``first`` lasts nothing of that stands in a turn's way; ``spend``
-    counts what a turn cost. ``model`` is asked anew for each reply. ``looks``: nothing is understood by looking.
+    The context's lock is held while a turn or a change of mind runs. ``read`` takes into memory what was answered in other
+    talks than the named one, and finds the plain facts in it. ``behind`` starts what happens behind a turn, and while ``first``
+    lasts nothing of that stands in a turn's way; ``spend`` counts what a turn cost. ``model`` is asked anew for each reply.
 
     It has more than twenty methods because each change of mind is one of its own.
     """
@@ -55,15 +55,15 @@ class Conversation:
         *,
         now: Callable[[], datetime],
         model: Callable[[], ChatModel],
-        read: Callable[[], object],
+        read: Callable[[str | None], object],
         behind: Callable[[], None],
         first: Callable[[], AbstractContextManager[None]],
         spend: Callable[[TurnCost], None],
-        looks: bool = False,
     ) -> None:
         self._file, self._store, self._layers, self._context = file, context.store, layers, context
-        self._lock, self._now, self._model, self._looks = context.lock, now, model, looks
+        self._lock, self._now, self._model = context.lock, now, model
         self.name = context.talk_name
+        self._own = self.name if self._store is layers.store else None  # the talk that may still be answered anew
         self._read, self._behind, self._first, self._spend = read, behind, first, spend
         self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
         self._stopping = threading.Event()
@@ -105,7 +105,7 @@ class Conversation:
                 attachments=sent.attachments if sent else (),
                 begins=bool(sent and sent.begins),
             )
-            self._read()
+            self._read(self._own)
             yield from self._reply(id_, text, now, sent)
 
     def _regenerate(self, id_: str, sent: Sent | None) -> Generator[TurnEvent, None, None]:
@@ -300,15 +300,15 @@ class Conversation:
     def follow(self, *, reads: bool = False) -> None:
         """Take in the changes of people and other processes, in the author's files as well.
 
-        ``reads``: the plain facts of what has settled are written, too. Otherwise nothing is.
+        ``reads``: what was answered in other talks is memory from now on, with its plain facts. Otherwise nothing is written.
         """
         self._file.refresh()
         forgettings = self._layers.store.tree.forgettings
         self._layers.store.follow()
         if self._layers.store.tree.forgettings != forgettings:
             self._traces.clear()  # they may hold words that another process forgot
-        if reads and not self._looks:
-            self._read()
+        if reads:
+            self._read(self._own)
         self._layers.refresh()
         self._layers.sync()
 
@@ -350,7 +350,7 @@ class Conversation:
             self.follow(reads=True)
             change()
             self._traces.clear()  # they may hold words that were just forgotten
-            self._read()
+            self._read(self._own)
             self._layers.sync()
             if len(self._layers.together):  # else nothing of it is known yet
                 self._layers.associate(self._now())

@@ -27,6 +27,7 @@ from moechat.worker import Crew, Worker
 
 log = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=10)  # A model that answers one at a time is not asked sooner after a turn: more may come.
+AT_ONCE = 4  # Exchanges that a turn gives their vectors itself, since they were said elsewhere a moment ago.
 SLICE = 256  # So many exchanges are embedded before other background work has its turn.
 
 
@@ -283,6 +284,22 @@ class Jobs:
         return problems
 
     # ---- the end of a talk
+
+    def read(self, own: str | None) -> None:
+        """What was answered in other talks than ``own`` (None: in all) settles, and the rules read it: it is known at once,
+        wherever somebody asks."""
+        if self._looks:
+            return
+        log, tree = self._store.log, self._store.tree
+        answered = {node.talk for node in tree.open() if node.variants and not log.is_streaming(node.id)} - {own}
+        for talk in sorted(answered):
+            log.settle(talk)
+        self._roller.by_rules()
+        if answered:
+            self._layers.sync()
+            if self._layers.dense.failure is None:
+                with contextlib.suppress(EmbeddingError):  # the background tries again, and tells it
+                    self._layers.embed(self.worker.stopping, AT_ONCE)
 
     @disk.in_words()
     def settle(self, talk: str | None = None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import random
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -40,6 +40,7 @@ from moechat.when.span import away, in_zone
 log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
 HEADED = ("persona", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
+MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
 AGO = timedelta(hours=20)  # After so long the prompt says how long ago the last talk was.
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt")
@@ -53,7 +54,7 @@ class Background:
     """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later.
 
     ``lore`` are the entries of the world book, ``talk`` is the name of the talk. ``afterwards`` says of an
-    exchange what became of the plan in it; ``last`` is when the talk before ended.
+    exchange what became of the plan in it; ``last`` is when the talk before ended. ``elsewhere`` are exchanges of other talks.
     """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class Background:
     lore: Mapping[str, Lore] = field(default_factory=dict)
     talk: str = ""
     last: datetime | None = None
+    elsewhere: Set[str] = frozenset()
 
 
 NOTHING = Background()
@@ -181,6 +183,8 @@ def _background(
     }
     due = [episodes[hit.id] for hit in recollection.plans if hit.id in episodes]
     exchanges = {hit.id for hit in hits if hit.is_exchange}
+    is_here = context.store is layers.store
+    elsewhere = {id_ for id_ in exchanges if not is_here or layers.store.tree.talk_of(id_) != context.talk_name}
     last = kept[-1].at if kept else context.before(own)
     return Background(
         facts,
@@ -192,6 +196,7 @@ def _background(
         {entry.id: entry for entry in layers.book.entries},
         context.talk_name,
         last,
+        elsewhere,
     )
 
 
@@ -403,6 +408,8 @@ class _Behind:
             if hit.time is not None:
                 moment = in_zone(hit.time, self._now.tzinfo)
                 weekday, ago = WEEKDAYS[self._language][moment.weekday()], away(moment, self._now, self._language)
+                if hit.id in self._background.elsewhere and self._now - moment < MOMENT_AGO:
+                    ago = "刚才，在另一段对话里" if self._language == "zh" else "a moment ago, in another talk"
                 heading = f"[{moment:%Y-%m-%d} {weekday}，{ago}]"
                 if self._language == "en":
                     heading = f"[{weekday} {moment:%Y-%m-%d}, {ago}]"

@@ -27,8 +27,11 @@ class Agents:
         """The generation of the author's store whose events have their vectors, for each open agent."""
 
     @contextlib.contextmanager
-    def lent(self, character: str | None, user: str | None, *, new: bool = False) -> Iterator[Agent]:
-        """The agent of a character and a user, while it is used. It has taken in what hands and other processes changed.
+    def lent(
+        self, character: str | None, user: str | None, *, new: bool = False, talks: bool = False
+    ) -> Iterator[Agent]:
+        """The agent of a character and a user, while it is used. It has taken in what hands and other processes changed; one that
+        ``talks`` may still answer the last message of its talk anew.
 
         The default character is the configured one, else the first by name.
         Whose they are, the pass of the request limits. Raises NotFound for a user without memory unless ``new``, PathError for an
@@ -43,7 +46,7 @@ class Agents:
             if passed.key and self._keyring is not None:
                 self._keyring.begin_memory(passed.key)
         with self._house.lent(name, user) as agent:
-            self._follow(agent)
+            self._follow(agent, talks=talks)
             yield agent
 
     def folder_of(self, name: str) -> str:
@@ -65,8 +68,11 @@ class Agents:
     def now(self) -> datetime:
         return self._house.clock.now()
 
-    def _follow(self, agent: Agent) -> None:
-        agent.conversation.follow()
+    def _follow(self, agent: Agent, *, talks: bool) -> None:
+        if talks:
+            agent.conversation.follow()
+        else:
+            agent.look()
         if self._embedded.get(agent) != agent.official.generation:
             with self._embedding, contextlib.suppress(EmbeddingError):  # agent.problems() tells it.
                 agent.jobs.embed_events(SOON)

@@ -27,15 +27,15 @@ class SentTurn:
 
 @dataclass(frozen=True, slots=True)
 class TalkLine:
-    """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``settled`` says whether for good.
-    ``speaker`` is who said the message, "" the user."""
+    """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``is_over`` whether it is too late for
+    the same words to mean it again. ``speaker`` is who said the message, "" the user."""
 
     id: str
     parent: str | None
     user: str
     replies: tuple[str, ...] = ()
     chosen: int = -1
-    settled: bool = True
+    is_over: bool = True
     speaker: str = ""
 
 
@@ -109,7 +109,7 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
             return talk.name, plan
     for talk in talks[:1]:
         last = next((line for line in talk.lines if line.id == talk.leaf), None)
-        if last and not last.settled and folded(last.user) == folded(message) and (turns or last.parent is None):
+        if last and not last.is_over and folded(last.user) == folded(message) and (turns or last.parent is None):
             return talk.name, Alignment(again=last.id)
     return None
 

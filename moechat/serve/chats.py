@@ -11,6 +11,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -150,7 +151,7 @@ class Chats:
         if request.chat and not history.turns and not sends_history:
             for line in talk.lines:
                 same = (folded(line.user), line.speaker) == (folded(words), history.speaker)
-                if line.id == talk.leaf and same and (line.parent is None or not line.settled):
+                if line.id == talk.leaf and same and (line.parent is None or not line.is_over):
                     return Alignment(again=line.id)
             return Alignment()
         if request.chat:
@@ -220,7 +221,7 @@ def _talks(agent: Agent, history: History) -> list[TalkLines]:
 
 def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
     """A talk as it may be compared; ``most``: only so many of the newest exchanges of its path."""
-    tree = agent.store.tree
+    tree, pause = agent.store.tree, timedelta(seconds=agent.config.roll.pause_s)
     leaf = tree.leaf(name)
     ids = list(itertools.islice(tree.ancestors(leaf), most or MOST_LINES))[::-1]
     if not most and name in tree.talks and tree.talks[name].forked:
@@ -234,6 +235,6 @@ def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
         replies: tuple[str, ...] = (exchange.char,) if exchange else ()
         if exchange and node and node.variants and not node.folded:
             replies, at = tuple(variant.char for variant in node.variants), node.chosen
-        is_settled, speaker = node is None or node.settled, exchange.speaker if exchange else ""
-        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_settled, speaker))
+        is_over, speaker = exchange is None or agent.now() - exchange.at >= pause, exchange.speaker if exchange else ""
+        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_over, speaker))
     return TalkLines(name, lines, leaf)

@@ -107,7 +107,7 @@ class FrontEnds:
             replace(history, speaker="") if history.speaker == user else history,
             who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory", who.style == "spoken", wishes,
         )  # fmt: skip
-        with self._agents.lent(character, user, new=True) as agent:
+        with self._agents.lent(character, user, new=True, talks=True) as agent:
             try:
                 yield from pieces(self._chats.replies(agent, request, reply))
                 return

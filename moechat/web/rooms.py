@@ -97,7 +97,7 @@ def drawn(here: Visit, look: Look) -> str:
     draw, words = macros("rooms", here.words), here.words
     try:
         if here.agent is not None and look.room != SETTINGS:
-            here.agent.conversation.follow()
+            here.agent.look()
         if here.agent is None and look.room in OWN_ROOMS:
             inside = draw.closed(words("no_characters"))
         elif look.room == TOPICS:

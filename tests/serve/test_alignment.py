@@ -75,7 +75,7 @@ def test_without_a_name_one_turn_alike_is_no_talk_of_ours() -> None:
     assert choose([B], "新的话", talks) is None
     assert choose([A, SentTurn("x", "y"), SentTurn("z", "w")], "新的话", talks) is None
     assert choose([], "第一句话", talks) is None
-    first = [TalkLine("a", None, "你好", ("你好呀",), 0, settled=False)]
+    first = [TalkLine("a", None, "你好", ("你好呀",), 0, is_over=False)]
     assert choose([], "你好", [TalkLines("chat", first, "a")]) == ("chat", Alignment(again="a"))
 
 
@@ -110,9 +110,9 @@ class Ours:
         if not plan.again:
             id_ = f"x{sum(self.begun.values())}"
             self.begun[self.front.turns[-1][0]] += 1
-            lines = {key: replace(line, settled=True) for key, line in lines.items()}
+            lines = {key: replace(line, is_over=True) for key, line in lines.items()}
             begins = plan.begins and self.named and self.sends_history
-            lines[id_] = TalkLine(id_, None if begins else leaf, history.words, settled=False)
+            lines[id_] = TalkLine(id_, None if begins else leaf, history.words, is_over=False)
             leaf = id_
         self.replies += 1
         reply = "好。" if self.front.chance.random() < 0.05 else f"这是第{self.replies}个回答"

@@ -1,0 +1,116 @@
+"""What was said in one talk is known in the next at once, whoever asks, and only as long as it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moechat.agent import Agent
+from moechat.turn import Ended
+from tests.houses import Home, again, say, shown, silent
+
+TOLD = {"zh": "我住在杭州，养了一只叫豆豆的猫", "en": "I live in Bristol and I have a cat called Pickle"}
+ASKED = {"zh": "你还记得我的猫叫什么名字吗", "en": "Do you remember what my cat is called?"}
+NAME, OTHER = {"zh": "豆豆", "en": "Pickle"}, {"zh": "年糕", "en": "Mochi"}
+
+
+@pytest.fixture(params=["zh", "en"])
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def home(tmp_path: Path, language: str) -> Home:
+    return Home.build(tmp_path, character={"language": language})
+
+
+def recalled(agent: Agent, language: str, talk: str = "next") -> str:
+    """The recall for the question in another talk; nothing was waited for."""
+    home_talk = agent.in_talk(talk)
+    return shown(home_talk.recall(ASKED[language]))
+
+
+def test_another_talk_knows_it_with_its_next_message(home: Home, language: str) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, TOLD[language])
+        assert NAME[language] in recalled(agent, language)
+        assert any(NAME[language] in memory.text for memory in agent.memories.listed(("fact",)).memories)
+
+
+def test_a_talk_off_the_record_knows_it_and_leaves_nothing(home: Home, language: str) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, TOLD[language])
+        held = agent.hold()
+        assert NAME[language] in shown(held.recall(ASKED[language]))
+        for _ in held.talk(TOLD[language].replace(NAME[language], OTHER[language])):
+            pass
+        assert OTHER[language] not in recalled(agent, language)
+
+
+def test_another_process_knows_it(home: Home, language: str) -> None:
+    with home.open() as first, home.open() as second:
+        say(first.agent(), TOLD[language])
+        assert NAME[language] in recalled(second.agent(), language)
+
+
+def test_whoever_looks_at_the_memory_sees_it(home: Home, language: str) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, TOLD[language])
+        agent.look()
+        assert any(NAME[language] in memory.text for memory in agent.memories.listed(("fact",)).memories)
+
+
+def test_corrected_words_take_the_place_of_the_old_at_once(home: Home, language: str) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        exchange = say(agent, TOLD[language]).exchange
+        recalled(agent, language)
+        agent.conversation.correct(exchange.id, user=TOLD[language].replace(NAME[language], OTHER[language]))
+        known = recalled(agent, language)
+        assert OTHER[language] in known
+        assert NAME[language] not in known
+
+
+def test_what_was_taken_back_is_known_nowhere(home: Home, language: str) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        exchange = say(agent, TOLD[language]).exchange
+        recalled(agent, language)
+        agent.conversation.retract(exchange.id)
+        assert NAME[language] not in recalled(agent, language)
+
+
+def test_another_reply_takes_the_place_of_the_first(home: Home, language: str) -> None:
+    with home.open(silent(["first answer", "second answer"])) as house:
+        agent = house.agent()
+        say(agent, TOLD[language])
+        assert "first answer" in recalled(agent, language)
+        again(agent)
+        known = recalled(agent, language)
+        assert "second answer" in known
+        assert "first answer" not in known
+
+
+def test_the_prompt_says_that_it_was_said_a_moment_ago_elsewhere(home: Home, language: str) -> None:
+    mark = {"zh": "刚才，在另一段对话里", "en": "a moment ago, in another talk"}[language]
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, TOLD[language])
+        home.clock.advance(minutes=2)
+        assert mark in prompt(agent, language, "soon")
+        home.clock.advance(hours=2)
+        assert mark not in prompt(agent, language, "later")
+
+
+def prompt(agent: Agent, language: str, talk: str) -> str:
+    """What the model is sent when the question is asked in a new talk."""
+    conversation = agent.in_talk(talk)
+    *_, ended = conversation.talk(ASKED[language])
+    assert isinstance(ended, Ended)
+    trace = conversation.trace(ended.exchange.id)
+    assert trace is not None
+    return "\n".join(message.content for message in trace.messages)
