@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from moechat.agent import Agent
@@ -20,7 +20,7 @@ from moechat.conversation import Conversation
 from moechat.serve.alignment import Alignment, TalkLine, TalkLines, align, choose, folded
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
-from moechat.turn import Sent, TurnEvent
+from moechat.turn import Recalled, Sent, TurnEvent
 
 log = logging.getLogger(__name__)
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
@@ -29,12 +29,15 @@ MOST_TALKS = MOST_LOOKED_AT = (
     40  # So many talks without a name may be meant, judged by so many of their newest exchanges.
 )
 MOST_NAME, MOST_SEEN = 60, 1000
+SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
+K, V = TypeVar("K"), TypeVar("V")
 
 
 @dataclass(frozen=True)
 class Request:
     """What a front end asks of a character. ``chat`` is its name for the talk, "" where it has none; ``count`` replies are
-    wished for. ``stores``: it is on the record. See ``turn.Sent`` for the rest."""
+    wished for. ``stores``: it is on the record. Requests with one ``key`` are one message sent
+    again, those with two are two messages. See ``turn.Sent`` for the rest."""
 
     history: History
     chat: str = ""
@@ -43,6 +46,7 @@ class Request:
     keeps_card: bool = False
     spoken: bool = False
     wishes: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
 
     def sent(self, ids: tuple[str, ...]) -> Sent:
         history = self.history
@@ -93,6 +97,7 @@ class Chats:
         self._seen: dict[tuple[int, str, str], str] = {}  # Other words that were seen once in a talk without a name.
         self._with_history: WeakKeyDictionary[Agent, set[str]] = WeakKeyDictionary()
         """The talks that a front end names and has sent the history of: a request without any is at its first message there."""
+        self._begun: dict[tuple[int, str], tuple[str, str]] = {}  # (talk, exchange) of the requests that had a key.
 
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
@@ -101,13 +106,16 @@ class Chats:
             aside = agent.aside()
             yield from reply.of(aside, aside.talk(words, request.sent(())), 0)
             return
-        name = self._talk_of(agent, request)
+        name, same = self._begun.get((id(agent), request.key), ("", ""))
+        if not same:
+            name = self._talk_of(agent, request)
         conversation = agent.in_talk(name)
         with self._locked(agent, name):
             talk = _talk(agent, name)
-            if not request.history.turns and quotes(words, talk.lines):
+            if not same and not request.history.turns and quotes(words, talk.lines):
                 raise NoTalk
-            plan = self._plan(request, talk, sends_history=name in self._with_history.get(agent, ()))
+            sends_history = name in self._with_history.get(agent, ())
+            plan = Alignment(again=same) if same else self._plan(request, talk, sends_history=sends_history)
             self._apply(agent, conversation, plan, is_named=bool(request.chat))
             if request.chat and request.history.turns:
                 self._with_history.setdefault(agent, set()).add(name)
@@ -115,6 +123,8 @@ class Chats:
             sent = replace(request.sent(plan.ids), begins=plan.begins, begun=begun)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             first = next(events)
+            if request.key and isinstance(first, Recalled):
+                _keep(self._begun, (id(agent), request.key), (name, first.exchange_id))
         yield from reply.of(conversation, events, 0, first)
         for number in range(1, request.count):
             yield from reply.of(conversation, conversation.regenerate("", sent), number)
@@ -136,6 +146,8 @@ class Chats:
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
                 raise NoTalk
             chosen = choose(history.turns, history.words or "", talks)
+            if chosen and request.key and not history.turns and self._has_key(agent, *chosen):
+                chosen = None
             twin = chosen and _first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
             if chosen is not None and not twin:
                 return chosen[0]
@@ -144,6 +156,10 @@ class Chats:
                 id_ = agent.store.log.begin(twin.user, agent.store.exchanges.get(twin.id).at, talk=name)
                 agent.store.log.finish(id_, twin.replies[0], "done")
             return name
+
+    def _has_key(self, agent: Agent, talk: str, plan: Alignment) -> bool:
+        """Whether the message that a request may repeat had a key: another one, then."""
+        return any(key[0] == id(agent) and begun == (talk, plan.again) for key, begun in list(self._begun.items()))
 
     def _plan(self, request: Request, talk: TalkLines, *, sends_history: bool) -> Alignment:
         history = request.history
@@ -175,10 +191,15 @@ class Chats:
         key = (id(agent), talk, id_)
         with self._lock:
             is_again = self._seen.get(key) == words
-            self._seen[key] = words
-            while len(self._seen) > MOST_SEEN:
-                del self._seen[next(iter(self._seen))]
+            _keep(self._seen, key, words)
         return is_again
+
+
+def _keep(newest: dict[K, V], key: K, value: V) -> None:
+    """Keep it as the newest of ``MOST_SEEN``."""
+    newest[key] = value
+    while len(newest) > MOST_SEEN:
+        del newest[next(iter(newest))]
 
 
 def _first_of_two(plan: Alignment, talk: TalkLines) -> TalkLine | None:
@@ -235,6 +256,8 @@ def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
         replies: tuple[str, ...] = (exchange.char,) if exchange else ()
         if exchange and node and node.variants and not node.folded:
             replies, at = tuple(variant.char for variant in node.variants), node.chosen
-        is_over, speaker = exchange is None or agent.now() - exchange.at >= pause, exchange.speaker if exchange else ""
+        speaker = exchange.speaker if exchange else ""
+        patience = pause if exchange is None or exchange.status == "done" else SOON_AGAIN
+        is_over = exchange is None or agent.now() - exchange.at >= patience
         lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_over, speaker))
     return TalkLines(name, lines, leaf)

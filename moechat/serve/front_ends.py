@@ -106,6 +106,7 @@ class FrontEnds:
         request = chats.Request(
             replace(history, speaker="") if history.speaker == user else history,
             who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory", who.style == "spoken", wishes,
+            who.key,
         )  # fmt: skip
         with self._agents.lent(character, user, new=True, talks=True) as agent:
             try:

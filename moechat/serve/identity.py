@@ -18,18 +18,20 @@ from moechat.errors import FieldError
 PREFIX = "x-moechat-"
 FIELD = "moechat_"
 OPEN_WEBUI = {"user": "x-openwebui-user-id", "chat": "x-openwebui-chat-id", "task": "x-openwebui-task"}
+IDEMPOTENCY = "idempotency-key"
 MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
 class Caller:
-    """What a request says of itself, "" where it says nothing."""
+    """What a request says of itself, "" where it says nothing. ``key`` is its Idempotency-Key: the same one, the same request."""
 
     user: str = ""
     character: str = ""
     chat: str = ""
     task: str = ""
     style: str = ""
+    key: str = ""
 
 
 def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]) -> Caller:
@@ -41,7 +43,8 @@ def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]
         texts.append(_of_body(body) if name == "user" else "")
         return next(filter(None, [*texts, address.get(name, "")]), "")
 
-    return Caller(*(value(name) for name in ("user", "character", "chat", "task", "style")))
+    names = (value(name) for name in ("user", "character", "chat", "task", "style"))
+    return Caller(*names, _header(headers, IDEMPOTENCY))
 
 
 def _header(headers: Headers, name: str) -> str:

@@ -83,6 +83,24 @@ def test_a_request_that_is_sent_again_is_one_turn_though_somebody_looked_meanwhi
     assert len(served.kept()) == 1
 
 
+def test_a_key_tells_a_request_that_is_sent_again_from_the_same_words_said_twice(served: Served) -> None:
+    for key, times in (("a", 2), ("b", 1)):
+        for _ in range(times):
+            served.say("在吗", extra_headers={"Idempotency-Key": key})
+            served.say("我在等你", extra_headers={"Idempotency-Key": f"other {key}"})
+    assert [message for message, _ in served.kept()].count("在吗") == 2
+
+
+def test_an_answer_that_broke_off_is_asked_for_again_after_a_pause(tmp_path: Path) -> None:
+    replies = [ModelError("broken_off", "the line broke"), "在呢。"]
+    with Served(tmp_path, replies) as served:
+        with pytest.raises(openai.APIStatusError):
+            served.say("在吗")
+        served.home.clock.advance(minutes=10)
+        assert served.say("在吗") == "在呢。"
+        assert served.kept() == [("在吗", "在呢。")]
+
+
 # ---- the form
 
 
