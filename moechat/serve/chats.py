@@ -30,7 +30,8 @@ MOST_TALKS = MOST_LOOKED_AT = (
 )
 MOST_NAME, MOST_SEEN = 60, 1000
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]
         return next(filter(None, [*texts, address.get(name, "")]), "")
 
     names = (value(name) for name in ("user", "character", "chat", "task", "style"))
-    return Caller(*names, _header(headers, IDEMPOTENCY))
+    return Caller(*names, key=_header(headers, IDEMPOTENCY))
 
 
 def _header(headers: Headers, name: str) -> str:
