@@ -43,8 +43,8 @@ def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]
         texts.append(_of_body(body) if name == "user" else "")
         return next(filter(None, [*texts, address.get(name, "")]), "")
 
-    names = (value(name) for name in ("user", "character", "chat", "task", "style"))
-    return Caller(*names, key=_header(headers, IDEMPOTENCY))
+    names = {name: value(name) for name in ("user", "character", "chat", "task", "style")}
+    return Caller(**names, key=_header(headers, IDEMPOTENCY))
 
 
 def _header(headers: Headers, name: str) -> str:
