@@ -103,3 +103,14 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared folder at {folder}; set MOECHAT_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of a database with our tables, as a role that does not own them. In memory where the machine has such a place."""
+    from tests.pg_server import served
+
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else tmp_path_factory.getbasetemp().parent
+    with served(base / f"moechat-pg-{run}") as (where, _):
+        yield where

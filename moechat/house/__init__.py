@@ -113,6 +113,7 @@ class House:
         self.model = model
         self._lock = threading.RLock()
         self._models: dict[tuple[str, Connection], ChatModel] = {}
+        self._made_of: object = None
         self._precedence = Precedence()
         self._stores = stores or stores_of(self.config.store, settings_path, self.data, self.clock, zone)
         self.answers = self._stores.answers
@@ -253,10 +254,18 @@ class House:
         if self.model is not None:
             return self.model
         with self._lock:
-            connection = self._connection(use)
+            connection, made_of = self._connection(use), self._wishes()
+            if made_of != self._made_of:
+                self._models, self._made_of = {}, made_of
             if (use, connection) not in self._models:
                 self._models[use, connection] = self._make(use, connection)
             return self._models[use, connection]
+
+    def _wishes(self) -> object:
+        """What models are made of, beside their connections."""
+        chat, own = self.config.chat, self.config.understanding
+        asked = (chat.temperature, chat.extra, chat.single_system, own.temperature, own.max_tokens, own.extra)
+        return asked, chat.timeout_s, chat.local_timeout_s, chat.context_window, own.silence_s
 
     def _connection(self, use: str) -> Connection:
         chat, own = self.config.chat, self.config.understanding

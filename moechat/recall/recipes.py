@@ -25,6 +25,8 @@ from moechat.settings.config import DIAL, LAYERS, Config
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
 
+ASSOCIATED = 0.5  # The least score of a fact that is found by words: no cosine, so that it is the same for every embedding model.
+
 
 @dataclass(frozen=True)
 class ConfiguredRecipes:
@@ -127,6 +129,8 @@ class ConfiguredRecipes:
         config = self.config()
         if (configured := config.threshold(recipe)) is not None:
             return configured
+        if recipe == "entities":
+            return ASSOCIATED
         serving = self.dense.serving
         own = config.embedding.fitted.get(serving.fingerprint, serving.thresholds) if serving else DEFAULT_THRESHOLDS
         floor: float = getattr(own, LAYERS[recipe])

@@ -113,14 +113,17 @@ class EmbeddingSettings(Section):
     fitted: dict[str, FittedThresholds] = {}
 
 
-class RecipeSettings(Section):
+class RecipeWithoutScores(Section):
     enabled: bool = True
     weight: Number = Field(1.0, ge=0, le=100)
     limit: Whole = Field(10, ge=0, le=1000)
+
+
+class RecipeSettings(RecipeWithoutScores):
     threshold: Threshold = None
 
 
-class AssociationRecipe(RecipeSettings):
+class AssociationRecipe(RecipeWithoutScores):
     all_events: bool = False
 
 
@@ -131,7 +134,7 @@ class Recipes(Section):
     association: AssociationRecipe = AssociationRecipe(weight=0.9, limit=2)
     by_topic: RecipeSettings = RecipeSettings(enabled=False, weight=0.002, limit=5)
     profile: RecipeSettings = RecipeSettings(limit=0)
-    entities: RecipeSettings = RecipeSettings(weight=0.5, limit=5, threshold=0.5)
+    entities: RecipeSettings = RecipeSettings(weight=0.5, limit=5)
     lore: RecipeSettings = RecipeSettings(limit=8)
 
     @model_validator(mode="before")
@@ -141,11 +144,14 @@ class Recipes(Section):
         if not isinstance(values, dict):
             return values
         own = {name: field.default.model_dump() for name, field in cls.model_fields.items()}
-        return {
+        whole = {
             name: {**own.get(name, {}), **part} if isinstance(part, dict) else part for name, part in values.items()
         }
+        if isinstance(association := whole.get("association"), dict):
+            association.pop("threshold", None)  # It had one once, which said nothing: whole words are shared, or not.
+        return whole
 
-    def items(self) -> Iterator[tuple[str, RecipeSettings]]:
+    def items(self) -> Iterator[tuple[str, RecipeWithoutScores]]:
         """(name, settings) of every recipe, in the order of the schema."""
         return ((name, getattr(self, name)) for name in type(self).model_fields)
 

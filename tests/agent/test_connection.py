@@ -10,7 +10,7 @@ import pytest
 
 from moechat.errors import ConfigError
 from moechat.house import House
-from tests.houses import Home
+from tests.houses import Home, say
 from tests.model_server import ModelServer
 
 KEY = "sk-of-the-environment"
@@ -84,3 +84,12 @@ def test_without_a_kept_key_any_address_is_saved(tmp_path: Path, server: ModelSe
     with home.connected() as opened:
         opened.connect(server.url, "tiny")
         assert opened.config.chat.base_url == server.url
+
+
+def test_what_is_set_of_a_model_holds_at_the_next_message(tmp_path: Path, server: ModelServer) -> None:
+    home = Home.build(tmp_path, chat={"base_url": server.url, "model": "tiny", "temperature": 0.5})
+    with home.connected() as opened:
+        for temperature in (0.5, 0.9):
+            opened.settings.save("chat", "temperature", temperature)
+            say(opened.agent(), "你好")
+    assert [one.body["temperature"] for one in server.requests if "temperature" in one.body] == [0.5, 0.9]
