@@ -2,8 +2,8 @@
 
 ``Host`` must name this machine and ``Origin`` this server, so that no web page reaches a memory through a name of its own
 (DNS rebinding), with a form, or from another port of this machine. What does not come from this machine alone brings a key or
-a session. A body is small, of the right kind, and here in time. What is not refused knows whose it is: ``PRINCIPAL``, and what
-it may reach: ``keys.PASS``. Pages of the sites that are named as ``origins`` may call, too (CORS).
+a session. A body is small, of the right kind, and here in time. What is not refused knows whose memory it may
+reach: ``keys.PASS``. Pages of the sites that are named as ``origins`` may call, too (CORS).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from moechat.errors import DataError
 MAX_BODY = 256 * 1024
 MAX_LOGIN = 4096
 BODY_S = 20.0
-PRINCIPAL = "moechat.principal"  # The key of the scope that says whose memory a request may reach; OWNER: all users'.
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 NO_STORE = (b"cache-control", b"no-store")
 FORM, JSON, BYTES = "application/x-www-form-urlencoded", "application/json", "application/octet-stream"
@@ -55,10 +54,10 @@ def is_loopback(host: str) -> bool:
 class Door:
     """How one may come in, and with what.
 
-    ``open_here``: what arrives at a loopback address needs neither key nor session, and calls it by one of its own names. Else
-    a key of ``keyring`` or a session of ``register`` opens. ``names`` are those by which
-    others may call; None: any, since a name alone opens nothing. Paths that begin with one of ``closed`` are not there,
-    ``open_paths`` are for all. ``headers`` go with every answer. ``origins`` are sites whose pages may call
+    ``open_here``: what arrives at a loopback address needs neither key nor session, and calls it by one of its own names, until
+    ``register`` has a password. Else a key of ``keyring`` or a session of ``register`` opens. ``names`` are those by which others
+    may call where there is no password; None: any, since a name alone opens nothing. Paths that begin with one of ``closed``
+    are not there, ``open_paths`` are for all. ``headers`` go with every answer. ``origins`` are sites whose pages may call
     (https://chat.example). A body has ``max_body`` bytes at most, on paths that end in one of ``bodies`` as many as that says,
     and ``body_s`` seconds to arrive. It is JSON, on ``files`` the bytes of a file: no page of another site can send either
     unasked.
@@ -123,14 +122,14 @@ class Guard:
             await self.app(scope, receive, self._with_headers(send, headers))
             return None
         try:
-            at_login = self.door.register is not None and scope["path"] in (login.LOGIN, login.LOGOUT)
+            has_login = self.door.register is not None and not self._is_open(scope)
+            at_login = has_login and scope["path"] in (login.LOGIN, login.LOGOUT)
             self._look_at(scope, headers)
             if not at_login:
                 passed = await self._pass(scope, headers)
                 if passed is None:
                     return self._turned_away(scope, headers)
                 PASS.set(passed)
-                scope[PRINCIPAL] = OWNER if passed.users is None else ", ".join(sorted(passed.users))
                 if scope["path"].startswith(self.door.closed):
                     raise Refusal(404, "not here")
             _check_kind(scope, headers, FORM if at_login else BYTES if scope["path"] in self.door.files else JSON)
@@ -166,8 +165,8 @@ class Guard:
     def _look_at(self, scope: Scope, headers: Headers) -> None:
         """Raises Refusal for a call by a name that is not ours, or from a page that is not ours."""
         host = _one(headers, "host")
-        here = self.door.open_here and _arrives_here(scope)
-        names = self.door.names
+        here = self._is_open(scope)
+        names = None if self._has_password else self.door.names
         if here and not is_loopback(name_of(host)):
             raise Refusal(403, "Host: this server answers to localhost and 127.0.0.1 alone; call it by that name")
         if not here and names is not None and name_of(host) not in names:
@@ -180,6 +179,14 @@ class Guard:
         if _one(headers, "sec-fetch-site") not in ("", "same-origin", "none") and not _opens_a_page(scope, headers):
             raise Refusal(403, "Sec-Fetch-Site: pages of other sites may not call this server; call it from a program")
 
+    def _is_open(self, scope: Scope) -> bool:
+        """Whether a request needs neither key nor session. A password that is set meanwhile ends that at once."""
+        return self.door.open_here and _arrives_here(scope) and not self._has_password
+
+    @property
+    def _has_password(self) -> bool:
+        return self.door.register is not None and self.door.register.has_password
+
     # ---- who it is
 
     async def _pass(self, scope: Scope, headers: Headers) -> Pass | None:
@@ -187,7 +194,7 @@ class Guard:
         by_key = self._by_key(scope, headers)
         if by_key is not None:
             return by_key
-        if self.door.open_here and _arrives_here(scope):
+        if self._is_open(scope):
             return EVERYTHING
         return await self._by_session(scope, headers)
 
@@ -209,7 +216,7 @@ class Guard:
         ring = self.door.keyring
         if not word or ring is None:
             return None
-        if self.door.open_here and _arrives_here(scope) and not word.startswith("mk-"):
+        if self._is_open(scope) and not word.startswith("mk-"):
             return None
         address = self._begin_try(scope)
         key = ring.of(word.encode("latin-1", "replace").decode("utf-8", "replace"))

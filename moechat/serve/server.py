@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moechat import __version__
+from moechat.access.attempts import Attempts
 from moechat.access.guard import Door, Guard, error_body, is_loopback
 from moechat.access.keys import Keyring
 from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
@@ -63,12 +64,13 @@ class MakePage(Protocol):
     """What makes the page for a server that has other addresses, too: ``web.beside``."""
 
     def __call__(
-        self, house: House, ending: asyncio.Event, keyring: Keyring, *, open_here: bool
+        self, house: House, ending: asyncio.Event, keyring: Keyring, *, open_here: bool, attempts: Attempts
     ) -> tuple[ASGIApp, Callable[[], None]]: ...
 
 
 class WithPage:
-    """The page at every address that is none of the application's own. Each has its own door."""
+    """The page at every address that is none of the application's own. Each has its own door, and both count wrong tries
+    together."""
 
     def __init__(self, app: FastAPI, page: ASGIApp) -> None:
         self.app, self.page = app, page
@@ -80,7 +82,9 @@ class WithPage:
         await (self.app if is_own else self.page)(scope, receive, send)
 
 
-def make_app(house: House, keyring: Keyring | None = None, *, open_here: bool = True) -> FastAPI:
+def make_app(
+    house: House, keyring: Keyring | None = None, *, open_here: bool = True, attempts: Attempts | None = None
+) -> FastAPI:
     """The application over a house. ``keyring`` stands in for that of its data folder; ``open_here``: a loopback address needs
     no key."""
     house.warm()
@@ -105,6 +109,7 @@ def make_app(house: House, keyring: Keyring | None = None, *, open_here: bool = 
             origins=frozenset(settings.origins), open_paths=HEALTH,
             bodies={"/chat/completions": settings.body_kb * 1024, "/embeddings": settings.body_kb * 1024},
         ),
+        attempts=attempts,
     )  # fmt: skip
     return app
 
@@ -179,7 +184,7 @@ async def _broken(_: Any, __: Any) -> Any:
 def _server(
     house: House, host: str, port: int, key: str, page: MakePage | None, key_env: str = KEY_ENV
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
-    open_here, ending = is_loopback(host), asyncio.Event()
+    open_here, ending, attempts = is_loopback(host), asyncio.Event(), Attempts()
     keyring = Keyring(house.data, house.clock, whole="" if open_here else key)
     if not (open_here or key or keyring.listed()):
         remedy = (
@@ -189,10 +194,10 @@ def _server(
         raise ConfigError("serve", "host", host, remedy)
     with contextlib.ExitStack() as last:
         listening = last.enter_context(listen(host, port))
-        api = make_app(house, keyring, open_here=open_here)
+        api = make_app(house, keyring, open_here=open_here, attempts=attempts)
         app: ASGIApp = api
         if page is not None:
-            shown, stop = page(house, ending, keyring, open_here=open_here)
+            shown, stop = page(house, ending, keyring, open_here=open_here, attempts=attempts)
             last.callback(stop)
             app = WithPage(api, shown)
         config = uvicorn.Config(

@@ -1,4 +1,5 @@
-"""The page as a server: an ASGI application of our own around Gradio's, on uvicorn, so that it stops as cleanly as it starts."""
+"""The page as a server: an ASGI application of our own around Gradio's, on uvicorn, so that it stops as cleanly as it starts; and
+its door: who is let in without a password (``door_of``)."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from moechat.access.attempts import Attempts
 from moechat.access.guard import NOSNIFF, Door, Guard, is_loopback
 from moechat.access.keys import Keyring
 from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
@@ -106,33 +108,35 @@ def door_of(house: House, host: str, phone: str, password: str | None, password_
     Raises ConfigError for a host that others reach without a password.
     """
     register = Register(house.data, house.clock, password)
-    has_password = register.has_password
-    if not (has_password or phone or is_loopback(host)):
+    if not (register.has_password or phone or is_loopback(host)):
         remedy = (
             f"others can reach this address: set a password (`moechat access password`, or the variable {password_env}), "
             "use 127.0.0.1, or let a phone in with --phone"
         )
         raise ConfigError("web", "host", host, remedy)
-    return replace(
-        PAGE_DOOR,
-        open_here=not has_password,
-        names=frozenset({phone}) if phone and not has_password else None,
-        register=register if has_password or phone else None,
-    )
+    return replace(PAGE_DOOR, names=frozenset({phone}) if phone else None, register=register)
 
 
 def beside(
-    house: House, ending: asyncio.Event, keyring: Keyring, *, open_here: bool, password: str | None = None
+    house: House,
+    ending: asyncio.Event,
+    keyring: Keyring,
+    *,
+    open_here: bool,
+    attempts: Attempts | None = None,
+    password: str | None = None,
 ) -> tuple[FastAPI, Callable[[], None]]:
-    """``make_app`` for a server that has other addresses, too. A session begins with one of its keys, the password or a code;
-    ``open_here``: on this machine none is needed, unless a password is set."""
+    """``make_app`` for a server that has other addresses, too, and counts wrong ``attempts`` at all of them together. A session
+    begins with one of its keys, the password or a code; ``open_here``: on this machine none is needed without a password."""
     register = Register(house.data, house.clock, password)
-    open_here = open_here and not register.has_password
-    door = replace(PAGE_DOOR, open_here=open_here, register=None if open_here else register, keyring=keyring)
-    return make_app(house, ending, door)
+    return make_app(
+        house, ending, replace(PAGE_DOOR, open_here=open_here, register=register, keyring=keyring), attempts
+    )
 
 
-def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, Callable[[], None]]:
+def make_app(
+    house: House, ending: asyncio.Event, door: Door, attempts: Attempts | None = None
+) -> tuple[FastAPI, Callable[[], None]]:
     """The application behind its door, which hangs up at ``ending``, and what stops the turns that are under way."""
     house.warm()
     import gradio as gr
@@ -165,7 +169,7 @@ def make_app(house: House, ending: asyncio.Event, door: Door) -> tuple[FastAPI, 
         pwa=False,
     )
     app.add_middleware(HangUp, ending=ending)
-    app.add_middleware(Guard, door=door)
+    app.add_middleware(Guard, door=door, attempts=attempts)
     return app, desk.close
 
 

@@ -14,6 +14,7 @@ import yaml
 from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
+from moechat.access.attempts import EACH, Attempts
 from moechat.access.keys import Keyring
 from moechat.serve import server
 from moechat.web import beside
@@ -33,8 +34,9 @@ class Doors:
         self.house, self.ring = home.open(), Keyring(home.data)
         for user, secret in SECRETS.items():
             say(self.house.agent(CHARACTER, user), f"我最爱吃{secret}")
-        api = server.make_app(self.house, self.ring, open_here=False)
-        page, self.stop = beside(self.house, asyncio.Event(), self.ring, open_here=False)
+        attempts = Attempts()
+        api = server.make_app(self.house, self.ring, open_here=False, attempts=attempts)
+        page, self.stop = beside(self.house, asyncio.Event(), self.ring, open_here=False, attempts=attempts)
         self.app = server.WithPage(api, page)
 
     def guest(self) -> TestClient:
@@ -75,6 +77,15 @@ def test_a_person_is_led_to_the_login_and_a_program_is_asked_for_its_key(doors: 
         assert refused.status_code == 401 and "location" not in refused.headers
     assert guest.get("/healthz").json() == {"status": "ok"}
     assert guest.post("/page/do/open", json={}).status_code == 401
+
+
+def test_wrong_tries_at_both_doors_count_together(doors: Doors) -> None:
+    stranger = TestClient(doors.app, ELSEWHERE, client=("203.0.113.9", 1), follow_redirects=False)
+    for _ in range(EACH // 2):
+        assert stranger.get("/v1/models", headers={"x-api-key": "mk-wrong"}).status_code == 401
+        assert stranger.post("/login", data={"word": "wrong"}, headers={"origin": ELSEWHERE}).status_code == 403
+    assert stranger.get("/v1/models", headers={"x-api-key": "mk-wrong"}).status_code == 429
+    assert stranger.post("/login", data={"word": "wrong"}, headers={"origin": ELSEWHERE}).status_code == 429
 
 
 @pytest.mark.parametrize("user", ["", "anne", "ben"])

@@ -92,7 +92,8 @@ def test_beyond_this_machine_it_does_not_start_without_a_lock(tmp_path: Path) ->
         for host in ("0.0.0.0", "::", "192.168.1.5"):
             with pytest.raises(ConfigError, match="moechat access password"):
                 web.serve(house, host=host, port=0)
-            assert not door_of(house, host, "", "correct horse", "ENV").open_here
+            register = door_of(house, host, "", "correct horse", "ENV").register
+            assert register is not None and register.has_password
 
 
 def test_the_embedding_is_loaded_before_the_first_message(tmp_path: Path) -> None:
