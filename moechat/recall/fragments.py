@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Literal
 
 from moechat import when
@@ -19,7 +19,7 @@ from moechat.language.words import count_tokens, fold
 from moechat.memory.contradiction import keyword_class
 from moechat.model import Episode, Event, Fact, FactKind
 from moechat.when import Precision, shown
-from moechat.when.span import MONTHS, away, in_zone, roughly
+from moechat.when.span import MONTHS, WHOLE_DAY, away, in_zone, told
 
 LEAST_TOKENS = 100
 """No memory is cut to fewer tokens so that another finds room."""
@@ -158,7 +158,6 @@ _STATUS: Mapping[str, Mapping[str, str]] = {
         "open": " (not over yet)",
     },
 }
-WHOLE_DAY = timedelta(hours=12)  # A span as long as this names a day, not an hour of it.
 
 
 def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
@@ -220,18 +219,12 @@ def dated(episode: Episode, now: datetime, language: Language = "zh") -> str:
         if episode.at is None:
             return ""
         return f"{shown(episode.at, now)}说起" if language == "zh" else f"told {shown(episode.at, now, language)}"
-    start, end = (in_zone(moment, now.tzinfo) for moment in event.happened)
-    if event.precision in ("month", "year"):
-        return roughly(start, end, event.precision, language)
-    if end - start < WHOLE_DAY:
-        return shown(start, now, language)
-    if start.date() == end.date():
-        return f"{start:%Y-%m-%d}"
-    return f"{start:%Y-%m-%d}{'至' if language == 'zh' else ' to '}{end:%Y-%m-%d}"
+    return told(*event.happened, event.precision, now, language)
 
 
 def _without_its_day(episode: Episode) -> str:
-    """The event's words without the day that stands before them anyway, nor the time words that meant it: 昨天（2025-05-20）."""
+    """The event's words without the day that stands before them anyway, nor the time words that meant it. Older records have the
+    day within their words: 昨天（2025-05-20）."""
     text, happened = episode.event.text, episode.event.happened
     if happened:
         days = _told_days(happened[0].date(), happened[1].date(), episode.event.precision)

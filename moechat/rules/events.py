@@ -15,6 +15,7 @@ from moechat.rules.importance import rate
 from moechat.rules.table import Language, PatternTable, table
 from moechat.when import Span
 from moechat.when.names import has_han
+from moechat.when.span import undated
 from moechat.when.tense import forward_en, forward_zh
 
 SHORTEST = {"zh": 4, "en": 8}  # characters of a clause that tells something
@@ -53,7 +54,7 @@ def events(
         planned = clause.mood == "plan" or is_ahead
         result.append(
             Event(
-                text=dated(_sentence(clause, patterns), span, language),
+                text=_beside(_sentence(clause, patterns), span),
                 sources=(exchange.id,),
                 subject=subject,
                 predicate=predicate,
@@ -92,7 +93,7 @@ def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: Pat
 def _is_to_come(span: Span, text: str, at: datetime, language: Language) -> bool:
     """Whether a span lies ahead, or goes on while its clause speaks of what is to come (下午三点要开会, said at three); of a
     whole day that is today nobody can tell."""
-    is_today = span.precision == "day" and span.start.date() == span.end.date()
+    is_today = span.precision in ("day", "part") and span.start.date() == span.end.date()
     if span.start > at or span.end <= at or is_today:
         return span.start > at
     return bool((forward_zh if language == "zh" else forward_en)(text, "writing"))
@@ -140,18 +141,9 @@ def _third(verb: str) -> str:
     return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{verb}s"
 
 
-def days(start: str, end: str, language: Language) -> str:
-    """A span of ISO days for people: one day, or both ends."""
-    return start if start == end else f"{start}至{end}" if language == "zh" else f"{start} to {end}"
-
-
-def dated(text: str, span: Span | None, language: Language) -> str:
-    """``text`` with the day added after the time words that meant it: 昨天（2025-05-20）."""
-    if span is None or span.is_vague or span.phrase not in text:
-        return text
-    day = days(span.start.date().isoformat(), span.end.date().isoformat(), language)
-    open_, close = ("（", "）") if language == "zh" else (" (", ")")
-    return text.replace(span.phrase, f"{span.phrase}{open_}{day}{close}", 1)
+def _beside(text: str, span: Span | None) -> str:
+    """The words of an event whose time stands beside them."""
+    return text if span is None or span.is_vague else undated(text, span.phrase)
 
 
 def _triple(clause: Clause, patterns: PatternTable) -> tuple[str, str, str]:

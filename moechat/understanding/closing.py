@@ -1,4 +1,4 @@
-"""Plans that later talk closes, by rules: given up (云南不去了, "we cancelled the trip") or carried out
+"""Plans that later talk closes, by rules: given up (云南不去了, "we cancelled the trip"), moved (体检改到二十二号) or carried out
 (终于去了云南, or the rules read on its day that it was done).
 
 A plan is meant where a clause has a word of its matter; what asks, supposes, is said of somebody else, or is of another day
@@ -36,6 +36,10 @@ _STILL_ON = re.compile(
 _SOMEBODY = re.compile(r"[他她它]|\b(?:he|she|they)\b", re.I)
 _AT_LAST = re.compile(r"终于|总算|到底还是|\bat last\b|\bfinally\b|\bin the end\b", re.I)
 _WEEKDAY = re.compile(r"(?:周|星期|礼拜)[一二三四五六日天]|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.I)
+MAX_BESIDE = 4  # clauses of a message that moves a plan which another of them names
+_MOVING = frozenset(
+    "改到 推迟 延期 延后 提前 顺延 时间 move push postpone delay reschedule put bring forward back".split()
+)
 _USER = frozenset(("", "用户", "user", "the user", "我", "i"))
 _SAID = {"zh": "用户说“{words}”", "en": "The user said “{words}”"}
 
@@ -45,7 +49,13 @@ def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Ep
     its own in the user's words. ``plans`` are those of other exchanges."""
     events, closes = list(understanding.events), dict[Event, tuple[str, ...]]()
     clauses = message.read(exchange.user).clauses if plans else ()
-    for plan in (one for one in plans if one.event.subject.casefold() in _USER):
+    own = [one for one in plans if one.event.subject.casefold() in _USER]
+    for plan in own:
+        if (moving := _moving(plan.event, clauses, exchange, is_last=plan is own[-1])) is not None:
+            matter = _content(exchange.user, exchange.at)
+            events = [one for one in events if not _content(one.text, exchange.at) <= matter]
+            closes[moving] = (plan.id,)
+            continue
         clause, status = _closed(plan.event, clauses, exchange.at)
         by = next((one for one in events if one.status == "done" and _carries_out(one, plan.event)), None)
         if clause:
@@ -70,7 +80,7 @@ def carried_out(understanding: Understanding, plans: Sequence[Episode]) -> Under
 def may_close(understanding: Understanding, exchange: Exchange) -> bool:
     """Whether an exchange may close a plan at all: it has a word of that, or tells of something done on a day."""
     done = any(event.status == "done" and event.happened for event in understanding.events)
-    return done or bool(_GIVEN_UP.search(exchange.user) or _AT_LAST.search(exchange.user))
+    return done or when.moves(exchange.user) or bool(_GIVEN_UP.search(exchange.user) or _AT_LAST.search(exchange.user))
 
 
 def instead(understanding: Understanding, earlier: Sequence[Fact | Episode]) -> Understanding:
@@ -103,6 +113,25 @@ def _closed(plan: Event, clauses: Sequence[Clause], at: datetime) -> tuple[str, 
         if not day or (_meets(text, day, at) and not (done and at < day[0])):
             return text, "done" if done else "cancelled"
     return "", "open"
+
+
+def _moving(plan: Event, clauses: Sequence[Clause], exchange: Exchange, *, is_last: bool) -> Event | None:
+    """The plan at its new time, where a clause moves it: one with a word of it, or with none of any where this was told last."""
+    at = exchange.at
+    for clause in clauses:
+        if plan.happened is None or clause.mood in IN_DOUBT or not when.moves(clause.text):
+            continue
+        named = _is_told(plan, clause.text, at) or (_is_told(plan, exchange.user, at) and len(clauses) < MAX_BESIDE)
+        span = when.moved(clause.text, at, plan.happened)
+        if span and span.end > at and (named or (is_last and not _content(clause.text, at) - _MOVING)):
+            moved = _event(clause.text, plan, exchange, "planned")
+            text = moved.text if when.resolve(plan.text, at, use="writing") else plan.text
+            return replace(moved, text=text, happened=(span.start, span.end), precision=span.precision)
+    return None
+
+
+def _is_told(plan: Event, text: str, at: datetime) -> bool:
+    return _names(text, plan, at) or not _content(plan.text, at).isdisjoint(_content(text, at))
 
 
 def _names(clause: str, plan: Event, at: datetime) -> bool:

@@ -138,6 +138,8 @@ def dates_stand(happened: tuple[datetime, datetime], cited: Sequence[Exchange], 
         for text in (exchange.user, exchange.char):
             for span in when.resolve(text, exchange.at, use="writing"):
                 days += [(span.start + sign * turn, span.end + sign * turn) for turn in _TURNS for sign in (1, -1)]
+            plans = (other.happened for other in others if other.happened and when.moves(text))
+            days += [(to.start, to.end) for plan in plans if (to := when.moved(text, exchange.at, plan))]
     days += [other.happened for other in others if other.happened]
     return any(first <= happened[1] and happened[0] <= last for first, last in days)
 

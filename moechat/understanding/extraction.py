@@ -10,10 +10,9 @@ Of two tries the better is kept.
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Literal
 
 from moechat import when
@@ -34,7 +33,6 @@ from moechat.model import (
     Verdict,
 )
 from moechat.reading.saying import mark as mark_of
-from moechat.rules import events as happening
 from moechat.rules import message
 from moechat.rules import reading as rules
 from moechat.rules.activation import corrected
@@ -43,6 +41,7 @@ from moechat.topic_path import topic_path
 from moechat.understanding import answer, evidence
 from moechat.when import precision_of
 from moechat.when.names import WEEKDAYS
+from moechat.when.span import undated
 
 TRIES = 2
 DAY = timedelta(hours=23)
@@ -52,8 +51,7 @@ VALUES = ("user", "char", "now", "known", "before", "topics", "exchanges", "prob
 _LABELS = {"zh": ("用户", "角色"), "en": ("user", "character")}
 _USER = frozenset({"", "user", "用户", "the user", "{{user}}", "我", "me"})
 _CHARACTER = frozenset({"character", "角色", "the character", "{{char}}", "char", "assistant"})
-_YEARS = re.compile(r"\s*(\d{4})年?(?:\s*/\s*(\d{4})年?)?\s*")
-_DATE = re.compile(r"(\d{4})[-/.年](\d{1,2})(?:[-/.月](\d{1,2}))?(?:日|号)?(?:[T ]\d{1,2}:\d{2}\S*)?")
+_RANGE = re.compile(r"\s*(?:/(?=\s*\d{4}\b)|至|到|~|–| to )\s*")  # 2025/05/20 is a day
 
 
 class NoAnswer(Failure):
@@ -360,35 +358,28 @@ def _dated(event: Event, at: datetime) -> Event:
     """The event with the days that the first time words of its text mean, if it has any. An hour of long ago (小时候半夜送急诊)
     is of no day that anybody knows."""
     spans = when.resolve(event.text, at, use="writing")
-    tongue = message.language_of(event.text)
     if not spans:
         return event
     span = spans[0]
     if span.end - span.start < DAY and any(clause.mood == "past" for clause in message.read(event.text).clauses):
         return event
-    text = event.text
-    if not re.search(r"\d", span.phrase):
-        text = happening.dated(text, span, tongue)
+    text = event.text if span.is_vague or re.search(r"\d", span.phrase) else undated(event.text, span.phrase)
     return replace(event, text=text, happened=(span.start, span.end), precision=span.precision)
 
 
 def _days(text: str, at: datetime) -> tuple[datetime, datetime] | None:
-    """``2025-05-20`` or ``2025-05-20/2025-05-22`` as whole days in the zone of ``at``; a month or a year alone is the whole
-    of it."""
-    days: list[date] = []
-    years = _YEARS.fullmatch(text)
-    for year, month, day in [(y, "", "") for y in years.groups() if y] if years else _DATE.findall(text)[:2]:
-        try:
-            first = date(int(year) if year[0] in "12" else 0, int(month or 1), int(day or 1))  # no year 0001 or 9999
-        except ValueError:
-            return None
-        last = first.replace(month=int(month or 12))
-        days += [first, first if day else last.replace(day=monthrange(last.year, last.month)[1])]
-    if not days:
+    """``2025-05-20``, ``2027-03`` or ``2025`` as whole days in the zone of ``at``, and two of them as a range:
+    ``2027-03/2027-05`` is from March to May."""
+    parts = [part.strip() for part in _RANGE.split(text.strip(), 1)]
+    if not all(re.match(r"[12]\d{3}", part) for part in parts):
+        return None  # no year 0001 or 9999
+    spans = [when.resolve(f"{part}年" if len(part) == 4 else part, at)[:1] for part in parts]
+    if not all(spans):
         return None
+    days = sorted(moment.date() for [span] in spans for moment in (span.start, span.end))
     return (
-        datetime.combine(min(days), time(), tzinfo=at.tzinfo),
-        datetime.combine(max(days), time(23, 59, 59), tzinfo=at.tzinfo),
+        datetime.combine(days[0], time(), tzinfo=at.tzinfo),
+        datetime.combine(days[-1], time(23, 59, 59), tzinfo=at.tzinfo),
     )
 
 

@@ -4,6 +4,7 @@
 it stands before a memory. ``WIDTHS`` are the widths of vague words in days.
 """
 
+from moechat.when.moving import moved, moves
 from moechat.when.periods import Anchors
 from moechat.when.reader import SecondReader, Use, resolve, second_reader
 from moechat.when.shapes import WIDTHS
@@ -18,6 +19,8 @@ __all__ = [
     "Span",
     "Use",
     "asks",
+    "moved",
+    "moves",
     "precision_of",
     "resolve",
     "second_reader",

@@ -34,7 +34,7 @@ _N = (
     rf"(?:\d{{1,4}}(?:\.\d)?|a hundred|(?:{'|'.join(names.ONES[10:])}|(?:{'|'.join(names.TENS)})(?:[- ](?:{_ONES}))?|"
     rf"{_ONES}|an?)\b)"
 )
-_UNIT = (
+UNIT = (
     r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|weekends?|months?|years?|"
     r"decades?)"
 )
@@ -46,7 +46,7 @@ _DAYNUM = r"(?:3[01]|[12]\d|0?[1-9])"
 _DAY_WORD = "(?:" + "|".join(word for word in ORDINALS if word != "last") + r")\b"
 _ORDINAL = "(?:" + "|".join(ORDINALS) + r"|\d{1,2}(?:st|nd|rd|th))"
 _SEASON = rf"(?:{alternatives(SEASONS)})"
-_QUANTITY = (
+QUANTITY = (
     rf"(?:(?:{_N})(?: and a half)?(?: (?:or|to) {_N})?|half an?|a couple(?: of)?|couple of|a few|few|several|"
     rf"some)(?: and a half)?"
 )
@@ -111,20 +111,20 @@ PATTERNS = {
     ),
     "trailing": (
         rf"(?:in|over|during|within|for|throughout)?\s*(?:the|this(?= past)) (?P<tword>last|past|next|"
-        rf"coming) (?:(?P<tcount>{_QUANTITY}) )?(?P<tunit>{_UNIT})\b(?<!weekend)(?! of\b)"
+        rf"coming) (?:(?P<tcount>{QUANTITY}) )?(?P<tunit>{UNIT})\b(?<!weekend)(?! of\b)"
     ),
-    "past_counted": rf"(?:the )?(?P<pword>last|past) (?:(?P<pcount>{_QUANTITY}) (?P<punit>{_UNIT})|(?P<pfortnight>fortnight))\b",
+    "past_counted": rf"(?:the )?(?P<pword>last|past) (?:(?P<pcount>{QUANTITY}) (?P<punit>{UNIT})|(?P<pfortnight>fortnight))\b",
     "vague": rf"(?:{_VAGUE_WORDS})\b",
     "distance": (
         rf"(?:(?P<more>over|more than|about|around|nearly|almost|roughly|"
-        rf"some) )?(?P<dist>{_QUANTITY}) (?P<dunit>{_UNIT})(?P<dhalf> and a half)? (?P<dside>ago|back\b(?! to)|"
+        rf"some) )?(?P<dist>{QUANTITY}) (?P<dunit>{UNIT})(?P<dhalf> and a half)? (?P<dside>ago|back\b(?! to)|"
         rf"earlier|from now|from today|later)\b"
     ),
-    "weekdays_ago": rf"(?P<wcount>{_QUANTITY}) (?P<wplural>{_WEEKDAY[:-2]}s|weekends) (?:ago|back)\b",
+    "weekdays_ago": rf"(?P<wcount>{QUANTITY}) (?P<wplural>{_WEEKDAY[:-2]}s|weekends) (?:ago|back)\b",
     "names_ago": rf"(?P<ncount>{_N}) (?P<nplural>(?:{_SEASON}|{_FESTIVAL_WORDS})s|christmases) ago",
     "week_of": r"(?:in |on |over |during )?the (?P<cunit>week|weekend) of(?=\s)",
     "in_future": (
-        rf"in (?!an? (?:second|sec|minute|moment)\b)(?:about )?(?P<fdist>{_QUANTITY}) (?P<funit>{_UNIT})\b"
+        rf"in (?!an? (?:second|sec|minute|moment)\b)(?:about )?(?P<fdist>{QUANTITY}) (?P<funit>{UNIT})\b"
         r"(?:'s?)?(?: time)?(?! of)"
     ),
     "beside": (
@@ -212,7 +212,8 @@ PATTERNS = {
     ),
     "season": (
         rf"(?:in |during |over )?the (?P<season>{_SEASON})\b(?!\s+(?:palace|camp|school|olympics|job|dress|clothes|"
-        rf"of\s+[a-z]))|(?<=\bin )(?P<season2>spring|summer|autumn|winter)\b|"
+        rf"of\s+[a-z]))|(?:(?<=\bin )|(?<=\btill )|(?<=\buntil )|(?<=oved to )|(?<=ushed to )|(?<=poned to ))"
+        rf"(?P<season2>spring|summer|autumn|winter)\b|"
         rf"(?:(?<=\bof )|(?<=\bearly )|(?<=\blate )|(?<=\bmid )|(?<=\bmid-)|(?<=\bthrough ))(?P<season4>{_SEASON})\b|"
         rf"(?P<season3>{_SEASON})(?=,? (?:of )?(?:19|20)\d\d\b)|"
         rf"(?:over |in |during )?(?P<season5>{alternatives(s for s in SEASONS if ' ' in s)})\b"

@@ -192,6 +192,9 @@ def place(group: Group, ctx: TextContext, forward: bool | None) -> None:
     core = group.core
     if not core:
         return
+    if ctx.plan and not core[0].fixed:
+        _settle(group, _from_plan(group, ctx, ctx.plan), ctx)
+        return
     coming = None if forward is False else _choose(core, ctx.now, lambda period: period.stop > ctx.now, True)
     if forward is None and coming:
         latest = _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
@@ -203,6 +206,25 @@ def place(group: Group, ctx: TextContext, forward: bool | None) -> None:
         chosen = _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
         chosen = _winter(core, chosen, ctx)
     _settle(group, chosen, ctx)
+
+
+def _from_plan(
+    group: Group, ctx: TextContext, plan: tuple[datetime, datetime]
+) -> tuple[Period, list[tuple[float, Period]]] | None:
+    """The first occurrence after a plan that is moved, or the last one before it; an hour is one of its day."""
+    core, start, day = group.core, plan[0], plan[0].replace(hour=0, minute=0, second=0)
+    is_part = bool(group.leads or group.rest)  # the end of May, of which the plan was in the middle
+    if ctx.is_earlier:
+        before = _choose(core, start, lambda period: period.start < start and period.stop > ctx.now, False)
+        if before:
+            return before
+    since = day if core[0].rank < 3.5 else max(start + timedelta(seconds=1), ctx.today)
+    return _choose(
+        core,
+        since,
+        lambda period: period.start >= since or ((is_part or period.days > 45) and period.stop > plan[1]),
+        True,
+    )
 
 
 def _winter(
@@ -259,6 +281,7 @@ def _range(first: Group, last: Group, ctx: TextContext, forward: bool | None) ->
     return Period(begin.start, max(stop, begin.stop), "range")
 
 
+_LEADS_TO = r"(?i)(?:[到成为至]|\b(?:to|for|until|till))\s*(?:the\s*)?$"
 _CLAUSE = re.compile(r"[，。！？；,!?;\n]|\.(?=\s|$)")
 
 
@@ -272,8 +295,10 @@ def _clause(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
 
 
 def _linked(text: str, group: Group, follower: Group, language: Language) -> bool:
-    if compiled(language.moved).search(text, max(group.start - 40, 0), follower.start):
-        return False  # from Thursday to Monday: it is on one of them
+    before, between = text[max(group.start - 40, 0) : group.start], text[group.end : follower.start]
+    from_here = compiled(language.moved).search(before) and not compiled(_LEADS_TO).search(before)
+    if from_here or compiled(language.moved).search(between):
+        return False  # moved from Thursday to Monday: it is on one of them; moved to March to May is a range
     if compiled(language.to).fullmatch(text, group.end, follower.start):
         return True
     opened = language.between and compiled(language.between).search(text, max(group.start - 16, 0), group.end)

@@ -58,6 +58,9 @@ class TextContext:
     use: str = "recall"
     zone: tzinfo | None = None
     anchors: Anchors | None = None
+    plan: tuple[datetime, datetime] | None = None
+    """Of a plan that is moved: what floats is read from its date on, or back from it where it ``is_earlier``."""
+    is_earlier: bool = False
 
     @property
     def today(self) -> datetime:

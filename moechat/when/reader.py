@@ -103,6 +103,8 @@ def resolve(
     widths: Mapping[str, float] = WIDTHS,
     anchors: Anchors | None = None,
     second: SecondReader | None = None,
+    plan: tuple[datetime, datetime] | None = None,
+    is_earlier: bool = False,
 ) -> list[Span]:
     """The time expressions of a text, in its order, as inclusive spans in the zone of ``now`` (a naive one is the system's).
 
@@ -115,12 +117,15 @@ def resolve(
     written: ``first:talked``), ``event:毕业`` (the day of what is named). Several wordings may be tried, longest first. Of
     birthdays and anniversaries only month and day count: the year comes from the text, or is the latest that has begun.
     Unknown anchors are no time, except that 上次 falls back on its width. No text raises; an error of ``anchors`` itself
-    passes through. ``second`` reads what is left of a Chinese text.
+    passes through. ``second`` reads what is left of a Chinese text. ``plan`` and ``is_earlier``: see ``moving``.
     """
     if now.tzinfo is None:
         now = now.astimezone()
     if anchors is not None:
         spans = list(_resolve(text, now, use, widths, anchors))
+    elif plan is not None:
+        days = tuple(moment.astimezone(now.tzinfo).replace(tzinfo=None) for moment in plan)
+        spans = list(_resolve(text, now, use, widths, None, (days[0], days[1]), is_earlier=is_earlier))
     else:
         own = () if widths is WIDTHS else tuple(sorted(widths.items()))
         spans = list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
@@ -149,9 +154,17 @@ def _read(
 
 
 def _resolve(
-    text: str, now: datetime, use: Use, widths: Mapping[str, float], anchors: Anchors | None
+    text: str,
+    now: datetime,
+    use: Use,
+    widths: Mapping[str, float],
+    anchors: Anchors | None,
+    plan: tuple[datetime, datetime] | None = None,
+    *,
+    is_earlier: bool = False,
 ) -> tuple[Span, ...]:
-    ctx = TextContext(now.replace(tzinfo=None, microsecond=0, fold=0), widths, use, now.tzinfo, anchors)
+    present = now.replace(tzinfo=None, microsecond=0, fold=0)
+    ctx = TextContext(present, widths, use, now.tzinfo, anchors, plan, is_earlier)
     readings: list[tuple[int, int, Period]] = []
     text = text[:LONGEST]
     if compiled(_WORKS).search(text) and not compiled(_TALK).search(text):

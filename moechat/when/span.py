@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
 from typing import Literal
 
-Precision = Literal["moment", "day", "month", "year", "unknown"]
-"""How exactly the time of an event is known: the unit that its bounds are in."""
+from moechat.when.words import ranges, table
+
+Precision = Literal["moment", "part", "day", "month", "season", "year", "unknown"]
+"""How exactly the time of an event is known: the unit that its bounds are in, and that it is told in."""
 _BY_UNIT: Mapping[str, Precision] = {
-    "second": "moment", "minute": "moment", "hour": "moment", "part": "day", "day": "day", "weekend": "day",
-    "week": "day", "month": "month", "season": "month", "year": "year",
+    "second": "moment", "minute": "moment", "hour": "moment", "part": "part", "day": "day", "weekend": "day",
+    "week": "day", "month": "month", "season": "season", "year": "year",
 }  # fmt: skip
 _BY_LENGTH: Sequence[tuple[timedelta, Precision]] = (
     (timedelta(hours=23), "moment"), (timedelta(days=62), "day"), (timedelta(days=730), "month"),
 )  # fmt: skip
-_BOUNDED = re.compile(r"[\d一二三四五六七八九十到至]|week|month|year")
+_BOUNDED = re.compile(r"[\d一二三四五六七八九十到至]|week|month|year|\b(?:to|until|till|through|and)\b|-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def precision_of(start: datetime, end: datetime) -> Precision:
     return "day"
 
 
+WHOLE_DAY = timedelta(hours=12)  # A span as long as this names a day, not an hour of it.
 HOURS_DAYS = 7
 PARTS_DAYS = 30
 # The part of the day by its first hour, half open; before the first and after the last it is night.
@@ -114,8 +117,33 @@ def away(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") 
     return f"in {words}" if days > 0 else f"{words} ago"
 
 
+def told(
+    start: datetime, end: datetime, precision: Precision, now: datetime, language: Literal["zh", "en"] = "zh"
+) -> str:
+    """A span as it is told at ``now``, never finer than it is known: 2027年春天, 2021-01-05 晚上, 2021-01-05至2021-01-07."""
+    start, end = in_zone(start, now.tzinfo), in_zone(end, now.tzinfo)
+    if precision in ("month", "season", "year"):
+        return roughly(start, end, precision, language)
+    day, length = f"{start:%Y-%m-%d}", end - start
+    if length < WHOLE_DAY:
+        return (
+            f"{day} {_part_of(start, length, language)}"
+            if precision in ("day", "part")
+            else shown(start, now, language)
+        )
+    if start.date() == end.date():
+        return day
+    return f"{day}{'至' if language == 'zh' else ' to '}{end:%Y-%m-%d}"
+
+
 def roughly(start: datetime, end: datetime, precision: Precision, language: Literal["zh", "en"] = "zh") -> str:
-    """A span that is known by the month, the year or less exactly, as people say it: 2025年5月, around 2019."""
+    """A span that is known by the month, the season, the year or less exactly, as people say it: 2025年5月, around 2019."""
+    count = (end.year - start.year) * 12 + end.month - start.month + 1
+    if precision == "season" and (name := _named("seasons", (start.month, count), language)):
+        if language == "en":
+            return f"{name} {start.year}"
+        return f"{start.year}年{name}{'天' if len(name) == 1 else ''}"
+    precision = "month" if precision == "season" else precision
     first, last = _calendar(start, precision, language), _calendar(end, precision, language)
     words = first if first == last else f"{first}到{last}" if language == "zh" else f"{first} to {last}"
     if precision == "month":
@@ -143,6 +171,36 @@ def _hour(hour: int, language: str) -> str:
     if language == "zh":
         return f"{hour}点"
     return f"{hour % 12 or 12} {'am' if hour < 12 else 'pm'}"
+
+
+def _part_of(start: datetime, length: timedelta, language: str) -> str:
+    """The name of a part of the day: 18 to 24 is 晚上, 17 to 21 evening."""
+    hours = (start.hour, start.hour + round(length / timedelta(hours=1)))
+    return _named("parts", hours, language) or _part(start.hour, language)
+
+
+def _named(name: str, numbers: tuple[int, int], language: str) -> str:
+    """The first word of a table with ranges that means these two numbers, "" where none does."""
+    return next((word for word, meant in ranges(table(language)[name]).items() if meant == numbers), "")
+
+
+def undated(text: str, phrase: str) -> str:
+    """A sentence without the words for its time, which stands beside it: 用户昨天吃了火锅 → 用户吃了火锅. It stays as it is where
+    it needs them (面试在周五, by Friday)."""
+    bare = re.search(
+        rf"(?P<leads>\b(?:by|until|till|before|after|since|between|than)\s+|[从自到至过])?(?:\b(?:on|in|at|during|this)\s+)?"
+        rf"(?<![A-Za-z\d]){re.escape(phrase)}(?![A-Za-z\d]|\s?前后|\s?左右|[之以]?[前后]|起|开始|[到至])的?,?\s?",
+        text, re.IGNORECASE,
+    )  # fmt: skip
+    if bare is None or bare["leads"] or not phrase:
+        return text
+    before, after = text[: bare.start()], text[bare.end() :].lstrip("，, ")
+    if not after.strip("。.!！?？了啦 ") and re.search(
+        r"(?:[在到至是为于成个的]|\b(?:is|are|was|were|be|to|for|from|of|the|a|an)|['’]s)\s*$", before
+    ):
+        return text
+    rest = f"{before}{after}".strip()
+    return rest[:1].upper() + rest[1:]
 
 
 def _part(hour: int, language: str) -> str:

@@ -16,7 +16,7 @@ def table(language: str) -> Mapping[str, Mapping[str, str]]:
     return {
         name: {word.strip(): meaning for meaning, words in lines.items() for word in words.split("|")}
         for name, lines in tables.items()
-        if name not in ("tense", "not_times")
+        if name not in ("tense", "not_times", "moved")
     }
 
 

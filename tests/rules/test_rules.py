@@ -41,7 +41,7 @@ def test_one_message_with_two_facts_and_what_happened_yesterday() -> None:
 
     assert [fact.text for fact in understanding.facts] == ["用户住在杭州", "用户讨厌香菜"]
     (event,) = understanding.events
-    assert "昨天" in event.text and "和室友吃了火锅" in event.text and "2025-05-20" in event.text
+    assert event.text == "用户和室友吃了火锅", "its day stands beside the words, not within"
     assert event.happened is not None
     assert event.happened[0].date() == event.happened[1].date() == date(2025, 5, 20)
     assert (event.subject, event.predicate, event.object) == ("用户", "吃", "火锅")
@@ -162,16 +162,16 @@ def test_an_event_has_who_did_what(text: str, subject: str, predicate: str, thin
 
 def test_an_english_event_is_a_sentence_about_the_user() -> None:
     texts = [event.text for event in understood("I live in Leeds, had hotpot with my roommate yesterday").events]
-    assert texts == ["The user had hotpot with their roommate yesterday (2025-05-20)"]
+    assert texts == ["The user had hotpot with their roommate"]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("Yesterday I went to the cinema", "Yesterday (2025-05-20) the user went to the cinema"),
-        ("Last week we visited Rome", "Last week (2025-05-12 to 2025-05-18) the user and others visited Rome"),
-        ("On 3 May I handed in my thesis", "On 3 May (2025-05-03) the user handed in their thesis"),
-        ("Two days ago we had a baby girl", "Two days ago (2025-05-19) the user and others had a baby girl"),
+        ("Yesterday I went to the cinema", "The user went to the cinema"),
+        ("Last week we visited Rome", "The user and others visited Rome"),
+        ("On 3 May I handed in my thesis", "The user handed in their thesis"),
+        ("Two days ago we had a baby girl", "The user and others had a baby girl"),
         ("Yesterday she went home", None),
         ("On the bus she said I won", None),
         ("Yesterday I wanted to cry", None),
@@ -229,14 +229,14 @@ def test_a_later_message_is_not_needed_for_the_language() -> None:
 @pytest.mark.parametrize(
     ("text", "event"),
     [
-        ("I fly to Berlin tomorrow", "The user flies to Berlin tomorrow (2025-05-22)"),
-        ("Tomorrow I teach a class", "Tomorrow (2025-05-22) the user teaches a class"),
-        ("I don't go to work tomorrow", "The user does not go to work tomorrow (2025-05-22)"),
-        ("We're going to see a film tonight", "The user and others are going to see a film tonight (2025-05-21)"),
-        ("I start my new job on Monday", "The user starts their new job on Monday (2025-05-26)"),
-        ("I have a dentist appointment on Friday", "The user has a dentist appointment on Friday (2025-05-23)"),
-        ("My exam is on Thursday", "The user's exam is on Thursday (2025-05-22)"),
-        ("My flight leaves on Sunday at 7", "The user's flight leaves on Sunday at 7 (2025-05-25)"),
+        ("I fly to Berlin tomorrow", "The user flies to Berlin"),
+        ("Tomorrow I teach a class", "The user teaches a class"),
+        ("I don't go to work tomorrow", "The user does not go to work"),
+        ("We're going to see a film tonight", "The user and others are going to see a film"),
+        ("I start my new job on Monday", "The user starts their new job"),
+        ("I have a dentist appointment on Friday", "The user has a dentist appointment"),
+        ("My exam is on Thursday", "The user's exam is on Thursday"),
+        ("My flight leaves on Sunday at 7", "The user's flight leaves"),
         ("My flight leaves today", ""),  # Of a whole day that is today nobody can tell.
         ("I have an exam today", ""),
         ("I have football on Mondays", ""),

@@ -474,8 +474,9 @@ def test_every_now_of_the_table_is_used() -> None:
 @pytest.mark.parametrize(
     ("text", "precision"),
     [
-        ("明天下午三点", "moment"), ("昨天早上", "day"), ("上周五", "day"), ("上周末", "day"), ("去年五月", "month"),
-        ("去年夏天", "month"), ("2019年", "year"), ("最近", "unknown"), ("5月3日到5月5日", "day"), ("last May", "month"),
+        ("明天下午三点", "moment"), ("昨天早上", "part"), ("上周五", "day"), ("上周末", "day"), ("去年五月", "month"),
+        ("去年夏天", "season"), ("March to May", "month"), ("2019年", "year"), ("最近", "unknown"),
+        ("5月3日到5月5日", "day"), ("last May", "month"),
         ("two hours ago", "moment"), ("lately", "unknown"),
     ],
 )  # fmt: skip
