@@ -76,10 +76,11 @@ class EpisodeView:
         positions = [position for position in map(self._all.position, ids) if position is not None]
         return self._all.at([p for p in positions if p < len(self._place_of) and self._place_of[p] != HIDDEN])
 
-    def plans(self, after: datetime, before: datetime) -> list[Episode]:
+    def plans(self, after: datetime, before: datetime, besides: Collection[str] = ()) -> list[Episode]:
         """What is planned, promised or has begun for a time between these (without one: was told then), and nothing in view
-        has closed, the earliest told first."""
-        return self.episodes(sorted(self._in_view(self._all.planned(after, before)).tolist()))
+        has closed, the earliest told first; ``besides`` are ids of others."""
+        positions = [p for p in self._all.planned(after, before) if self._all.ids[p] not in besides]
+        return self.episodes(sorted(self._in_view(positions).tolist()))
 
     def citing(self, exchanges: Iterable[str]) -> np.ndarray:
         """(n,) bool: which rest on one of these exchanges."""

@@ -441,7 +441,7 @@ class _Behind:
         if happened is None or happened[1] >= self._now:
             return line
         is_plan, user = episode.event.status == "planned", self._names["user"]
-        if profile.is_promise(episode, self._names["char"]):  # Nobody else could say how it went.
+        if plans.is_promise(episode.event, self._names["char"]):  # Nobody else could say how it went.
             outcome = ("做没做没有记下", "nothing says whether it was done")
         else:
             outcome = (f"还没听{user}说起后来怎样", f"{user} has not said how it went")

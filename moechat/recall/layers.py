@@ -192,7 +192,7 @@ class Layers:
         recollection = world.filled(recollection, Macros(names, cue.now, who.language, cue.talk))
         if config.Agent.long_memory and not touch.is_danger(cue):
             recollection = replace(
-                recollection, plans=plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context)
+                recollection, plans=plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context, who.name)
             )
         if unread is None:
             return recollection

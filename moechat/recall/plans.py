@@ -1,45 +1,168 @@
-"""Plans on their way: which are due or overdue at a moment, and what became of those that an exchange tells of."""
+"""Plans and promises whose day has come: each is asked after once, or three times in vain; and what became of those that an
+exchange tells of.
+
+A plan is due on its day (the last one where it lasts), or in the first talk after it, however late that is; a promise without a
+day when they next talk. From then it stands in the tail of the prompt until her reply asks after it. What was shown, asked and
+answered is kept in the owner's state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
+from moechat.encoder.builtin import builtin
+from moechat.errors import EmbeddingError
+from moechat.language import words
 from moechat.memory.episodes import EpisodeView
-from moechat.model import Episode, Event, Hit
+from moechat.model import Episode, Event, Exchange, Hit
 from moechat.store.protocols import Store
+from moechat.when.span import in_zone
 
-DUE, OVERDUE = timedelta(days=7), timedelta(days=14)  # A plan is spoken of from so long before it to so long after it.
+RECIPE = "plans"
+OVERDUE = timedelta(days=14)  # A plan that the talks since have passed over counts as due for so long.
 MOST_PLANS = 4
+MEANT = 0.25  # A question whose cosine with a plan is this much asks after it, whatever its words.
+CHARACTER = ("character", "角色")
+_SENTENCE = re.compile(r"[^。！？!?\n]*(?:[。！？!?\n]+|\Z)")
+_ASKS = re.compile(
+    r"[？?]|[吗呢么]\s*[~～。！!]*$|怎么样|如何|顺利|\b(?:how|did) (?:was|were|did|is|you|it)\b|\bhow'd\b",
+    re.IGNORECASE,
+)
 
 
-def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[str]) -> list[Hit]:
-    """The plans that are due, the earliest first, and those that are overdue and were in no prompt since. None is delicate, and
-    none stands in the context anyway."""
-    plans = []
-    for episode in view.plans(now - OVERDUE, now + DUE):
-        event = episode.event
-        if event.happened is None or event.mark == "delicate" or not set(event.sources).isdisjoint(in_context):
-            continue
-        used = store.state.recalled(episode.id)
-        if event.happened[1] >= now or used is None or used <= event.happened[1]:
-            plans.append((event.happened[0], episode))
-    plans.sort(key=lambda plan: plan[0])
-    read_by_rules = {source for _, e in plans if e.by == "rules" for source in e.event.sources}
-    beside = store.findings.citing(sorted(read_by_rules)) if read_by_rules else []
-    by_model = [e.event for e in beside if e.by == "model"]  # closed by now, it may be
+def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[str], character: str) -> list[Hit]:
+    """The plans that are due and were not asked after yet, the earliest first. None is delicate, and none stands in the context
+    anyway. ``character`` is the name of who promises."""
+    since = min(now - OVERDUE, _before(store, in_context) or now)
+    plans = [
+        plan for plan in view.plans(since, now + timedelta(days=1), store.state.spent)
+        if is_due(plan.event, now, character) and plan.event.mark != "delicate" and not was_asked(store, plan)
+        and set(plan.event.sources).isdisjoint(in_context)
+    ]  # fmt: skip
+    plans.sort(key=lambda plan: plan.event.happened[0] if plan.event.happened else plan.since)
+    by_rules = {source for plan in plans if plan.by == "rules" for source in plan.event.sources}
+    beside = store.findings.citing(sorted(by_rules)) if by_rules else []
+    others = [one.event for one in beside if one.by == "model"]  # closed by now, it may be
+    kept: list[Episode] = []
+    for plan in plans:
+        said_better = plan.by == "rules" and any(_is_same(plan.event, one) for one in others)
+        if not said_better and not any(_is_same(plan.event, one.event) for one in kept):
+            kept.append(plan)
     return [
-        Hit("diary", "plans", e.id, e.event.text, 1.0, e.at, e.event.sources, episode="event")
-        for _, e in [plan for plan in plans if not _is_said_better(plan[1], by_model)][-MOST_PLANS:]
+        Hit("diary", RECIPE, e.id, e.event.text, 1.0, e.at, e.event.sources, episode="event")
+        for e in kept[:MOST_PLANS]
     ]
 
 
-def _is_said_better(plan: Episode, by_model: Sequence[Event]) -> bool:
-    """Whether a model read the same plan where the rules did: for the same days, in the same exchange."""
-    event = plan.event
-    return plan.by == "rules" and any(
-        one.happened == event.happened and not set(one.sources).isdisjoint(event.sources) for one in by_model
+def is_due(event: Event, now: datetime, character: str) -> bool:
+    """Whether the day of a plan, or its last, has come; a promise without a day is due at once."""
+    if event.happened is None:
+        return is_promise(event, character)
+    return in_zone(event.happened[1], now.tzinfo).date() <= now.date()
+
+
+def is_promise(event: Event, character: str) -> bool:
+    """Whether the character, who has this name, has promised it and nothing is heard of it yet."""
+    is_own = event.subject.casefold() in (*CHARACTER, character.casefold())
+    return event.status in ("planned", "open") and is_own and event.mark != "delicate"
+
+
+def was_asked(store: Store, plan: Episode) -> bool:
+    """Whether a prompt need not ask after a plan any more. One of a memory that is older than this record counts as asked after
+    where it was in a prompt since its day."""
+    if plan.id in store.state.spent:
+        return True
+    used = store.state.recalled(plan.id)
+    return (
+        plan.id not in store.state.plans
+        and used is not None
+        and bool(plan.event.happened)
+        and used > plan.event.happened[1]
     )
+
+
+def _before(store: Store, in_context: Collection[str]) -> datetime | None:
+    """When the last exchange was that is not in the context; None where there is none."""
+    tree = store.tree
+    last = [next((id_ for id_ in tree.path(talk) if id_ not in in_context), "") for talk in list(tree.talks)]
+    return max((exchange.at for exchange in store.exchanges.of(list(filter(None, last))).values()), default=None)
+
+
+def _is_same(one: Event, other: Event) -> bool:
+    """Whether two plans are one: for the same days, in the same exchange or with a word in common."""
+    return one.happened == other.happened and (
+        not set(one.sources).isdisjoint(other.sources) or not _matter(one).isdisjoint(_matter(other))
+    )
+
+
+def _matter(event: Event) -> set[str]:
+    """The telling words of an event."""
+    text = f"{event.text} {event.object}"
+    return {words.stem(word) for word in words.keywords(text, 20) if len(word) > 1} - {
+        "用户",
+        "角色",
+        "user",
+        "charact",
+    }
+
+
+# ---- what became of them
+
+
+def asks_after(reply: str, event: Event, message: str, character: str) -> bool:
+    """Whether a reply asks after a plan: with a question that has, or follows on, a word of it, or that means it; with
+    any word of a promise, which she keeps or owns up to. ``message`` is what the reply answers."""
+    sentences = [one for one in _SENTENCE.findall(reply) if one.strip()]
+    matter, before = _matter(event), ""
+    for sentence in sentences:
+        near = _words(f"{before} {sentence}")
+        if (is_promise(event, character) or _ASKS.search(sentence)) and not matter.isdisjoint(near):
+            return True
+        before = sentence
+    questions = [one for one in sentences if _ASKS.search(one)]
+    return bool(questions) and _means(questions, event.text, message)
+
+
+def _words(text: str) -> set[str]:
+    return {words.stem(word) for word in words.tokens(text)}
+
+
+def _means(questions: Sequence[str], plan: str, message: str) -> bool:
+    """Whether a question lies near to the plan, and nearer than to what was just said."""
+    try:
+        vectors = builtin().embed([plan, message or plan, *questions])
+    except EmbeddingError:
+        return False
+    near = vectors[2:] @ vectors[:2].T
+    return bool(((near[:, 0] >= MEANT) & ((near[:, 0] > near[:, 1]) | (not message))).any())
+
+
+def keep(store: Store, exchanges: Iterable[Exchange], character: str) -> None:
+    """Keep in the state what settled exchanges tell of plans that were due: that they stood in the prompt, that the reply asks
+    after them, and that the user answers."""
+    for exchange in exchanges:
+        node = store.tree.nodes.get(exchange.id)
+        hits = node.variant.hits if node and node.variant else ()
+        at, state = exchange.at.isoformat(), store.state
+        lately = (exchange.at - OVERDUE).isoformat()
+        open_ = [id_ for id_, (_, asked, answered) in state.plans.items() if asked > lately and not answered]
+        shown = [str(hit["id"]) for hit in hits if hit.get("recipe") == RECIPE]
+        plans = {e.id: e.event for e in store.findings.by_ids([*open_, *shown]).values()} if open_ or shown else {}
+        said, rows = _words(exchange.user), dict[str, list[object]]()
+        for id_, event in plans.items():
+            turns, asked, answered = state.plans.get(id_, (0, "", ""))
+            if asked and not answered and not _matter(event).isdisjoint(said):
+                answered = at
+            if id_ in shown:
+                turns += 1
+                asked = asked or (at if asks_after(exchange.heard, event, exchange.user, character) else "")
+            rows[id_] = [turns, asked, answered]
+        changed = {id_: row for id_, row in rows.items() if tuple(row) != state.plans.get(id_)}
+        if changed:
+            with store.writing("plans"):
+                state.write([{"op": "plans", "rows": changed}])
 
 
 def became(store: Store, exchanges: set[str]) -> dict[str, list[Episode]]:

@@ -26,7 +26,6 @@ CLASSES = {
     "name": 1, "address": 1, "nickname": 1, "allergy": 4, "health": 3, "home": 1, "job": 1, "employer": 1, "school": 1,
     "partner": 1, "family": 4, "pet": 2, "friend": 2, "birthday": 1,
 }  # fmt: skip
-PROMISED = timedelta(days=60)  # A promise without a day counts as open for so long.
 AHEAD = timedelta(days=400)
 MOST_PROMISES = 3
 MOST_LOOKED_AT = 12  # So many of the newest facts of a class are looked at.
@@ -55,9 +54,10 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
     """What the stable part says of the memory as it is now."""
     view = layers.episodes.view(now)
     facts = known(layers.core)
-    due = {hit.id for hit in plans.due(view, layers.store, now, in_context)}  # They have a place of their own.
     name = layers.character().name
-    promises = [e for e in view.plans(now - PROMISED, now + AHEAD) if is_promise(e, name) and e.id not in due]
+    promises = [
+        e for e in view.plans(now, now + AHEAD) if plans.is_promise(e.event, name) and not _is_over(layers, e, now)
+    ]
     promises = promises[-MOST_PROMISES:]
     left = TOKENS - sum(count_tokens(fact.text) for fact in facts)
     while promises and sum(count_tokens(e.event.text) for e in promises) > left:
@@ -66,7 +66,7 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
     lines = by_source((fact.text, fact.draft.sources) for fact in facts)
     events = [
         e for e in before
-        if e.id not in due and e.event.mark != "delicate" and not is_promise(e, name)
+        if not _is_over(layers, e, now) and e.event.mark != "delicate" and not plans.is_promise(e.event, name)
         and not says_no_more(e.event.text, e.event.sources, lines)
     ]  # fmt: skip
     return Stable(since, facts, promises, events)
@@ -90,10 +90,10 @@ def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) ->
     """The stable part with these ids in present words, as far as they hold."""
     facts = [fact for fact in layers.core.holding(ids).values() if fact.draft.mark != "delicate"]
     view: EpisodeView = layers.episodes.view(now)
-    events = [episode for episode in view.having(ids) if episode.event.mark != "delicate"]
+    events = [e for e in view.having(ids) if e.event.mark != "delicate" and not _is_over(layers, e, now)]
     name = layers.character().name
-    promises = [episode for episode in events if is_promise(episode, name)]
-    others = [episode for episode in events if not is_promise(episode, name)]
+    promises = [episode for episode in events if plans.is_promise(episode.event, name)]
+    others = [episode for episode in events if not plans.is_promise(episode.event, name)]
     return Stable(since, facts, promises, others)
 
 
@@ -117,11 +117,9 @@ def _belongs(fact: Fact) -> bool:
     return fact.confirmed is not False or draft.mark == "care"
 
 
-def is_promise(episode: Episode, character_name: str) -> bool:
-    """Whether the character has promised it and nothing is heard of it yet."""
-    event = episode.event
-    names = ("character", "角色", character_name.casefold())
-    return event.status in ("planned", "open") and event.subject.casefold() in names and event.mark != "delicate"
+def _is_over(layers: Layers, episode: Episode, now: datetime) -> bool:
+    """Whether it is a plan whose day has come: while it is asked after, it has a place of its own, and then none."""
+    return episode.event.status == "planned" and plans.is_due(episode.event, now, layers.character().name)
 
 
 def stable(

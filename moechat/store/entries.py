@@ -194,6 +194,7 @@ STATE = Entries(
         "found": _IDS,
         "topic": {"from": is_text, "to": is_text},
         "cleaned": {"at": is_moment},
+        "plans": {"rows": map_of(row_of(is_count, is_text, is_text))},
         "forgotten": _IDS,
     }
 )

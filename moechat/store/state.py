@@ -12,6 +12,7 @@ pin       ids          never archived        unpin    ids
 missing   ids at       deleted by hand       found    ids    ... and there again
 topic     from to      a topic path has another name
 cleaned   at           the memory was looked through for what may go
+plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
 """
 
@@ -42,6 +43,9 @@ def restated_gain(days: float) -> int:
     return next((gain for within, gain in RESTATED if days <= within), LONG_AFTER)
 
 
+PLAN_TURNS = 3  # A plan that is due stands in the prompt of so many turns at most.
+
+
 class State:
     """Fed from its file by ``follow``. Writing needs the owner's lock.
 
@@ -66,6 +70,9 @@ class State:
         self.missing: dict[str, datetime] = {}
         self.topics: list[tuple[str, str]] = []
         self.cleaned: datetime | None = None
+        self.plans: dict[str, tuple[int, str, str]] = {}
+        self.spent: set[str] = set()
+        """The plans that no prompt asks after any more."""
         self.forgotten: set[str] = set()
         self.uses: list[str] = []
         """Ids in the order in which they were used, for those who follow; a list anew where all is read or summed up anew."""
@@ -143,10 +150,18 @@ class State:
             gained, last = self.gains.pop(old)
             gained_too, last_too = self.gains.get(new, (0, ""))
             self.gains[new] = (gained + gained_too, _later(last, last_too))
+        if old in self.plans:
+            self._plans({"rows": {new: self.plans.pop(old)}})
         for marked in (self.archived, self.pinned):
             if old in marked:
                 marked.remove(old)
                 marked.add(new)
+
+    def _plans(self, entry: Entry) -> None:
+        for id_, (turns, asked, answered) in entry["rows"].items():
+            self.plans[id_] = (turns, asked, answered)
+            if asked or turns >= PLAN_TURNS:
+                self.spent.add(id_)
 
     def _found(self, entry: Entry) -> None:
         for id_ in entry["ids"]:
@@ -169,7 +184,7 @@ class State:
 
     def carried(self, old: str, new: str) -> list[Entry]:
         """The entry that gives the record ``new`` the strength, the pin and the archive mark of ``old``, if it has any."""
-        is_known = old in self.access or old in self.gains or old in self.archived or old in self.pinned
+        is_known = any(old in marks for marks in (self.access, self.gains, self.plans, self.archived, self.pinned))
         return [{"op": "carry", "from": old, "to": new}] if old != new and is_known else []
 
     def rename_topic(self, old: str, new: str) -> None:
@@ -184,10 +199,11 @@ class State:
         """Remove everything about these ids from the file and from memory."""
         gone = set(ids)
         with writing("forget use"):
-            for rows in (self.access, self.gains, self.missing):
+            for rows in (self.access, self.gains, self.plans, self.missing):
                 for id_ in gone.intersection(rows):
                     del rows[id_]
             self.archived -= gone
+            self.spent -= gone
             self.masked += 1
             self.changes += 1
             self.pinned -= gone
@@ -212,6 +228,7 @@ class State:
         return [
             {"op": "access", "rows": {id_: list(row) for id_, row in self.access.items()}},
             {"op": "gain", "rows": {id_: list(row) for id_, row in self.gains.items()}},
+            {"op": "plans", "rows": {id_: list(row) for id_, row in self.plans.items()}},
             {"op": "archive", "ids": sorted(self.archived)},
             {"op": "pin", "ids": sorted(self.pinned)},
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
@@ -255,5 +272,6 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "found": State._found,
     "topic": lambda state, entry: state.topics.append((entry["from"], entry["to"])),
     "cleaned": State._cleaned,
+    "plans": State._plans,
     "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),
 }

@@ -21,6 +21,7 @@ from moechat.errors import DataError, ModelError
 from moechat.memory.core import is_known
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Exchange, Fact, Understanding
+from moechat.recall import plans
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
@@ -144,6 +145,7 @@ class Roller:
         with contextlib.suppress(DataError):  # A broken file is reported elsewhere; its exchanges stay queued.
             for exchange in exchanges:
                 self._read([exchange], understood=False)
+                plans.keep(self.store, [exchange], self._names()[1])
                 self.layers.sync()
         return ids
 
