@@ -51,8 +51,7 @@ def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[s
         if not said_better and not any(_is_same(plan.event, one.event) for one in kept):
             kept.append(plan)
     return [
-        Hit("diary", RECIPE, e.id, e.event.text, 1.0, e.at, e.event.sources, episode="event")
-        for e in kept[:MOST_PLANS]
+        Hit("diary", RECIPE, e.id, e.event.text, 1.0, e.at, e.event.sources, episode="event") for e in kept[:MOST_PLANS]
     ]
 
 
@@ -74,13 +73,8 @@ def was_asked(store: Store, plan: Episode) -> bool:
     where it was in a prompt since its day."""
     if plan.id in store.state.spent:
         return True
-    used = store.state.recalled(plan.id)
-    return (
-        plan.id not in store.state.plans
-        and used is not None
-        and bool(plan.event.happened)
-        and used > plan.event.happened[1]
-    )
+    used, happened = store.state.recalled(plan.id), plan.event.happened
+    return used is not None and happened is not None and used > happened[1] and plan.id not in store.state.plans
 
 
 def _before(store: Store, in_context: Collection[str]) -> datetime | None:

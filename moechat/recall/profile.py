@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from moechat import when
 from moechat.language import words
 from moechat.language.words import count_tokens
 from moechat.memory.contradiction import keyword_class
 from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import EpisodeView, overview
-from moechat.model import Episode, Fact
+from moechat.model import LONG_AGO, Episode, Fact
 from moechat.recall import plans
 from moechat.recall.layers import Layers
 
@@ -81,7 +82,9 @@ def by_source(lines: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
 
 
 def says_no_more(text: str, sources: Sequence[str], lines: Mapping[str, str]) -> bool:
-    """Whether all telling words of a text stand in the lines about an exchange of its."""
+    """Whether all telling words of a text stand in the lines about an exchange of its, which have its time beside them."""
+    for span in when.resolve(text, LONG_AGO, use="writing"):
+        text = text.replace(span.phrase, " ") if span.phrase else text
     content = words.keywords(text, 50)
     return any(all(word in lines[source] for word in content) for source in sources if source in lines)
 

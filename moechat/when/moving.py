@@ -15,12 +15,13 @@ from moechat.when.reader import resolve
 from moechat.when.shapes import Amount
 from moechat.when.span import Span, precision_of
 from moechat.when.words import patterns
+from moechat.when.zh_times import NUMERAL
 
 _ZH, _EN = patterns("zh", "moved"), patterns("en", "moved")
 _TO = rf"(?:{_ZH['to']})|(?i:\b(?:{_EN['to']})\b)"
 _EARLIER = rf"(?:{_ZH['earlier']})|(?i:\b(?:{_EN['earlier']})\b)"
 _BY_ZH = (
-    rf"(?:{_ZH['earlier']}|{_ZH['later']})?(?:了|个)*(?P<much>[{zh.NUMERAL}几半]+个?半?多?"
+    rf"(?:{_ZH['earlier']}|{_ZH['later']})?(?:了|个)*(?P<much>[{NUMERAL}几半]+个?半?多?"
     r"(?:分钟|小时|钟头|天|日|周|星期|礼拜|月|年))(?![以之]?[后前]|号|底|初)"
 )
 _BY_EN = rf"(?i)(?P<count>{en_times.QUANTITY})(?: more)? (?P<unit>{en_times.UNIT})\b(?! (?:from|ago|on|today|tomorrow))"
@@ -74,14 +75,15 @@ def _by(text: str, plan: tuple[datetime, datetime]) -> Span | None:
     )
     if compiled(_SAME_END).search(text) and start < plan[1]:
         end = plan[1]
-    unit = precision_of(start, end)
-    unit = unit if unit in ("month", "year") else "day" if end - start < timedelta(days=1) else "range"
+    whole = precision_of(start, end)
+    unit = whole if whole in ("month", "year") else "day" if end - start < timedelta(days=1) else "range"
     return Span(found.group().strip(), start, end, unit, found.span())
 
 
 def _shifted(moment: datetime, amount: Amount, sign: int, bound: int, *, of_months: bool = False) -> datetime:
     """A bound of the plan, moved; the end of whole months is the end of whole months."""
-    count, unit = amount[bound if sign > 0 else 1 - bound], amount[2]
+    least, most, unit = amount
+    count = most if bound == (sign > 0) else least
     months = {"month": 1, "year": 12}.get(unit)
     if months is None or count != int(count):
         return moment + sign * timedelta(days=UNIT_DAYS[unit] * count)

@@ -17,8 +17,8 @@ from moechat.store.state import PLAN_TURNS
 
 HEADING = "【近来的打算】"
 MATTERS = (
-    "医院体检 驾校考试 公司面试 钢琴演出 牙医拔牙 公寓搬家 博物馆看展 游泳比赛 论文答辩 同学婚礼 疫苗接种 护照续签 车站接妈妈 羽毛球训练 "
-    "图书馆讲座 房东签约 海边露营 小提琴独奏 银行贷款 超市盘点"
+    "医院体检 驾校考试 公司面试 钢琴演出 牙医拔牙 公寓搬家 博物馆看展 游泳比赛 论文答辩 同学婚礼 疫苗接种 护照续签 车站接妈妈 "
+    "羽毛球训练 图书馆讲座 房东签约 海边露营 小提琴独奏 银行贷款 超市盘点"
 ).split()
 GIVEN_UP = MATTERS[6], MATTERS[12]
 
@@ -31,13 +31,17 @@ def home(tmp_path: Path) -> Home:
 def suggested(messages: Sequence[Message]) -> list[str]:
     """The plans that a prompt suggests to ask after."""
     blocks = [block for one in messages if one.role == "system" for block in one.content.split("\n\n")]
-    return [line for block in blocks if block.startswith(HEADING) for line in block.splitlines() if line.startswith("- ")]
+    return [
+        line for block in blocks if block.startswith(HEADING) for line in block.splitlines() if line.startswith("- ")
+    ]
 
 
 def curious(messages: Sequence[Message]) -> str:
     """A model that asks after whatever its prompt suggests."""
     lines = suggested(messages)
-    return "".join(f"{matter}怎么样了？" for matter in MATTERS if any(matter in line for line in lines)) or "嗯，我在听。"
+    return (
+        "".join(f"{matter}怎么样了？" for matter in MATTERS if any(matter in line for line in lines)) or "嗯，我在听。"
+    )
 
 
 def days_of(agent: Agent) -> dict[str, Event]:
@@ -103,7 +107,9 @@ def test_from_its_day_it_stands_in_three_prompts_and_never_again(home: Home) -> 
         assert not shown(model), "it is known after a restart"
 
 
-def test_one_that_came_due_while_nobody_talked_is_asked_after_and_an_old_one_that_talk_passed_over_is_not(home: Home) -> None:
+def test_one_that_came_due_while_nobody_talked_is_asked_after_and_an_old_one_that_talk_passed_over_is_not(
+    home: Home,
+) -> None:
     model = ScriptedModel(curious, understands=False)
     with home.open(model) as house:
         agent = house.agent()
