@@ -30,21 +30,11 @@ def worked(goldens: Path) -> dict:
 # --- min-max
 
 
-def test_the_example_of_the_contract():
+def test_values_are_scaled_between_the_least_and_the_greatest():
     assert stream.min_max([0.99, 0.9801, 0.970299]) == pytest.approx([1, 0.49749, 0], abs=5e-6)
-
-
-@pytest.mark.parametrize("values", [[3.0], [0.0, 0.0], [-2.5] * 4, [0.1 + 0.2, 0.3]])
-def test_equal_values_are_all_a_half(values):
-    assert stream.min_max(values).tolist() == [0.5] * len(values)
-
-
-def test_nothing_stays_nothing():
-    assert stream.min_max([]).tolist() == []
-
-
-def test_very_small_values_are_not_taken_for_equal():
     assert stream.min_max([1e-200, 2e-200, 3e-200]) == pytest.approx([0, 0.5, 1])
+    for equal in ([3.0], [0.0, 0.0], [-2.5] * 4, [0.1 + 0.2, 0.3], []):
+        assert stream.min_max(equal).tolist() == [0.5] * len(equal)
 
 
 @given(LISTS)
@@ -67,16 +57,14 @@ def test_scaling_does_not_depend_on_unit_or_zero(values, factor, shift):
 
 def test_the_most_recently_accessed_is_the_most_recent():
     assert stream.recency_by_rank([10, 30, 20], [0, 0, 0], [1, 2, 3], 0.5).tolist() == [0.125, 0.5, 0.25]
-
-
-def test_the_originals_order_has_the_oldest_first():
-    order = stream.access_order([10, 30, 20, 10], [0] * 4, [1, 2, 3, 4], oldest_first=True)
-    assert order.tolist() == [0, 3, 2, 1]
-
-
-def test_ties_go_to_the_later_created_and_then_to_the_greater_id():
-    assert stream.access_order([7, 7, 7], [1, 2, 2], [9, 4, 5]).tolist() == [2, 1, 0]
+    assert stream.access_order([7, 7, 7], [1, 2, 2], [9, 4, 5]).tolist() == [2, 1, 0], (
+        "then the later created, the greater id"
+    )
     assert stream.access_order([7, 7], [1, 1], ["a1", "b0"]).tolist() == [1, 0]
+    originals = stream.access_order([10, 30, 20, 10], [0] * 4, [1, 2, 3, 4], oldest_first=True)
+    assert originals.tolist() == [0, 3, 2, 1]
+    assert stream.recency_by_age([7200, 3600, 0], 7200, 0.5, 3600).tolist() == [1, 0.5, 0.25]
+    assert stream.recency_by_age([200.0], 100.0, 0.99, 1).tolist() == [1], "an access in the future is no more than now"
 
 
 @given(MEMORIES)
@@ -85,14 +73,6 @@ def test_recency_by_rank_is_what_plain_python_says(memories):
     expected = [0.9 ** (newest_first.index(memory) + 1) for memory in memories]
     columns = np.array(memories).reshape(-1, 3).T
     assert stream.recency_by_rank(*columns, 0.9).tolist() == pytest.approx(expected)
-
-
-def test_recency_by_age_halves_with_each_unit():
-    assert stream.recency_by_age([7200, 3600, 0], 7200, 0.5, 3600).tolist() == [1, 0.5, 0.25]
-
-
-def test_an_access_in_the_future_is_no_more_than_now():
-    assert stream.recency_by_age([200.0], 100.0, 0.99, 1).tolist() == [1]
 
 
 @given(st.lists(st.floats(0, 2e9), min_size=1, max_size=20), st.floats(0, 2e9), st.floats(0, 1))
@@ -123,10 +103,6 @@ def test_cosine_is_what_plain_python_says(rows, vector):
 # --- score and order
 
 
-def test_own_weights_multiply_the_fixed_factors():
-    assert ScoreWeights(2, 1, 0.5) * GENERATIVE_AGENTS == ScoreWeights(1, 3, 1)
-
-
 def test_the_worked_example_of_seed_001(worked):
     memories = worked["memories"]
     recency = stream.recency_by_age([-m["seconds_since_access"] for m in memories], 0, worked["decay"], 1)
@@ -142,16 +118,13 @@ def test_the_worked_example_of_seed_001(worked):
     assert stream.order(scored.score, 4).tolist() == worked["order"]
 
 
-def test_with_equal_parts_each_counts_half_of_its_weight():
+def test_with_equal_parts_each_counts_half_of_its_weight_and_no_candidate_has_no_score():
+    assert ScoreWeights(2, 1, 0.5) * GENERATIVE_AGENTS == ScoreWeights(1, 3, 1)
     scored = stream.scores([0.9] * 3, [0.2] * 3, [5] * 3, GENERATIVE_AGENTS)
     assert scored.score.tolist() == [2.75] * 3
     assert stream.order(scored.score, 2).tolist() == [0, 1]
-
-
-def test_no_candidate_has_no_score():
-    scored = stream.scores([], [], [], GENERATIVE_AGENTS)
-    assert scored.score.tolist() == []
-    assert stream.order(scored.score, 30).tolist() == []
+    assert stream.scores([], [], [], GENERATIVE_AGENTS).score.tolist() == []
+    assert stream.order([], 30).tolist() == []
 
 
 @given(st.lists(st.integers(0, 4), max_size=40), st.integers(-1, 45))
