@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import time
 
-import pytest
-
 from moechat.cards.macros import Macros, unknown
 from tests.houses import moment
 
@@ -17,22 +15,17 @@ def at_noon(seed: int = 0) -> Macros:
     return Macros(WHO, moment("2025-05-20T15:03:00"), "en", "talk", random.Random(seed))
 
 
-@pytest.mark.parametrize(
-    ("text", "filled"),
-    [
+def test_what_is_known_is_replaced_and_no_other_macro_is_left() -> None:
+    cases = [
         ("{{Char}} and {{ USER }}, <BOT> <user> <b>", "{{user}} and Ann, {{user}} Ann <b>"),
         ("{{time}} {{date}} {{weekday}}", "15:03 2025-05-20 Tuesday"),
         ("a{{// for me}}b{{comment: too}}c{{hidden_key:d}}", "abc"),
         ("{{7*7}} {% x %} ${x} {x} {{}}", "{{7*7}} {% x %} ${x} {x} {{}}"),
         ("a{{getvar::x}}{{original}}{{outlet::y}}{{trim}}{{setvar::a::{{user}}}}{{.hp}}{{/if}}b{{newline}}c", "ab\nc"),
-        ("{{random:{{user}}}} {{roll:1}} {{roll:d}}", "Ann 1 "),
-        ("{{ open {{user}} }} {{user", " {{user"),
-        ("}} {{user}}} {{", "}} Ann} {{"),
-        ("{{random::a\\,b}}", "a,b"),
-    ],
-)
-def test_what_is_known_is_replaced_and_no_other_macro_is_left(text: str, filled: str) -> None:
-    assert at_noon().fill(text) == filled
+        ("{{random:{{user}}}} {{roll:1}} {{roll:d}}", "Ann 1 "), ("{{ open {{user}} }} {{user", " {{user"),
+        ("}} {{user}}} {{", "}} Ann} {{"), ("{{random::a\\,b}}", "a,b"),
+    ]  # fmt: skip
+    assert [(text, filled) for text, filled in cases if at_noon().fill(text) != filled] == []
 
 
 def test_chance_changes_and_a_pick_stays() -> None:

@@ -86,27 +86,15 @@ def test_a_question_seldom_holds_the_answer():
     assert first(indexed(docs), "Who has a parrot?") == 21
 
 
-@pytest.mark.parametrize(
-    ("question", "side"),
-    [
-        ("你给我推荐了什么书？", 1),
-        ("我喜欢什么音乐？", 0),
-        ("我跟你说过什么？", 0),
-        ("上次跟你说的那本书叫什么？", 0),
-        ("上次给我推荐的书叫什么？", 1),
-        ("你还记得我上周说的事吗？", 0),
-        ("你什么时候去露营的？", 1),
-        ("What did I share with you?", 0),
-        ("Do you remember what my cat is called?", 0),
-        ("When did you paint it?", 1),
-        ("Did you tell me a joke?", 1),
-        ("What is my job?", 0),
-        ("香菜好吃吗", None),
+def test_pronouns_mean_a_side() -> None:
+    cases = [
+        ("你给我推荐了什么书？", 1), ("我喜欢什么音乐？", 0), ("我跟你说过什么？", 0),
+        ("上次跟你说的那本书叫什么？", 0), ("上次给我推荐的书叫什么？", 1), ("你还记得我上周说的事吗？", 0),
+        ("你什么时候去露营的？", 1), ("What did I share with you?", 0), ("Do you remember what my cat is called?", 0),
+        ("When did you paint it?", 1), ("Did you tell me a joke?", 1), ("What is my job?", 0), ("香菜好吃吗", None),
         ("我们去过哪里", None),
-    ],
-)
-def test_pronouns_mean_a_side(question: str, side: int | None):
-    assert side_meant(question) == side
+    ]  # fmt: skip
+    assert [(question, side) for question, side in cases if side_meant(question) != side] == []
 
 
 def test_who_is_asked_about_by_a_pronoun_is_preferred():

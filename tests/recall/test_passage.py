@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,15 +41,9 @@ def test_a_passage_never_takes_more_room_than_there_is(text: str, tokens: int, w
     assert all(letter in text or letter == "…" for letter in short)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "room", "length"),
-    [
-        ([10, 20, 30], 60, 30),
-        ([300, 300, 300], 600, 200),
-        ([50, 500, 500], 850, 400),
-        ([500] * 20, 1500, LEAST_TOKENS),
-        ([], 100, LEAST_TOKENS),
-    ],
-)
-def test_all_find_room_when_the_longest_are_cut_alike(tokens: list[int], room: int, length: int) -> None:
-    assert fair_length(tokens, room) == length
+def test_all_find_room_when_the_longest_are_cut_alike() -> None:
+    cases = [
+        ([10, 20, 30], 60, 30), ([300, 300, 300], 600, 200), ([50, 500, 500], 850, 400),
+        ([500] * 20, 1500, LEAST_TOKENS), ([], 100, LEAST_TOKENS),
+    ]  # fmt: skip
+    assert [(tokens, room, length) for tokens, room, length in cases if fair_length(tokens, room) != length] == []

@@ -32,20 +32,14 @@ def refusal(text: str) -> DataError:
     return refused.value
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "persona: " + "[" * 80_000 + "]" * 80_000,
-        "persona: " + "{a: " * 30_000 + "}" * 30_000,
-        "persona:\n  " + "- " * 40_000 + "x",
-        "persona:\n  " + "? " * 40_000 + "x",
+def test_what_is_nested_too_deep_is_refused_in_words() -> None:
+    cases = [
+        "persona: " + "[" * 80_000 + "]" * 80_000, "persona: " + "{a: " * 30_000 + "}" * 30_000,
+        "persona:\n  " + "- " * 40_000 + "x", "persona:\n  " + "? " * 40_000 + "x",
         "".join(" " * depth + "a:\n" for depth in range(400)),
         "persona: " + "[" * 101 + "]" * 101 + "\nothers: [" + "[]," * 200 + "]",
-    ],
-    ids=["80 KB of brackets", "braces", "dashes", "questions", "indentation", "a little too deep"],
-)
-def test_what_is_nested_too_deep_is_refused_in_words(text: str) -> None:
-    assert "nested more than 100 deep" in refusal(text).reason
+    ]  # fmt: skip
+    assert [text for text in cases if "nested more than 100 deep" not in refusal(text).reason] == []
 
 
 def test_80_kb_of_nested_brackets_in_a_characters_yaml_are_told_and_nothing_dies(tmp_path: Path) -> None:

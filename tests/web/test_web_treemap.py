@@ -38,15 +38,9 @@ def test_no_room_gives_boxes_without_extent() -> None:
     assert squarified([], Box(0, 0, 10, 10)) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "shown"),
-    [
-        ("火锅", 40, "火锅"),
-        ("火锅和咖啡", 45, "火锅…"),
-        ("coffee", 200, "coffee"),
-        ("coffee", 30, "co…"),
+def test_a_name_is_cut_where_its_tile_ends() -> None:
+    cases = [
+        ("火锅", 40, "火锅"), ("火锅和咖啡", 45, "火锅…"), ("coffee", 200, "coffee"), ("coffee", 30, "co…"),
         ("火锅", 10, ""),
-    ],
-)
-def test_a_name_is_cut_where_its_tile_ends(text: str, width: float, shown: str) -> None:
-    assert fitted(text, width, 14) == shown
+    ]  # fmt: skip
+    assert [(text, width, shown) for text, width, shown in cases if fitted(text, width, 14) != shown] == []
