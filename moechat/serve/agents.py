@@ -1,4 +1,4 @@
-"""The agents that requests use, each up to date with what hands and other processes changed."""
+"""The agents that requests use: whose memory is there or may begin, up to date with what hands and other processes changed."""
 
 from __future__ import annotations
 

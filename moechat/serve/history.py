@@ -38,7 +38,7 @@ LINES: Mapping[str, Mapping[str, str]] = {
 class History:
     """The messages of a request. ``words`` are what the user says now, as memory keeps it (None: nobody says anything new);
     ``message`` is the whole of it, ``before`` and ``after`` are the messages around it. ``begun`` is the beginning of a reply
-    that is to go on. ``is_aside``: the last words are an instruction about the talk, which goes not on. ``cue`` is the
+    that is to go on. ``is_order``: the last words are an instruction about the talk, which goes not on. ``cue`` is the
     instruction of a group that says whose turn it is, where another character has answered already."""
 
     turns: Sequence[SentTurn] = ()
@@ -47,7 +47,7 @@ class History:
     before: Sequence[Message] = ()
     after: Sequence[Message] = ()
     begun: str = ""
-    is_aside: bool = False
+    is_order: bool = False
     cue: Message | None = None
     speaker: str = ""
     attachments: tuple[Attachment, ...] = ()
@@ -67,11 +67,11 @@ def read(raw: Sequence[Mapping[str, Any]], language: str = "zh") -> History:
     orders = list(takewhile(lambda one: one.role == "system", reversed(after))) if goes_on else []
     cue = next((one for one in orders if _NEXT_SPEAKER.search(one.content)), None)
     is_turn = any(_GO_ON.search(one.content) for one in orders) or (cue and not _ABOUT_IT.search(orders[0].content))
-    is_aside = bool(orders) and not is_turn
+    is_order = bool(orders) and not is_turn
     name = (message.wire or {}).get("name")
     return History(
         _turns(messages[:place]), spoken_words(message.content), message, messages[:place], after,
-        last.content if last and goes_on and not is_aside and not cue else "", is_aside, cue,
+        last.content if last and goes_on and not is_order and not cue else "", is_order, cue,
         name.strip()[:MOST_NAME] if isinstance(name, str) else "", _attachments(message, language),
     )  # fmt: skip
 

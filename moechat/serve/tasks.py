@@ -16,7 +16,7 @@ LEAST_QUOTE = 12  # A message that quotes less of a talk, and does not say who s
 
 def is_task(history: History, task: str, body: Mapping[str, Any]) -> bool:
     """Whether a request asks for something about a talk, or tests whether there is a model. ``task`` is what it says itself."""
-    if task or history.words is None or history.is_aside:
+    if task or history.words is None or history.is_order:
         return True
     if body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1:
         return True

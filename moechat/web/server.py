@@ -1,5 +1,7 @@
-"""The page as a server: an ASGI application of our own around Gradio's, on uvicorn, so that it stops as cleanly as it starts; and
-its door: who is let in without a password (``door_of``)."""
+"""The page as a server, and its door: who is let in without a password.
+
+An ASGI application of our own stands around Gradio's, on uvicorn, so that it stops as cleanly as it starts.
+"""
 
 from __future__ import annotations
 
