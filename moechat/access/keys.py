@@ -1,4 +1,4 @@
-"""The keys of programs, and whose memory a request may reach: a key is kept as its hash, for some users and characters, with a rate.
+"""The keys of programs, and whose memory a request may reach: a key is kept as its hash, for some users and characters.
 
 A key is shown once, when it is made. What a request may reach is its ``Pass``, whoever brings it.
 """

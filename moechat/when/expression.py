@@ -1,4 +1,4 @@
-"""Which occurrence a time expression means (the last or the next 19 May), and how its pieces join: refinement, ranges, what is shared.
+"""Which occurrence a time expression means (the last or the next 19 May), and how its pieces join: refinement, ranges.
 
 Pieces come from a language's scanner (``zh``, ``en``) in the order of the text. Neighbours join into one
 expression, coarse to fine; 到 makes a range, 和 lets the second expression share what contains the first.

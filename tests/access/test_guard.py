@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from starlette.websockets import WebSocketDisconnect
 from moechat.access.attempts import Attempts
 from moechat.access.guard import NOSNIFF, Door, Guard
 from moechat.access.keys import PASS, Keyring
+from moechat.access.listening import address
+from moechat.access.login import browser_name
 from moechat.access.register import FILE, OWNER, Register
 
 HERE, LAN = "http://127.0.0.1:7860", "http://192.168.1.5:7860"
@@ -119,6 +122,24 @@ def test_a_session_names_its_principal(register: Register) -> None:
     assert at.get("/").json() == {"whose": "安妮"}
 
 
+def test_a_browser_is_named_in_short() -> None:
+    agents = {
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36": "Chrome on Linux",
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1 Safari/604.1": "Safari on iPhone",
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:120.0) Gecko/20100101 Firefox/120.0": "Firefox on Windows",
+        "curl/8\x07.0": "curl/8.0",
+    }
+    assert {agent: browser_name(agent) for agent in agents} == agents
+
+
+def test_the_address_to_open_is_this_machines_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        shown = {host: address(host, listening) for host in ("0.0.0.0", "::", "::1", "192.168.1.5")}
+    hosts = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]", "192.168.1.5": "192.168.1.5"}
+    assert shown == {host: f"http://{own}:{port}" for host, own in hosts.items()}
+
+
 def test_where_a_password_is_set_this_machine_is_asked_too(register: Register) -> None:
     at = client(Door(names=frozenset({"192.168.1.5"}), register=register), HERE, "127.0.0.1")
     assert at.get("/").status_code == 200
@@ -141,6 +162,7 @@ def test_logging_out_ends_the_session_and_no_other(register: Register) -> None:
     cookie = one.cookies["moechat-7860"]
     answer = one.post("/logout", data={"out": "1"}, headers={"origin": LAN})
     assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert "httponly" in answer.headers["set-cookie"].lower() and "max-age=0" in answer.headers["set-cookie"].lower()
     assert one.get("/", headers={"cookie": f"moechat-7860={cookie}"}).status_code == 401
     assert two.get("/").status_code == 200
 

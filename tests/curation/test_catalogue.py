@@ -221,6 +221,7 @@ def test_a_dry_run_of_cleaning_says_why_nothing_goes(agent: Agent) -> None:
         ("zh", 3, {"first": True, "fullness": 0.9}, "如果不再想起，大约 3 天后淡忘"),
         ("en", 3, {"first": True, "fullness": 1.2}, "fades in about 3 days unless recalled; memory is full, the next cleaning "
          "archives it"),
+        ("en", 1.0, {}, "fades in about 1 day unless recalled"),
         ("fr", 0.5, {}, "如果不再想起，一天之内就会淡忘"),
     ],
 )  # fmt: skip

@@ -155,6 +155,20 @@ def test_facts_are_found_by_words_without_any_embedding_model(home: Home, store:
     ]
 
 
+def test_a_question_finds_what_answers_it_by_its_kind(home: Home, store: FileStore) -> None:
+    core = memory(home, store, {})
+    kinds = {
+        "宠物": "我养的猫叫什么", "住址": "我住在哪里", "姓名": "我叫什么", "年龄": "how old am I", "职业": "what is my job",
+        "过敏": "am i allergic to nuts", "生日": "我生日是哪天", "喜好": "我的口味怎么样",
+    }  # fmt: skip
+    source = told(store, home.clock, "说了很多", settle=True)
+    learn(store, core, source, *(draft(f"〔{kind}〕", source, keyword=kind, target=kind) for kind in kinds))
+    found = {
+        kind: [hit.text for hit in core.search(cue(core, text), top_k=1, threshold=0.5)] for kind, text in kinds.items()
+    }
+    assert found == {kind: [f"〔{kind}〕"] for kind in kinds}
+
+
 def test_what_is_hidden_is_not_searched(home: Home, store: FileStore) -> None:
     core = memory(home, store)
     a, b = told(store, home.clock, "我讨厌香菜", settle=True), told(store, home.clock, "我讨厌香菜和芹菜", settle=True)

@@ -62,6 +62,15 @@ def test_episodes_stand_in_the_order_in_which_they_were_told_whenever_they_were_
     assert owner.texts() == ["一", "二"]
 
 
+def test_plans_are_what_is_to_come_or_has_begun(owner: Owner) -> None:
+    day = (moment("2025-06-20T00:00:00"), moment("2025-06-20T23:59:59"))
+    for status in ("planned", "open", "done", "cancelled", ""):
+        owner.tell(f"事{status}", status=status, happened=day)
+    found = [episode.event.status for episode in owner.view().plans(NOW, NOW + timedelta(days=30))]
+    assert found == ["planned", "open"]
+    assert owner.view().plans(NOW, NOW + timedelta(days=1)) == []
+
+
 def test_a_branch_hides_what_was_told_on_another(owner: Owner) -> None:
     root, _ = owner.tell("一起的")
     left, _ = owner.tell("左边的")

@@ -24,10 +24,20 @@ from tests.mutants.sessions import OUTCOMES, ROOT, TO_BE_IMPORTED, Session, in_s
 TESTS = {
     "author": ["tests/author", "tests/cards", "tests/cli/test_cli_cards.py", "tests/web/test_studio_room.py"],
     "cards": ["tests/cards", "tests/author", "tests/cli/test_cli_cards.py"],
+    "settings": ["tests/settings", "tests/cli/test_cli_cards.py", "tests/web/test_settings_room.py"],
+    "curation": ["tests/curation", "tests/cli/test_cli_memories.py", "tests/compat/test_foreign_past.py"],
+    "index": ["tests/index", "tests/memory/test_entities.py"],
     "bench": ["tests/bench", "tests/rules/test_blind.py"],
     "demo": ["tests/cli", "tests/web/test_web.py"],
     "encoder": ["tests/ai"],
-    "house": ["tests/test_house.py", "tests/agent", "tests/web/test_studio_room.py", "tests/cli/test_cli_cards.py"],
+    "house": [
+        "tests/test_house.py",
+        "tests/agent",
+        "tests/web/test_studio_room.py",
+        "tests/cli/test_cli_cards.py",
+        "tests/cli/test_cli_talks.py",
+        "tests/postgres/test_moving.py",
+    ],
     "verbs": ["tests/curation", "tests/cli", "tests/serve"],
     "turn": ["tests/agent", "tests/test_containment.py", "tests/test_moechat_folder.py", "tests/recall"],
 }

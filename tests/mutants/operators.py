@@ -65,6 +65,8 @@ def unseen(node: ast.AST) -> bool:
             return True
         case ast.Expr(value=ast.Constant()):
             return True  # a docstring, or the dots of a protocol
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True  # what runs a module as a command
         case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Subscript(value=ast.Name(id="Literal")):
             return True
         case ast.Assign(targets=[ast.Name(id="__all__" | "__slots__")]):

@@ -139,6 +139,8 @@ def in_session(
             os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
             if mutant is not None:
                 sys.meta_path.insert(0, Importer(mutant))
+                for name in [name for name in sys.modules if name.split(".")[0] == "moechat"]:
+                    del sys.modules[name]  # Whoever asks may have imported it.
             options = (
                 "-n",
                 "0",

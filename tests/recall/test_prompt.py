@@ -229,7 +229,9 @@ def test_nobody_is_asked_how_the_characters_own_promise_went(home: Home) -> None
         return json.dumps({"facts": [], "events": events}, ensure_ascii=False)
 
     talk = Talk(home, ScriptedModel(lambda _: "好，23号把书签寄给你。", reads))
-    talk.day("书签2025年5月23日寄给我好吗", days=5)
+    talk.day("书签2025年5月23日寄给我好吗", days=1)
+    talk.day("早上好", days=4)
+    assert "书签" in talk.stable, "a promise for a day to come is always known"
     talk.day("早上好")
     assert "书签" in talk.tail and "做没做没有记下" in talk.tail and "还没听" not in talk.tail
 

@@ -114,7 +114,8 @@ ROWS: dict[str, Row] = {
     **alike("chat", asked, extra={"top_k": 3}, single_system=True),
     **alike("chat", silence, {"chat.timeout_s": 0.2}, timeout_s=0.3),
     **alike("chat", model_of, local_gguf="none.gguf"),
-    **alike("chat", model_of, LOCAL, local_timeout_s=7.0, context_window=2000),
+    **alike("chat", model_of, LOCAL, local_timeout_s=7.0),
+    **alike("chat", model_of, {"chat.base_url": "http://127.0.0.1:9/v1"}, context_window=2000),
     **alike("chat", prompt, recalled_position="before_history", context_tokens=20, reply_chars=8),
     **alike(
         "understanding", UNDERSTANDS, base_url="other", model="small", temperature=0.7, max_tokens=9, extra={"k": 3}

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.when import shown
+from moechat.when.span import away
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2018, 10, 8, 20, 0, tzinfo=ZONE)
@@ -43,6 +44,18 @@ def at(text: str) -> datetime:
 def test_a_moment_is_shown_by_calendar_days(moment: str, zh: str, en: str) -> None:
     assert shown(at(moment), NOW) == zh
     assert shown(at(moment), NOW, "en") == en
+
+
+def test_how_far_a_day_is_away_is_told_in_words() -> None:
+    words = {
+        -2: ("前天", "2 days ago"), -1: ("昨天", "yesterday"), 0: ("今天", "today"), 1: ("明天", "tomorrow"),
+        2: ("后天", "in 2 days"), -13: ("13天前", "13 days ago"), 14: ("2周后", "in 2 weeks"), -61: ("2个月前", "2 months ago"),
+        730: ("2年后", "in 2 years"),
+    }  # fmt: skip
+    told = {
+        days: (away(moment, NOW), away(moment, NOW, "en")) for days in words if (moment := NOW + timedelta(days=days))
+    }
+    assert told == words
 
 
 def test_the_table_is_the_golden_one(goldens: Path) -> None:
