@@ -43,7 +43,7 @@ from moechat.language import words
 from moechat.lore import USUAL
 from moechat.model import OFFICIAL_FIELDS, Episode, Fact, Lore, OfficialKind, OfficialMemory, official_kind
 from moechat.store import plain, records
-from moechat.store.formats import derived_id, episode_value, event_from, fact_from, known
+from moechat.store.formats import EPISODE, Where, derived_id, event_from, fact_from, known
 from moechat.store.records import Record, Signature
 
 FILES: Mapping[OfficialKind, str] = {"event": "events.yaml", "fact": "facts.yaml"}
@@ -167,7 +167,7 @@ class Official:
                 "type": "fact", "text": d.text, "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target,
                 "polarity": d.polarity, "single": d.single, "generic": d.generic,
             }  # fmt: skip
-        fields = {key: value for key, value in episode_value(memory).items() if key in OFFICIAL_FIELDS["event"]}
+        fields = {key: value for key, value in EPISODE.written(memory).items() if key in OFFICIAL_FIELDS["event"]}
         return row | {"type": "event"} | fields | {"importance": memory.event.importance}
 
     # ---- writing
@@ -295,7 +295,7 @@ def _made(
         return replace(fact_from(filled, path, zone), by="author")
     time = str(value.get("time") or "")
     at = known(moment_of(time, zone)) if time else None
-    event = event_from(filled.value, (), filled, path, zone)
+    event = event_from(filled.value, (), Where(filled, path, zone))
     if at and event.happened is None and _A_DAY.fullmatch(time):
         event = replace(event, happened=(at, at + WHOLE_DAY), precision="day")
     return Episode(record.key, at, event, by="author")

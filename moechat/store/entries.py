@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from itertools import chain
-from typing import Any, get_args
+from typing import Any
 
 from moechat.errors import shown
-from moechat.model import Attachment, EventStatus, Exchange, Mark, Status
-from moechat.when import Precision
+from moechat.model import Attachment, Exchange, Status
 
 Entry = Mapping[str, Any]
 Form = Callable[[Any], bool]
@@ -200,24 +199,6 @@ STATE = Entries(
 )
 
 _TEXTS = list_of(is_text)
-_EPISODE = Shape(
-    {
-        **_ID, "at": maybe(is_moment), "kind": one_of("event", "reflection"), "by": is_text, "text": is_text,
-        "spo": row_of(is_text, is_text, is_text), "importance": is_number, "keywords": _TEXTS, "place": is_text,
-        "topic": is_text, "sources": _TEXTS, "happened": maybe(row_of(is_moment, is_moment)), "insight": is_text,
-        "scene": is_text, "related": _TEXTS, "profile": row_of(is_number, is_number, is_number), "evidence": _TEXTS,
-        "depth": is_count, "expires": maybe(is_moment), "status?": one_of(*get_args(EventStatus)),
-        "precision?": one_of(*get_args(Precision)), "mark?": one_of(*get_args(Mark)), "emotion?": is_text,
-        "confirmed?": one_of(True, False, None), "supersedes?": _TEXTS,
-    }
-)  # fmt: skip
-_MADE = Shape({**_ID, "evidence": map_of(is_text), "sources": _TEXTS, "expires?": is_number})
-REFLECTED = Shape(
-    {
-        "until": maybe(is_number), "open": _TEXTS, "made": list_of(_MADE.fits), "again": _TEXTS,
-        "unstored": list_of(_EPISODE.fits),
-    }
-)  # fmt: skip
 REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
 USAGE = Shape(
     {"day": is_text, "use": one_of("reply", "understanding")}

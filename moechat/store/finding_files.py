@@ -124,13 +124,11 @@ class FileFindings(Findings):
         unique: dict[str, Episode] = {}
         for episode in episodes:
             unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
-        there = {id_: (id_, formats.json_text(formats.episode_data(episode))) for id_, episode in unique.items()}
+        there = {id_: (id_, formats.json_text(formats.EPISODE.data(episode))) for id_, episode in unique.items()}
         new = [(file, unique[id_]) for id_, place in there.items() if place not in rows]
         kept = set(there.values())
         dead = [
-            (row, formats.episode_from_json(id_, json.loads(data)))
-            for row, id_, data in live
-            if (id_, data) not in kept
+            (row, formats.EPISODE.of_data(id_, json.loads(data))) for row, id_, data in live if (id_, data) not in kept
         ]
         self._change_episodes(dead, new, cache.reserved_row(file, len(new)))
 

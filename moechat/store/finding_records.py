@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from moechat.model import Episode, Fact
 from moechat.store.database import KeptRows, StoreSession
 from moechat.store.exchanges import AT_ONCE, FoldedWords
-from moechat.store.formats import episode_data, episode_from_json, fact_data, fact_from_json, json_text
+from moechat.store.formats import EPISODE, FACT, json_text
 from moechat.store.journal import LogBook
 
 EpisodeKind = Literal["event", "reflection"]
@@ -168,7 +168,7 @@ class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
             read = {row: rest for row, *rest in self.session.all(CHANGED, {"rows": part})}
             for row in filter(read.__contains__, part):  # all are there, unless a cache was made anew meanwhile
                 id_, data, alive = read[row]
-                yield row, id_, episode_from_json(id_, json.loads(data)) if alive else None
+                yield row, id_, EPISODE.of_data(id_, json.loads(data)) if alive else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class FindingRecords:
         moment, book = (self._session.epoch, self._session.pulse.facts), self._book
         if book is None or book[0] != moment:
             rows = self._session.all(FACTS)
-            book = self._book = moment, FactBook(fact_from_json(id_, json.loads(data)) for id_, data in rows)
+            book = self._book = moment, FactBook(FACT.of_data(id_, json.loads(data)) for id_, data in rows)
         return book[1]
 
     def facts(self) -> list[Fact]:
@@ -340,7 +340,7 @@ class FindingRecords:
         pulse.facts = self._session.next_generation()
         if gone:
             self._session.do(DROP_FACTS, {"ids": list(gone)})
-        self._session.put("facts", [{"id": fact.id, "data": json_text(fact_data(fact))} for fact in new], ("id",))
+        self._session.put("facts", [{"id": fact.id, "data": json_text(FACT.data(fact))} for fact in new], ("id",))
         if before is not None and is_current:
             before[1].change(gone, new)
             self._book = (self._session.epoch, pulse.facts), before[1]
@@ -371,7 +371,7 @@ def _columns(row: int, note: str, episode: Episode, gen: int) -> dict[str, Any]:
     starts, ends = (moment.timestamp() for moment in event.happened) if event.happened else (None, None)
     return {
         "row": row, "id": episode.id, "note": note, "t": episode.since.timestamp(), "starts": starts, "ends": ends,
-        "kind": episode.kind, "by": episode.by, "confirmed": episode.confirmed, "data": json_text(episode_data(episode)),
+        "kind": episode.kind, "by": episode.by, "confirmed": episode.confirmed, "data": json_text(EPISODE.data(episode)),
         "words": event.text, "keywords": " ".join(event.keywords), "replaces": bool(episode.supersedes),
         "evidence": bool(episode.evidence), "gen": gen,
     }  # fmt: skip
@@ -379,4 +379,4 @@ def _columns(row: int, note: str, episode: Episode, gen: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)  # A recall goes back to most of what the one before it found.
 def _episode(id_: str, data: str) -> Episode:
-    return episode_from_json(id_, json.loads(data))
+    return EPISODE.of_data(id_, json.loads(data))

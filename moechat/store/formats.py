@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, fields
 from datetime import datetime, time, tzinfo
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Generic, NamedTuple, TypeVar, get_args
 
 from moechat.clock import local, moment_at, moment_of
 from moechat.errors import DataError, shown
@@ -31,10 +32,24 @@ from moechat.model import (
     RefusedItem,
 )
 from moechat.store.disk import day_of
+from moechat.store.entries import (
+    Form,
+    Shape,
+    is_count,
+    is_id,
+    is_moment,
+    is_number,
+    is_text,
+    list_of,
+    maybe,
+    one_of,
+    row_of,
+)
 from moechat.store.records import Block, Parsed, Record, entry
 from moechat.when import Precision
 
 T = TypeVar("T")
+Noun = TypeVar("Noun", bound=Episode | Fact)
 STORED_NOTICES = (
     "（现在没有连接语言模型，我只能从记忆里找话回答。要连接：在网页的「连接模型」里填写，"
     "或在 config.yaml 写 chat.base_url 和 chat.model，密钥放在环境变量 MOECHAT_API_KEY。）",
@@ -43,7 +58,6 @@ STORED_NOTICES = (
 )
 """The note that no language model is connected, as earlier versions stored it at the end of a reply. It is no word of the
 character's and nothing to remember."""
-_DRAFT_KEYS = [field.name for field in fields(FactDraft)]
 OWN = "own-"  # The record of an event that no exchange tells of begins so.
 PROFILE = ("activation", "diffusion", "context_independence")
 _MOECHAT_MSG = re.compile(
@@ -115,7 +129,7 @@ def exchange_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[Exch
         return _from_moechat(record, msg, file, zone), tag
     if not isinstance(msg, Mapping):
         raise DataError(file, f"record {shown(record.key)}: `msg` needs `user:` and `char:`", line=record.line or None)
-    at = _moment(value.get("time"), record, file, zone)
+    at = _moment(value.get("time"), Where(record, file, zone))
     status = value.get("status", "done")
     user, char = str(msg.get("user", "") or ""), str(msg.get("char", "") or "")
     exchange = Exchange(
@@ -141,23 +155,210 @@ def _from_moechat(record: Record, msg: str, file: Path, zone: tzinfo | None) -> 
     try:
         at = moment_at(float(record.key), zone)
     except ValueError:
-        at = _moment(match["at"] if match else None, record, file, zone)
+        at = _moment(match["at"] if match else None, Where(record, file, zone))
     if match is None:
         return Exchange(record.key, at, msg, "")
     return Exchange(record.key, at, match["user"], match["char"])
 
 
-def _moment(text: object, record: Record, file: Path, zone: tzinfo | None) -> datetime:
+# ---- facts and episodes: one table each. A new part is a field of the noun, and a line of its table
+
+
+class Where(NamedTuple):
+    """The record that a value stands in."""
+
+    record: Record
+    file: Path
+    zone: tzinfo | None
+
+
+class Kind(NamedTuple):
+    """A kind of value: how files have it, and how databases do (None: as it is).
+
+    ``read`` gets the value (None where it is missing), the usual one, and where it stands. It raises DataError, or takes what
+    makes no sense for the usual. ``is_data`` is the form that databases have.
+    """
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any, Any, Where], Any]
+    is_data: Form
+    to_data: Callable[[Any], Any] | None = None
+    of_data: Callable[[Any], Any] | None = None
+
+
+class Part(NamedTuple):
+    """A part of a noun: its key in files ("": several values, or none, beside the others), its kind, the usual value, which files
+    leave out unless it is ``shown``, and its name where the key is another."""
+
+    key: str
+    kind: Kind
+    usual: Any = ""
+    name: str = ""
+    shown: bool = False
+
+
+def _moment(text: object, where: Where) -> datetime:
     """A record without a time, added by hand, happened at noon of its file's day."""
-    if text is None and (day := day_of(file.name)):
-        return local(datetime.combine(day, time(12)), zone)
+    if text is None and (day := day_of(where.file.name)):
+        return local(datetime.combine(day, time(12)), where.zone)
     try:
-        return moment_of(str(text), zone)
+        return moment_of(str(text), where.zone)
     except ValueError:
         remedy = "write it as 2025-05-20T15:03:12+08:00"
-        raise DataError(
-            file, f"record {shown(record.key)}: time {shown(text)} is not a time; {remedy}", line=record.line
-        ) from None
+        why = f"record {shown(where.record.key)}: time {shown(text)} is not a time; {remedy}"
+        raise DataError(where.file, why, line=where.record.line) from None
+
+
+def _author(value: object, _: object, where: Where) -> Author:
+    """What no ``by`` says is the owner's; notes that nobody has read have an empty one."""
+    by = "owner" if value is None else value
+    if by not in ("", *get_args(Author)):
+        remedy = f"write one of {', '.join(get_args(Author))}"
+        why = f"record {shown(where.record.key)}: nobody is called {shown(by)}; {remedy}"
+        raise DataError(where.file, why, line=where.record.line)
+    return by  # type: ignore[return-value]
+
+
+def _span(value: object, usual: None, where: Where) -> tuple[datetime, datetime] | None:
+    if not value:
+        return usual
+    first, _, last = str(value).partition("/")
+    return _moment(first, where), _moment(last.rpartition("/")[2] or first, where)
+
+
+def _texts(value: object, *_: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    return tuple(str(item) for item in value) if isinstance(value, Sequence) else ()
+
+
+def _fraction(value: object, usual: float = 0.5, *_: object) -> float:
+    try:
+        return min(1.0, max(0.0, float(str(value))))
+    except ValueError:
+        return usual
+
+
+def _profile(values: Mapping[str, object], usual: ActivationProfile, _: Where) -> ActivationProfile:
+    return ActivationProfile(*(_fraction(values.get(key), getattr(usual, key)) for key in PROFILE))
+
+
+def _one_of(kinds: Any) -> Kind:
+    values = get_args(kinds)
+    return Kind(str, lambda value, usual, _: value if value in values else usual, one_of(*values))
+
+
+_TEXT = Kind(str, lambda value, usual, _: usual if value is None else str(value), is_text)
+_TEXTS = Kind(list, _texts, list_of(is_text), list, tuple)
+_MOMENT = Kind(
+    datetime.isoformat, lambda value, usual, where: known(_moment(value, where)) if value else usual, maybe(is_moment),
+    lambda moment: moment.isoformat() if moment else None, lambda text: known(datetime.fromisoformat(text)) if text else None,
+)  # fmt: skip
+_TOLD = _MOMENT._replace(read=lambda value, _, where: known(_moment(value, where)))
+_SPAN = Kind(
+    lambda span: "/".join(map(datetime.isoformat, span)), _span, maybe(row_of(is_moment, is_moment)),
+    lambda span: [moment.isoformat() for moment in span] if span else None,
+    lambda ends: (datetime.fromisoformat(ends[0]), datetime.fromisoformat(ends[1])) if ends else None,
+)  # fmt: skip
+_FRACTION = Kind("{:g}".format, _fraction, is_number)
+_COUNT = Kind(
+    str, lambda value, usual, _: int(text) if (text := str(value)).isdecimal() and len(text) < 5 else usual, is_count
+)
+_FLAG = Kind(
+    lambda flag: str(flag).lower(), lambda value, usual, _: {"true": True, "false": False}.get(str(value), usual),
+    one_of(True, False, None),
+)  # fmt: skip
+_POLARITY = Kind(str, lambda value, usual, _: -1 if value == "-1" else usual, is_number)
+_AUTHOR = Kind(str, _author, is_text)
+_PROFILE = Kind(
+    lambda profile: {key: f"{getattr(profile, key):g}" for key in PROFILE}, _profile, row_of(*[is_number] * len(PROFILE)),
+    lambda profile: list(astuple(profile)), lambda values: ActivationProfile(*values),
+)  # fmt: skip
+_MARK = _one_of(Mark)
+_KIND = Kind(lambda _: {}, lambda _, usual, __: usual, one_of("event", "reflection"))  # The list that it is in says it.
+
+
+class Table(Generic[Noun]):
+    """The parts of a noun, in the order in which files have them. Some are its own, the others those of its draft, which is its
+    part ``place``. Databases have them in the order of ``data``, some together in one of ``lists``, and whatever is new last."""
+
+    def __init__(
+        self, noun: type[Noun], draft: type, place: str, parts: Sequence[Part], data: str, **lists: Sequence[str]
+    ) -> None:
+        self._noun, self._draft, self._place, self._lists = noun, draft, place, lists
+        own = {one.name for one in fields(noun)}
+        named = {part.name or part.key: part for part in parts}
+        path = {name: name if name in own else f"{place}.{name}" for name in named}
+        listed = [one for names in lists.values() for one in names]
+        kinds = {name: part.kind for name, part in named.items()}
+        columns = list(dict.fromkeys([*data.split(), *(name for name in named if name not in listed)]))
+        self._written = [(part, attrgetter(path[name])) for name, part in named.items()]
+        self._read = {is_own: [one for one in named.items() if (one[0] in own) == is_own] for is_own in (True, False)}
+        self._of_data = [(name, part.kind.of_data, part.usual, name in own) for name, part in named.items()]
+        self._to_data = [
+            (
+                name,
+                attrgetter(*(path[one] for one in lists.get(name, [name]))),
+                list if name in lists else kinds[name].to_data,
+            )
+            for name in columns
+        ]
+        forms = {name: row_of(*(kinds[one].is_data for one in names)) for name, names in lists.items()}
+        forms |= {f"{name}?" * (not part.shown) or name: part.kind.is_data for name, part in named.items()}
+        self.shape = Shape({"id": is_id, **forms})
+        """What databases have, and the id."""
+
+    def written(self, one: Noun) -> dict[str, object]:
+        """As people read it; what is usual is left out."""
+        value: dict[str, object] = {}
+        for part, of in self._written:
+            held = of(one)
+            if part.shown or held != part.usual:
+                value |= {part.key: part.kind.write(held)} if part.key else part.kind.write(held)
+        return value
+
+    def parts(self, value: Mapping[str, object], where: Where, *, own: bool) -> dict[str, Any]:
+        """Its ``own`` parts, or those of its draft, from the keys of ``written``; any may be missing. Raises DataError."""
+        return {
+            name: part.kind.read(value.get(part.key) if part.key else value, part.usual, where)
+            for name, part in self._read[own]
+        }
+
+    def data(self, one: Noun) -> dict[str, object]:
+        """As databases have it."""
+        return {name: turn(of(one)) if turn else of(one) for name, of, turn in self._to_data}
+
+    def of_data(self, id_: str, data: Mapping[str, Any]) -> Noun:
+        """The inverse of ``data``, also of an earlier version's."""
+        for name, names in self._lists.items():
+            data = {**data, **dict(zip(names, data[name], strict=True))}
+        own: dict[str, Any] = {"id": id_}
+        draft: dict[str, Any] = {}
+        for name, turn, usual, is_own in self._of_data:
+            value = data.get(name, usual)
+            (own if is_own else draft)[name] = turn(value) if turn and value is not usual else value
+        own[self._place] = self._draft(**draft)
+        return self._noun(**own)
+
+
+EPISODE = Table(Episode, Event, "event", (
+    Part("text", _TEXT, shown=True), Part("told", _TOLD, None, "at"), Part("happened", _SPAN, None),
+    Part("subject", _TEXT), Part("predicate", _TEXT), Part("object", _TEXT), Part("place", _TEXT), Part("scene", _TEXT),
+    Part("insight", _TEXT), Part("topic", _TEXT), Part("related", _TEXTS, ()), Part("keywords", _TEXTS, ()),
+    Part("evidence", _TEXTS, ()), Part("supersedes", _TEXTS, ()), Part("status", _one_of(EventStatus), "done"),
+    Part("precision", _one_of(Precision), "unknown"), Part("depth", _COUNT, 0), Part("emotion", _TEXT),
+    Part("expires", _MOMENT, None), Part("mark", _MARK), Part("confirmed", _FLAG, None),
+    Part("", _PROFILE, ActivationProfile(), "profile"), Part("importance", _FRACTION, 0.5, shown=True),
+    Part("sources", _TEXTS, (), shown=True), Part("by", _AUTHOR, shown=True), Part("", _KIND, "event", "kind"),
+), "at kind by text spo importance keywords place topic sources happened insight scene related profile evidence depth expires "
+    "status precision mark emotion confirmed supersedes", spo=("subject", "predicate", "object"))  # fmt: skip
+FACT = Table(Fact, FactDraft, "draft", (
+    Part("text", _TEXT, shown=True), Part("time", _MOMENT, None, "at"),
+    Part("kind", _one_of(FactKind), "attribute", shown=True), Part("entity", _TEXT, "user", shown=True),
+    Part("keyword", _TEXT), Part("target", _TEXT), Part("source", _TEXTS, (), "sources"), Part("supersedes", _TEXTS, ()),
+    Part("polarity", _POLARITY, 1), Part("single", _FLAG, False), Part("generic", _FLAG, False),
+    Part("consolidated", _FLAG, False), Part("mark", _MARK), Part("confirmed", _FLAG, None), Part("by", _AUTHOR, shown=True),
+), "at by supersedes consolidated confirmed text sources kind entity keyword target polarity single generic mark")  # fmt: skip
 
 
 def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: Sequence[Episode]) -> bytes:
@@ -166,173 +367,51 @@ def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: 
         value["keywords"] = list(keywords)
     value["by"] = by
     for kind in ("event", "reflection"):
-        if values := [episode_value(e) for e in episodes if e.kind == kind]:
+        if values := [{"id": e.id, **EPISODE.written(e)} for e in episodes if e.kind == kind]:
             value[f"{kind}s"] = values
     return entry(id_, value)
-
-
-def episode_value(episode: Episode) -> dict[str, object]:
-    """An episode as people read it; what is empty, or as it is by default, is left out."""
-    event = episode.event
-    value: dict[str, object] = {"id": episode.id, "text": event.text}
-    if episode.at:
-        value["told"] = episode.at.isoformat()
-    if event.happened:
-        value["happened"] = "/".join(moment.isoformat() for moment in event.happened)
-    optional = {
-        "subject": event.subject, "predicate": event.predicate, "object": event.object, "place": event.place,
-        "scene": event.scene, "insight": event.insight, "topic": event.topic, "related": list(event.related),
-        "keywords": list(event.keywords), "evidence": list(episode.evidence), "supersedes": list(episode.supersedes),
-        "status": event.status if event.status != "done" else "",
-        "precision": event.precision if event.precision != "unknown" else "",
-        "depth": str(episode.depth) if episode.depth else "",
-        "emotion": event.emotion, "expires": episode.expires.isoformat() if episode.expires else "",
-        "mark": event.mark, "confirmed": _confirmed_text(episode),
-    }  # fmt: skip
-    value |= {key: content for key, content in optional.items() if content}
-    if event.profile != ActivationProfile():
-        value |= {key: f"{getattr(event.profile, key):g}" for key in PROFILE}
-    return value | {"importance": f"{event.importance:g}", "sources": list(event.sources), "by": episode.by}
-
-
-def _confirmed_text(finding: Fact | Episode) -> str:
-    return "" if finding.confirmed is None else "true" if finding.confirmed else "false"
-
-
-def _mark_of(value: Mapping[str, object]) -> Mark:
-    return _one_of(value.get("mark"), get_args(Mark), "")  # type: ignore[return-value]
-
-
-def _by_of(value: Mapping[str, object], record: Record, file: Path) -> Author:
-    """Who a finding is by. What no ``by`` says is the owner's; notes that nobody has read have an empty one."""
-    by = value.get("by", "owner")
-    if by not in ("", *get_args(Author)):
-        remedy = f"write one of {', '.join(get_args(Author))}"
-        raise DataError(file, f"record {shown(record.key)}: nobody is called {shown(by)}; {remedy}", line=record.line)
-    return by  # type: ignore[return-value]
-
-
-def _confirmed_of(value: Mapping[str, object]) -> bool | None:
-    return {"true": True, "false": False}.get(str(value.get("confirmed")))
-
-
-def _one_of(value: object, known_values: Sequence[str], usual: str) -> str:
-    return value if isinstance(value, str) and value in known_values else usual
 
 
 def notes_from(
     record: Record, file: Path, zone: tzinfo | None
 ) -> tuple[tuple[str, str, tuple[str, ...], str], list[Episode]]:
     """((exchange id, tag, keywords, by), episodes)."""
-    value = record.value
+    value, where = record.value, Where(record, file, zone)
     if not isinstance(value, Mapping):
         raise DataError(file, f"notes of {shown(record.key)} need `text_tag:`", line=record.line or None)
-    note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), _by_of(value, record, file))
-    episodes = [
-        _episode_from(item, kind, record, file, zone)
-        for kind in ("event", "reflection")
-        for item in value.get(f"{kind}s") or []
-    ]
+    by = _author(value.get("by"), "", where)
+    note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), by)
+    episodes = []
+    for kind in ("event", "reflection"):
+        for item in value.get(f"{kind}s") or []:
+            if not isinstance(item, Mapping) or not item.get("text"):
+                raise DataError(file, f"an event of {shown(record.key)} has no `text`", line=record.line or None)
+            event = event_from(item, _texts(item.get("sources")) or (record.key,), where)
+            derived, own = derived_id(event.text, event.sources), EPISODE.parts(item, where, own=True)
+            id_ = str(item.get("id") or derived)
+            own |= {"kind": kind} if id_ == derived else {"kind": kind, "by": "owner"}
+            episodes.append(Episode(id_, event=event, **own))
     return note, episodes
 
 
-def _episode_from(value: object, kind: str, record: Record, file: Path, zone: tzinfo | None) -> Episode:
-    if not isinstance(value, Mapping) or not value.get("text"):
-        raise DataError(file, f"an event of {shown(record.key)} has no `text`", line=record.line or None)
-    sources = _texts(value.get("sources")) or (record.key,)
-    event = event_from(value, sources, record, file, zone)
-    id_ = str(value.get("id") or derived_id(event.text, sources))
-    by = _by_of(value, record, file)
-    expires = _moment(value["expires"], record, file, zone) if value.get("expires") else None
-    return Episode(
-        id_, _moment(value.get("told"), record, file, zone), event, kind,  # type: ignore[arg-type]
-        by if id_ == derived_id(event.text, sources) else "owner",
-        _texts(value.get("evidence")), _count(value.get("depth")), expires, _confirmed_of(value),
-        _texts(value.get("supersedes")),
-    )  # fmt: skip
-
-
-def event_from(
-    value: Mapping[str, object], sources: tuple[str, ...], record: Record, file: Path, zone: tzinfo | None
-) -> Event:
-    """What happened, from the keys of ``episode_value``; all but ``text`` may be missing."""
-    happened = None
-    if span := value.get("happened"):
-        ends = str(span).split("/")
-        happened = (_moment(ends[0], record, file, zone), _moment(ends[-1], record, file, zone))
-    usual = ActivationProfile()
-    profile = ActivationProfile(*(_fraction(value.get(key), getattr(usual, key)) for key in PROFILE))
-    return Event(
-        str(value["text"]), sources, str(value.get("subject", "")), str(value.get("predicate", "")),
-        str(value.get("object", "")), _fraction(value.get("importance")), _texts(value.get("keywords")),
-        str(value.get("place", "")), str(value.get("topic", "")), happened, str(value.get("insight", "")),
-        str(value.get("scene", "")), _texts(value.get("related")), profile,
-        _one_of(value.get("status"), get_args(EventStatus), "done"),  # type: ignore[arg-type]
-        _one_of(value.get("precision"), get_args(Precision), "unknown"),  # type: ignore[arg-type]
-        _mark_of(value), str(value.get("emotion", "")),
-    )  # fmt: skip
+def event_from(value: Mapping[str, object], sources: tuple[str, ...], where: Where) -> Event:
+    """What happened, from the keys of a record; all but ``text`` may be missing."""
+    return Event(**EPISODE.parts(value, where, own=False) | {"sources": sources})
 
 
 def fact_entry(fact: Fact) -> bytes:
-    d = fact.draft
-    value: dict[str, object] = {"text": d.text}
-    if fact.at:
-        value["time"] = fact.at.isoformat()
-    value |= {"kind": d.kind, "entity": d.entity}
-    optional = {
-        "keyword": d.keyword,
-        "target": d.target,
-        "source": list(d.sources),
-        "supersedes": list(fact.supersedes),
-    }
-    value |= {key: content for key, content in optional.items() if content}
-    if d.polarity < 0:
-        value["polarity"] = "-1"
-    value |= {key: "true" for key, holds in (
-        ("single", d.single), ("generic", d.generic), ("consolidated", fact.consolidated)
-    ) if holds}  # fmt: skip
-    standing = {"mark": d.mark, "confirmed": _confirmed_text(fact)}
-    value |= {key: content for key, content in standing.items() if content}
-    return entry(fact.id, value | {"by": fact.by})
+    return entry(fact.id, FACT.written(fact))
 
 
 def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
     """A fact of ours, of MoeChat's ({text, time}), or one written by hand as `id: text`."""
     value = record.value if isinstance(record.value, Mapping) else {"text": record.value}
-    text = str(value.get("text") or "").strip()
+    text, where = str(value.get("text") or "").strip(), Where(record, file, zone)
     if not text:
         raise DataError(file, f"fact {shown(record.key)} has no `text`", line=record.line or None)
-    sources = _texts(value.get("source"))
-    draft = FactDraft(
-        text, sources, _one_of(value.get("kind"), get_args(FactKind), "attribute"),  # type: ignore[arg-type]
-        str(value.get("entity", "user")), str(value.get("keyword", "")), str(value.get("target", "")),
-        -1 if value.get("polarity") == "-1" else 1, value.get("single") == "true", value.get("generic") == "true",
-        _mark_of(value),
-    )  # fmt: skip
-    at = known(_moment(value["time"], record, file, zone)) if value.get("time") else None
-    by = _by_of(value, record, file)
-    if record.key != derived_id(text, sources):
-        by = "owner"
-    consolidated = value.get("consolidated") == "true"
-    links = _texts(value.get("supersedes"))
-    return Fact(record.key, at, draft, links, by, consolidated, _confirmed_of(value))
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,) if value else ()
-    return tuple(str(item) for item in value) if isinstance(value, Sequence) else ()
-
-
-def _fraction(value: object, usual: float = 0.5) -> float:
-    try:
-        return min(1.0, max(0.0, float(str(value))))
-    except ValueError:
-        return usual
-
-
-def _count(value: object) -> int:
-    return int(text) if (text := str(value)).isdecimal() and len(text) < 5 else 0
+    draft, own = FactDraft(**FACT.parts(value, where, own=False) | {"text": text}), FACT.parts(value, where, own=True)
+    own |= {} if record.key == derived_id(text, draft.sources) else {"by": "owner"}
+    return Fact(record.key, draft=draft, **own)
 
 
 # ---- as JSON
@@ -351,64 +430,14 @@ def exchange_from_json(data: Mapping[str, Any]) -> Exchange:
     return Exchange(**{**data, "at": at, "attachments": attachments})
 
 
-def episode_data(episode: Episode) -> dict[str, object]:
-    event = episode.event
-    return {
-        "at": _iso(episode.at), "kind": episode.kind, "by": episode.by, "text": event.text,
-        "spo": [event.subject, event.predicate, event.object], "importance": event.importance,
-        "keywords": list(event.keywords), "place": event.place, "topic": event.topic, "sources": list(event.sources),
-        "happened": [moment.isoformat() for moment in event.happened] if event.happened else None,
-        "insight": event.insight, "scene": event.scene, "related": list(event.related),
-        "profile": list(astuple(event.profile)), "evidence": list(episode.evidence), "depth": episode.depth,
-        "expires": _iso(episode.expires), "status": event.status, "precision": event.precision, "mark": event.mark,
-        "emotion": event.emotion, "confirmed": episode.confirmed, "supersedes": list(episode.supersedes),
-    }  # fmt: skip
-
-
-def episode_from_json(id_: str, data: dict[str, Any]) -> Episode:
-    """The inverse of ``episode_data``, also of an earlier version's."""
-    happened = data["happened"]
-    subject, predicate, object_ = data["spo"]
-    event = Event(
-        data["text"], tuple(data["sources"]), subject, predicate, object_, importance=data["importance"],
-        keywords=tuple(data["keywords"]), place=data["place"], topic=data["topic"],
-        happened=(datetime.fromisoformat(happened[0]), datetime.fromisoformat(happened[1])) if happened else None,
-        insight=data["insight"], scene=data["scene"], related=tuple(data["related"]),
-        profile=ActivationProfile(*data["profile"]),
-        status=data.get("status", "done"), precision=data.get("precision", "unknown"),
-        mark=data.get("mark", ""), emotion=data.get("emotion", ""),
-    )  # fmt: skip
-    return Episode(
-        id_, _known(data["at"]), event, data["kind"], data["by"], tuple(data["evidence"]), data["depth"],
-        _known(data["expires"]), data.get("confirmed"), tuple(data.get("supersedes", ())),
-    )  # fmt: skip
-
-
-def fact_data(fact: Fact) -> dict[str, object]:
-    own = {
-        "at": _iso(fact.at), "by": fact.by, "supersedes": fact.supersedes, "consolidated": fact.consolidated,
-        "confirmed": fact.confirmed,
-    }  # fmt: skip
-    return own | asdict(fact.draft)
-
-
-def fact_from_json(id_: str, data: dict[str, Any]) -> Fact:
-    draft = FactDraft(**{key: data[key] for key in _DRAFT_KEYS} | {"sources": tuple(data["sources"])})
-    return Fact(
-        id_, _known(data["at"]), draft, tuple(data["supersedes"]), data["by"], data["consolidated"], data["confirmed"],
-    )  # fmt: skip
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
-
-
-def _known(text: str | None) -> datetime | None:
-    return known(datetime.fromisoformat(text)) if text else None
-
-
 def refused_data(one: RefusedItem) -> dict[str, object]:
-    return {"at": _iso(one.at), "kind": one.kind, "text": one.text, "why": one.why, "sources": one.sources}
+    return {
+        "at": one.at.isoformat() if one.at else None,
+        "kind": one.kind,
+        "text": one.text,
+        "why": one.why,
+        "sources": one.sources,
+    }
 
 
 def refused_from_json(data: Mapping[str, Any]) -> RefusedItem:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from moechat.clock import local
 from moechat.errors import MoeChatError
 from moechat.store import reflections
-from moechat.store.formats import episode_data, exchange_data, fact_data, refused_data
+from moechat.store.formats import EPISODE, FACT, exchange_data, refused_data
 from moechat.store.protocols import Store
 from moechat.store.short_log import written
 
@@ -46,8 +46,8 @@ def contents(store: Store) -> Contents:
     facts = findings.facts()
     parts: Iterable[object] = itertools.chain(
         ([exchange_data(row.exchange), row.tag] for row in sorted(rows, key=lambda row: row.exchange.id)),
-        ([n.key, *n.note, *([e.id, episode_data(e)] for e in n.episodes)] for n in sorted(notes, key=lambda n: n.key)),
-        ([fact.id, fact_data(fact)] for fact in sorted(facts, key=lambda fact: fact.id)),
+        ([n.key, *n.note, *([e.id, EPISODE.data(e)] for e in n.episodes)] for n in sorted(notes, key=lambda n: n.key)),
+        ([fact.id, FACT.data(fact)] for fact in sorted(facts, key=lambda fact: fact.id)),
         written(tree, LONG_BEFORE),
         store.state.entries(),
         map(refused_data, findings.refused()),

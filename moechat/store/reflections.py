@@ -13,9 +13,18 @@ from typing import Any
 from moechat.errors import DataError
 from moechat.model import Episode
 from moechat.store import formats
-from moechat.store.entries import REFLECTED, Entry
-from moechat.store.formats import episode_data, episode_from_json
+from moechat.store.entries import Entry, Shape, is_id, is_number, is_text, list_of, map_of, maybe
+from moechat.store.formats import EPISODE
 from moechat.store.json_lines import Lines
+
+_TEXTS = list_of(is_text)
+_MADE = Shape({"id": is_id, "evidence": map_of(is_text), "sources": _TEXTS, "expires?": is_number})
+REFLECTED = Shape(
+    {
+        "until": maybe(is_number), "open": _TEXTS, "made": list_of(_MADE.fits), "again": _TEXTS,
+        "unstored": list_of(EPISODE.shape.fits),
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,7 @@ def written(value: Reflected) -> Entry:
             for m in value.made
         ],
         "again": list(value.again),
-        "unstored": [{"id": e.id, **episode_data(e)} for e in value.unstored],
+        "unstored": [{"id": e.id, **EPISODE.data(e)} for e in value.unstored],
     }  # fmt: skip
 
 
@@ -125,5 +134,5 @@ def _read(entry: Entry) -> Reflected:
             for m in entry["made"]
         ),
         tuple(map(str, entry["again"])),
-        tuple(episode_from_json(str(e["id"]), e) for e in entry["unstored"]),
+        tuple(EPISODE.of_data(str(e["id"]), e) for e in entry["unstored"]),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from moechat.store.exchanges import TableDays
 from moechat.store.finding_records import BY_ID, LIVE, Changes, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.formats import (
-    episode_from_json,
+    EPISODE,
     exchange_data,
     exchange_from_json,
     json_text,
@@ -78,7 +78,7 @@ class TableFindings(Findings):
 
     def _live(self, ids: Sequence[str]) -> dict[str, tuple[int, Episode]]:
         rows = self._session.all(BY_ID, {"ids": list(ids)}) if ids else []
-        return {id_: (row, episode_from_json(id_, json.loads(data))) for row, id_, data in rows}
+        return {id_: (row, EPISODE.of_data(id_, json.loads(data))) for row, id_, data in rows}
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         changes = list(changes)
