@@ -60,7 +60,8 @@ class LedgerFile(Generic[T]):
 
     def keep(self, entries: T, **changes: object) -> None:
         """Write the file anew, for its owner's eyes alone whoever could read it before."""
-        copy = records.unfinished(self._path, entries.model_copy(update=changes).model_dump_json(indent=1).encode())
+        data = entries.model_copy(update=changes).model_dump_json(indent=1).encode()
+        copy = records.unfinished(self._path, lambda file: file.write(data))
         copy.chmod(0o600)
         records.put_in_place(copy, self._path)
 

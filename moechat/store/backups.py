@@ -41,7 +41,7 @@ def back_up(store: Store, now: datetime, keep: int) -> bool:
         pack = partial(
             archive.pack, folder=folder, kind="memory", name=folder.name, now=now, memory=True, alone=store.writing
         )
-        copy = records.written_beside(path, pack)
+        copy = records.unfinished(path, pack)
         with store.writing("backup"):
             is_same = not store.tree.forgets and store.tree.forgettings == forgettings
             is_made = is_same and copy.exists()  # A process that opens meanwhile takes it for one that a crash left.

@@ -47,7 +47,9 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
     log_end = max(
         (datetime.fromisoformat(node.at) for node in list(store.tree.nodes.values()) if node.at), default=None
     )
-    names = {name for name in (*disk.record_files(store.folder), *list(store.signatures)) if disk.is_day_file(name)}
+    names = {
+        name for name in (*disk.record_files(store.folder), *list(store.cache.signatures())) if disk.is_day_file(name)
+    }
     for name in sorted(names):
         path = store.folder / name
         tagged, unreadable = formats.each(records.read(path)[1], path, store.zone, formats.exchange_from)
@@ -104,7 +106,9 @@ def _cache_against(store: Journal, name: str, hashes: Mapping[str, str]) -> Iter
 
 def _findings(store: Journal) -> Iterator[str]:
     """Facts and episodes of the cache, against those of the files; what cannot be read is told already."""
-    names = {name for name in (*disk.record_files(store.folder), *list(store.signatures)) if disk.is_notes(name)}
+    names = {
+        name for name in (*disk.record_files(store.folder), *list(store.cache.signatures())) if disk.is_notes(name)
+    }
     for name in [disk.CORE, *sorted(names)]:
         if _texts_of(store, name) != _cached_texts(store, name):
             yield f"{name}: the cache holds something else; {_MENDED}"

@@ -64,7 +64,7 @@ class DayFiles:
         signature = Signature.of(path)
         fresh, problems = formats.each(records.read(path)[1], path, self._journal.zone, formats.exchange_from)
         self._compare(name, fresh, broken=bool(problems))
-        self._journal.sign(name, signature, problems)
+        self._journal.cache.sign(name, signature, problems)
 
     def _compare(self, name: str, fresh: Sequence[tuple[Exchange, str]], *, broken: bool) -> None:
         """Takes in what changed, into the cache alone where nothing else may be written. The cache follows last: what a kill
@@ -133,7 +133,7 @@ class DayFiles:
         records.append(path, b"".join(map(formats.exchange_entry, exchanges)))
         with self._journal.cache.transaction():
             self._exchanges.change(name, dead=(), new=[(exchange, "") for exchange in exchanges])
-            self._journal.sign(name, Signature.of(path))
+            self._journal.cache.sign(name, Signature.of(path))
 
     def _replace(self, row: ExchangeRow, exchange: Exchange) -> None:
         path = self._journal.folder / row.file
@@ -146,7 +146,7 @@ class DayFiles:
         records.replace(path, records.spliced(data, bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
             self._exchanges.change(row.file, dead=[exchange.id], new=[(exchange, "")])
-            self._journal.sign(row.file, Signature.of(path))
+            self._journal.cache.sign(row.file, Signature.of(path))
 
     def check_writable(self, ids: Collection[str]) -> None:
         """Raises DataError where the file of one of these is broken or was written by MoeChat. A record that stands there twice
@@ -173,7 +173,7 @@ class DayFiles:
         for name, gone in by_file(self._journal.cache.files_of("exchanges", ids)).items():
             path = self._journal.folder / name
             data = records.bytes_of(path)
-            is_broken = bool(self._journal.problems_of(name))
+            is_broken = bool(self._journal.cache.problems(name))
             if is_broken:
                 left = records.without(data, gone, path)
             else:
@@ -185,12 +185,12 @@ class DayFiles:
             with self._journal.cache.transaction():
                 self._exchanges.change(name, dead=list(gone), new=())
                 if not is_broken:  # else it is read anew
-                    self._journal.sign(name, Signature.of(path))
+                    self._journal.cache.sign(name, Signature.of(path))
 
     def _name(self, at: datetime) -> str:
         """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
         name = disk.day_file(at, self._journal.zone)
-        if name in self._journal.signatures and self._is_moechats(name):
+        if name in self._journal.cache.signatures() and self._is_moechats(name):
             return name.removesuffix(".yaml") + BESIDE
         return name
 
@@ -203,9 +203,9 @@ class DayFiles:
     def current(self, name: str) -> bool:
         """Read the file again before it is written, if it has changed. False if it is broken and must be left alone."""
         path = self._journal.folder / name
-        if Signature.of(path) != self._journal.signature(name):
+        if Signature.of(path) != self._journal.cache.signature(name):
             self.reread(name)
-        return Signature.of(path) == self._journal.signature(name) and not self._journal.problems_of(name)
+        return Signature.of(path) == self._journal.cache.signature(name) and not self._journal.cache.problems(name)
 
     def _mend_end(self, name: str) -> bool:
         """Put back what a file that was cut has lost. False where somebody may be writing it at this moment."""
@@ -248,7 +248,7 @@ class DayFiles:
 
     def names(self) -> list[str]:
         """The day files that are known, by name relative to the folder."""
-        return sorted(filter(disk.is_day_file, self._journal.signatures))
+        return sorted(filter(disk.is_day_file, self._journal.cache.signatures()))
 
 
 def _same(row: ExchangeRow | None, exchange: Exchange, tag: str) -> bool:

@@ -91,7 +91,7 @@ class Exchanges:
     def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
         self._select = EXCHANGE.format(tag=self._tag, file=self._file)
-        self._kept: KeptRows[ExchangeRow] = KeptRows()
+        self._kept = KeptRows(session, DIED, lambda rows: {row.row: row for row in self._rows(BY_ROW, {"rows": rows})})
 
     # ---- by id
 
@@ -129,15 +129,7 @@ class Exchanges:
 
     def rows(self, rows: Sequence[int]) -> list[ExchangeRow]:
         """Exchanges by row number, in the order asked for. Their tags may be those of an earlier moment."""
-
-        def read(lacking: Sequence[int]) -> dict[int, ExchangeRow]:
-            return {row.row: row for row in self._rows(BY_ROW, {"rows": lacking})} if lacking else {}
-
-        def died(since: int) -> list[int]:
-            return [row for (row,) in self._session.all(DIED, {"since": since})]
-
-        moment = self._session.epoch, self._session.pulse.generation
-        return list(self._kept.of([int(row) for row in rows], moment, died=died, read=read).values())
+        return list(self._kept.of(rows).values())
 
     def before(self, moment: float, count: int) -> list[ExchangeRow]:
         """The last ``count`` exchanges before a moment (epoch seconds), oldest first. Those of one second are in the order of

@@ -80,47 +80,10 @@ class FileWatch:
         return sorted(name for name in names if current.get(name, gone) != signatures.get(name, gone))
 
 
-class Backlog:
-    """Names of files, in the order in which they are read: core memory, then the days, the newest first, each with the
-    notes before the words that they are about. Not locked: its owner is."""
-
-    def __init__(self) -> None:
-        self._names: tuple[str, ...] = ()
-        self._held: frozenset[str] = frozenset()
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._held
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._names
-
-    def add(self, names: Iterable[str]) -> None:
-        self._keep(in_order({*self._names, *names}))
-
-    def remove(self, names: Iterable[str]) -> None:
-        gone = set(names)
-        self._keep(tuple(name for name in self._names if name not in gone))
-
-    def _keep(self, names: tuple[str, ...]) -> None:
-        self._names, self._held = names, frozenset(names)
-
-    @property
-    def until(self) -> date | None:
-        """The newest date whose words are still to be read."""
-        return next((day for name in self._names if (day := disk.day_of(name)) is not None), None)
-
-
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """As they are read."""
-    return tuple(sorted(names, key=_place, reverse=True))
-
-
-def _place(name: str) -> tuple[bool, date, bool, str]:
-    return name == disk.CORE, disk.day_of(name) or date.max, disk.is_notes(name), name
+    """As they are read: core memory, then the days, the newest first, the notes of each before its words."""
+    places = ((name == disk.CORE, disk.day_of(name) or date.max, disk.is_notes(name), name) for name in set(names))
+    return tuple(name for *_, name in sorted(places, reverse=True))
 
 
 def record_counts(folder: Path, names: Iterable[str]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
@@ -155,7 +118,7 @@ class FileStore(Journal):
         super().__init__(folder, clock=clock, zone=zone, contained=contained, is_closed=is_closed)
         self._watch = FileWatch(folder)
         self._is_reading = False
-        self._backlog = Backlog()
+        self._backlog: tuple[str, ...] = ()  # The files that are still to be read, in that order.
         self.replies = ReplyFiles(folder / disk.REPLIES)
         self.exchanges = FileExchanges(self, self.cache)
         self.findings = FileFindings(self)
@@ -192,25 +155,26 @@ class FileStore(Journal):
         """
         with self._threads:
             self.follow_log()
-            anew = self._follow_cache()
-            changed = self._watch.changed(self.signatures, all_files=all_files or anew)
-            changed = [name for name in changed if name not in self._backlog]
-            self._backlog.add(changed)
+            anew = self.cache.follow()
+            changed = self._watch.changed(self.cache.signatures(), all_files=all_files or anew)
+            backlog = set(self._backlog)
+            changed = [name for name in changed if name not in backlog]
+            self._backlog = in_order([*self._backlog, *changed]) if changed else self._backlog
         if len(changed) > 1:  # The newest are read first, and yet rows follow the days.
-            new = [name for name in changed if name not in self.signatures]
+            new = [name for name in changed if name not in self.cache.signatures()]
             self.cache.reserve_rows(*record_counts(self.folder, new))
         self._read(in_order(changed), READ_AT_ONCE)
 
     @property
     def unread(self) -> tuple[int, date | None]:
-        return len(self._backlog), self._backlog.until
+        return len(self._backlog), next((day for name in self._backlog if (day := disk.day_of(name))), None)
 
     def read_on(self) -> None:
-        self._read(self._backlog.names, READ_BEHIND)
+        self._read(self._backlog, READ_BEHIND)
 
     def read_all(self) -> None:
         self.follow()
-        self._read(self._backlog.names, sys.maxsize)
+        self._read(self._backlog, sys.maxsize)
 
     def _read(self, names: Sequence[str], most: int) -> None:
         """Read changed files up to ``most`` bytes, some at a time, so that nobody waits long for the lock."""
@@ -226,12 +190,12 @@ class FileStore(Journal):
                             most -= self._reread(read[-1])
                 finally:
                     self._is_reading = False
-                    self._backlog.remove(read)
+                    self._backlog = tuple(name for name in self._backlog if name not in read)
 
     def _reread(self, name: str) -> int:
         """Read a file if it is not as it is known. Returns its size in bytes."""
         signature = Signature.of(self.folder / name)
-        if signature != self.signature(name):
+        if signature != self.cache.signature(name):
             (self.days if disk.is_day_file(name) else self.findings).reread(name)
         return max(signature.size, 0)
 

@@ -61,16 +61,16 @@ class FileFindings(Findings):
             noted, problems = formats.each(parsed, path, zone, formats.notes_from)
             episodes = [episode for _, of_exchange in noted for episode in of_exchange]
             self.set_notes(name, [note for note, _ in noted], episodes)
-        self._journal.sign(name, signature, problems)
+        self._journal.cache.sign(name, signature, problems)
 
     def _follow(self, name: str) -> None:
         """Read the file anew if it changed. Raises DataError where it is broken, or is being written: it is left alone."""
         path = self._journal.folder / name
-        if Signature.of(path) != self._journal.signature(name):
+        if Signature.of(path) != self._journal.cache.signature(name):
             self.reread(name)
-            if Signature.of(path) != self._journal.signature(name):
+            if Signature.of(path) != self._journal.cache.signature(name):
                 raise DataError(path, "somebody may be writing it at this moment: try again in a few seconds")
-        for problem in self._journal.problems_of(name):
+        for problem in self._journal.cache.problems(name):
             raise problem
 
     def files_of(self, exchanges: Collection[str], episodes: Collection[str]) -> set[str]:
@@ -149,12 +149,12 @@ class FileFindings(Findings):
         A file that is not as it is known is read anew, so that what is no longer in it is not taken for noted.
         """
         path = self._journal.folder / file
-        if Signature.of(path) != self._journal.signature(file):
+        if Signature.of(path) != self._journal.cache.signature(file):
             self.reread(file)
         data = records.bytes_of(path)
         by_key = [records.under(data, key) for key in keys]
         standing = {*by_key, *(place for id_ in episodes for place in records.around(data, id_.encode()))}
-        if None not in standing and not self._journal.problems_of(file):
+        if None not in standing and not self._journal.cache.problems(file):
             bounds = sorted(place for place in standing if place)
             noted = self._read_notes(b"".join(data[start:end] for start, end in bounds), file)
             if episodes.issubset(episode.id for one in noted for episode in one.episodes):
@@ -237,7 +237,7 @@ class FileFindings(Findings):
             facts, _ = formats.each(came, path, self._journal.zone, formats.fact_from)
             with cache.transaction():
                 self._change_facts([record.key for record in gone.records], facts)
-                self._journal.sign(name, Signature.of(path))
+                self._journal.cache.sign(name, Signature.of(path))
         else:
             before, after = self._read_notes(old, name), self._read_notes(new, name)
             ids = {episode.id for one in [*before, *after] for episode in one.episodes}
@@ -248,7 +248,7 @@ class FileFindings(Findings):
             with cache.transaction():
                 notes = [(one.key, *one.note) for one in after]
                 self._change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
-                self._journal.sign(name, Signature.of(path))
+                self._journal.cache.sign(name, Signature.of(path))
 
 
 def _is_meant(noted: Noted, keys: Collection[str], episodes: Collection[str]) -> bool:

@@ -197,7 +197,7 @@ class FindingRecords:
 
     def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
-        self._kept: KeptRows[Episode] = KeptRows()
+        self._kept = KeptRows(session, DIED, self._read)
         self._book: tuple[tuple[int, int], FactBook] | None = None
         self._superseding: tuple[tuple[int, int], list[Episode]] | None = None
         self._superseded: tuple[object, object, frozenset[str]] = (None, None, frozenset())
@@ -231,20 +231,14 @@ class FindingRecords:
 
     def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
         """Live episodes by row number."""
+        return self._kept.of(rows)
 
-        def read(lacking: Sequence[int]) -> dict[int, Episode]:
-            selected = self._session.all(BY_ROW, {"rows": lacking}) if lacking else []
-            return {row: _episode(id_, data) for row, id_, data in selected}
-
-        def died(since: int) -> list[int]:
-            return [row for (row,) in self._session.all(DIED, {"since": since})]
-
-        moment = self._session.epoch, self._session.pulse.generation
-        return self._kept.of([int(row) for row in rows], moment, died=died, read=read)
+    def _read(self, rows: Sequence[int]) -> dict[int, Episode]:
+        return {row: _episode(id_, data) for row, id_, data in self._session.all(BY_ROW, {"rows": list(rows)})}
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
         """Live episodes by row number, in the order asked for."""
-        by_row = self.by_row(rows)
+        by_row = self._kept.of(rows)
         return [by_row[row] for row in rows if row in by_row]
 
     def rows_of(self, ids: Sequence[str]) -> dict[str, int]:

@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -144,8 +144,10 @@ class Cache(SqliteSession):
     """The rows of an owner's files. An exchange and a note stand in a ``file`` and a ``place``, an episode in the file that is
     called ``note``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, folder: Path) -> None:
+        """``folder`` is where the files lie."""
         super().__init__(path)
+        self._folder = folder
         self._signatures: tuple[tuple[int, int], dict[str, Signature]] | None = None
 
     # ---- files
@@ -157,7 +159,13 @@ class Cache(SqliteSession):
                 self._signatures = (self.version, {name: Signature(*rest) for name, *rest in self.all(FILES)})
             return self._signatures[1]
 
+    def signature(self, name: str) -> Signature:
+        return self.signatures().get(name, Signature())
+
     def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
+        """Remember that a file, as it is now, is known."""
+        for problem in problems:
+            log.warning("%s", problem)
         reasons = json.dumps([[p.reason, p.line] for p in problems]) if problems else ""
         with self.transaction():
             signatures = self.signatures()
@@ -168,10 +176,14 @@ class Cache(SqliteSession):
                 self.do(SIGN, {"name": name, **signature._asdict(), "problems": reasons})
                 signatures[name] = signature
 
-    def problems(self, folder: Path, only: str = "") -> list[DataError]:
-        """What could not be read in the files of a folder, or in one of them."""
+    def problems(self, only: str = "") -> list[DataError]:
+        """What could not be read in the files, or in one of them."""
         rows = self.all(f"{PROBLEMS}{' AND name = %(name)s' if only else ''} ORDER BY name", {"name": only})
-        return [DataError(folder / name, reason, line=line) for name, each in rows for reason, line in json.loads(each)]
+        return [
+            DataError(self._folder / name, reason, line=line)
+            for name, each in rows
+            for reason, line in json.loads(each)
+        ]
 
     # ---- the numbers of new rows: files may be read in any order, the newest first as a rule, and yet rows follow the days
 
@@ -238,7 +250,7 @@ class Journal(LogBook):
         self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
         if self._lent and disk.index_folder(folder).is_dir():
             shutil.copytree(disk.index_folder(folder), self.index_folder, dirs_exist_ok=True)
-        self.cache = Cache(self.index_folder / "cache.db")
+        self.cache = Cache(self.index_folder / "cache.db", folder)
 
     def close(self) -> None:
         self.cache.close()
@@ -254,17 +266,13 @@ class Journal(LogBook):
     def problems(self) -> list[DataError]:
         """Everything that could not be read, by file and line."""
         of_lines = [*self._log.problems, *self.state.problems, *self.reflected.problems]
-        return [*self._mended, *self.cache.problems(self.folder), *of_lines]
+        return [*self._mended, *self.cache.problems(), *of_lines]
 
     def tell_mended(self, path: Path, ids: Sequence[str]) -> None:
         """Tell, once, that records were put back into a file that had been cut."""
         shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
         self._mended.append(DataError(path, f"its end was cut off; put back as it was written: {shown}"))
         log.warning("%s", self._mended[-1])
-
-    def problems_of(self, name: str) -> list[DataError]:
-        """What could not be read in one of the files that people edit."""
-        return self.cache.problems(self.folder, name)
 
     # ---- the lock
 
@@ -338,24 +346,3 @@ class Journal(LogBook):
     def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
         with disk.in_words(self.folder):
             return super().rewrite_log(before, without)
-
-    # ---- which files are known
-
-    def _follow_cache(self) -> bool:
-        """Take in what other processes have read; True where the cache is another one."""
-        return self.cache.follow()
-
-    @property
-    def signatures(self) -> Mapping[str, Signature]:
-        """The files as they are known, by name relative to the folder."""
-        return self.cache.signatures()
-
-    def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
-        """Remember that the file, as it is now, is known."""
-        for problem in problems:
-            log.warning("%s", problem)
-        self.cache.sign(name, signature, problems)
-
-    def signature(self, name: str) -> Signature:
-        """The file as we know it."""
-        return self.signatures.get(name, Signature())

@@ -179,7 +179,7 @@ class JsonLines:
         """
         aside = [one._replace(number=number) for number, one in enumerate(self._aside if keep_damaged else (), 1)]
         data = b"".join(one.line + b"\n" for one in aside) + encode(entries)
-        return Rewriting(unfinished(self.path, data), place, data.count(b"\n"), aside)
+        return Rewriting(unfinished(self.path, lambda file: file.write(data)), place, data.count(b"\n"), aside)
 
     def commit(self, rewriting: Rewriting) -> list[Entry] | None:
         """Put a prepared version in the file's place, under the owner's lock. Returns what was added meanwhile.

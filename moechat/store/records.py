@@ -99,7 +99,8 @@ def parse(data: bytes, file: Path | str) -> Parsed:
     except DataError:
         whole = None
     if whole and isinstance(whole, dict) and len(whole) == len(bounds):
-        lines = itertools.accumulate((data.count(b"\n", s, e) for s, e in bounds[:-1]), initial=_line(data, bounds))
+        first = data.count(b"\n", 0, bounds[0][0]) + 1
+        lines = itertools.accumulate((data.count(b"\n", s, e) for s, e in bounds[:-1]), initial=first)
         return Parsed(
             [Record(k, v, s, e, line) for (k, v), (s, e), line in zip(whole.items(), bounds, lines, strict=True)]
         )
@@ -120,11 +121,6 @@ def keys(data: bytes) -> list[str]:
 def ended(data: bytes) -> bytes:
     """A file with its last line ended."""
     return data if not data or data.endswith(b"\n") else data + b"\n"
-
-
-def _line(data: bytes, bounds: Sequence[tuple[int, int]]) -> int:
-    """The line, from 1, that the first record begins in."""
-    return data.count(b"\n", 0, bounds[0][0]) + 1 if bounds else 1
 
 
 def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str) -> Parsed:
@@ -230,34 +226,29 @@ def block(text: str, indent: int) -> str:
 def entry(key: str, value: Mapping[str, object] | Sequence[str] | str, *, shown: str = "") -> bytes:
     """One record as the bytes that are appended to its file. Nested mappings, lists of mappings and of text are fine.
     ``shown`` is the key as the file has it, where it is to stay so."""
-    text = _mapping(value, 2) if isinstance(value, Mapping) else _node(value, 0)
+    text = _node(value, 2 if isinstance(value, Mapping) else 0) or " {}"
     return ((shown or key_text(key)) + ":" + text + "\n").encode("utf-8")
 
 
-def _mapping(value: Mapping[str, object], indent: int) -> str:
-    pad = " " * indent
-    return "".join(f"\n{pad}{key_text(k)}:{_node(v, indent)}" for k, v in value.items())
-
-
 def _node(value: object, indent: int) -> str:
+    """A value, to stand after its key: a mapping in lines of their own that begin at ``indent``, a scalar further in by two."""
     if isinstance(value, Mapping):
-        return _mapping(value, indent + 2) if value else " {}"
+        pad = " " * indent
+        return "".join(
+            f"\n{pad}{key_text(key)}:{_node(one, indent + 2 if isinstance(one, Mapping) else indent) or ' {}'}"
+            for key, one in value.items()
+        )
     if isinstance(value, str):
         return " " + scalar(value, indent + 2)
     if isinstance(value, Block):
         return " " + block(value.text, indent + 2)
-    if isinstance(value, Sequence):
-        if all(isinstance(item, str) for item in value):
-            return " [" + ", ".join(quoted(str(item)) for item in value) + "]"
-        return "".join(_list_item(item, indent) for item in value)
-    return f" {json.dumps(value)}"
-
-
-def _list_item(item: object, indent: int) -> str:
-    if not isinstance(item, Mapping):
-        raise TypeError(f"a list holds text or mappings, not {type(item).__name__}")
-    pad = " " * (indent + 2)
-    return f"\n{' ' * indent}- {_mapping(item, indent + 2).removeprefix(chr(10) + pad)}"
+    if not isinstance(value, Sequence):
+        return f" {json.dumps(value)}"
+    if all(isinstance(item, str) for item in value):
+        return " [" + ", ".join(quoted(str(item)) for item in value) + "]"
+    if other := next((item for item in value if not isinstance(item, Mapping)), None):
+        raise TypeError(f"a list holds text or mappings, not {type(other).__name__}")
+    return "".join(f"\n{' ' * indent}- {_node(item, indent + 2).lstrip()}" for item in value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,16 +296,11 @@ def append(path: Path, blocks: bytes) -> None:
 
 def replace(path: Path, data: bytes) -> None:
     """Write a whole file: temporary file, fsync, ``os.replace``."""
-    put_in_place(unfinished(path, data), path)
+    put_in_place(unfinished(path, lambda file: file.write(data)), path)
 
 
-def unfinished(path: Path, data: bytes) -> Path:
-    """The next version of a file, durably beside it; ``disk.unfinished_copies`` finds it after a crash."""
-    return written_beside(path, lambda file: file.write(data))
-
-
-def written_beside(path: Path, write: Callable[[BinaryIO], object]) -> Path:
-    """The same, as ``write`` makes it."""
+def unfinished(path: Path, write: Callable[[BinaryIO], object]) -> Path:
+    """The next version of a file, as ``write`` makes it, durably beside it; ``disk.unfinished_copies`` finds it after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

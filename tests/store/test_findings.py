@@ -219,7 +219,7 @@ def everything(store: FileStore, ids: list[str]) -> tuple[object, ...]:
     rows = store.exchanges.by_ids(ids)
     episodes = sorted(
         (file, e.id, e.event)
-        for file in store.signatures
+        for file in store.cache.signatures()
         for e in store.findings.by_ids([id_ for id_, _ in store.cache.all(TEXTS_IN, {"file": file})]).values()
         if set(ids) & set(e.event.sources)
     )

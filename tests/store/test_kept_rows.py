@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.store.database import MAX_KEPT_ROWS, KeptRows
+from moechat.store.database import MAX_KEPT_ROWS, KeptRows, Pulse
 
 
 class Table:
@@ -16,20 +16,20 @@ class Table:
     def __init__(self, count: int) -> None:
         self.rows = {number: f"row {number}" for number in range(count)}
         self.deaths: list[tuple[int, int]] = []
-        self.generation = 0
         self.reads: list[int] = []
-        self.kept: KeptRows[str] = KeptRows()
+        self.epoch, self.pulse = 0, Pulse()
+        self.kept: KeptRows[str] = KeptRows(self, "", self._read)  # type: ignore[arg-type]
 
     def kill(self, number: int) -> None:
-        self.generation += 1
+        self.pulse.generation += 1
         self.rows.pop(number, None)
-        self.deaths.append((self.generation, number))
+        self.deaths.append((self.pulse.generation, number))
 
     def of(self, numbers: Sequence[int]) -> dict[int, str]:
-        return self.kept.of(numbers, (0, self.generation), died=self._died, read=self._read)
+        return self.kept.of(numbers)
 
-    def _died(self, since: int) -> list[int]:
-        return [number for generation, number in self.deaths if generation > since]
+    def all(self, _: str, values: dict[str, int]) -> list[tuple[int]]:
+        return [(number,) for generation, number in self.deaths if generation > values["since"]]
 
     def _read(self, numbers: Sequence[int]) -> dict[int, str]:
         self.reads += numbers

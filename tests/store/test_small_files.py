@@ -168,8 +168,8 @@ def test_the_files_of_a_memory_are_told_by_their_names(tmp_path: Path) -> None:
 def test_copies_that_a_kill_left_are_found_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / disk.DAYS).mkdir()
     left = [
-        records.unfinished(tmp_path / disk.CORE, b"x"),
-        records.unfinished(tmp_path / disk.DAYS / "2025-05-20.yaml", b"x"),
+        records.unfinished(tmp_path / disk.CORE, lambda file: file.write(b"x")),
+        records.unfinished(tmp_path / disk.DAYS / "2025-05-20.yaml", lambda file: file.write(b"x")),
     ]
     for name in (".git", ".remarks.yaml", "core_mem.yml"):
         (tmp_path / name).touch()
