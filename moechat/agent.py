@@ -36,7 +36,7 @@ from moechat.settings.character import Character, CharacterFile
 from moechat.settings.config import Config
 from moechat.settings.prompts import Prompts
 from moechat.store import disk
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
 from moechat.store.usage import Use
 from moechat.turn import Shown, TurnEvent, cost_of

@@ -29,7 +29,7 @@ from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.

@@ -30,7 +30,7 @@ from moechat.house import House
 from moechat.model import Exchange, Recollection
 from moechat.store.exchanges import ExchangeRow
 from moechat.store.files import FileStore
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.turn import Ended, Recalled
 
 ZONE = ZoneInfo("Asia/Shanghai")

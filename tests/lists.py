@@ -24,8 +24,8 @@ from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
 from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.json_lines import Part, Place
+from moechat.store.kinds import Store
 from moechat.store.log import Log
-from moechat.store.protocols import Store
 from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Kind, Sort
 from moechat.store.usage import UsageFile
@@ -116,7 +116,7 @@ class NumberedRows(Generic[T]):
 
 
 class ListExchanges:
-    """What was said: ``unit.Exchanges`` and ``unit.Days`` in one."""
+    """What was said: exchanges and days in one."""
 
     def __init__(self, owner: Store, revision: Revision) -> None:
         self._store = owner
@@ -417,7 +417,7 @@ class ListSearch:
 
 
 class ListStore(LogBook):
-    """The store of one owner without a folder (``protocols.Store``)."""
+    """The store of one owner without a folder (``kinds.Store``)."""
 
     folder = index_folder = vectors = None
 

@@ -23,7 +23,7 @@ from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft,
 from moechat.store import disk, erasure, formats, records
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.short_log import KEEP_WORDS
 from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, moment

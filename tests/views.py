@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from moechat.model import Exchange
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.search import KINDS
 from moechat.store.tree import Tree
 

@@ -24,8 +24,8 @@ from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.store.disk import BACKUPS, INDEX
 from moechat.store.files import FileStore
+from moechat.store.kinds import Store
 from moechat.store.plain import data_of, json_value, storable
-from moechat.store.protocols import Store
 
 Who = Literal["user", "char"]
 PastKind = Literal["lines", "csv", "text", "sillytavern", "chatgpt", "folder"]

@@ -12,7 +12,7 @@ from moechat.curation.catalogue import Kind, Memory
 from moechat.curation.keeper import Keeper
 from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.store import disk, plain, records
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 MARK = "m-"
 EVENTS: Sequence[Kind] = ("event",)

@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from moechat.settings.schema import ForgettingSettings
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 Kept = Literal["", "pinned", "owner", "author"]
 Why = Literal["full", "inactive", "room", "not_active", "recent"]

@@ -21,7 +21,7 @@ from moechat.memory.core import CoreMemory
 from moechat.settings.character import Character
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ForgettingSettings
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.understanding.consolidation import consolidate
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from moechat.language import words
 from moechat.model import Event, FactDraft
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 BATCH = 20  # A model has read this many exchanges in one call, at most.
 LABELS = frozenset({"用户", "角色", "user", "charact", "the"})  # So whoever understands calls the two.

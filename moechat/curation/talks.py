@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from moechat.clock import local
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from moechat.curation import forgetting
 from moechat.model import Episode, Fact
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 MOST = 20
 

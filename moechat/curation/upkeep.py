@@ -14,7 +14,7 @@ from filelock import FileLock
 from moechat.memory.diary_index import ROWS_LOCK
 from moechat.recall.layers import Layers
 from moechat.store.disk import index_folder
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 Report = dict[str, Any]
 Progress = Callable[[int, int], None]

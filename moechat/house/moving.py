@@ -23,7 +23,7 @@ from moechat.memory import core, diary_index, episodes, topic_cues
 from moechat.settings.character import list_characters, list_worlds, owner_folder, safe_folder
 from moechat.store import disk, moving
 from moechat.store.files import FileStore
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 if TYPE_CHECKING:
     from moechat.store.postgres.database import Postgres

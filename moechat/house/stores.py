@@ -22,7 +22,7 @@ from moechat.settings.config import Config
 from moechat.settings.schema import StoreSettings
 from moechat.store import moving
 from moechat.store.files import FileStore
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 if TYPE_CHECKING:
     from moechat.store.postgres.database import Postgres

@@ -17,8 +17,8 @@ from moechat.index import place
 from moechat.index.vector_rows import Ints, PackedKeys, VectorRows
 from moechat.index.vectors import MISSING, Lives, VectorTable, as_query, best, tables_under
 from moechat.store.plain import json_value
+from moechat.store.protocols import Vectors
 from moechat.store.records import replace
-from moechat.store.unit import Vectors
 
 COMPARED = 4096  # vectors in the store that are compared one by one
 SWEPT = "swept"  # This file of the index folder changes with every sweep.

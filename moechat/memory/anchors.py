@@ -9,7 +9,7 @@ from moechat.clock import Clock, local
 from moechat.containment import NamedText
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.when import Span
 
 Moments = tuple[datetime, datetime]

@@ -17,7 +17,7 @@ from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.settings.config import Config
 from moechat.store import disk, history
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 
 def path(store: Store, talk: str = "") -> list[Exchange]:

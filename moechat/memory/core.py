@@ -28,7 +28,7 @@ from moechat.memory.contradiction import Matter, keyword_class, matters, relatio
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.store.finding_records import visible
 from moechat.store.formats import derived_id
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 # What a question asks for, by the class of fact that answers it (contradiction.CLASSES), in whatever words.
 ASKED: Mapping[str, re.Pattern[str]] = {

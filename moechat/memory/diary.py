@@ -20,7 +20,7 @@ from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
 from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit, Key, LateHit
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
 

@@ -33,7 +33,7 @@ from moechat.index.time import SpanIndex, TimeIndex
 from moechat.index.vectors import meets
 from moechat.model import Episode
 from moechat.store.exchanges import ExchangeRow, Side
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.records import Signature
 from moechat.when import Span
 

@@ -18,7 +18,7 @@ from moechat.index.dense import Dense, Space, vectors_of
 from moechat.index.vector_rows import Ints, PackedKeys, Vectors, text_key
 from moechat.index.vectors import VectorTable
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched, named_sides
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 BATCH = 32  # So many exchanges are embedded at once.
 

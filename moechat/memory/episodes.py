@@ -20,7 +20,7 @@ from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector_rows import PackedKeys, pack_keys, text_key
 from moechat.index.vectors import VectorTable
 from moechat.model import Episode
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 TABLE = "episodes"  # This table has their vectors, by text.
 NO_VECTOR = -1

@@ -24,7 +24,7 @@ from moechat.index.topic import TopicIndex
 from moechat.memory.episodes import Episodes, EpisodeView, Official
 from moechat.model import Episode
 from moechat.store.finding_records import Changes
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.topic_path import is_within, moved, topic_path
 
 FILE = "topics.npz"

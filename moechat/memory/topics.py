@@ -25,7 +25,7 @@ from moechat.memory.topic_cues import TABLE, Leads, Led, likeness, spoken
 from moechat.memory.topic_slices import SliceMask, TopicSlices
 from moechat.model import Episode
 from moechat.rules.activation import PRIMARY, parts
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.topic_path import ARROW, moved, parent_of, topic_path
 
 DEPTH = 30  # So many slices of a topic are weighed by likeness too, and one recall gives so many of the asked days.

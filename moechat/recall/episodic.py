@@ -28,7 +28,7 @@ from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
 from moechat.when.names import has_han

@@ -40,7 +40,7 @@ from moechat.settings.character import Character
 from moechat.settings.config import DIAL, Config
 from moechat.settings.prompts import Prompts
 from moechat.store.disk import index_folder, is_writable
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
 FEWEST = 300  # However slowly a model reads, so many tokens of memory are recalled.

@@ -20,7 +20,7 @@ from moechat.memory.world_book import entry_text
 from moechat.model import Exchange
 from moechat.recall.layers import Layers
 from moechat.store.entries import Node
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.turn import USUAL_RECIPE, Shown, TurnTrace, exchange_text, span_of
 
 LONGEST = 400  # A face shows this many characters of a memory.

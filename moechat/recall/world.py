@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from moechat.cards.macros import Macros
 from moechat.cue import SoFar
 from moechat.model import Exchange, Hit, Lore, Message, Recollection
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.tree import Tree
 
 AROUND = ("before_char", "after_char", "before_examples", "after_examples")

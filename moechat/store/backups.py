@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from moechat.store import archive, disk, plain, records
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 
 _OURS = re.compile(r"auto-\d{4}-\d{2}-\d{2}\.zip")
 MOST_EXPORTS = 200

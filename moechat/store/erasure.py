@@ -16,8 +16,8 @@ from typing import TypeVar
 from moechat.clock import local
 from moechat.errors import MoeChatError, NotFound
 from moechat.model import Episode, Fact
+from moechat.store.protocols import Unit
 from moechat.store.short_log import KEEP_WORDS
-from moechat.store.unit import Unit
 
 T = TypeVar("T")
 SLICE = 50  # So many records are taken out under one hold of the lock.

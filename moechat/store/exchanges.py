@@ -210,7 +210,7 @@ class Exchanges:
 
 
 class TableDays(Exchanges):
-    """Exchanges that are filed in the rows alone (``unit.Days``)."""
+    """Exchanges that are filed in the rows alone (``protocols.Days``)."""
 
     def write(self, exchange: Exchange) -> bool:
         before = self.by_ids([exchange.id]).get(exchange.id)

@@ -98,7 +98,7 @@ def record_counts(folder: Path, names: Iterable[str]) -> tuple[list[tuple[str, i
 
 
 class FileStore(Journal):
-    """The store of one owner over a folder: its log, its exchanges, and what was found in them (``protocols.Store``).
+    """The store of one owner over a folder: its log, its exchanges, and what was found in them.
 
     It has more than twenty methods because the protocol has.
     """

@@ -18,7 +18,7 @@ from moechat.clock import local
 from moechat.errors import DataError, MoeChatError
 from moechat.model import Exchange
 from moechat.store.formats import text_hash
-from moechat.store.unit import Unit
+from moechat.store.protocols import Unit
 
 SLICE_S = 0.01  # The owner's lock is let go after this long, so that a turn need not wait.
 

@@ -44,7 +44,7 @@ from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.entries import Entry, Node, Reread, Variant, edit_entry, exchange_entry, reread_entry, variant_entry
 from moechat.store.formats import text_hash
-from moechat.store.unit import Unit
+from moechat.store.protocols import Unit
 
 log = logging.getLogger(__name__)
 FOLD_S = 1.0  # A reply that has ended waits so long for the owner's lock; then whoever holds it next stores it.

@@ -13,7 +13,7 @@ from moechat.clock import local
 from moechat.errors import MoeChatError
 from moechat.store import reflections
 from moechat.store.formats import EPISODE, FACT, exchange_data, refused_data
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.short_log import written
 
 LONG_BEFORE = datetime(1, 1, 2, tzinfo=UTC)  # Nothing of a log is older: all its words are kept.

@@ -1,96 +1,185 @@
-"""What a store of one owner gives, whatever it is made of: files, memory, a database.
-
-``Store`` is for everything above this room, which reaches an owner's durable truth in no other way.
-"""
+"""What the verbs that all stores share (``log``, ``imports``, ``findings``, ``erasure``) need of each store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Protocol
+from datetime import date, datetime, tzinfo
+from typing import Any, Protocol
 
-from moechat.containment import Containment
-from moechat.errors import DataError
-from moechat.store.finding_records import Changes
-from moechat.store.imports import Imports
-from moechat.store.log import Log
-from moechat.store.search import Search
-from moechat.store.unit import Unit, Vectors
-from moechat.store.usage import UsageFile
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.clock import Clock
+from moechat.model import Exchange
+from moechat.store.entries import Entry
+from moechat.store.exchanges import Exchanges
+from moechat.store.findings import Findings
+from moechat.store.json_lines import Part
+from moechat.store.reflections import ReflectionFile
+from moechat.store.state import State
+from moechat.store.tree import Tree
+
+Ints = NDArray[np.int64]
+PackedKeys = NDArray[np.uint64]
+Floats = NDArray[np.float32]
 
 
-class Store(Unit, Protocol):
-    """One owner's durable truth, for everything above this room.
+class Replies(Protocol):
+    """Replies on their way, each by the id of its exchange."""
 
-    It has more than twenty methods because faces and jobs reach everything here. ``folder`` is where it lies and
-    ``index_folder`` where indexes over it may be kept; both are None where there are no files.
-    """
+    def start(self, id_: str) -> None:
+        """Raises MoeChatError where another process is answering this exchange."""
+
+    def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
+        """Say what the reply rests on, before it streams. ``key`` is that of the reply in the log."""
+
+    def write(self, id_: str, piece: str, *, instead: bool = False) -> None:
+        """A piece of the reply that is about to be shown, after those before it or ``instead`` of them. Raises Withheld."""
+
+    def require(self, id_: str) -> None:
+        """Raises Withheld where something that the reply rests on was forgotten."""
+
+    def end(self, id_: str, entry: Entry) -> None:
+        """The reply has ended; it is durable when this returns. Raises Withheld."""
+
+    def release(self, id_: str, *, keep: bool = False) -> None:
+        """Nobody writes it any more; with ``keep`` it waits for whoever takes the owner's lock next."""
+
+    def release_all(self) -> None:
+        """Whatever this store writes waits for whoever takes the owner's lock next."""
+
+    def is_alive(self, id_: str) -> bool:
+        """Whether somebody is writing the reply to this exchange."""
+
+    def alive(self) -> set[str]:
+        """The exchanges whose reply somebody is writing."""
+
+    def ended(self) -> Sequence[Part]:
+        """Those that have ended, or whose writer died."""
+
+    def withhold(self, lost: frozenset[str]) -> None:
+        """Nothing of a reply that rests on one of these stays."""
+
+    def drop(self, id_: str) -> None: ...
+
+
+class Days(Protocol):
+    """The filed exchanges. Who writes holds the owner's lock."""
+
+    def write(self, exchange: Exchange) -> bool:
+        """Add or replace. False where it cannot be written now."""
+
+    def add(self, exchanges: Sequence[Exchange]) -> None:
+        """Add those, of which none is filed. Raises DataError."""
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Raises DataError."""
+
+
+class Vectors(Protocol):
+    """Vectors that are kept where the records are: by space (an embedding model), layer and position. ``keys`` are (n, 2)
+    uint64, all zero where nothing is stored; vectors are (n, dim) float32."""
 
     @property
-    def folder(self) -> Path | None: ...
-
-    @property
-    def index_folder(self) -> Path | None: ...
-
-    @property
-    def vectors(self) -> Vectors | None:
-        """None where they lie in the index folder, or nowhere."""
-
-    @property
-    def log(self) -> Log: ...
-
-    @property
-    def imports(self) -> Imports: ...
-
-    @property
-    def search(self) -> Search: ...
-
-    @property
-    def usage(self) -> UsageFile: ...
-
-    @property
-    def contained(self) -> Containment:
-        """Whatever reads one record of this owner is run by it."""
-
-    @property
-    def identity(self) -> str:
-        """A text that changes when every row gets another number: an index by row belongs to one identity."""
+    def searched_layer(self) -> str:
+        """The layer that is searched where it lies, "" where none is."""
 
     @property
     def generation(self) -> int:
-        """It rises with every change of what is filed and understood."""
+        """It rises with every change of them; what other processes changed shows with the next ``Unit.follow``."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """No other process writes any."""
+
+    def since(self, space: str, layer: str, generation: int, dim: int) -> tuple[int, Ints, PackedKeys, Floats]:
+        """(generation, positions, keys, vectors) of all that was written after a generation; with ``dim`` 0 no vectors."""
+
+    def get(self, space: str, layer: str, positions: Ints, dim: int) -> Floats:
+        """Rows of zeros where there is nothing."""
+
+    def dot(self, space: str, layer: str, positions: Ints, query: Floats) -> tuple[Ints, Floats]:
+        """Those of the positions that hold a vector, ascending, and their inner products with ``query`` (dim,)."""
+
+    def nearest(self, space: str, query: Floats, k: int, without: Ints) -> tuple[Ints, Floats]:
+        """The ``k`` positions of the searched layer with the largest inner products, best first, by an approximate index."""
+
+    def put(self, space: str, layer: str, positions: Ints, keys: PackedKeys, vectors: Floats) -> int:
+        """Returns the generation in which they were written."""
+
+    def clear(self, space: str, layer: str, positions: Ints) -> None: ...
+
+    def spaces(self) -> list[str]:
+        """Those that hold vectors."""
+
+    def manifest(self) -> dict[str, Any]: ...
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None: ...
+
+    def last_sweep(self) -> bytes: ...
+
+    def begin_sweep(self, spaces: Sequence[str]) -> None:
+        """From now on another one is the last; other spaces than these go."""
+
+
+class Unit(Protocol):
+    """One owner's durable truth, to be changed under its lock."""
+
+    clock: Clock
+    zone: tzinfo | None
+    tree: Tree
+    state: State
 
     @property
-    def problems(self) -> list[DataError]:
-        """Everything that could not be read, by file and line."""
+    def reflected(self) -> ReflectionFile: ...
 
-    def changes(self, since: int) -> Changes:
-        """All that came or went after a generation."""
+    @property
+    def exchanges(self) -> Exchanges: ...
 
-    def hidden(self) -> frozenset[str]:
-        """What no recipe may see. The same object as long as it is the same."""
+    @property
+    def findings(self) -> Findings: ...
 
-    def verify(self) -> tuple[int, list[str]]:
-        """(how many exchanges there are, every difference between the truth and what is kept of it, in words)."""
+    @property
+    def days(self) -> Days: ...
 
-    def repair(self) -> list[str]:
-        """Put back what was lost, where it is still kept elsewhere. Returns what was done."""
+    @property
+    def replies(self) -> Replies: ...
 
-    def claimed(self) -> AbstractContextManager[bool]:
-        """Whether no other worker has claimed this owner's work, while the block runs. Nobody is waited for."""
+    def follow(self, *, all_files: bool = False) -> None:
+        """Take in what other processes and hands have changed. Of much, the rest is ``unread``."""
 
-    def mark_understood(self, ids: Sequence[str], by: str) -> None: ...
+    @property
+    def unread(self) -> tuple[int, date | None]:
+        """How many files are still to be read, and up to which date their records may be."""
 
-    def requeue(self, ids: Sequence[str]) -> None: ...
+    def read_on(self) -> None:
+        """Read some of them, the newest first."""
 
-    def upgrade(self) -> None:
-        """Bring what an older program wrote up to date."""
+    def read_all(self) -> None:
+        """Read them all: whoever changes or erases what is past must know it."""
 
-    def resume(self) -> None:
-        """Finish, at a start, what a kill cut short. All files must be read before."""
+    def follow_log(self) -> None:
+        """Take in what other processes have written to log and state."""
 
-    def compact(self) -> bool:
-        """Drop what the log need not keep."""
+    def writing(self, what: str = "", *, patience_s: float = ...) -> AbstractContextManager[None]:
+        """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
 
-    def close(self) -> None: ...
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Into the log, durably, and into the tree."""
+
+    def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
+        """Shorten the log, and leave some exchanges out. False where another process did so meanwhile."""
+
+    def scrub(self) -> None:
+        """Remove what the store keeps beside its records, and what is left of dead ones."""
+
+    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
+        """Raises DataError where what holds one of these cannot be written."""
+
+    def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
+        """Keep what is to be imported until it is filed."""
+
+    def staged(self, batch: str) -> list[Exchange]:
+        """Raises DataError where it is gone."""
+
+    def unstage(self, batch: str) -> None: ...

@@ -1,4 +1,4 @@
-"""Replies on their way, as rows: each piece is a row of its own, written without the owner's row (``unit.Replies``)."""
+"""Replies on their way, as rows: each piece is a row of its own, written without the owner's row (``protocols.Replies``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One owner's memory in tables alone: in PostgreSQL, or in the memory of this process (``protocols.Store``)."""
+"""One owner's memory in tables alone: in PostgreSQL, or in the memory of this process."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from moechat.store.formats import (
 from moechat.store.imports import Imports
 from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.log import Log
+from moechat.store.protocols import Vectors
 from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Search
 from moechat.store.table_lines import TableLines
@@ -125,6 +126,7 @@ class TableStore(LogBook):
     """The store of one owner over tables. Whatever a verb writes is one transaction. Dead rows keep no words."""
 
     folder = index_folder = None
+    vectors: Vectors | None = None
 
     def __init__(
         self, session: StoreSession, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
@@ -272,8 +274,6 @@ class TableStore(LogBook):
 
 class MemoryStore(TableStore):
     """A memory of this process alone, which ends with it and writes nothing to a disk: it serves talk off the record."""
-
-    vectors = None
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None, max_exchanges: int = 0) -> None:
         """It takes ``max_exchanges``; 0: any number."""

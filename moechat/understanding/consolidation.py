@@ -29,7 +29,7 @@ from moechat.model import Fact, FactDraft, Mark, Message
 from moechat.settings.prompts import Prompts
 from moechat.store.entries import Entry
 from moechat.store.formats import derived_id
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.state import restatement
 from moechat.understanding.answer import strict_object
 

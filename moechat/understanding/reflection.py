@@ -42,7 +42,7 @@ from moechat.model import Episode, Event
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ReflectionSettings
 from moechat.store import formats
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.reflections import Made, Reflected, digest
 from moechat.understanding.consultation import INSIGHTS, Consultation, Cost, Statement, parse_insights
 from moechat.understanding.retry import Retry

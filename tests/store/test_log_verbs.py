@@ -10,7 +10,7 @@ from moechat.errors import MoeChatError, NotFound
 from moechat.model import Episode, Event, Exchange, Fact, FactDraft
 from moechat.store import erasure
 from moechat.store.formats import derived_id
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, moment, told
 

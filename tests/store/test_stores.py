@@ -14,7 +14,7 @@ from moechat.model import Attachment, Event, Exchange, Understanding
 from moechat.store import disk
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, moment, told
 

@@ -11,7 +11,7 @@ import pytest
 from moechat.errors import MoeChatError
 from moechat.model import Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
 from moechat.store import formats
-from moechat.store.protocols import Store
+from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, moment, told
 

@@ -1,4 +1,4 @@
-"""The vectors of one owner in a table (``unit.Vectors``)."""
+"""The vectors of one owner in a table (``protocols.Vectors``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from moechat.store.database import putting
 from moechat.store.postgres.database import OwnerSession
-from moechat.store.unit import Floats, Ints, PackedKeys
+from moechat.store.protocols import Floats, Ints, PackedKeys
 
 _IN_LAYER = "FROM vectors WHERE owner_id = %(owner)s AND space = %(space)s AND layer = %(layer)s"
 VECTORS = f"SELECT position, key, vector {_IN_LAYER} AND gen > %(since)s ORDER BY position"
