@@ -23,7 +23,7 @@ from moechat.index.shelf import Shelf, shelf_at
 from moechat.index.vector_rows import Ints, PackedKeys, Vectors, pack_keys, text_key
 from moechat.index.vectors import Lives, VectorTable
 from moechat.model import Embedder, Thresholds
-from moechat.store import unit
+from moechat.store import protocols
 
 log = logging.getLogger(__name__)
 BATCH = 64  # texts that are embedded at once
@@ -114,7 +114,7 @@ class Dense:
 
     def __init__(
         self,
-        where: Path | unit.Vectors | None,
+        where: Path | protocols.Vectors | None,
         embedder: Embedder | None,
         *,
         settings: Mapping[str, str] | None = None,
