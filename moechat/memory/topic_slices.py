@@ -122,7 +122,7 @@ class TopicSlices:
         self.moves = moves
 
     def _take(self, changes: Changes) -> None:
-        self._forget([row for row in changes.episode_rows if row in self.ids])
+        self._forget([row for row in changes.episodes.rows if row in self.ids])
         for row, _, episode in changes.episodes:
             if episode is not None:
                 self._add(row, episode)

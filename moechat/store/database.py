@@ -323,13 +323,6 @@ class SqliteSession(StoreSession):
             self.look()
             return self._seen
 
-    @property
-    def version(self) -> tuple[int, int]:
-        """It changes when another connection has changed the file, or it is another file."""
-        with self._lock:
-            self.look()
-            return self.epoch, self._version
-
     def look(self) -> None:
         with self._lock:
             version = self.all("PRAGMA data_version")[0][0]

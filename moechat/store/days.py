@@ -6,7 +6,7 @@ reported and left alone. MoeChat's own files are read and never written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -21,6 +21,7 @@ from moechat.store.journal import Cache, Journal
 from moechat.store.records import Signature
 
 PARTS = (b"\n    user:", b"\n    char:")  # Every record that we write has these.
+IN_FILE = f"SELECT id {LIVE} AND file = %(file)s ORDER BY row"
 BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
@@ -32,12 +33,6 @@ class FileExchanges(Exchanges):
 
     def of_file(self, file: str) -> dict[str, ExchangeRow]:
         return {row.exchange.id: row for row in self._rows(" AND e.file = %(file)s ORDER BY e.row", {"file": file})}
-
-    def is_any_among(self, file: str, ids: Container[str]) -> bool | None:
-        """Whether one of the file's exchanges has one of these ids; None where it holds none. Reads no further than that."""
-        there = self._session.each(f"SELECT id {LIVE} AND file = %(file)s ORDER BY row", {"file": file})
-        first = next(there, None)
-        return None if first is None else first[0] in ids or any(id_ in ids for (id_,) in there)
 
     def change(self, file: str, *, dead: Sequence[str], new: Sequence[tuple[Exchange, str]]) -> None:
         """``dead`` are ids that the file no longer holds so, ``new`` are (exchange, inline tag)."""
@@ -190,15 +185,14 @@ class DayFiles:
     def _name(self, at: datetime) -> str:
         """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
         name = disk.day_file(at, self._journal.zone)
-        if name in self._journal.cache.signatures() and self._is_moechats(name):
-            return name.removesuffix(".yaml") + BESIDE
-        return name
-
-    def _is_moechats(self, name: str) -> bool:
-        if self._exchanges.is_any_among(name, self._journal.tree) is not False:
-            return False
+        if name not in self._journal.cache.signatures():
+            return name
+        there = (id_ for (id_,) in self._journal.cache.each(IN_FILE, {"file": name}))
+        first = next(there, None)
+        if first is None or first in self._journal.tree or any(id_ in self._journal.tree for id_ in there):
+            return name
         _, parsed = records.read(self._journal.folder / name)
-        return any(formats.is_moechat(record) for record in parsed.records)
+        return name.removesuffix(".yaml") + BESIDE if any(map(formats.is_moechat, parsed.records)) else name
 
     def current(self, name: str) -> bool:
         """Read the file again before it is written, if it has changed. False if it is broken and must be left alone."""

@@ -180,11 +180,6 @@ class Changes:
     exchanges: Sequence[tuple[int, float, bool]]
     episodes: ChangedEpisodes
 
-    @property
-    def episode_rows(self) -> Sequence[int]:
-        """The rows of ``episodes``, without reading these."""
-        return self.episodes.rows
-
 
 # ---- the records
 
@@ -238,7 +233,7 @@ class FindingRecords:
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
         """Live episodes by row number, in the order asked for."""
-        by_row = self._kept.of(rows)
+        by_row = self.by_row(rows)
         return [by_row[row] for row in rows if row in by_row]
 
     def rows_of(self, ids: Sequence[str]) -> dict[str, int]:

@@ -155,8 +155,10 @@ class Cache(SqliteSession):
     def signatures(self) -> dict[str, Signature]:
         """The files as they are known, by name; read again only when another process has written."""
         with self._lock:
-            if self._signatures is None or self._signatures[0] != self.version:
-                self._signatures = (self.version, {name: Signature(*rest) for name, *rest in self.all(FILES)})
+            self.look()
+            moment = self.epoch, self._version
+            if self._signatures is None or self._signatures[0] != moment:
+                self._signatures = (moment, {name: Signature(*rest) for name, *rest in self.all(FILES)})
             return self._signatures[1]
 
     def signature(self, name: str) -> Signature:
