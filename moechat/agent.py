@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
 from moechat.memory.context import Context, Contexts
-from moechat.model import Embedder, Message, Recollection, TurnCost, Usage
+from moechat.model import Embedder, Message, TurnCost, Usage
 from moechat.recall import world
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
@@ -39,7 +39,7 @@ from moechat.store import disk
 from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
 from moechat.store.usage import Use
-from moechat.turn import Shown, TurnEvent, cost_of
+from moechat.turn import cost_of
 from moechat.understanding.past import Past
 from moechat.understanding.reflection import Reflector
 from moechat.understanding.roll import Roller
@@ -95,7 +95,7 @@ class Talks:
         self._held: list[Conversation] = []
 
     def of(self, name: str) -> Conversation:
-        """The conversation in a talk; it begins with its first message."""
+        """One of the talks over this memory; it begins with its first message. "" is the first."""
         context = self._contexts.of(name)
         with self._lock:
             if name not in self._talks:
@@ -108,8 +108,9 @@ class Talks:
         store = MemoryStore(clock=like.clock, zone=like.zone, max_exchanges=MAX_HELD_EXCHANGES)
         return self._off_the_record(self._contexts.aside(store, after, like.clock.now()))
 
-    def hold(self, after: str | None) -> Conversation:
-        """Another one off the record. Of ``MAX_HELD_TALKS``, the one that began first ends when another begins."""
+    def hold(self, after: str | None = "") -> Conversation:
+        """A talk off the record: it recalls this memory and leaves nothing in it. It goes on from the talk ``after`` as that
+        stands (None: from none), is in no file and ends with the program, or when ``MAX_HELD_TALKS`` others have begun."""
         held = self.aside(after)
         with self._lock:
             self._held.append(held)
@@ -120,7 +121,7 @@ class Talks:
         return held
 
     def stop(self) -> None:
-        """End every reply that is streaming."""
+        """End every reply that is streaming, from any thread."""
         for conversation in [*self._talks.values(), *self._held]:
             conversation.stop()
 
@@ -133,8 +134,10 @@ class Agent:
     """One character with one user, opened. ``open_store`` opens the owner's store, given what it is ``contained`` by.
 
     ``store`` holds the records, ``layers`` the memory and ``dense`` its vectors; ``conversation`` and ``jobs`` do the work.
-    ``memories`` is for looking after memories by hand, ``aside`` makes a talk off the record for a single turn. ``query`` and
-    ``expand_words`` answer as seed 004 does.
+    ``talk``, ``recall``, ``recent`` and ``log`` are those of the first talk, ``in_talk`` gives any, ``hold`` one off the record,
+    ``aside`` one off the record for a single turn, and ``stop`` ends every reply that is streaming. A command ends with
+    ``finish``; ``settle_indexes`` waits for what is made in the background. ``memories`` is for looking after memories by hand.
+    ``query`` and ``expand_words`` answer as seed 004 does.
     """
 
     def __init__(self, file: CharacterFile, open_store: Callable[..., Store], around: Surroundings) -> None:
@@ -183,7 +186,7 @@ class Agent:
         converse = partial(
             Conversation, file, self.layers, now=self.now, model=around.model, first=around.precedence.turn
         )
-        self._talks = Talks(
+        self._talks = talks = Talks(
             self._contexts,
             partial(
                 converse,
@@ -193,7 +196,11 @@ class Agent:
             ),
             partial(converse, read=self.jobs.read, behind=lambda: None, spend=lambda _: None),
         )
-        self.conversation, self.aside = self.in_talk(""), self._talks.aside
+        self.in_talk, self.hold, self.aside, self.stop = talks.of, talks.hold, talks.aside, talks.stop
+        self.conversation = self.in_talk("")
+        self.talk, self.recall = self.conversation.talk, self.conversation.recall
+        self.recent, self.log = self.conversation.recent, self.conversation.path.log
+        self.finish, self.settle_indexes = self.jobs.finish, self.jobs.worker.wait
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.brought = MemoryBatches(self.store, self.memories)
         self.fired = partial(world.fires, self.store)
@@ -204,15 +211,6 @@ class Agent:
         except BaseException:  # A memory that cannot be opened keeps no file open.
             self.close()
             raise
-
-    def in_talk(self, name: str) -> Conversation:
-        """One of the talks over this memory; it begins with its first message. "" is the first."""
-        return self._talks.of(name)
-
-    def hold(self, after: str | None = "") -> Conversation:
-        """A talk off the record: it recalls this memory and leaves nothing in it. It goes on from the talk ``after`` as that
-        stands (None: from none), is in no file and ends with the program."""
-        return self._talks.hold(after)
 
     @property
     def character(self) -> Character:
@@ -243,44 +241,11 @@ class Agent:
         self.conversation.follow()
         self.jobs.read(None)
 
-    # ---- the conversation
-
-    def talk(self, text: str) -> Iterator[TurnEvent]:
-        """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored."""
-        return self.conversation.talk(text)
-
-    def stop(self) -> None:
-        """End the reply that is streaming, from any thread."""
-        self._talks.stop()
-
-    def recall(self, text: str, brings_up: str = "") -> Recollection:
-        """The recall for this message, with its reasons; ``brings_up`` tries that setting out. Writes and touches nothing."""
-        return self.conversation.recall(text, brings_up)
-
-    def log(self) -> list[dict[str, object]]:
-        """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""
-        return self.conversation.path.log()
-
-    def recent(self, count: int, before: str | None = None) -> list[Shown]:
-        """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
-        return self.conversation.recent(count, before)
-
-    # ---- the jobs behind it
-
     def record(self, text: str, reply: str, at: datetime) -> str:
         """Write an exchange of another time, answered; ``finish`` understands it. Returns its id."""
         id_ = self.store.log.begin(text, at)
         self.store.log.finish(id_, reply, "done")
         return id_
-
-    def finish(self, *, asks_model: bool = True) -> None:
-        """End a command: settle, understand and embed the new exchanges before this returns. Without ``asks_model``, what a
-        language model is to read stays queued."""
-        self.jobs.finish(asks_model=asks_model)
-
-    def settle_indexes(self) -> None:
-        """Wait until what is made in the background is made."""
-        self.jobs.worker.wait()
 
     def close(self) -> None:
         """Settle, and stop every thread of this agent. What is not understood yet stays queued."""

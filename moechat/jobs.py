@@ -310,7 +310,7 @@ class Jobs:
         self._layers.sync()
 
     @disk.in_words()
-    def finish(self, *, asks_model: bool) -> None:
+    def finish(self, *, asks_model: bool = True) -> None:
         """End a command: settle, understand and embed the new exchanges before this returns. Without ``asks_model``, what a
         language model is to read stays queued."""
         self.settle()

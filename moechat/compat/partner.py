@@ -24,11 +24,6 @@ from moechat.store.plain import data_of, json_value
 from moechat.store.records import replace
 from moechat.topic_path import topic_path as normalised
 
-__all__ = [
-    "ActivatedMemorySlice", "ActivationProfile", "DateMemoryIndex", "MemoryRuntime", "MemoryRuntimeStateCodec", "MemorySlice",
-    "MemoryUnit", "SliceRef", "TopicBinding", "TopicMemoryIndex", "TopicRecallCollector", "TopicRecallScorer",
-]  # fmt: skip
-
 log = logging.getLogger(__name__)
 
 

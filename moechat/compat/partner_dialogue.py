@@ -19,7 +19,19 @@ from typing import Literal
 
 from moechat.ai import topic_model
 from moechat.ai.chat_model import ChatModel
-from moechat.compat.partner import ActivatedMemorySlice, MemoryRuntime, MemorySlice, MemoryUnit, SliceRef
+from moechat.compat.partner import (
+    ActivatedMemorySlice,
+    DateMemoryIndex,
+    MemoryRuntime,
+    MemoryRuntimeStateCodec,
+    MemorySlice,
+    MemoryUnit,
+    SliceRef,
+    TopicBinding,
+    TopicMemoryIndex,
+    TopicRecallCollector,
+    TopicRecallScorer,
+)
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError
 from moechat.language.words import count_tokens
@@ -35,8 +47,11 @@ from moechat.understanding import extraction
 from moechat.understanding.roll import due
 
 __all__ = [
-    "AfterRollingRegistry", "DialogRolling", "ExtractorResult", "Match", "MemoryRecallCueExtractor", "MemoryRecallEvaluator",
-    "MemoryRecallProfileExtractor", "MemorySelector", "RecallProfile", "RollingResult", "activated_memory_slices",
+    "ActivatedMemorySlice", "ActivationProfile", "AfterRollingRegistry", "DateMemoryIndex", "DialogRolling",
+    "ExtractorResult", "Match", "MemoryRecallCueExtractor", "MemoryRecallEvaluator", "MemoryRecallProfileExtractor",
+    "MemoryRuntime", "MemoryRuntimeStateCodec", "MemorySelector", "MemorySlice", "MemoryUnit", "RecallProfile",
+    "RollingResult", "SliceRef", "TopicBinding", "TopicMemoryIndex", "TopicRecallCollector", "TopicRecallScorer",
+    "activated_memory_slices",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)

@@ -186,7 +186,7 @@ class Kind(NamedTuple):
     of_data: Callable[[Any], Any] | None = None
 
 
-class Part(NamedTuple):
+class Column(NamedTuple):
     """A part of a noun: its key in files ("": several values, or none, beside the others), its kind, the usual value, which files
     leave out unless it is ``shown``, and its name where the key is another."""
 
@@ -278,12 +278,12 @@ _MARK = _one_of(Mark)
 _KIND = Kind(lambda _: {}, lambda _, usual, __: usual, one_of("event", "reflection"))  # The list that it is in says it.
 
 
-class Table(Generic[Noun]):
+class Codec(Generic[Noun]):
     """The parts of a noun, in the order in which files have them. Some are its own, the others those of its draft, which is its
     part ``place``. Databases have them in the order of ``data``, some together in one of ``lists``, and whatever is new last."""
 
     def __init__(
-        self, noun: type[Noun], draft: type, place: str, parts: Sequence[Part], data: str, **lists: Sequence[str]
+        self, noun: type[Noun], draft: type, place: str, parts: Sequence[Column], data: str, **lists: Sequence[str]
     ) -> None:
         self._noun, self._draft, self._place, self._lists = noun, draft, place, lists
         own = {one.name for one in fields(noun)}
@@ -341,23 +341,23 @@ class Table(Generic[Noun]):
         return self._noun(**own)
 
 
-EPISODE = Table(Episode, Event, "event", (
-    Part("text", _TEXT, shown=True), Part("told", _TOLD, None, "at"), Part("happened", _SPAN, None),
-    Part("subject", _TEXT), Part("predicate", _TEXT), Part("object", _TEXT), Part("place", _TEXT), Part("scene", _TEXT),
-    Part("insight", _TEXT), Part("topic", _TEXT), Part("related", _TEXTS, ()), Part("keywords", _TEXTS, ()),
-    Part("evidence", _TEXTS, ()), Part("supersedes", _TEXTS, ()), Part("status", _one_of(EventStatus), "done"),
-    Part("precision", _one_of(Precision), "unknown"), Part("depth", _COUNT, 0), Part("emotion", _TEXT),
-    Part("expires", _MOMENT, None), Part("mark", _MARK), Part("confirmed", _FLAG, None),
-    Part("", _PROFILE, ActivationProfile(), "profile"), Part("importance", _FRACTION, 0.5, shown=True),
-    Part("sources", _TEXTS, (), shown=True), Part("by", _AUTHOR, shown=True), Part("", _KIND, "event", "kind"),
+EPISODE = Codec(Episode, Event, "event", (
+    Column("text", _TEXT, shown=True), Column("told", _TOLD, None, "at"), Column("happened", _SPAN, None),
+    Column("subject", _TEXT), Column("predicate", _TEXT), Column("object", _TEXT), Column("place", _TEXT), Column("scene", _TEXT),
+    Column("insight", _TEXT), Column("topic", _TEXT), Column("related", _TEXTS, ()), Column("keywords", _TEXTS, ()),
+    Column("evidence", _TEXTS, ()), Column("supersedes", _TEXTS, ()), Column("status", _one_of(EventStatus), "done"),
+    Column("precision", _one_of(Precision), "unknown"), Column("depth", _COUNT, 0), Column("emotion", _TEXT),
+    Column("expires", _MOMENT, None), Column("mark", _MARK), Column("confirmed", _FLAG, None),
+    Column("", _PROFILE, ActivationProfile(), "profile"), Column("importance", _FRACTION, 0.5, shown=True),
+    Column("sources", _TEXTS, (), shown=True), Column("by", _AUTHOR, shown=True), Column("", _KIND, "event", "kind"),
 ), "at kind by text spo importance keywords place topic sources happened insight scene related profile evidence depth expires "
     "status precision mark emotion confirmed supersedes", spo=("subject", "predicate", "object"))  # fmt: skip
-FACT = Table(Fact, FactDraft, "draft", (
-    Part("text", _TEXT, shown=True), Part("time", _MOMENT, None, "at"),
-    Part("kind", _one_of(FactKind), "attribute", shown=True), Part("entity", _TEXT, "user", shown=True),
-    Part("keyword", _TEXT), Part("target", _TEXT), Part("source", _TEXTS, (), "sources"), Part("supersedes", _TEXTS, ()),
-    Part("polarity", _POLARITY, 1), Part("single", _FLAG, False), Part("generic", _FLAG, False),
-    Part("consolidated", _FLAG, False), Part("mark", _MARK), Part("confirmed", _FLAG, None), Part("by", _AUTHOR, shown=True),
+FACT = Codec(Fact, FactDraft, "draft", (
+    Column("text", _TEXT, shown=True), Column("time", _MOMENT, None, "at"),
+    Column("kind", _one_of(FactKind), "attribute", shown=True), Column("entity", _TEXT, "user", shown=True),
+    Column("keyword", _TEXT), Column("target", _TEXT), Column("source", _TEXTS, (), "sources"), Column("supersedes", _TEXTS, ()),
+    Column("polarity", _POLARITY, 1), Column("single", _FLAG, False), Column("generic", _FLAG, False),
+    Column("consolidated", _FLAG, False), Column("mark", _MARK), Column("confirmed", _FLAG, None), Column("by", _AUTHOR, shown=True),
 ), "at by supersedes consolidated confirmed text sources kind entity keyword target polarity single generic mark")  # fmt: skip
 
 
