@@ -357,7 +357,8 @@ FACT = Codec(Fact, FactDraft, "draft", (
     Column("kind", _one_of(FactKind), "attribute", shown=True), Column("entity", _TEXT, "user", shown=True),
     Column("keyword", _TEXT), Column("target", _TEXT), Column("source", _TEXTS, (), "sources"), Column("supersedes", _TEXTS, ()),
     Column("polarity", _POLARITY, 1), Column("single", _FLAG, False), Column("generic", _FLAG, False),
-    Column("consolidated", _FLAG, False), Column("mark", _MARK), Column("confirmed", _FLAG, None), Column("by", _AUTHOR, shown=True),
+    Column("consolidated", _FLAG, False), Column("mark", _MARK), Column("confirmed", _FLAG, None),
+    Column("by", _AUTHOR, shown=True),
 ), "at by supersedes consolidated confirmed text sources kind entity keyword target polarity single generic mark")  # fmt: skip
 
 
