@@ -65,7 +65,7 @@ def moment_of(text: str, zone: tzinfo | None) -> datetime:
 
 
 def moment_at(seconds: float, zone: tzinfo | None) -> datetime:
-    """The time so many seconds after 1970, in ``zone``. Raises ValueError as ``moment_of`` does."""
+    """The time ``seconds`` after the beginning of 1970, in ``zone``. Raises ValueError as ``moment_of`` does."""
     try:
         return _placed(datetime.fromtimestamp(seconds, UTC), zone)
     except (OverflowError, OSError):

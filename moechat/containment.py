@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 Reader = Literal["times", "words", "rules", "model", "vectors", "topics", "links"]
 PASSING = (MoeChatError, OSError, MemoryError)
-NAMED = 10  # So many records are told by their ids.
+MAX_RECORDS_NAMED = 10
 
 _LOST = {
     "times": ("读不出里面的时间", "its times cannot be read"),
@@ -122,6 +122,6 @@ class Containment:
 
 
 def _listed(ids: Sequence[str], language: Literal["zh", "en"]) -> str:
-    names = ("、" if language == "zh" else ", ").join(ids[:NAMED])
-    more = len(ids) - NAMED
+    names = ("、" if language == "zh" else ", ").join(ids[:MAX_RECORDS_NAMED])
+    more = len(ids) - MAX_RECORDS_NAMED
     return names if more <= 0 else f"{names} {_MORE[language].format(count=more if language == 'en' else len(ids))}"

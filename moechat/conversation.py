@@ -33,8 +33,8 @@ from moechat.store.kinds import Store
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
-LATELY = 9  # A reply without a language model knows so many replies before it.
-TRACES = 50  # So many turns can be looked at as they went.
+MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
+MAX_TRACES = 50  # Turns that can be looked at as they went.
 
 
 class Conversation:
@@ -69,7 +69,7 @@ class Conversation:
         self._stopping = threading.Event()
         self._stream: Iterator[str] | None = None
         self._left_out = ""  # The last exchange of the context that the model had no room for.
-        self._traces: deque[TurnTrace] = deque(maxlen=TRACES)
+        self._traces: deque[TurnTrace] = deque(maxlen=MAX_TRACES)
         self.path = TalkPath(self._store, layers, self.name, self._traces)
 
     # ---- one turn
@@ -363,7 +363,7 @@ class Conversation:
         return self.path.recent(count, before)
 
     def trace(self, id_: str) -> TurnTrace | None:
-        """The exact prompt and the whole recall of the newest reply to an exchange. In memory alone, for the last ``TRACES``
+        """The exact prompt and the whole recall of the newest reply to an exchange. In memory alone, for the last ``MAX_TRACES``
         turns of this run and until the next change of mind; None where it is not kept (any more).
         """
         return next((trace for trace in reversed(list(self._traces)) if trace.exchange_id == id_), None)
@@ -388,7 +388,7 @@ def counted(
 def _with_replies(store: Store, id_: str, request: ChatRequest) -> ChatRequest:
     """The request with what was replied to this message and to those before it."""
     node = store.tree.nodes.get(id_)
-    before = list(itertools.islice(store.tree.ancestors(store.tree.parents.get(id_)), LATELY))
+    before = list(itertools.islice(store.tree.ancestors(store.tree.parents.get(id_)), MAX_LATE_REPLIES))
     replies = [exchange.char for exchange in store.exchanges.of(before).values()]
     return replace(request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1])
 

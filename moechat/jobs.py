@@ -28,7 +28,7 @@ from moechat.worker import Crew, Worker
 log = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=10)  # A model that answers one at a time is not asked sooner after a turn: more may come.
 AT_ONCE = 4  # Exchanges that a turn gives their vectors itself, since they were said elsewhere a moment ago.
-SLICE = 256  # So many exchanges are embedded before other background work has its turn.
+EMBEDDED_AT_ONCE = 256  # Exchanges, before other background work has its turn.
 
 
 class Jobs:
@@ -169,7 +169,7 @@ class Jobs:
         begun = time.monotonic()
         dense = self._layers.dense
         try:
-            done = self._layers.embed(self.worker.stopping, SLICE)
+            done = self._layers.embed(self.worker.stopping, EMBEDDED_AT_ONCE)
         except EmbeddingError as error:
             log.warning("embedding stopped until the next turn: %s", error)
             dense.failure = error
@@ -185,7 +185,7 @@ class Jobs:
             dense.switch()
 
     def embed_events(self, most: int) -> None:
-        """Give vectors to so many new events at once; the rest waits for the background. Raises EmbeddingError."""
+        """Give vectors to ``most`` new events at most; the rest waits for the background. Raises EmbeddingError."""
         self._layers.episodes.vectors.embed_missing(threading.Event(), most)
 
     # ---- understanding, reflecting, forgetting
@@ -278,7 +278,7 @@ class Jobs:
         if (reason := self._reflector.problem) and reason != NEEDS_MODEL:  # without a model the page says so already
             problems.append(reason)
         left, seconds = self._embedding
-        if left > SLICE:
+        if left > EMBEDDED_AT_ONCE:
             language, minutes = self._layers.character().language, max(1, round(seconds / 60))
             problems.append(sentence("vectors", language, left=left, minutes=minutes))
         return problems
@@ -319,7 +319,7 @@ class Jobs:
             self._tend()
         self._store.usage.write()
         with contextlib.suppress(EmbeddingError):  # said when it was used
-            self._layers.embed(self.worker.stopping, SLICE)
+            self._layers.embed(self.worker.stopping, EMBEDDED_AT_ONCE)
 
     def close(self) -> None:
         """Settle, and stop what runs in the background. What is not understood yet stays queued."""

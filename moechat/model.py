@@ -46,7 +46,7 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a provider counted for one call, in its own tokens: the whole prompt, how much of that it had ``cached`` (None where
-    it does not say), and the reply. ``read_s``: so many seconds it read what was not cached, 0 where it does not say."""
+    it does not say), and the reply. ``read_s`` is how long it read what was not cached, 0 where it does not say."""
 
     prompt: int
     cached: int | None = None

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 ARROW = "->"
 EVERYDAY: Mapping[str, str] = {"zh": "日常", "en": "everyday"}  # What has no topic stands under these.
-DEEPEST = 12  # A path keeps so many segments.
-LONGEST_SEGMENT = 60  # A segment keeps so many characters.
+MAX_SEGMENTS = 12
+MAX_SEGMENT_CHARS = 60
 
 # Models and people write the arrow -> in many ways. A bare > counts as one, a slash does not (TCP/IP, 24/7).
 _SHAFTS = " -－−–—=＝"
@@ -21,10 +21,10 @@ def topic_path(text: str) -> str:
     """``text`` as a normalised topic path: ``a->b->c``, every segment trimmed, empty ones dropped.
 
     ``→``, ``>`` and full-width forms count as the arrow. A run of blanks inside a segment becomes one blank. At most
-    ``DEEPEST`` segments of ``LONGEST_SEGMENT`` characters are kept. The path is "" for a text that names no topic.
+    ``MAX_SEGMENTS`` segments of ``MAX_SEGMENT_CHARS`` characters are kept. The path is "" for a text that names no topic.
     """
-    segments = (" ".join(part.split())[:LONGEST_SEGMENT].rstrip(_SHAFTS) for part in _ARROWS.split(text))
-    return ARROW.join([segment for segment in segments if segment][:DEEPEST])
+    segments = (" ".join(part.split())[:MAX_SEGMENT_CHARS].rstrip(_SHAFTS) for part in _ARROWS.split(text))
+    return ARROW.join([segment for segment in segments if segment][:MAX_SEGMENTS])
 
 
 def parent_of(path: str) -> str:

@@ -14,9 +14,9 @@ from moechat.model import Attachment, Exchange, Hit, Message, Recollection, Turn
 from moechat.when import Span
 
 USUAL_RECIPE = "events"  # A hit is of this one where the log names none.
-FEATURES = 2  # The log keeps this many parts of a hit's score.
-MARKS = 4  # Tokens around each message.
-IN_VIEW = 3  # So many memories that the context held anyway are shown as grounds.
+MAX_FEATURES = 2  # Parts of a hit's score that the log keeps.
+TOKENS_AROUND_MESSAGE = 4
+MAX_GROUNDS_IN_VIEW = 3  # Memories that the context held anyway, shown as grounds.
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class TurnTrace:
 
 def size(messages: Sequence[Message]) -> int:
     """About how many tokens a prompt has."""
-    return sum(count_tokens(message.content) + MARKS for message in messages)
+    return sum(count_tokens(message.content) + TOKENS_AROUND_MESSAGE for message in messages)
 
 
 def cost_of(messages: Sequence[Message], before: Sequence[Message], reply: str, usage: Usage | None) -> TurnCost:
@@ -151,7 +151,7 @@ def hit_rows(recollection: Recollection) -> list[dict[str, object]]:
     ``span`` is the place of the time asked for among the spans of the message.
     """
     spans = list(recollection.spans)
-    in_view = [one for one in recollection.dropped if one.why == "in_context"][:IN_VIEW]
+    in_view = [one for one in recollection.dropped if one.why == "in_context"][:MAX_GROUNDS_IN_VIEW]
     sides = [{"side": one.hit.side} if one.hit.side else {} for one in in_view]
     return [
         *(_hit_row(hit, spans) for hit in (*recollection.hits, *recollection.plans)),
@@ -181,7 +181,7 @@ def _features(hit: Hit) -> dict[str, float]:
     """The greatest parts of a score. One that says the same as the score is left out."""
     parts = {name: float(f"{value:.3g}") for name, value in hit.features.items() if value}
     telling = [name for name, value in parts.items() if value != float(f"{hit.score:.3g}")]
-    greatest = sorted(telling, key=lambda name: -abs(parts[name]))[:FEATURES]
+    greatest = sorted(telling, key=lambda name: -abs(parts[name]))[:MAX_FEATURES]
     return {name: parts[name] for name in greatest}
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from moechat.errors import MoeChatError
 
 log = logging.getLogger(__name__)
-REST = 9  # Between two rounds of ticks there is so many times the CPU that a round takes.
+REST_FACTOR = 9  # Between two rounds of ticks the worker rests this many times the CPU that a round takes.
 
 Job = Callable[[], object]
 
@@ -51,7 +51,7 @@ class Crew:
     def _rounds(self) -> None:
         pause_s = self._tick_s
         while not self._closing.wait(pause_s):
-            pause_s = max(self._tick_s, REST * self.tick())
+            pause_s = max(self._tick_s, REST_FACTOR * self.tick())
 
     def tick(self) -> float:
         """Let every worker that has no work tick. Returns how many seconds of CPU that took."""

@@ -1,4 +1,4 @@
-"""How often one may try a password, a code or a key: so many wrong ones from an address, so many from all."""
+"""How often one may try a password, a code or a key: limits for wrong ones from an address, and from all together."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ from moechat.settings import config as settings
 
 Layer = Literal["diary", "core", "lore"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
-ENOUGH = 10  # Fewer questions say nothing about a layer.
-OTHERS = 20  # A question made from the memory is compared with this many irrelevant texts.
-NEWEST = 400  # Questions are made from this many exchanges of the diary.
-STEP = 0.1  # The grid of weights has this step.
+MIN_QUESTIONS = 10  # Fewer say nothing about a layer.
+IRRELEVANT_TEXTS = 20  # A question made from the memory is compared with these.
+MAX_EXCHANGES = 400  # Of the diary, that questions are made from.
+GRID_STEP = 0.1  # Of weights.
 DECAY = 0.99  # Recency falls by this factor per rank (seed 000).
 BINS = 20
 
@@ -108,15 +108,17 @@ def own_pairs(agent: Agent, seed: int = 7) -> list[LabelledPair]:
 
 
 def _diary_pairs(agent: Agent, chance: random.Random) -> Iterator[LabelledPair]:
-    logged = [shown.exchange for shown in agent.recent(NEWEST)]
-    both = [e for e in (*agent.layers.diary.unlogged(None, NEWEST), *logged) if e.user.strip() and e.char.strip()]
-    exchanges = sorted({e.id: e for e in both}.values(), key=lambda e: (e.at, e.id))[-NEWEST:]
+    logged = [shown.exchange for shown in agent.recent(MAX_EXCHANGES)]
+    both = [
+        e for e in (*agent.layers.diary.unlogged(None, MAX_EXCHANGES), *logged) if e.user.strip() and e.char.strip()
+    ]
+    exchanges = sorted({e.id: e for e in both}.values(), key=lambda e: (e.at, e.id))[-MAX_EXCHANGES:]
     importance = _importance(agent, [e.id for e in exchanges])
     now = agent.now()
     replies = {e.id: e.char for e in exchanges}
     for i, exchange in enumerate(exchanges):
         far = [e for j, e in enumerate(exchanges) if abs(i - j) > 3 and replies[e.id] != exchange.char]
-        for other in [exchange, *chance.sample(far, min(OTHERS, len(far)))]:
+        for other in [exchange, *chance.sample(far, min(IRRELEVANT_TEXTS, len(far)))]:
             age = (now - other.at).total_seconds() / 3600
             yield LabelledPair(exchange.user, other.char, other is exchange, "diary", age, importance.get(other.id))
 
@@ -152,7 +154,7 @@ def _against(
 ) -> Iterator[LabelledPair]:
     """A question with its text, then with some of the others."""
     yield LabelledPair(query, text, True, layer)
-    for other in chance.sample(others, min(OTHERS, len(others))):
+    for other in chance.sample(others, min(IRRELEVANT_TEXTS, len(others))):
         yield LabelledPair(query, other, False, layer)
 
 
@@ -171,16 +173,16 @@ def scores(pairs: Sequence[LabelledPair], embedder: Embedder) -> np.ndarray:
 def threshold(
     pairs: Sequence[LabelledPair], cosines: np.ndarray, *, target: float, before: float
 ) -> ThresholdFit | None:
-    """The threshold of one layer; None where fewer than ``ENOUGH`` questions have both kinds."""
+    """The threshold of one layer; None where fewer than ``MIN_QUESTIONS`` questions have both kinds."""
     relevant = np.array([pair.relevant for pair in pairs], dtype=bool)
     by_query: dict[str, list[int]] = {}
     for i, pair in enumerate(pairs):
         by_query.setdefault(pair.query, []).append(i)
     worst = [max(wrong) for rows in by_query.values() if (wrong := [cosines[i] for i in rows if not relevant[i]])]
-    if len(worst) < ENOUGH or relevant.sum() < ENOUGH:
+    if len(worst) < MIN_QUESTIONS or relevant.sum() < MIN_QUESTIONS:
         return None
     highest = np.sort(np.array(worst))[::-1]
-    allowed = int(target * len(highest) + 1e-9)  # so many questions may have something irrelevant above it
+    allowed = int(target * len(highest) + 1e-9)  # questions that may have something irrelevant above it
     floor = -1.0 if allowed >= len(highest) else float(highest[allowed]) + 1e-3
     value = round(float(np.clip(np.ceil(floor * 1000) / 1000, -1, 1)), 3)
     return ThresholdFit(
@@ -190,7 +192,7 @@ def threshold(
 
 
 def weights(pairs: Sequence[LabelledPair], cosines: np.ndarray, now: Mapping[str, float]) -> WeightsFit | None:
-    """The best weights on the grid; None where fewer than ``ENOUGH`` questions have texts with age and importance."""
+    """The best weights on the grid; None where fewer than ``MIN_QUESTIONS`` questions have texts with age and importance."""
     rows: dict[str, list[int]] = {}
     for i, pair in enumerate(pairs):
         if pair.age_hours is not None and pair.importance is not None:
@@ -200,9 +202,9 @@ def weights(pairs: Sequence[LabelledPair], cosines: np.ndarray, now: Mapping[str
         for own in rows.values()
         if any(pairs[i].relevant for i in own) and not all(pairs[i].relevant for i in own)
     ]
-    if len(questions) < ENOUGH:
+    if len(questions) < MIN_QUESTIONS:
         return None
-    steps = round(1 / STEP)
+    steps = round(1 / GRID_STEP)
     grid = [
         np.array([a, b, steps - a - b]) / steps
         for a, b in itertools.product(range(steps + 1), repeat=2)
@@ -269,12 +271,12 @@ def calibrate(agent: Agent, pairs: Sequence[LabelledPair]) -> Calibration:
             fits.append(fit)
         else:
             lacking.append(
-                f"{layer}: {len(own)} pairs, too few for a threshold (needs {ENOUGH} questions with both kinds)"
+                f"{layer}: {len(own)} pairs, too few for a threshold (needs {MIN_QUESTIONS} questions with both kinds)"
             )
     diary = [i for i, pair in enumerate(pairs) if pair.layer == "diary"]
     best_weights = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.stream.weights.model_dump())
     if best_weights is None:
-        lacking.append(f"weights: too few pairs with age_hours and importance (needs {ENOUGH} questions)")
+        lacking.append(f"weights: too few pairs with age_hours and importance (needs {MIN_QUESTIONS} questions)")
     return Calibration(embedder.fingerprint, target, fits, best_weights, lacking)
 
 

@@ -21,7 +21,7 @@ FOREIGN: tuple[Sort, ...] = ("strangers", "renamed", "small_talk")
 DEPTHS = (5, 10, 20)
 FOUND = (*(f"recall@{depth}" for depth in DEPTHS), "mrr", "evidence_injected")
 NAMES_DATE = "names_date"
-SAMPLES = 2000  # The bootstrap draws so many.
+BOOTSTRAP_DRAWS = 2000
 SURE = (0.025, 0.975)
 LARGER_IS_BETTER = frozenset(FOUND)
 
@@ -198,7 +198,7 @@ def _key(row: Figures) -> tuple[str, ...]:
 def _difference(pairs: np.ndarray, name: str) -> Figures:
     """``pairs`` (questions, 2): before and now."""
     change = pairs[:, 1] - pairs[:, 0]
-    drawn = np.random.default_rng(0).integers(len(change), size=(SAMPLES, len(change)))
+    drawn = np.random.default_rng(0).integers(len(change), size=(BOOTSTRAP_DRAWS, len(change)))
     low, high = np.quantile(change[drawn].mean(axis=1), SURE)
     better = bool(change.mean() > 0) == (name in LARGER_IS_BETTER) if low > 0 or high < 0 else None
     row = {

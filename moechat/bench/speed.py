@@ -62,7 +62,7 @@ def house(folder: Path, clock: SetClock, embedder: HashEmbedder) -> House:
 
 
 def write(folder: Path, entries: int) -> None:
-    """A memory of so many exchanges, with what was understood of them."""
+    """A memory of ``entries`` exchanges, with what was understood of them."""
     with house(folder, SetClock(corpus.NOW), HashEmbedder(DIM)) as opened:
         agent, diary = opened.agent(CHARACTER), corpus.exchanges(entries)
         agent.store.imports.add(diary, talk="past", by="rules")

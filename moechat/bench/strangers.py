@@ -10,7 +10,7 @@ from dataclasses import replace
 from moechat import when
 from moechat.bench.dataset import Haystack, Question
 
-MOST = 40  # Each haystack is asked so many questions of others in the same language.
+MAX_FOREIGN_QUESTIONS = 40  # Per haystack: questions of others in the same language.
 MOST_PAIRS = 30
 _SINGLE = re.compile(r"[^.!?。！？\n]{1,200}[?？]")
 SMALL_TALK = {
@@ -98,7 +98,7 @@ def of_others(haystack: Haystack, everybody: Iterable[Haystack]) -> list[tuple[H
         if question.counts and not when.resolve(question.text, question.asked_at)
     }
     texts = sorted(theirs)
-    return [theirs[text] for text in texts[:: max(1, -(-len(texts) // MOST))]]
+    return [theirs[text] for text in texts[:: max(1, -(-len(texts) // MAX_FOREIGN_QUESTIONS))]]
 
 
 def strangers(haystack: Haystack, theirs: Sequence[tuple[Haystack, Question]]) -> list[Question]:

@@ -90,7 +90,7 @@ class TurnCosts:
 
 
 def taken(agent: Agent, clock: SetClock, embedder: ApartEmbedder, count: int) -> TurnCosts:
-    """Talk for so many turns, two minutes apart; what is behind one is over before the next begins."""
+    """Talk for ``count`` turns, two minutes apart; what is behind one is over before the next begins."""
     costs = TurnCosts()
     for (kind, text), _ in zip(corpus.talk(), range(count), strict=False):
         clock.advance(minutes=2)

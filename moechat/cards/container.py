@@ -107,7 +107,7 @@ def written(kind: Kind, card: Card, *, picture: bytes = b"", charx: bytes = b"")
     files: dict[str, bytes] = {CARD: _json(card, indent=2)}
     if charx:
         archive = zips.Zip(charx, "card.charx")
-        files |= {name: archive.read(name, zips.LARGEST) for name in archive.names if name != CARD}
+        files |= {name: archive.read(name, zips.MAX_BYTES) for name in archive.names if name != CARD}
     elif picture:
         files["assets/icon/images/main.png"] = picture
     return zips.zipped(files)

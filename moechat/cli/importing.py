@@ -15,7 +15,7 @@ from moechat.house import House
 from moechat.house.coming import Coming, Wishes
 from moechat.house.studio import Arrival, in_tavern, look
 
-MOST_PROBLEMS = 20  # So many lines that cannot be read are named.
+MAX_PROBLEM_LINES = 20
 
 
 def file(args: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> int:
     wishes = Wishes(args.character or "", args.user or "", args.world or "", args.me or "", args.talk)
     coming = Coming(house, arrival, wishes)
     if coming.is_talk and (problems := coming.past_of_file.problems):
-        warn(problems[:MOST_PROBLEMS])
+        warn(problems[:MAX_PROBLEM_LINES])
         raise MoeChatError(f"{arrival.path}: nothing was imported; {len(problems)} of its lines cannot be read")
     if args.dry_run:
         _show(args, coming.preview())

@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, ArrayLike]
 
 TOLERANCE = 1e-6
-LONGEST = 1000  # A longer statement (in characters) is refused.
-DEEPEST = 50  # More brackets inside one another are refused.
+MAX_CHARS = 1000  # A longer statement is refused.
+MAX_BRACKETS = 50  # More inside one another are refused.
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.])"
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER})|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[<>]=?|[=!]=|[()&|]))")
 _JOINTS = {"and": "and", "&": "and", "or": "or", "|": "or", "not": "not"}
@@ -58,16 +58,20 @@ def parse(statement: str, columns: Collection[str]) -> Filter:
     """The filter that ``statement`` writes over these columns. Raises FilterError for anything else, saying where."""
     if not isinstance(statement, str):
         raise FilterError(f"a filter is text such as 'relevance > 0.5', not {type(statement).__name__}")
-    if len(statement) > LONGEST:
-        raise FilterError(f"a filter of {len(statement)} characters is too long; {LONGEST} are allowed")
+    if len(statement) > MAX_CHARS:
+        raise FilterError(f"a filter of {len(statement)} characters is too long; {MAX_CHARS} are allowed")
     words: list[str] = []
     at, depth = 0, 0
     while at < len(statement.rstrip()):
         match = _TOKEN.match(statement, at)
         text = match[match.lastgroup or 0] if match else ""
         depth += (text == "(") - (text == ")")
-        if match is None or depth > DEEPEST:
-            why = f"more than {DEEPEST} brackets inside one another" if match else "is no column, number or comparison"
+        if match is None or depth > MAX_BRACKETS:
+            why = (
+                f"more than {MAX_BRACKETS} brackets inside one another"
+                if match
+                else "is no column, number or comparison"
+            )
             raise FilterError(f"filter {statement!r}: {statement[at:].lstrip()[:12]!r}: {why}")
         joint = _JOINTS.get(text.lower())
         if match["word"] and not joint and text not in columns:

@@ -28,8 +28,8 @@ from moechat.model import Episode
 from moechat.recall.fragments import event_log, fact_log
 from moechat.recall.layers import Layers
 
-DENSE_SHARE = 0.5  # This is w above.
-ALONE = 0.4  # This is the usual threshold if keywords serve alone.
+DENSE_WEIGHT = 0.5  # This is w above.
+SPARSE_THRESHOLD = 0.4  # The usual one, where keywords serve alone.
 STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
 
 
@@ -73,7 +73,7 @@ def query(
         sparse = keyword_scores(view, expansion.base)
     with watch.stage("mysql检索"):
         matches = memory.entities.index().search(expansion.search_words, now=now, version=version, limit=limit)
-    share = DENSE_SHARE if vectors is not None else 0.0
+    share = DENSE_WEIGHT if vectors is not None else 0.0
     floor = usual_threshold(memory.dense) if score_threshold is None else score_threshold
     with watch.stage("重排算法"):
         best = _best(view, share * dense + (1 - share) * sparse, floor, limit)
@@ -110,7 +110,7 @@ def expand_words(
 
 def usual_threshold(dense: Dense) -> float:
     """The score of an event that is just near enough by the floor of the embedding model, without a shared keyword."""
-    return DENSE_SHARE * dense.thresholds.diary if dense.thresholds else ALONE
+    return DENSE_WEIGHT * dense.thresholds.diary if dense.thresholds else SPARSE_THRESHOLD
 
 
 def keyword_scores(view: EpisodeView, base: Sequence[str]) -> np.ndarray:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 Arrays = Mapping[str, NDArray[Any]]
-ALIGNED = 64  # Every array begins at a multiple of so many bytes.
+ALIGNMENT = 64  # Every array begins at a multiple of this many bytes.
 NUMBER = 8  # A copy begins with two numbers: where its arrays begin, and the checksum of all that follows the numbers.
 
 
@@ -85,7 +85,7 @@ def _write(path: Path, version: str, made: Arrays) -> None:
 
 
 def _padded(size: int) -> int:
-    return -size % ALIGNED + size
+    return -size % ALIGNMENT + size
 
 
 def _check_own(status: os.stat_result) -> None:

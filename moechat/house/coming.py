@@ -15,8 +15,8 @@ from moechat.house import House
 from moechat.house.studio import Arrival
 from moechat.model import Exchange
 
-FIRST = 5  # A preview names so many entries or memories.
-SPEAKERS = 20
+MAX_PREVIEWED = 5  # Entries or memories that a preview names.
+MAX_SPEAKERS = 20
 NOBODY = "\0"  # A name that nobody has: with it everybody in a file of talk is the character.
 Row = dict[str, Any]
 """JSON that shows a file, or what became of it; ``kind`` is that of its arrival."""
@@ -46,7 +46,7 @@ class PastTalk:
         times = [one.at.isoformat() for one in self.past.exchanges]
         return {
             "kind": "talk", "form": self.past.kind, "exchanges": len(times), "doubled": len(times) - len(self.new),
-            "speakers": dict(self.past.speakers.most_common(SPEAKERS)), "left_out": dict(self.past.left_out),
+            "speakers": dict(self.past.speakers.most_common(MAX_SPEAKERS)), "left_out": dict(self.past.left_out),
             "first": times[0] if times else None, "last": times[-1] if times else None,
         }  # fmt: skip
 
@@ -81,11 +81,11 @@ class Coming:
             case "lorebook":
                 names = [one.keyword for one in arrival.entries]
                 unheeded = dict(arrival.unheeded or {})
-                return {"kind": "lorebook", "entries": len(names), "first": names[:FIRST], "unheeded": unheeded}
+                return {"kind": "lorebook", "entries": len(names), "first": names[:MAX_PREVIEWED], "unheeded": unheeded}
             case "memories":
                 rows = past.memories(arrival.path)
                 doubled = len(rows) - len(self.agent.brought.new_of(rows))
-                first = [row["text"] for row in rows[:FIRST]]
+                first = [row["text"] for row in rows[:MAX_PREVIEWED]]
                 return {"kind": "memories", "memories": len(rows), "doubled": doubled, "first": first}
             case "folder":
                 return {"kind": "folder", "name": self._folder_name}
@@ -108,7 +108,7 @@ class Coming:
 
     def speakers(self) -> Sequence[str]:
         """Everybody who speaks in a file of talk, the most talkative first, whoever is the user."""
-        return [name for name, _ in self._read(NOBODY).speakers.most_common(SPEAKERS)]
+        return [name for name, _ in self._read(NOBODY).speakers.most_common(MAX_SPEAKERS)]
 
     # ---- taking it in
 

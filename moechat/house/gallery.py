@@ -15,8 +15,8 @@ from moechat.settings.schema import AgentSettings
 from moechat.store import plain
 from moechat.store.disk import LOG
 
-LINE = 90  # Characters of the line about a character.
-LARGEST_PICTURE = 8 << 20  # Bytes; a larger one is not shown.
+LINE_CHARS = 90  # Of the line about a character.
+MAX_PICTURE_BYTES = 8 << 20  # A larger one is not shown.
 KINDS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp", b"GIF8": "image/gif"}
 _SENTENCE = re.compile(r".+?(?:[。！？]|[.!?](?=\s|$)|$)")
 
@@ -70,7 +70,7 @@ class Gallery:
         folder = safe_folder(self._data, name)
         try:
             path = folder / load_character(folder, self._config()).picture
-            data = plain.data_of(path) if path != folder and path.stat().st_size <= LARGEST_PICTURE else b""
+            data = plain.data_of(path) if path != folder and path.stat().st_size <= MAX_PICTURE_BYTES else b""
         except (MoeChatError, OSError) as error:
             raise NotFound(f"{name} has no picture that can be shown") from error
         kind = next((kind for start, kind in KINDS.items() if data.startswith(start)), "")
@@ -88,5 +88,5 @@ def _read(folder: Path, config: Config) -> Portrait:
     line = one.creator_notes or one.persona
     first = _SENTENCE.match(line.strip().partition("\n")[0])
     return Portrait(
-        folder.name, one.name, one.language, first[0][:LINE] if first else "", f"{stamp[0]:x}" if stamp else ""
+        folder.name, one.name, one.language, first[0][:LINE_CHARS] if first else "", f"{stamp[0]:x}" if stamp else ""
     )

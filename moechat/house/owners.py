@@ -1,4 +1,4 @@
-"""The owners whose memory is open: an agent for each, so many at most, and none that nobody has used for long."""
+"""The owners whose memory is open: an agent for each, up to a limit, and none that nobody has used for long."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from moechat.errors import MoeChatError
 from moechat.house import heap
 
 log = logging.getLogger(__name__)
-FILES_EACH = 16  # An open owner takes 11 files and maps, one with years of talk some more.
-OTHER_FILES = 256  # So many descriptors are left for connections and all else.
+FILES_PER_OWNER = 16  # An open owner takes 11 files and maps, one with years of talk some more.
+FILES_RESERVED = 256  # Descriptors for connections and all else.
 
 
 class Busy(MoeChatError):
@@ -197,7 +197,7 @@ def room_in_files(most: int) -> int:
     except ImportError:  # Windows has no such limit.
         return most
     limit, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = most * FILES_EACH + OTHER_FILES
+    needed = most * FILES_PER_OWNER + FILES_RESERVED
     if limit != resource.RLIM_INFINITY and limit < needed:
         raised = needed if highest == resource.RLIM_INFINITY else min(needed, highest)
         with contextlib.suppress(OSError, ValueError):  # macOS allows less than it says.
@@ -206,4 +206,4 @@ def room_in_files(most: int) -> int:
     if limit == resource.RLIM_INFINITY or limit >= needed:
         return most
     log.warning("only %d files may be open, so fewer than %d memories are; see ulimit -n", limit, most)
-    return max((limit - OTHER_FILES) // FILES_EACH, 1)
+    return max((limit - FILES_RESERVED) // FILES_PER_OWNER, 1)

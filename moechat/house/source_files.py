@@ -13,7 +13,7 @@ from moechat.errors import DataError, NotFound, together
 from moechat.settings.character import FILE, keys_in
 from moechat.store import plain, records
 
-LONGEST = 100_000  # Characters of a file that is edited as text.
+MAX_CHARS = 100_000  # Of a file that is edited as text.
 
 
 def listed(folder: Path) -> list[str]:
@@ -28,8 +28,8 @@ def text(folder: Path, name: str) -> str:
     cannot be shown as text."""
     path = _path(folder, name)
     whole = plain.decoded(plain.data_of(path), path) if path.exists() else ""
-    if len(whole) > LONGEST:
-        raise DataError(path, f"has more than {LONGEST:,} characters; edit it with a program for texts")
+    if len(whole) > MAX_CHARS:
+        raise DataError(path, f"has more than {MAX_CHARS:,} characters; edit it with a program for texts")
     return whole
 
 

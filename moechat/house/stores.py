@@ -27,7 +27,7 @@ from moechat.store.kinds import Store
 if TYPE_CHECKING:
     from moechat.store.postgres.database import Postgres
 
-MOST_DIMENSIONS = 2000  # pgvector's HNSW index takes no more.
+MAX_DIMENSIONS = 2000  # pgvector's HNSW index takes no more.
 EXTRA = "needs the extra `postgres`: pip install 'moechat[postgres]'"
 
 
@@ -181,8 +181,8 @@ def update_tables(config: Config, file: Path | str) -> list[str]:
     dim = 0
     if config.store.nearest == "hnsw" and (embedder := named_embedder(config.embedding.model_dump())):
         dim = embedder.embed(["dim"]).shape[1]
-        if dim > MOST_DIMENSIONS:
-            remedy = f"pgvector indexes at most {MOST_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"
+        if dim > MAX_DIMENSIONS:
+            remedy = f"pgvector indexes at most {MAX_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"
             raise ConfigError(file, "store.nearest", "hnsw", remedy)
     return schema.apply(config.store.address, dim)
 

@@ -34,7 +34,7 @@ from moechat.settings.character import FILE, PICTURE, list_characters, owner_fol
 from moechat.settings.defaults import GROWN
 from moechat.store import archive, disk, plain, records
 from moechat.store.archive import Archive
-from moechat.store.plain import LARGEST as LARGEST
+from moechat.store.plain import MAX_FILE_BYTES as MAX_FILE_BYTES
 
 BIN = ".bin"
 KINDS = (

@@ -14,7 +14,7 @@ from moechat.errors import EmbeddingError, NotFound
 from moechat.house import House
 from moechat.settings.character import begin_character, default_character, folder_for, safe_folder
 
-SOON = 256  # So many of the author's new events are embedded at once; the rest waits for the background.
+EMBEDDED_AT_ONCE = 256  # New events of the author; the rest waits for the background.
 
 
 class Agents:
@@ -75,7 +75,7 @@ class Agents:
             agent.look()
         if self._embedded.get(agent) != agent.official.generation:
             with self._embedding, contextlib.suppress(EmbeddingError):  # agent.problems() tells it.
-                agent.jobs.embed_events(SOON)
+                agent.jobs.embed_events(EMBEDDED_AT_ONCE)
             self._embedded[agent] = agent.official.generation
 
     def character(self, character: str | None) -> str:

@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-LEAST_PART = 8  # A part of a reply of at least so many letters is recognised.
+MIN_PART_CHARS = 8  # Of a reply; a shorter part is not recognised.
 LEAST_TELLING = 4  # A shorter text says little about which turn it belongs to.
-MOST_TURNS, MOST_TIPS = 200, 12  # So many of the newest turns are compared, with so many branches.
+MAX_TURNS_COMPARED, MAX_BRANCHES_COMPARED = 200, 12  # Of the newest turns and of branches.
 BOTH, ONE, LITTLE = 4, 2, 1  # How much a pair says: by both sides, by one, by a short word.
 MOST_CHANGES = 2  # A front end that changes more turns than this at once rewrites text by itself.
 
@@ -68,7 +68,7 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     ``turns`` come before the ``message``, oldest first. ``lines`` are the exchanges of the talk, parents first, and ``leaf`` is
     the one that its next message follows.
     """
-    turns = turns[-MOST_TURNS:]
+    turns = turns[-MAX_TURNS_COMPARED:]
     theirs = [SentTurn(folded(turn.user), folded(turn.reply)) for turn in turns]
     tree = {line.id: _folded_line(line) for line in lines}
     path, pairs = _closest(theirs, tree, leaf)
@@ -164,10 +164,10 @@ def _closest(
 ) -> tuple[Sequence[TalkLine], list[tuple[int, int]]]:
     """The branch that lies closest to the turns, oldest first, and the pairs of (turn, exchange) by their places."""
     parents = {line.parent for line in tree.values()}
-    tips = [id_ for id_ in tree if id_ not in parents][-MOST_TIPS:]
+    tips = [id_ for id_ in tree if id_ not in parents][-MAX_BRANCHES_COMPARED:]
     best: tuple[int, Sequence[TalkLine], list[tuple[int, int]]] = (-1, (), [])
     for tip in dict.fromkeys([*([leaf] if leaf in tree else []), *reversed(tips)]):
-        path = [tree[id_] for id_ in _ancestors(tip, tree)][::-1][-2 * MOST_TURNS :]
+        path = [tree[id_] for id_ in _ancestors(tip, tree)][::-1][-2 * MAX_TURNS_COMPARED :]
         score, pairs = _paired(turns, path)
         if score > best[0]:
             best = score, path, pairs
@@ -237,7 +237,7 @@ def _reply_place(reply: str, line: TalkLine) -> int:
 def _same_reply(theirs: str, ours: str) -> bool:
     """Whether it is the same reply, though one side may have less of it, or another's beside it."""
     a, b = sorted((theirs, ours), key=len)
-    return a == b or (len(a) >= LEAST_PART and a in b)
+    return a == b or (len(a) >= MIN_PART_CHARS and a in b)
 
 
 def folded(text: str) -> str:

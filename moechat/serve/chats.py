@@ -24,10 +24,12 @@ from moechat.turn import Recalled, Sent, TurnEvent
 
 log = logging.getLogger(__name__)
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
-MOST_LINES, MOST_BRANCHED = 400, 1000  # So much of a talk is compared with what a front end sends.
-MOST_TALKS = MOST_LOOKED_AT = (
-    40  # So many talks without a name may be meant, judged by so many of their newest exchanges.
-)
+MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = (
+    400,
+    1000,
+)  # Exchanges of a talk that are compared with what a front end sends.
+MAX_NAMELESS_TALKS = 40  # The newest, of which one may be meant.
+EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
 MOST_NAME, MOST_SEEN = 60, 1000
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
@@ -233,21 +235,21 @@ def _talks(agent: Agent, history: History) -> list[TalkLines]:
     """The talks without a name that a request may mean, the one last spoken in first."""
     tree = agent.store.tree
     nameless = [talk for talk in list(tree.talks.values()) if talk.name.startswith(NAMELESS)]
-    newest = sorted(nameless, key=lambda talk: talk.newest or "", reverse=True)[:MOST_TALKS]
+    newest = sorted(nameless, key=lambda talk: talk.newest or "", reverse=True)[:MAX_NAMELESS_TALKS]
     words = {folded(turn.user) for turn in history.turns} | {folded(history.words or "")}
-    looked_at = [_talk(agent, talk.name, MOST_LOOKED_AT) for talk in newest]
+    looked_at = [_talk(agent, talk.name, EXCHANGES_JUDGED_BY) for talk in newest]
     alike = [talk for talk in looked_at if any(folded(line.user) in words for line in talk.lines)]
     whole = [_talk(agent, talk.name) for talk in alike]
     return whole if history.turns else (whole + [talk for talk in looked_at if talk not in alike])
 
 
 def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
-    """A talk as it may be compared; ``most``: only so many of the newest exchanges of its path."""
+    """A talk as it may be compared; ``most``: only this many of the newest exchanges of its path."""
     tree, pause = agent.store.tree, timedelta(seconds=agent.config.roll.pause_s)
     leaf = tree.leaf(name)
-    ids = list(itertools.islice(tree.ancestors(leaf), most or MOST_LINES))[::-1]
+    ids = list(itertools.islice(tree.ancestors(leaf), most or MAX_PATH_COMPARED))[::-1]
     if not most and name in tree.talks and tree.talks[name].forked:
-        branches = [id_ for id_ in list(tree.parents) if tree.talk_of(id_) == name][-MOST_BRANCHED:]
+        branches = [id_ for id_ in list(tree.parents) if tree.talk_of(id_) == name][-MAX_BRANCHED_COMPARED:]
         ids = list(dict.fromkeys([*ids, *branches]))
     texts = agent.store.exchanges.of(ids)
     lines = []

@@ -132,7 +132,7 @@ class Crowded(Exception):
 
 
 class Threads:
-    """A thread for each reply that is under way, so many at most: a model that is slow holds up nobody else."""
+    """A thread for each reply that is under way, up to a limit: a model that is slow holds up nobody else."""
 
     def __init__(self, most: int) -> None:
         self._free = threading.BoundedSemaphore(most)

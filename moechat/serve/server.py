@@ -31,7 +31,7 @@ PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
 HEALTH = frozenset({"/healthz", "/readyz"})
 NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
-MOST_REQUESTS = 1000  # So many are under way at once; more are asked to come again.
+MAX_REQUESTS = 1000  # Under way at once; more are asked to come again.
 
 
 # ---- the application
@@ -202,7 +202,7 @@ def _server(
             app = WithPage(api, shown)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, ws="none",
-            timeout_graceful_shutdown=STOP_S, limit_concurrency=MOST_REQUESTS, proxy_headers=False,
+            timeout_graceful_shutdown=STOP_S, limit_concurrency=MAX_REQUESTS, proxy_headers=False,
         )  # fmt: skip
         yield Server(config, ending), listening, address(host, listening)
 

@@ -146,7 +146,7 @@ def described(file: Path) -> Archive | None:
 def _looked_over(opened: BinaryIO, file: Path) -> zips.Zip:
     """An archive may be as large as a life of talk; its text never shrinks to less than a hundredth."""
     packed = os.fstat(opened.fileno()).st_size
-    return zips.Zip(opened, file, most_files=MOST_FILES, largest=max(zips.LARGEST, MOST_SHRUNK * packed))
+    return zips.Zip(opened, file, most_files=MOST_FILES, largest=max(zips.MAX_BYTES, MOST_SHRUNK * packed))
 
 
 def unpack(file: Path, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Copies of a memory that are made by themselves, and the exports that were made by hand.
 
-One is made a day; of a large memory more rarely, so that a day costs no more than to pack ``MOST_A_DAY`` bytes.
+One is made a day; of a large memory more rarely, so that a day costs no more than to pack ``MAX_BYTES_A_DAY`` bytes.
 
 ``forget`` removes all of the copies, and one is made anew. Exports lie elsewhere and are only known by name: whoever forgets is
 told of them.
@@ -20,8 +20,8 @@ from moechat.store import archive, disk, plain, records
 from moechat.store.kinds import Store
 
 _OURS = re.compile(r"auto-\d{4}-\d{2}-\d{2}\.zip")
-MOST_EXPORTS = 200
-MOST_A_DAY = 32 << 20  # Bytes.
+MAX_EXPORTS_KNOWN = 200
+MAX_BYTES_A_DAY = 32 << 20
 
 
 def back_up(store: Store, now: datetime, keep: int) -> bool:
@@ -56,7 +56,7 @@ def _is_due(folder: Path, there: Sequence[Path], today: date) -> bool:
     if not there:
         return True
     since = today - date.fromisoformat(there[-1].stem.removeprefix("auto-"))
-    return since.days > 0 and since.days * MOST_A_DAY >= archive.size(folder, "memory", memory=True)
+    return since.days > 0 and since.days * MAX_BYTES_A_DAY >= archive.size(folder, "memory", memory=True)
 
 
 def listed(folder: Path) -> list[Path]:
@@ -74,7 +74,7 @@ class Exports:
         """Remember an export: the file that was written, or in words where it went, if that is not known."""
         if self._path is not None:
             new = export if isinstance(export, str) else str(export.resolve())
-            kept = [*(name for name in self.listed() if name != new), new][-MOST_EXPORTS:]
+            kept = [*(name for name in self.listed() if name != new), new][-MAX_EXPORTS_KNOWN:]
             records.replace(self._path, json.dumps(kept, ensure_ascii=False).encode())
 
     def listed(self) -> list[str]:

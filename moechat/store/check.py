@@ -22,7 +22,7 @@ _MENDED = "`moechat rebuild` mends it"
 def differences(store: Journal) -> tuple[int, list[str]]:
     """(how many exchanges the day files hold, every difference in words). Reads all files.
 
-    A write that goes on meanwhile may look like a difference: told is what is seen at two looks. No lock is held for so long.
+    A write that goes on meanwhile may look like a difference, so only what two looks see is reported. No lock is held meanwhile.
     """
     count, problems = _compared(store)
     if problems:

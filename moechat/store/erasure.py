@@ -20,7 +20,7 @@ from moechat.store.protocols import Unit
 from moechat.store.short_log import KEEP_WORDS
 
 T = TypeVar("T")
-SLICE = 50  # So many records are taken out under one hold of the lock.
+RECORDS_AT_ONCE = 50  # Taken out under one hold of the lock.
 
 
 @dataclass(frozen=True)
@@ -167,4 +167,4 @@ def _cited_by_owner(unit: Unit, ids: Sequence[str]) -> list[str]:
 
 
 def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))
+    return (items[start : start + RECORDS_AT_ONCE] for start in range(0, len(items), RECORDS_AT_ONCE))

@@ -14,7 +14,7 @@ from moechat.store.database import KeptRows, StoreSession, Values
 from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
 
-AT_ONCE = 500  # Rows that are read at a time.
+ROWS_AT_ONCE = 500
 LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"
 EXCHANGE = """SELECT e.row, e.id, e.at, e.sent, e.heard, e.status, e.extra, e.sha, {tag}, {file}
     FROM exchanges e LEFT JOIN notes n ON n.owner_id = %(owner)s AND n.id = e.id
@@ -179,8 +179,8 @@ class Exchanges:
     def sides(self, after: int = -1) -> Iterator[Side]:
         """Both sides of what was written after a generation, in row order, read in batches."""
         rows = [row for row, _, alive in self.changed(after) if alive]
-        for start in range(0, len(rows), AT_ONCE):
-            yield from self.sides_of(rows[start : start + AT_ONCE])
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            yield from self.sides_of(rows[start : start + ROWS_AT_ONCE])
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""

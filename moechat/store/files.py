@@ -33,10 +33,10 @@ from moechat.store.search import Search
 from moechat.store.usage import UsageFile
 
 FEW_FILES = 400  # A turn looks at every one of that many: a millisecond.
-NEWEST = NEXT = 50  # Of more, it looks at the newest, and at as many others in turn.
+NEWEST_SEEN = OTHERS_SEEN = 50  # Of more, it looks at the newest, and at as many others in turn.
 SLICE_S = 0.02  # How long changed files are read under the owner's lock at a time.
-READ_AT_ONCE = 1 << 18  # Bytes of changed files that are read before whoever looked for changes goes on.
-READ_BEHIND = 1 << 13  # Bytes that are read at a time in the background.
+BYTES_AT_ONCE = 1 << 18  # Changed files are read up to this size before whoever looked for changes goes on.
+BYTES_BEHIND = 1 << 13  # Read at a time in the background.
 _LINE_OF_A_KEY = re.compile(rb"\n[^\s#]")
 
 
@@ -61,8 +61,8 @@ class FileWatch:
             return self._changed_of_all(signatures)
         if len(self._names) != len(signatures):
             self._names = sorted(signatures)
-        self._turn = (self._turn + NEXT) % len(self._names)
-        newest, next_ones = self._names[-NEWEST:], self._names[self._turn :][:NEXT]
+        self._turn = (self._turn + OTHERS_SEEN) % len(self._names)
+        newest, next_ones = self._names[-NEWEST_SEEN:], self._names[self._turn :][:OTHERS_SEEN]
         place = f"{self._folder}{os.sep}"
         names = {*newest, *next_ones, disk.CORE}
         return sorted(name for name in names if Signature.of(place + name) != signatures.get(name, Signature()))
@@ -163,14 +163,14 @@ class FileStore(Journal):
         if len(changed) > 1:  # The newest are read first, and yet rows follow the days.
             new = [name for name in changed if name not in self.cache.signatures()]
             self.cache.reserve_rows(*record_counts(self.folder, new))
-        self._read(in_order(changed), READ_AT_ONCE)
+        self._read(in_order(changed), BYTES_AT_ONCE)
 
     @property
     def unread(self) -> tuple[int, date | None]:
         return len(self._backlog), next((day for name in self._backlog if (day := disk.day_of(name))), None)
 
     def read_on(self) -> None:
-        self._read(self._backlog, READ_BEHIND)
+        self._read(self._backlog, BYTES_BEHIND)
 
     def read_all(self) -> None:
         self.follow()

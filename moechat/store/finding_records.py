@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from moechat.model import Episode, Fact
 from moechat.store.database import KeptRows, StoreSession
-from moechat.store.exchanges import AT_ONCE, FoldedWords
+from moechat.store.exchanges import ROWS_AT_ONCE, FoldedWords
 from moechat.store.formats import EPISODE, FACT, json_text
 from moechat.store.journal import LogBook
 
@@ -163,8 +163,8 @@ class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
         return any(one == other for other in self)
 
     def __iter__(self) -> Iterator[tuple[int, str, Episode | None]]:
-        for start in range(0, len(self.rows), AT_ONCE):
-            part = list(self.rows[start : start + AT_ONCE])
+        for start in range(0, len(self.rows), ROWS_AT_ONCE):
+            part = list(self.rows[start : start + ROWS_AT_ONCE])
             read = {row: rest for row, *rest in self.session.all(CHANGED, {"rows": part})}
             for row in filter(read.__contains__, part):  # all are there, unless a cache was made anew meanwhile
                 id_, data, alive = read[row]

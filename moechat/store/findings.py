@@ -21,7 +21,7 @@ from moechat.store.finding_records import NO_NOTE, ExchangeNote, FindingRecords,
 from moechat.store.state import restatement
 
 log = logging.getLogger(__name__)
-MOST_REFUSED = 200
+MAX_REFUSED_KEPT = 200
 Found = TypeVar("Found", Fact, Episode)
 
 
@@ -183,13 +183,13 @@ class Findings(FindingRecords, ABC):
         return Episode(id_, times[first], event, "event", understanding.by, supersedes=links)
 
     def refuse(self, refused: Sequence[RefusedItem]) -> None:
-        """Keep what was not believed, the newest ``MOST_REFUSED``, each once."""
+        """Keep what was not believed, the newest ``MAX_REFUSED_KEPT``, each once."""
         if refused:
             with self._owner.writing("refuse"):
                 now, again = self._owner.clock.now(), {replace(one, at=None) for one in refused}
                 before = [one for one in self.refused() if replace(one, at=None) not in again]
                 new = [replace(one, at=one.at or now) for one in dict.fromkeys(refused)]
-                self._write_refused([*before, *new][-MOST_REFUSED:])
+                self._write_refused([*before, *new][-MAX_REFUSED_KEPT:])
 
     def all_notes(self, exchanges: Sequence[str]) -> list[Noted]:
         """What is noted of these exchanges, and of whatever events stand elsewhere."""

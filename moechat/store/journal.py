@@ -190,8 +190,8 @@ class Cache(SqliteSession):
     # ---- the numbers of new rows: files may be read in any order, the newest first as a rule, and yet rows follow the days
 
     def reserve_rows(self, exchanges: Sequence[tuple[str, int]], episodes: Sequence[tuple[str, int]]) -> None:
-        """Keep rows for files that are read later, in whatever order: (day file, at most so many exchanges), by name, and
-        (notes file, at most so many episodes). A file that has some keeps those."""
+        """Keep rows for files that are read later, in whatever order: (day file, how many exchanges at most), by name, and
+        (notes file, how many episodes at most). A file that has some keeps those."""
         with self.transaction():
             for file, count in exchanges:
                 new = self.do(RESERVE, {"file": file, "first": self.pulse.exchange_rows + 1, "count": count})

@@ -26,7 +26,7 @@ An entry is an object with ``op``; ``growth`` says what each means.
     import     batch talk at by rows       exchanges of another program: [id, sha] each; ``by``: who has understood them
     imported   batch                       ... and all of them stand in their day files
     forget     n ids [batch]               exchanges, episodes and facts that are being erased, and hidden until then
-    forgotten  n                           so many times something was erased
+    forgotten  n                           how often something was erased
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from moechat.store.formats import text_hash
 from moechat.store.protocols import Unit
 
 log = logging.getLogger(__name__)
-FOLD_S = 1.0  # A reply that has ended waits so long for the owner's lock; then whoever holds it next stores it.
+PATIENCE_S = 1.0  # How long an ended reply waits for the owner's lock; then whoever holds it next stores it.
 BROKEN_OFF = "broken off: the program ended before the reply did"
 
 
@@ -132,7 +132,7 @@ class Log:
         entry = variant_entry(id_, Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key))
         keep = True
         try:
-            with unit.writing("finish", patience_s=FOLD_S):
+            with unit.writing("finish", patience_s=PATIENCE_S):
                 if char:
                     unit.replies.require(id_)
                 self._add_reply(id_, entry)

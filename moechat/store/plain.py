@@ -23,14 +23,14 @@ from moechat.errors import DataError, shown
 PLAIN = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TEXT = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
-LARGEST = 64 << 20  # Bytes of a file that is read whole.
-DEEPEST = 100  # Values may be nested so deep, in a document that could be nested deeper than SAFE.
-SAFE = 2 * DEEPEST  # So many levels fit on every stack.
-REPEATED = 100_000  # Aliases may repeat so many characters in all.
-MOST = 1_000_000  # One YAML document may hold so many values: some 330 bytes of memory each.
-_MAY_HOLD_MOST = 2 * MOST  # A value takes at least two bytes.
-_INDENTED = re.compile(rb"[ \t?:-]{%d}" % (DEEPEST // 2 - 2))
-_TOO_DEEP = f"values are nested more than {DEEPEST} deep; write them flatter"
+MAX_FILE_BYTES = 64 << 20  # Of a file that is read whole.
+MAX_DEPTH = 100  # Of nested values, in a document that could be nested deeper than SAFE_DEPTH.
+SAFE_DEPTH = 2 * MAX_DEPTH  # It fits on every stack.
+MAX_REPEATED_CHARS = 100_000  # What aliases may repeat in all.
+MAX_VALUES = 1_000_000  # In one YAML document: some 330 bytes of memory each.
+_MAX_BYTES_UNCOUNTED = 2 * MAX_VALUES  # A value takes at least two bytes.
+_INDENTED = re.compile(rb"[ \t?:-]{%d}" % (MAX_DEPTH // 2 - 2))
+_TOO_DEEP = f"values are nested more than {MAX_DEPTH} deep; write them flatter"
 _ANCHOR = re.compile(rb"&([\w-]+)")
 _ALIAS = re.compile(rb"\*([\w-]+)")
 
@@ -39,8 +39,8 @@ def data_of(path: Path, *, may_lead_out: bool = False) -> bytes:
     """The bytes of a file. Raises OSError, and DataError where it is no file, is too large, or a link to elsewhere."""
     with opened(path, may_lead_out=may_lead_out) as file:
         size = os.fstat(file.fileno()).st_size
-        if size > LARGEST:
-            raise DataError(path, f"has {size >> 20} MB; at most {LARGEST >> 20} are read: split it")
+        if size > MAX_FILE_BYTES:
+            raise DataError(path, f"has {size >> 20} MB; at most {MAX_FILE_BYTES >> 20} are read: split it")
         return file.read()
 
 
@@ -67,7 +67,7 @@ def require_inside(path: Path, folder: Path) -> None:
 def yaml_value(data: bytes, file: Path | str, loader: Any = TEXT, *, first_line: int = 1) -> Any:
     """The document in UTF-8 bytes; an empty one is None. ``first_line`` is the line of the file that they begin in.
 
-    Raises DataError with the line where it does not parse, is nested deeper than DEEPEST, or repeats itself too much.
+    Raises DataError with the line where it does not parse, is nested deeper than MAX_DEPTH, or repeats itself too much.
     """
     try:
         if _may_be_hostile(data):
@@ -89,7 +89,7 @@ def yaml_value(data: bytes, file: Path | str, loader: Any = TEXT, *, first_line:
 def _may_be_hostile(data: bytes) -> bool:
     """Whether a look at the events is needed: False is certain, True is not, and the bytes of most files say False.
 
-    False means that nothing is nested deeper than SAFE, that no alias is there, and how many values there are at most.
+    False means that nothing is nested deeper than SAFE_DEPTH, that no alias is there, and how many values there are at most.
 
     Flow collections nest no deeper than there are opening brackets. Each block collection begins at a greater column than
     the one around it (but that a sequence may begin where its mapping does), and what stands before it in its line is
@@ -97,10 +97,10 @@ def _may_be_hostile(data: bytes) -> bool:
     at most 2·n + 2 deep. An alias needs an anchor of the same name.
     """
     return (
-        data.count(b"[") + data.count(b"{") > SAFE - DEEPEST
+        data.count(b"[") + data.count(b"{") > SAFE_DEPTH - MAX_DEPTH
         or _INDENTED.search(data) is not None
         or (b"&" in data and not set(_ANCHOR.findall(data)).isdisjoint(_ALIAS.findall(data)))
-        or len(data) > _MAY_HOLD_MOST
+        or len(data) > _MAX_BYTES_UNCOUNTED
     )
 
 
@@ -115,11 +115,11 @@ def _check_events(data: bytes, file: Path | str, loader: Any, first_line: int) -
     around: list[tuple[str | None, int]] = []
     sizes: dict[str, int] = {}
     for values, event in enumerate(yaml.parse(data, loader)):
-        if values > 2 * MOST:  # a collection has a beginning and an end
-            refuse(f"more than {MOST:,} values; split the file")
+        if values > 2 * MAX_VALUES:  # a collection has a beginning and an end
+            refuse(f"more than {MAX_VALUES:,} values; split the file")
         if isinstance(event, yaml.CollectionStartEvent):
             around.append((event.anchor, size))
-            if len(around) > DEEPEST:
+            if len(around) > MAX_DEPTH:
                 refuse(_TOO_DEEP)
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = around.pop()
@@ -136,8 +136,8 @@ def _check_events(data: bytes, file: Path | str, loader: Any, first_line: int) -
                 )
             repeated += sizes[event.anchor]
             size += sizes[event.anchor]
-            if repeated > REPEATED:
-                refuse(f"aliases (*name) repeat more than {REPEATED:,} characters; write out what is meant")
+            if repeated > MAX_REPEATED_CHARS:
+                refuse(f"aliases (*name) repeat more than {MAX_REPEATED_CHARS:,} characters; write out what is meant")
 
 
 def _nothing(_: str) -> None:

@@ -28,19 +28,19 @@ from moechat.store.json_lines import Lines
 
 Writing = Callable[[str], AbstractContextManager[None]]
 """The owner's lock, for a use that it names."""
-SUM_UP_OVER = 100_000  # It pays to sum the file up when its entries name so many ids.
-BIRTH = 1  # A memory that nobody has used yet has this strength.
-RECALLED = 15  # Each recall adds this.
+MIN_IDS_SUMMED = 100_000  # It pays to sum the file up when its entries name this many ids.
+STRENGTH_AT_BIRTH = 1
+STRENGTH_PER_RECALL = 15
 # Days since it was last told, at most, and what a memory gains when it is told again.
 RESTATED: Sequence[tuple[float, int]] = ((1, 1), (3, 3), (7, 7), (30, 30))
-LONG_AFTER = 100  # It gains this when it is told again later than that.
+STRENGTH_LONG_AFTER = 100  # It gains this when it is told again later than that.
 
 
 def restated_gain(days: float) -> int:
     """The strength that a memory gains when it is told again after ``days``; it grows with them (seed 004, eight;
     golden ``strength_bonus_by_days_since_update``).
     """
-    return next((gain for within, gain in RESTATED if days <= within), LONG_AFTER)
+    return next((gain for within, gain in RESTATED if days <= within), STRENGTH_LONG_AFTER)
 
 
 PLAN_TURNS = 3  # A plan that is due stands in the prompt of so many turns at most.
@@ -86,7 +86,7 @@ class State:
 
     def strength(self, id_: str) -> int:
         """How well a memory is kept (not how much it matters): 1 at birth, more with every recall and restatement."""
-        return BIRTH + RECALLED * self.recalls(id_) + self.gains.get(id_, (0, ""))[0]
+        return STRENGTH_AT_BIRTH + STRENGTH_PER_RECALL * self.recalls(id_) + self.gains.get(id_, (0, ""))[0]
 
     def recalls(self, id_: str) -> int:
         return self.access.get(id_, ("", 0))[1]
@@ -192,7 +192,7 @@ class State:
 
     def compact(self, writing: Writing) -> None:
         """Sum up what is there, once the file has grown long."""
-        if self._listed >= SUM_UP_OVER and self._listed >= 3 * len(self.access.keys() | self.gains.keys()):
+        if self._listed >= MIN_IDS_SUMMED and self._listed >= 3 * len(self.access.keys() | self.gains.keys()):
             self._rewrite(writing, keep_damaged=True)
 
     def forget(self, ids: Collection[str], writing: Writing) -> None:

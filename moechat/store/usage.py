@@ -2,10 +2,10 @@
 
 It holds numbers and days, no words and no ids: nothing in it tells of one exchange.
 
-    day use calls prompt reply      tokens of so many calls, as the provider counts them (else as we do); ``use`` is reply or
+    day use calls prompt reply      tokens of these calls, as the provider counts them (else as we do); ``use`` is reply or
                                     understanding
-    cached reported                    of ``reported`` prompt tokens the provider had so many cached
-    same compared                   of ``compared`` tokens of ours so many equal the prompt before, from its start
+    cached reported                    how many of ``reported`` prompt tokens the provider had cached
+    same compared                   how many of ``compared`` tokens of ours equal the prompt before, from its start
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from moechat.store.entries import USAGE, Entry
 from moechat.store.json_lines import Lines
 from moechat.store.state import Writing
 
-SUM_OVER = 200  # So many lines are summed up into one for each day and use.
+MIN_LINES_SUMMED = 200  # More lines are summed up into one for each day and use.
 Use = Literal["reply", "understanding"]
 
 
@@ -82,7 +82,7 @@ class UsageFile:
             self._lines.append(_rows(waiting))
             self._take(_rows(waiting))
             del self._waiting[: len(waiting)]
-            if self._read > SUM_OVER + len(self._sums):
+            if self._read > MIN_LINES_SUMMED + len(self._sums):
                 self._lines.rewrite(_rows(self._sums.values()))
                 self._read = len(self._sums)
 

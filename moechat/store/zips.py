@@ -14,9 +14,9 @@ from typing import IO, BinaryIO
 from moechat.errors import DataError
 from moechat.store import plain
 
-MOST_FILES = 20_000
-LARGEST = 256 << 20  # Bytes of all files of a zip together, unpacked.
-AT_ONCE = 1 << 20  # Bytes that are read at a time.
+MAX_FILES = 20_000
+MAX_BYTES = 256 << 20  # Of all files of a zip together, unpacked.
+BYTES_AT_ONCE = 1 << 20
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError, ValueError)
 
 
@@ -33,7 +33,7 @@ class Zip:
     """
 
     def __init__(
-        self, source: bytes | BinaryIO, file: Path | str, *, most_files: int = MOST_FILES, largest: int = LARGEST
+        self, source: bytes | BinaryIO, file: Path | str, *, most_files: int = MAX_FILES, largest: int = MAX_BYTES
     ) -> None:
         self._file = file
         try:
@@ -71,7 +71,7 @@ class Zip:
 
     def _piece(self, source: IO[bytes]) -> bytes:
         try:
-            return source.read(AT_ONCE)
+            return source.read(BYTES_AT_ONCE)
         except _FAULTS as error:
             raise self._damaged(error) from None
 
@@ -107,4 +107,4 @@ def add(archive: zipfile.ZipFile, files: Mapping[str, BinaryIO | Path]) -> None:
             info = zipfile.ZipInfo(name)
             info.compress_type = zipfile.ZIP_DEFLATED
             with source, archive.open(info, "w", force_zip64=True) as written:
-                shutil.copyfileobj(source, written, AT_ONCE)
+                shutil.copyfileobj(source, written, BYTES_AT_ONCE)

@@ -48,7 +48,9 @@ USUAL = frozenset(
     {("polarity", "1"), ("single", "false"), ("generic", "false"), ("constant", "false"), ("enabled", "true")}
     | {("logic", "any"), ("role", "system"), ("regex", "false"), ("case", "false"), ("whole_words", "true")}
 )
-LONG: Mapping[OfficialKind, Mapping[str, int]] = {  # These fields have so many lines.
+LINES_OF_LONG_FIELDS: Mapping[
+    OfficialKind, Mapping[str, int]
+] = {  # The height of a field, where it is more than one line.
     "event": {"text": 2, "insight": 2},
     "fact": {"text": 2},
     "lore": {"text": 6},
@@ -221,7 +223,7 @@ def _field(kind: OfficialKind, key: str, values: Mapping[str, str], words: Words
     options = [(one, words(f"value_{one}", name="")) for one in CHOICES.get(style, ())]
     return {
         "name": key, "label": _label(kind, key, words), "options": options,
-        "value": text or CHOICES[style][0] if options else text, "rows": LONG[kind].get(key, 0),
+        "value": text or CHOICES[style][0] if options else text, "rows": LINES_OF_LONG_FIELDS[kind].get(key, 0),
         "hint": words(f"form_{style}") if style not in ("words", "text", "name") else "", "first": key == PLAIN[kind][0],
     }  # fmt: skip
 

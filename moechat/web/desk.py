@@ -20,7 +20,7 @@ from moechat.conversation import Conversation
 from moechat.cue import Cue
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.studio import LARGEST
+from moechat.house.studio import MAX_FILE_BYTES
 from moechat.turn import Shown
 from moechat.web import exchange, fault_words
 from moechat.web.clicks import Whereabouts
@@ -34,8 +34,8 @@ from moechat.when import Span
 
 View = dict[str, Any]
 """JSON for a tab."""
-FOUND = 50  # A search shows so many.
-SNIPPET = 60  # Characters before and after what a search found.
+MAX_FOUND = 50
+SNIPPET_CHARS = 60  # Before and after what a search found.
 
 
 class Desk:
@@ -218,7 +218,7 @@ class Desk:
         """Where these words were said: ``{html}``."""
         conversation = self.conversation(place)
         ids = conversation.path.search(text)
-        rows = conversation.path.shown(ids[:FOUND])
+        rows = conversation.path.shown(ids[:MAX_FOUND])
         hits = [(row.exchange, *_snippet(row, text)) for row in rows]
         return {"html": str(macros("talk", words).found(hits, len(ids)))}
 
@@ -251,7 +251,7 @@ def _snippet(row: Shown, text: str) -> tuple[str, str]:
     sides = (("user", row.exchange.user), ("char", row.exchange.char))
     side, words = next((pair for pair in sides if word in pair[1].casefold()), sides[0])
     at = max(words.casefold().find(word), 0)
-    return side, words[max(0, at - SNIPPET) : at + SNIPPET]
+    return side, words[max(0, at - SNIPPET_CHARS) : at + SNIPPET_CHARS]
 
 
 def language_words(language: str) -> Words:
@@ -267,7 +267,7 @@ def labels(words: Words) -> Mapping[str, str]:
     )  # fmt: skip
     files = {
         "sending": words("sending", n="{n}", of="{of}"),
-        "too_big": words("too_big", name="{name}", mb=LARGEST >> 20),
+        "too_big": words("too_big", name="{name}", mb=MAX_FILE_BYTES >> 20),
     }
     files |= {name: words(name) for name in ("drop_here", "drop_told", "no_files", "picture_bad")}
     return {name: words(name) for name in names} | {"new_talk": str(macros("talk", words).new_talk())} | files

@@ -19,7 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-LONGEST, MOST_MARKS = 20_000, 2_000  # What lies beyond so many characters, or brackets and stars, is shown as it is.
+MAX_CHARS, MAX_MARKS = 20_000, 2_000  # Beyond these many characters, or brackets and stars, text is shown as it is.
 TAGS = {
     "p", "br", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "h4", "h5", "h6", "hr", "a", "small",
     "table", "thead", "tbody", "tr", "th", "td",
@@ -35,7 +35,7 @@ _STARRED = re.compile(r"(?<![*A-Za-z0-9_])(\*{1,2})(?![*\s])((?:(?!\1)[^\n])+?)(
 def html(text: str) -> str:
     """The text as HTML of ``TAGS``."""
     end = min(
-        [len(text), LONGEST, *(mark.start() for mark in islice(_MARK.finditer(text), MOST_MARKS, MOST_MARKS + 1))]
+        [len(text), MAX_CHARS, *(mark.start() for mark in islice(_MARK.finditer(text), MAX_MARKS, MAX_MARKS + 1))]
     )
     drawn = _parser().render(text[:end])
     plain = f"<p>{nh3.clean_text(text[end:])}</p>" if end < len(text) else ""

@@ -29,8 +29,8 @@ KINDS: Mapping[str, Sequence[str]] = {
 NEW: Mapping[str, Sequence[str]] = {MINE: ("new_event", "new_fact"), AUTHOR: ("new_event", "new_fact", "new_lore")}
 PAGE = 30
 SORTS = ("newest", "oldest", "near")
-FILLING = 0.8  # What becomes of a memory is told once so much of the room for memories is taken.
-DEEPEST = 4  # So many levels of reflections on reflections are opened.
+FILLING = 0.8  # From this share of the room for memories on, the page says what becomes of a memory.
+MAX_LEVELS_OPENED = 4  # Of reflections on reflections.
 FORM: Mapping[str, Mapping[str, str]] = {  # The fields of what an owner writes, each with the text of its hint.
     "fact": {"text": "", "entity": "", "keyword": "", "target": ""},
     "event": {
@@ -405,7 +405,7 @@ def _parts(details: Details, speakers: Speakers, words: Words) -> list[tuple[str
 def _rests(agent: Agent, details: Details, depth: int = 0) -> dict[str, object]:
     """The memories that one rests on, each with its own, that it replaced and that were made from it. ``sources``: the talk
     behind it, None where other memories are."""
-    below = (_details(agent, one.id) for one in details.evidence) if depth < DEEPEST else ()
+    below = (_details(agent, one.id) for one in details.evidence) if depth < MAX_LEVELS_OPENED else ()
     evidence = [(one.memory, _rests(agent, one, depth + 1)) for one in below if one is not None]
     is_talk = details.memory.kind == "exchange"
     return {

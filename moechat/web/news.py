@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 
-KEPT = 64  # So many changes are known by their exchange.
+MAX_CHANGES_KEPT = 64  # Changes that are known by their exchange.
 
 
 class News:
@@ -16,7 +16,7 @@ class News:
 
     def __init__(self) -> None:
         self.edition = 0
-        self._touched: deque[tuple[int, str]] = deque(maxlen=KEPT)
+        self._touched: deque[tuple[int, str]] = deque(maxlen=MAX_CHANGES_KEPT)
         self._bells: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._lock = threading.Lock()
 

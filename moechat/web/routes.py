@@ -40,8 +40,8 @@ MANIFEST = {  # With it a phone keeps the page beside its programs.
     ],
 }  # fmt: skip
 FRAME_S = 0.06  # While a reply streams, a tab is told at most this often.
-PING_S = 15.0  # So often a tab that hears nothing is told that the program is there.
-TABS = 256  # The rooms of so many tabs are kept as they were left.
+PING_S = 15.0  # How often a tab that hears nothing is told that the program is there.
+MAX_TABS_KEPT = 256  # The rooms of a tab are kept as they were left.
 NAME = 200
 TEXT = 1_000_000
 
@@ -204,7 +204,7 @@ class Doings:
         if self._looks.setdefault(tab, (click, look))[0] <= click:  # An earlier click may take longer than a later one.
             self._looks[tab] = (click, look)
         self._looks.move_to_end(tab)
-        while len(self._looks) > TABS:
+        while len(self._looks) > MAX_TABS_KEPT:
             self._looks.popitem(last=False)
         if look.note.text:
             self.desk.news.changed()

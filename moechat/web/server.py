@@ -24,7 +24,7 @@ from moechat.access.listening import STOP_S, Server, address, announce, in_threa
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
-from moechat.house.studio import LARGEST
+from moechat.house.studio import MAX_FILE_BYTES
 from moechat.web import files
 from moechat.web.desk import Desk, language_words
 from moechat.web.drawing import macros
@@ -60,7 +60,7 @@ HEAD = (
 BODY_S = 300.0  # A card of many megabytes comes slowly from a phone.
 MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
 PAGE_DOOR = Door(
-    closed=CLOSED, headers=HEADERS, max_body=MAX_BODY, files=files.PATHS, bodies=dict.fromkeys(files.PATHS, LARGEST),
+    closed=CLOSED, headers=HEADERS, max_body=MAX_BODY, files=files.PATHS, bodies=dict.fromkeys(files.PATHS, MAX_FILE_BYTES),
     body_s=BODY_S,
 )  # fmt: skip
 FONTS = (

@@ -21,10 +21,10 @@ from moechat.web.words import Words
 
 THRESHOLDS = {"mem_thresholds": "events", "core_threshold": "profile", "books_thresholds": "lore"}
 LAYER_NAMES = {"diary": "events", "core": "profile", "lore": "lore"}
-LAST = 50  # The plot shows the recalls of so many messages.
-LABEL = 60  # A memory is named by this many of its first characters.
+MESSAGES_PLOTTED = 50
+LABEL_CHARS = 60  # A memory is named by its first characters.
 LEFT, WIDTH, ROW = 70, 640, 44  # Pixels of the plot.
-REFUSED = 30  # So many of the newest are shown.
+MAX_REFUSED_SHOWN = 30
 STEPS = ("language", "character", "model")
 LANGUAGES = {"zh": "中文", "en": "English"}
 _SPEAKER = re.compile(r"[^：:]{1,40}(?:：|: )")
@@ -184,7 +184,7 @@ def _prompts(house: House, agent: Agent, name: str, words: Words) -> Markup:
     name, language = name if name in TEMPLATES else next(iter(TEMPLATES)), agent.character.language
     placeholders = " ".join(f"{{{{{key}}}}}" for key in TEMPLATES[name])
     text, is_changed = house.prompts.text(language, name).strip(), house.prompts.is_changed(language, name)
-    names, refused = [(one, one) for one in TEMPLATES], agent.memories.refused()[:REFUSED]
+    names, refused = [(one, one) for one in TEMPLATES], agent.memories.refused()[:MAX_REFUSED_SHOWN]
     return Markup(macros("settings", words).prompts(name, names, text, placeholders, is_changed, refused))
 
 
@@ -202,13 +202,13 @@ def _recall(here: Visit, look: SettingsLook) -> Markup:
 def _brief(hit: Hit) -> str:
     """A memory in a few words; of an exchange the first line, without who said it."""
     text = _SPEAKER.sub("", hit.text.partition("\n")[0]) if hit.is_exchange else hit.text
-    return (text if hit.layer == "lore" else to_person(text))[:LABEL]
+    return (text if hit.layer == "lore" else to_person(text))[:LABEL_CHARS]
 
 
 def _plot(agent: Agent) -> dict[str, object]:
     """The scores of the last messages' recalls by layer, what came, and the floor of each word of the dial, in pixels."""
     rows = {layer: list[tuple[float, bool]]() for layer in LAYER_NAMES}
-    for shown in agent.recent(LAST):
+    for shown in agent.recent(MESSAGES_PLOTTED):
         recollection = agent.recall(shown.exchange.user)
         came = {hit.key for hit in recollection.hits}
         for hit in (*recollection.hits, *(one.hit for one in recollection.dropped)):

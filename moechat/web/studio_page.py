@@ -22,8 +22,8 @@ from moechat.web.tray import GUESTS, DroppedFile
 from moechat.web.words import Words
 
 CARDS = ("png", "json", "charx")
-SHOWN = 30  # So many files that were dropped are shown whole, the others by name.
-PROBLEMS = 5  # So many lines that cannot be read are shown.
+MAX_SHOWN_WHOLE = 30  # More files that were dropped are shown by name.
+MAX_PROBLEM_LINES = 5
 NAMED = ("lines", "csv", "text")  # In talk of these kinds the speakers are names, and one of them is the user.
 
 
@@ -167,7 +167,7 @@ def _tray(here: Visit, look: StudioLook) -> Markup:
     if not files:
         return Markup()
     goals = plan(here, look)
-    rows = [_dropped(one, here, look, goals if n < SHOWN else None) for n, one in enumerate(files)]
+    rows = [_dropped(one, here, look, goals if n < MAX_SHOWN_WHOLE else None) for n, one in enumerate(files)]
     return Markup(macros("studio", here.words).tray(rows))
 
 
@@ -208,7 +208,7 @@ def _talk(row: Row, words: Words) -> dict[str, object]:
         lines.append(words("doubled_n", n=row["doubled"]) if row["doubled"] else words("doubled_none"))
     reasons = [f"{_why(reason, words)} × {n}" for reason, n in row["left_out"].items() if n]
     lines += [words("left_out_n", what=words.row(reasons))] if reasons else []
-    return {"lines": lines, "unread": [fault_words.said(one, words) for one in row["problems"][:PROBLEMS]]}
+    return {"lines": lines, "unread": [fault_words.said(one, words) for one in row["problems"][:MAX_PROBLEM_LINES]]}
 
 
 def _why(reason: str, words: Words) -> str:

@@ -15,7 +15,7 @@ from moechat.web.words import MONTHS, WEEKDAYS, Words
 TopicNode = Mapping[str, Any]
 """A topic as ``Topics.overview`` gives it: name, path, count, total, newest, children."""
 
-OFFERED = 200  # So many topics are offered.
+MAX_TOPICS_OFFERED = 200
 GAP, HEAD, ROUND = 3, 26, 8
 NAME_PX = 14
 OLD_DAYS = 365  # A topic of this age is as cold as it gets.
@@ -23,7 +23,7 @@ COLDEST = 4  # The coldest topic stands at this percentage of the way to warm.
 HOT = 82  # From this warmth on, light text reads better than dark.
 CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
 WEEKS = 53
-YEAR_PX = 68  # The name of a month with its year is so wide.
+YEAR_PX = 68  # The name of a month with its year is this wide.
 
 
 def crumbs(path: str) -> str:
@@ -39,7 +39,7 @@ def every(nodes: Iterable[TopicNode]) -> Iterator[TopicNode]:
 
 def foremost(nodes: Iterable[TopicNode]) -> list[str]:
     """The paths that a list can offer: those with the most memories, in the order of their names."""
-    return sorted(node["path"] for node in sorted(nodes, key=lambda node: -node["total"])[:OFFERED])
+    return sorted(node["path"] for node in sorted(nodes, key=lambda node: -node["total"])[:MAX_TOPICS_OFFERED])
 
 
 # ---- the map

@@ -89,7 +89,7 @@ def _ordered(here: Visit, look: TopicLook, do: str, value: str) -> TopicOutcome:
 
 
 def drawn(here: Visit, look: TopicLook, width: int) -> str:
-    """The room, for so many pixels. Raises MoeChatError where the memories cannot be read."""
+    """The room, drawn for this width in pixels. Raises MoeChatError where the memories cannot be read."""
     assert here.agent is not None
     agent, words, draw = here.agent, here.words, macros("topics", here.words)
     now, width = agent.now(), min(max(width, NARROWEST), WIDEST)

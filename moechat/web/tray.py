@@ -16,9 +16,9 @@ from moechat.house import House
 from moechat.house.coming import Coming, Row, Wishes
 from moechat.house.studio import FileKind, folder_name, look
 
-TABS = 32  # The files of so many tabs are kept,
-MOST_FILES = 2000  # so many of one,
-MOST_BYTES = 1 << 30  # and so many bytes in all.
+MAX_TABS_KEPT = 32  # Tabs whose files are kept.
+MAX_FILES_OF_A_TAB = 2000
+MAX_BYTES = 1 << 30
 ORDER: Sequence[FileKind] = ("card", "archive", "lorebook", "talk", "memories")
 """In this order they are taken in: characters first, then what goes to one."""
 GUESTS: Sequence[FileKind] = ("lorebook", "talk", "memories")
@@ -68,8 +68,8 @@ class Tray:
 
     def put(self, name: str, data: bytes) -> DroppedFile:
         """Keep a file that came, and find out what it is. Raises MoeChatError where there is no room."""
-        if len(self.files) >= MOST_FILES:
-            raise MoeChatError(f"more than {MOST_FILES:,} files lie here; take some in first")
+        if len(self.files) >= MAX_FILES_OF_A_TAB:
+            raise MoeChatError(f"more than {MAX_FILES_OF_A_TAB:,} files lie here; take some in first")
         number, folder = self._all.room(len(data))
         plain = PurePosixPath(name.replace("\\", "/"))
         ending = plain.suffix if plain.suffix[1:9].isalnum() else ""
@@ -108,16 +108,16 @@ class Trays:
         with self._lock:
             tray = self._trays.setdefault(tab, Tray(tab, self))
             self._trays.move_to_end(tab)
-            unused = [self._trays.popitem(last=False)[1] for _ in range(len(self._trays) - TABS)]
+            unused = [self._trays.popitem(last=False)[1] for _ in range(len(self._trays) - MAX_TABS_KEPT)]
         for one in unused:
             one.away(one.files)
         return tray
 
     def room(self, size: int) -> tuple[int, Path]:
-        """A number and a folder for a file of so many bytes. Raises MoeChatError."""
+        """A number and a folder for a file of this size in bytes. Raises MoeChatError."""
         with self._lock:
-            if self._bytes + size > MOST_BYTES:
-                raise MoeChatError(f"more than {MOST_BYTES >> 30} GB lie here; take some in first")
+            if self._bytes + size > MAX_BYTES:
+                raise MoeChatError(f"more than {MAX_BYTES >> 30} GB lie here; take some in first")
             self._bytes += size
             self._last += 1
             folder = self._folder / str(self._last)

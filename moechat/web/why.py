@@ -13,10 +13,10 @@ from moechat.when import Span
 
 UNDERSTOOD = ("event", "reflection")
 _NAMELESS = re.compile(r"^(?:用户|User)(?=[：:])", re.MULTILINE)  # Who speaks, where the person gave no name.
-LABEL = 40  # A memory is named by this many of its first characters.
+LABEL_CHARS = 40  # A memory is named by its first characters.
 GROUPS = ("context", "diary", "core", "lore")
-DAYS = 2  # The line names so many days.
-WORDS = 3  # A sentence names so many words.
+MAX_DAYS_NAMED = 2
+MAX_WORDS_NAMED = 3
 
 Ground = Mapping[str, object]
 Row = Mapping[str, Any]
@@ -36,7 +36,7 @@ def line(grounds: Sequence[Ground], words: Words) -> str:
     there = [ground for ground in grounds if not ground.get("gone")]
     kinds = [_kind(ground) for ground in there]
     days = sorted({at.date() for ground in there if _kind(ground) == "diary" and (at := moment(ground.get("time")))})
-    parts = [words("brought_days", days="、".join(map(words.short_day, days[-DAYS:])))] if days else []
+    parts = [words("brought_days", days="、".join(map(words.short_day, days[-MAX_DAYS_NAMED:])))] if days else []
     for kind in ("core", "lore"):
         if n := kinds.count(kind):
             parts.append(words.count(f"brought_{kind}", n))
@@ -58,7 +58,7 @@ def _row(ground: Ground, words: Words, spans: Sequence[Span]) -> Row:
     shown = to_person(text) if is_core or kind in UNDERSTOOD else _NAMELESS.sub(words("value_user"), text)
     return {
         "gone": False, "id": ground.get("id"), "time": moment(ground.get("time")), "dated_by": "learned" if is_core else "",
-        "kind": kind if kind in UNDERSTOOD else "", "text": shown, "label": shown[:LABEL],
+        "kind": kind if kind in UNDERSTOOD else "", "text": shown, "label": shown[:LABEL_CHARS],
         "reason": reason(ground, words, spans), "score": _score(ground, words),
     }  # fmt: skip
 
@@ -80,7 +80,7 @@ def reason(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> str:
         dated_phrase = next((span_in_words(span, words) for span in spans if span.phrase == phrase), phrase)
         return words("because_time", span=dated_phrase)
     if isinstance(shared, Sequence) and not isinstance(shared, str) and shared:
-        return words("because_words", words=words.listed([str(word) for word in shared[:WORDS]]))
+        return words("because_words", words=words.listed([str(word) for word in shared[:MAX_WORDS_NAMED]]))
     name = f"because_{recipe}"
     return words(name if name in words else "because_meaning")
 

@@ -19,7 +19,7 @@ from houses import CHARACTER, START, Home, moment, say
 
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError
-from moechat.house.owners import FILES_EACH, Busy, OpenOwners, Owner
+from moechat.house.owners import FILES_PER_OWNER, Busy, OpenOwners, Owner
 
 PATIENCE_S = 60.0
 IDLE = timedelta(minutes=30)
@@ -210,12 +210,12 @@ def test_fewer_are_open_where_the_system_allows_fewer_files() -> None:
     resource = pytest.importorskip("resource")
     program = """if True:
         import resource
-        from moechat.house.owners import FILES_EACH, OTHER_FILES, room_in_files
-        limit = OTHER_FILES + 4 * FILES_EACH + 1
+        from moechat.house.owners import FILES_PER_OWNER, OTHER_FILES, room_in_files
+        limit = OTHER_FILES + 4 * FILES_PER_OWNER + 1
         resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_FILES, limit))
         print(room_in_files(2), resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES, room_in_files(1000))"""
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert resource and run.stdout.split() == ["2", str(2 * FILES_EACH), "4"]
+    assert resource and run.stdout.split() == ["2", str(2 * FILES_PER_OWNER), "4"]
 
 
 # ---- what is open

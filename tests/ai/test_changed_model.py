@@ -29,7 +29,7 @@ from moechat.ai.precedence import Precedence
 from moechat.clock import SetClock
 from moechat.curation import upkeep
 from moechat.errors import EmbeddingError
-from moechat.jobs import SLICE
+from moechat.jobs import EMBEDDED_AT_ONCE
 from moechat.memory.diary_vectors import BATCH
 from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
@@ -179,7 +179,7 @@ def change_kill_and_go_on(folder: Path, count: int) -> None:
         assert "500号面条是哪天吃的" in old.queries and not new.queries
         say(agent, "换模型的时候我买了一把蓝雨伞")
         say(agent, "然后回家了")
-        new.let(2 * SLICE // BATCH)
+        new.let(2 * EMBEDDED_AT_ONCE // BATCH)
         assert [agent.store.exchanges.get(id_).status for id_ in reported] == ["done"] * len(reported)
         new.let(1 << 30)
         agent.settle_indexes()
@@ -227,7 +227,7 @@ def change_with_the_old_model_gone(folder: Path, count: int) -> None:
     assert sum(n - 1 for n in (before + new.passages).values()) <= 2 * BATCH
 
 
-FEW = 4 * SLICE
+FEW = 4 * EMBEDDED_AT_ONCE
 
 
 def test_a_changed_model_killed_half_way_is_finished_later_while_the_old_one_answers(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moechat.compat.comparison import DEEPEST, LONGEST, parse
+from moechat.compat.comparison import MAX_BRACKETS, MAX_CHARS, parse
 from moechat.errors import FilterError, MoeChatError
 
 COLUMNS = ("importance", "recency", "relevance", "pointer", "score")
@@ -56,7 +56,7 @@ def kept(statement: str) -> list[int]:
         ("not (pointer == 0 or pointer == 1)", [2]),
         ("not not(pointer==0)", [0]),
         ("((pointer == 0)) or not (pointer != 2 | score > 9)", [0, 2]),
-        ("(" * DEEPEST + "pointer == 0" + ")" * DEEPEST, [0]),
+        ("(" * MAX_BRACKETS + "pointer == 0" + ")" * MAX_BRACKETS, [0]),
     ],
 )
 def test_comparisons_keep_the_rows_that_meet_them(statement: str, rows: list[int]) -> None:
@@ -73,7 +73,7 @@ def test_comparisons_keep_the_rows_that_meet_them(statement: str, rows: list[int
         "description == 'x'", "unknown > 1", "Relevance > 0.5", "relevance not > 0.5", "relevance > not 0.5", "not",
         "(relevance > 0.5", "relevance > 0.5)", "()", "(relevance > 0.5) score > 1",
         "relevance > 0.5 && score > 1", "relevance > 0.5 || score > 1", "& score > 1", "~ relevance > 0.5",
-        "(" * (DEEPEST + 1) + "score > 1" + ")" * (DEEPEST + 1), "relevance + 1 > 1", "relevance > 0.5; score > 1",
+        "(" * (MAX_BRACKETS + 1) + "score > 1" + ")" * (MAX_BRACKETS + 1), "relevance + 1 > 1", "relevance > 0.5; score > 1",
         "relevance > 0.5 # comment",
         "relevance > 0.5 if True else score > 1", "lambda: 1", "score.__class__ > 1", "score[0] > 1", "@score > 1",
         "__import__('os').system('true') > 1", "open('x') > 1", "relevance > score()", "relevance > `score`",
@@ -92,7 +92,7 @@ def test_the_refusal_says_where_and_what_is_allowed_and_is_a_value_error() -> No
     with pytest.raises(FilterError, match="not NoneType"):
         parse(None, COLUMNS)  # type: ignore[arg-type]
     with pytest.raises(FilterError, match="too long"):
-        parse("score > 1 and " * LONGEST + "score > 1", COLUMNS)
+        parse("score > 1 and " * MAX_CHARS + "score > 1", COLUMNS)
 
 
 def test_values_within_a_millionth_are_equal() -> None:

@@ -198,9 +198,9 @@ def test_what_is_forgotten_is_out_of_sight_at_once_and_gone_when_it_is_worked_of
 
 
 def test_more_than_a_slice_is_forgotten_as_a_whole(home: Home, any_store: Store) -> None:
-    ids = [told(any_store, home.clock, f"第{n}句", settle=True) for n in range(erasure.SLICE + 3)]
+    ids = [told(any_store, home.clock, f"第{n}句", settle=True) for n in range(erasure.RECORDS_AT_ONCE + 3)]
     stays = told(any_store, home.clock, "别的", settle=True)
-    any_store.findings.put_facts([fact(f"事实{n}", ids[0]) for n in range(erasure.SLICE + 1)])
+    any_store.findings.put_facts([fact(f"事实{n}", ids[0]) for n in range(erasure.RECORDS_AT_ONCE + 1)])
     erasure.forget(any_store, gone(any_store, *ids))
     erasure.erase(any_store, lambda: None)
     assert [row.exchange.id for row in any_store.exchanges.before(4e9, 100)] == [stays]

@@ -96,7 +96,7 @@ def test_what_is_not_looked_at_is_flat_and_has_no_alias(text: str) -> None:
     run = max((len(part) for part in plain.re.findall(rb"[ \t?:-]+", data)), default=0)
     assert deepest <= opening + 2 * run + 2
     if not plain._may_be_hostile(data):
-        assert deepest <= plain.SAFE
+        assert deepest <= plain.SAFE_DEPTH
         assert not (alias and set(plain._ANCHOR.findall(data)) & set(plain._ALIAS.findall(data)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from houses import Home
 
 from moechat.store.disk import USAGE
-from moechat.store.usage import SUM_OVER, Spent
+from moechat.store.usage import MIN_LINES_SUMMED, Spent
 
 ONE = Spent("2025-05-20", "reply", 1, 100, 10, 60, 100, 80, 90)
 
@@ -33,13 +33,13 @@ def test_calls_are_summed_up_by_day_and_use(tmp_path: Path) -> None:
 def test_the_file_stays_small_and_holds_numbers_and_days_alone(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     store = home.store()
-    for _ in range(SUM_OVER + 50):
+    for _ in range(MIN_LINES_SUMMED + 50):
         store.usage.add(ONE)
         store.usage.write()
     lines = (home.folder / USAGE).read_text(encoding="utf-8").splitlines()
-    assert len(lines) < SUM_OVER
+    assert len(lines) < MIN_LINES_SUMMED
     assert all(set(json.loads(line)) <= set(vars(ONE)) for line in lines)
-    assert home.store().usage.days()[0].calls == SUM_OVER + 50
+    assert home.store().usage.days()[0].calls == MIN_LINES_SUMMED + 50
 
 
 def test_a_damaged_line_costs_itself_alone(tmp_path: Path) -> None:

@@ -42,10 +42,8 @@ OWNERS = 'SELECT "character", "user", world FROM owners ORDER BY 1, 2, 3'
 KNOW = """INSERT INTO owners (owner_id, "character", "user", world, identity)
     VALUES (%(owner)s, %(character)s, %(user)s, %(world)s, %(identity)s) ON CONFLICT (owner_id) DO NOTHING"""
 LOCK = f"{PULSE} FOR UPDATE"
-AGAIN_S = 0.05  # A database that is away is asked again after so long, until the time-out.
-RETRY_S = (
-    0.5  # A connection that could not be made is given up after so long, so that whoever waits asks for another one.
-)
+AWAY_POLL_S = 0.05  # How often a database that is away is asked again, until the time-out.
+CONNECT_S = 0.5  # How long one connection may take to be made; then whoever waits asks for another one.
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Postgres:
         self.place = f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
         self._pool = ConnectionPool(
             address, connection_class=OwnedConnection, min_size=1, max_size=size, timeout=timeout_s, configure=_configure,
-            open=False, reconnect_timeout=RETRY_S / 2,
+            open=False, reconnect_timeout=CONNECT_S / 2,
             kwargs={"autocommit": True, "application_name": "moechat"},
         )  # fmt: skip
         self._pool.open()
@@ -133,13 +131,13 @@ class Postgres:
         until = time.monotonic() + self.timeout_s
         while True:
             try:
-                return attempt(min(max(until - time.monotonic(), 0.1), RETRY_S))
+                return attempt(min(max(until - time.monotonic(), 0.1), CONNECT_S))
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DiskFull, PoolClosed):
                 raise
             except psycopg.OperationalError:
                 if time.monotonic() > until:
                     raise
-            time.sleep(AGAIN_S)
+            time.sleep(AWAY_POLL_S)
 
     def give_back(self, connection: OwnedConnection) -> None:
         self._pool.putconn(connection)

@@ -15,7 +15,7 @@ from yoyo.connections import DatabaseURI
 from moechat.errors import MoeChatError
 from moechat.store.postgres.vectors import SEARCHED
 
-AGAIN_S = 0.1  # Another process that makes the same index is waited for.
+RETRY_S = 0.1  # Another process that makes the same index is waited for.
 MIGRATIONS = Path(__file__).parent / "migrations"
 TABLES = (
     "owners", "lines", "replies", "pieces", "exchanges", "notes", "episodes", "episode_sources", "facts", "vectors",
@@ -36,7 +36,7 @@ def apply(address: str, near_dim: int = 0) -> list[str]:
         with psycopg.connect(address, autocommit=True) as connection:
             # Whoever waited within the database would keep the other's index from being finished.
             while connection.execute("SELECT pg_try_advisory_lock(hashtext(%s))", (name,)).fetchone() != (True,):
-                time.sleep(AGAIN_S)
+                time.sleep(RETRY_S)
             there = connection.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,))
             if (row := there.fetchone()) is None or not row[0]:  # one that was cut short is not valid
                 connection.execute(f"DROP INDEX IF EXISTS {name}".encode())
